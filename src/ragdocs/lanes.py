@@ -1,0 +1,60 @@
+"""A lane is data: what to include, how to cut, how to rank, whether one may write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """How a body is cut, in characters."""
+
+    # all-MiniLM-L6-v2 reads 256 tokens, about 1,000 characters of English prose: more would not be embedded.
+    target: int = 900
+    # A paragraph may run over the target rather than be cut in the middle.
+    limit: int = 1400
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """How signals become one score."""
+
+    vector_weight: float = 0.55
+    keyword_weight: float = 0.45
+    graph_weight: float = 0.1
+    recency_days: int = 0
+    recency_factor: float = 1.0
+    # Hits of one document in one answer.
+    per_document: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """One corpus's rules; nothing in the program asks for its name."""
+
+    name: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+    gitignore: bool = False
+    writable: bool = False
+    default_kind: str = ""
+    statuses: tuple[str, ...] = ()
+    chunking: Chunking = field(default_factory=Chunking)
+    ranking: Ranking = field(default_factory=Ranking)
+
+
+DOCS = Lane(
+    name="docs",
+    include=("docs/**/*.md", "docs/**/*.txt", "docs/**/*.rst", "README.md"),
+    gitignore=True,
+    default_kind="document",
+)
+
+MEMORY = Lane(
+    name="memory",
+    include=("**/*.md",),
+    writable=True,
+    default_kind="journal",
+    statuses=("active",),
+    ranking=Ranking(recency_days=7, recency_factor=1.2, per_document=1),
+)

@@ -1,0 +1,1 @@
+"""How text becomes findable, and a finding an answer."""

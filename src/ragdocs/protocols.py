@@ -1,0 +1,91 @@
+"""The seams: what a corpus needs of a store, an index and an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ragdocs.types import Change, Chunk, Document, Entry, Filter, Link, Revision, Scan, Source, Written
+
+Vectors = npt.NDArray[np.float32]
+Scored = list[tuple[int, float]]
+
+
+class Store(Protocol):
+    """Keeps the text; the only truth."""
+
+    def scan(self, paths: Iterable[str] | None = None) -> Scan:
+        """Look at the whole store, or at these paths only."""
+
+    def read(self, path: str) -> Source:
+        """Read one text."""
+
+    def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
+        """Make all these changes or none."""
+
+    def locate(self, path: str) -> str:
+        """Tell where a person finds this path."""
+
+    def history(self, path: str = "") -> list[Revision]:
+        """List the earlier texts that were kept, newest first."""
+
+    def recover(self, version: str) -> str:
+        """Return an earlier text by its version."""
+
+
+class Index(Protocol):
+    """Finds chunks; a cache that may vanish at any time. Chunks are named by opaque integer keys."""
+
+    def stamps(self) -> Mapping[str, tuple[str, str]]:
+        """Map each indexed path to the stamp and version it had."""
+
+    def apply(self, changed: Sequence[Entry], removed: Sequence[str] = ()) -> None:
+        """Add or replace documents and drop the paths in `removed`, in one step."""
+
+    def documents(self, where: Filter | None = None) -> list[Document]:
+        """List document cards, in the order of their paths."""
+
+    def missing(self, limit: int) -> list[tuple[str, str]]:
+        """List (digest, passage) of chunks without a vector, most recent documents first."""
+
+    def fill(self, vectors: Mapping[str, Vectors]) -> None:
+        """Give vectors to the chunks with these digests."""
+
+    def nearest(self, vector: Vectors, k: int, where: Filter) -> Scored:
+        """Return the k chunks with the largest inner product."""
+
+    def match(self, text: str, k: int, where: Filter) -> Scored:
+        """Return the k best chunks by keyword score, scaled so that 1.0 is a perfect match of every term."""
+
+    def related(self, doc_ids: Sequence[str], where: Filter) -> list[tuple[str, str, float]]:
+        """Return (from, to, weight) for the documents one step away in the graph."""
+
+    def links_to(self, names: Sequence[str]) -> Mapping[str, tuple[Link, ...]]:
+        """Map document ids to their links to any of these names."""
+
+    def load(self, keys: Sequence[int]) -> list[tuple[Document, Chunk]]:
+        """Return the chunks with these keys and their documents."""
+
+    def chunks(self, doc_id: str) -> list[int]:
+        """Return the keys of one document's chunks, in order."""
+
+    def vectors(self, doc_ids: Sequence[str]) -> Vectors:
+        """Return one unit vector for each document, zero where it has none yet."""
+
+
+class Encoder(Protocol):
+    """Turns texts into unit vectors."""
+
+    @property
+    def identity(self) -> str:
+        """Name model, file, pooling and truncation: two vectors may be compared only under one identity."""
+
+    @property
+    def dim(self) -> int:
+        """The number of components of a vector."""
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit vector for each text, in order."""

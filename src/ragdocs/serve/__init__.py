@@ -1,0 +1,1 @@
+"""Who may ask: MCP tools, command line, watcher."""

@@ -1,0 +1,230 @@
+"""The nouns: frozen values that every layer may hold."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link as its author wrote it: where to, what kind, and the words around it."""
+
+    target: str
+    kind: str
+    context: str
+    heading: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GitContext:
+    """The state of the working tree when a text was written."""
+
+    branch: str
+    commit: str
+    dirty: bool
+    files_changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """The card of one text: everything but its body."""
+
+    id: str
+    lane: str
+    path: str
+    title: str
+    version: str
+    kind: str = ""
+    status: str = "active"
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    modified_at: datetime | None = None
+    expires_at: datetime | None = None
+    links: tuple[Link, ...] = ()
+    importance: float | None = None
+    source: str = ""
+    git: GitContext | None = None
+    size: int = 0
+    extra: Mapping[str, object] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A card and the body that belongs to it; `first_line` is the body's line number in the file."""
+
+    document: Document
+    body: str
+    first_line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage of one document, with its place in the file."""
+
+    id: str
+    doc_id: str
+    headings: tuple[str, ...]
+    text: str
+    start_line: int
+    end_line: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document cut into chunks, ready to be indexed; `stamp` tells whether its source changed since."""
+
+    document: Document
+    chunks: tuple[Chunk, ...]
+    stamp: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """What a hit must satisfy; an empty field asks for nothing, tags and kinds are compared caselessly."""
+
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    prefix: str = ""
+    linked_to: tuple[str, ...] = ()
+    alive_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One text to search for; a query may have several, each with its weight."""
+
+    text: str
+    name: str = "query"
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What to look for, among what, and how many."""
+
+    probes: tuple[Probe, ...]
+    limit: int = 5
+    where: Filter = field(default_factory=Filter)
+    min_score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One contribution to a score; the shares of a hit add up to its score."""
+
+    probe: str
+    source: str
+    rank: int
+    raw: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk that answers a query, with the reasons why."""
+
+    document: Document
+    chunk: Chunk
+    score: float
+    signals: tuple[Signal, ...]
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """The answer to a query: hits, how many more there were, and what was missing while looking."""
+
+    hits: tuple[Hit, ...]
+    omitted: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What one pass over a store changed in the index."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+class Expect(enum.Enum):
+    """What a writer expects to find, when it is not one exact version."""
+
+    ABSENT = "absent"
+    ANY = "any"
+    PRESENT = "present"
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write this text at this path; `expect` is a version or an `Expect`."""
+
+    path: str
+    text: str
+    expect: str | Expect = Expect.ANY
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Move this path to the trash; `expect` is a version or an `Expect`."""
+
+    path: str
+    expect: str | Expect = Expect.PRESENT
+
+
+Change = Put | Discard
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of one change: the new version, or where the old text went."""
+
+    path: str
+    version: str = ""
+    moved_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text as read from its store; problems tell what had to be mended to read it at all."""
+
+    path: str
+    text: str
+    version: str
+    stamp: str
+    size: int
+    modified_at: datetime | None = None
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A look at a store: a stamp for each path, and the paths (files or whole folders) that could not be looked at."""
+
+    stamps: Mapping[str, str]
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """An earlier text of a path that was kept when it was overwritten or discarded."""
+
+    path: str
+    version: str
+    at: datetime
+    verb: Literal["update", "delete", "merge", "restore"]
+    size: int
