@@ -38,7 +38,8 @@ class Lane:
     gitignore: bool = False
     writable: bool = False
     default_kind: str = ""
-    statuses: tuple[str, ...] = ()
+    # Statuses left out of a search unless asked for.
+    hidden: tuple[str, ...] = ()
     chunking: Chunking = field(default_factory=Chunking)
     ranking: Ranking = field(default_factory=Ranking)
 
@@ -55,6 +56,6 @@ MEMORY = Lane(
     include=("**/*.md",),
     writable=True,
     default_kind="journal",
-    statuses=("active",),
+    hidden=("archived",),
     ranking=Ranking(recency_days=7, recency_factor=1.2, per_document=1),
 )

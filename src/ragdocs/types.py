@@ -87,11 +87,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """What a hit must satisfy; an empty field asks for nothing, tags and kinds are compared caselessly."""
+    """What a hit must satisfy; an empty field asks for nothing. Words are compared caselessly; `hidden` names statuses."""
 
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
     prefix: str = ""
