@@ -87,7 +87,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """What a hit must satisfy; an empty field asks for nothing. Words are compared caselessly; `hidden` names statuses."""
+    """What a hit must satisfy; an empty field asks for nothing. Words compare caselessly; `hidden` names statuses."""
 
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
