@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -42,14 +42,20 @@ class Index(Protocol):
     def stamps(self) -> Mapping[str, tuple[str, str]]:
         """Map each indexed path to the stamp and version it had."""
 
+    def restamp(self, stamps: Mapping[str, str]) -> None:
+        """Remember new stamps of paths whose text did not change."""
+
     def apply(self, changed: Sequence[Entry], removed: Sequence[str] = ()) -> None:
         """Add or replace documents and drop the paths in `removed`, in one step."""
 
     def documents(self, where: Filter | None = None) -> list[Document]:
         """List document cards, in the order of their paths."""
 
-    def missing(self, limit: int) -> list[tuple[str, str]]:
-        """List (digest, passage) of chunks without a vector, most recent documents first."""
+    def document(self, doc_id: str) -> Document | None:
+        """Return one card, if there is such a document."""
+
+    def missing(self, limit: int, paths: Collection[str] = ()) -> list[tuple[Document, Chunk]]:
+        """List chunks without a vector, one for each digest, most recently changed first, or those of these paths."""
 
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
         """Give vectors to the chunks with these digests."""
@@ -58,7 +64,10 @@ class Index(Protocol):
         """Return the k chunks with the largest inner product."""
 
     def match(self, text: str, k: int, where: Filter) -> Scored:
-        """Return the k best chunks by keyword score, scaled so that 1.0 is a perfect match of every term."""
+        """Return the k best chunks by keyword score; 1.0 is every term once in a passage of average length."""
+
+    def matched(self, text: str, key: int) -> tuple[str, ...]:
+        """Return the words of a query that stand in a chunk, as the query wrote them."""
 
     def related(self, doc_ids: Sequence[str], where: Filter) -> list[tuple[str, str, float]]:
         """Return (from, to, weight) for the documents one step away in the graph."""
@@ -74,6 +83,9 @@ class Index(Protocol):
 
     def vectors(self, doc_ids: Sequence[str]) -> Vectors:
         """Return one unit vector for each document, zero where it has none yet."""
+
+    def counts(self) -> dict[str, int]:
+        """Count documents, chunks, vectors and links."""
 
 
 class Encoder(Protocol):

@@ -132,13 +132,15 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that answers a query, with the reasons why."""
+    """A chunk that answers a query, with the reasons why; `words` are those of the query that stand in it."""
 
     document: Document
     chunk: Chunk
     score: float
     signals: tuple[Signal, ...]
     links: tuple[Link, ...] = ()
+    key: int = -1
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

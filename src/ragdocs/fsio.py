@@ -1,0 +1,375 @@
+"""Files that survive and stay inside: atomic writes, locks, checked names, contained paths."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import json
+import os
+import platform
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ragdocs.errors import (
+    LockAcquisitionError,
+    NotFoundError,
+    RagdocsError,
+    ReadOnlyError,
+    RenameError,
+    StorageError,
+    ValidationError,
+)
+from ragdocs.names import relative_name
+
+try:
+    import fcntl
+except ImportError:  # Windows has none; lock files take its place
+    fcntl = None  # type: ignore[assignment]
+
+# Names and containment are asked for in one place, though the rules for names fill a module of their own.
+__all__ = [
+    "TEMPORARY",
+    "append_line",
+    "contained",
+    "explain",
+    "explained",
+    "lock",
+    "make_directories",
+    "move",
+    "read_bytes",
+    "read_file",
+    "relative_name",
+    "sync_directory",
+    "write_atomic",
+]
+
+# Unfinished writes are told from everything else by this ending, so that leftovers of a killed process can be swept.
+TEMPORARY = ".ragdocs-tmp"
+LOCK_FILE = ".ragdocs-lock"
+# Waiting is polling, because flock has no timeout; short, because a commit holds the lock for some ten milliseconds.
+POLL_SECONDS = 0.002
+# No commit takes so long; an older lock file belongs to a machine that is gone or a process id that was reused.
+STALE_SECONDS = 600.0
+# File systems answer these where they cannot lock a directory (NFS wants it open for writing).
+NO_FLOCK = frozenset({errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+SIZE_LIMIT = 10_000_000
+
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_NO_PERMISSION = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
+# Each flag is missing on some platform, where nothing takes its place.
+_OPEN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
+
+
+def explain(error: OSError, action: str, path: Path | str) -> RagdocsError:
+    """Turn a refusal of the operating system into an error that says what to do."""
+    what = f"cannot {action} {path}: {error.strerror or error}"
+    if error.errno in _NO_SPACE:
+        return StorageError(what, "Free some space and try again; what was there before is untouched")
+    if error.errno in _NO_PERMISSION:
+        kind = StorageError if action == "read" else ReadOnlyError
+        return kind(what, "Check the permissions of the folder and whether its file system is mounted read-only")
+    if error.errno in _ABSENT:
+        return NotFoundError(what)
+    if error.errno == errno.ELOOP:
+        return StorageError(what, "It is a symbolic link; name the file itself")
+    return StorageError(what, "What was there before is untouched")
+
+
+@contextlib.contextmanager
+def explained(action: str, path: Path | str) -> Iterator[None]:
+    """Turn any OSError of the block into one of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise explain(error, action, path) from error
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable."""
+    if sys.platform == "win32":  # a directory cannot be opened there, and NTFS journals names by itself
+        return
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directories(path: Path, mode: int = 0o777) -> None:
+    """Create a directory and its missing parents, durably."""
+    with explained("create", path):
+        missing = []
+        while not path.exists():
+            missing.append(path)
+            path = path.parent
+        for folder in reversed(missing):
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir(mode)
+            sync_directory(folder.parent)
+
+
+def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
+    """Replace a file by these bytes, durably: at every moment it holds the old bytes or the new ones.
+
+    An existing file keeps its permissions and owner; `mode` is for a new one.
+    """
+    with explained("write", path):
+        try:
+            before = path.lstat()
+        except FileNotFoundError:
+            before = None
+        temporary = path.with_name(f".{secrets.token_hex(8)}{TEMPORARY}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN
+        descriptor = os.open(temporary, flags, 0o666 if mode is None else mode)
+        try:
+            try:
+                _write_all(descriptor, data)
+                if before is not None and stat.S_ISREG(before.st_mode):
+                    _keep_permissions(descriptor, before)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            _rename_into_place(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        sync_directory(path.parent)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _keep_permissions(descriptor: int, before: os.stat_result) -> None:
+    if not hasattr(os, "fchown"):  # Windows: the folder decides
+        return
+    now = os.fstat(descriptor)
+    if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+        # Only the superuser may give files away; for anyone else the new owner is the one who wrote.
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, before.st_uid, before.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+
+
+def _rename_into_place(temporary: Path, path: Path) -> None:
+    try:
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno in _NO_PERMISSION:
+            raise
+        # Also EXDEV, when the file itself is a mount point: writing it in place could be torn, so nothing is written.
+        hint = "What was there before is untouched; a file that is a mount point of its own cannot be replaced"
+        raise RenameError(f"cannot move the new text into place at {path}: {error.strerror}", hint) from error
+
+
+def move(source: Path, target: Path) -> None:
+    """Move a file durably; between file systems it is copied and checked before the old one goes.
+
+    The caller has made sure, under a lock, that nothing is at the target.
+    """
+    with explained("move", source):
+        try:
+            source.rename(target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            data = read_bytes(source, limit=sys.maxsize)
+            write_atomic(target, data, mode=stat.S_IMODE(source.lstat().st_mode))
+            if read_bytes(target, limit=sys.maxsize) != data:
+                raise RenameError(f"the copy of {source} at {target} differs", "The original is untouched") from error
+            source.unlink()
+        sync_directory(target.parent)
+        sync_directory(source.parent)
+
+
+def append_line(path: Path, line: bytes, *, mode: int = 0o666) -> None:
+    """Append one line durably in one write, on a line of its own even after a torn one."""
+    with explained("append to", path):
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _OPEN | _NONBLOCK, mode)
+        try:
+            size = os.fstat(descriptor).st_size
+            torn = False
+            if size:
+                os.lseek(descriptor, size - 1, os.SEEK_SET)
+                torn = os.read(descriptor, 1) != b"\n"
+            record = (b"\n" if torn else b"") + line + b"\n"
+            # A second write after a short one could land behind another process's line.
+            if os.write(descriptor, record) != len(record):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if not size:
+            sync_directory(path.parent)
+
+
+def read_file(path: Path, limit: int = SIZE_LIMIT) -> tuple[bytes, os.stat_result]:
+    """Read a regular file without following a link at its end, and its state before it was read."""
+    with explained("read", path):
+        # Without O_NONBLOCK, opening a pipe waits for a writer that may never come.
+        descriptor = os.open(path, os.O_RDONLY | _OPEN | _NONBLOCK)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise StorageError(f"cannot read {path}: it is not a regular file")
+            parts = []
+            left = limit + 1
+            while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
+                parts.append(part)
+                left -= len(part)
+        finally:
+            os.close(descriptor)
+    if left <= 0:
+        raise StorageError(f"cannot read {path}: it is larger than {limit / 1e6:g} MB", "Split it into smaller files")
+    return b"".join(parts), status
+
+
+def read_bytes(path: Path, limit: int = SIZE_LIMIT) -> bytes:
+    """Read a regular file of at most `limit` bytes."""
+    return read_file(path, limit)[0]
+
+
+def contained(root: Path, relative: str, *, follow: bool = True) -> Path:
+    """Resolve a path below a root that is resolved already, and refuse what leads outside.
+
+    Links that stay inside are followed, or refused as well without `follow`.
+    """
+    named = root / relative
+    try:
+        path = Path(os.path.realpath(named))
+    except ValueError:  # a NUL in the middle
+        path = root
+    if path == root or not path.is_relative_to(root):
+        raise ValidationError(f"{relative[:80]!r} leads outside {root}", "Name a file inside it")
+    if not follow and path != named:
+        own = path.relative_to(root).as_posix()
+        raise ValidationError(f"{relative[:80]!r} leads through a symbolic link", f"Use {own} itself")
+    return path
+
+
+# --- locks ---
+
+_held: set[int] = set()
+
+
+def _forget_locks_in_child() -> None:
+    # A child made by fork shares the lock and would keep it after its parent is killed.
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks_in_child)
+
+
+@contextlib.contextmanager
+def lock(directory: Path, timeout: float = 5.0, shared: bool = False) -> Iterator[None]:
+    """Hold a directory against other processes and threads; several may hold it shared. Not re-entrant."""
+    deadline = time.monotonic() + timeout
+    while (release := _try_lock(directory, shared)) is None:
+        if time.monotonic() >= deadline:
+            message = f"{directory} was locked by another process for more than {timeout:g} seconds"
+            raise LockAcquisitionError(message, "Try again; if it persists, look for a stuck ragdocs process")
+        time.sleep(POLL_SECONDS)
+    try:
+        yield
+    finally:
+        release()
+
+
+def _try_lock(directory: Path, shared: bool) -> Callable[[], None] | None:
+    if fcntl is None:
+        return _try_lock_file(directory / LOCK_FILE)
+    with explained("lock", directory):
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        _held.add(descriptor)
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            # The directory may have been removed and made anew (a checkout) since it was opened.
+            if os.path.samestat(os.fstat(descriptor), directory.stat()):
+                return functools.partial(_release, descriptor)
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            _release(descriptor)
+            if error.errno in NO_FLOCK:
+                return _try_lock_file(directory / LOCK_FILE)
+            raise
+        _release(descriptor)
+        return None
+
+
+def _release(descriptor: int) -> None:
+    if descriptor in _held:
+        _held.discard(descriptor)
+        os.close(descriptor)
+
+
+def _try_lock_file(path: Path) -> Callable[[], None] | None:
+    """Take the lock by creating a file; every holder is exclusive here."""
+    holder = {"pid": os.getpid(), "host": platform.node(), "at": time.time(), "token": secrets.token_hex(8)}
+    record = json.dumps(holder).encode()
+    with explained("lock", path.parent):
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN, 0o600)
+        except FileExistsError:
+            _break_stale(path)
+            return None
+        try:
+            _write_all(descriptor, record)
+        finally:
+            os.close(descriptor)
+    return functools.partial(_remove_if, path, record)
+
+
+def _remove_if(path: Path, record: bytes) -> None:
+    """Remove a lock file if it still holds this record; another holder's goes back to its place."""
+    aside = path.with_name(f".{secrets.token_hex(8)}{TEMPORARY}")
+    with contextlib.suppress(OSError):
+        path.rename(aside)
+        if aside.read_bytes() != record:
+            with contextlib.suppress(FileExistsError):
+                path.hardlink_to(aside)
+        aside.unlink()
+
+
+def _break_stale(path: Path) -> None:
+    try:
+        record, status = read_file(path)
+        holder = json.loads(record)
+        here = holder["host"] == platform.node()
+        dead = here and not _alive(int(holder["pid"]))
+    except NotFoundError:
+        return
+    except (ValueError, KeyError, TypeError):  # its holder has not written it yet, or never will
+        dead = False
+    if dead or time.time() - status.st_mtime > STALE_SECONDS:
+        _remove_if(path, record)
+
+
+def _alive(pid: int) -> bool:
+    if sys.platform == "win32":  # os.kill would end the process there
+        import ctypes
+
+        handle = ctypes.windll.kernel32.OpenProcess(0x1000, False, pid)
+        if handle:
+            ctypes.windll.kernel32.CloseHandle(handle)
+        return bool(handle)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,265 @@
+"""The index of one lane in one process: catalog, vectors, keywords and graph behind one lock, with snapshots."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ragdocs import fsio
+from ragdocs.index import snapshot
+from ragdocs.index.catalog import Catalog, Mask
+from ragdocs.index.graph import LinkGraph
+from ragdocs.index.keywords import KeywordTable
+from ragdocs.index.terms import ANALYSER, STOP_TERMS, terms
+from ragdocs.index.vectors import VectorTable
+from ragdocs.protocols import Scored, Vectors
+from ragdocs.types import Chunk, Document, Entry, Filter, Link
+
+# The layout of a generation; a change here rebuilds every index.
+FORMAT = "1"
+
+DOCSTORE = "vector/docstore.json"
+FAISS = "vector/faiss_index.bin"
+GRAPH = "graph/graph.json"
+KEYWORD = "keyword/"
+
+
+class LocalIndex:
+    """Finds chunks of one lane; every method may be called from any thread."""
+
+    def __init__(self, directory: Path | None, *, recipe: str, encoder: str, dim: int, key: bytes = b"") -> None:
+        self._directory = directory
+        self._recipe = {"format": FORMAT, "analyser": ANALYSER, "chunker": recipe}
+        self._encoder = encoder
+        self._dim = dim
+        self._key = key
+        self._lock = threading.RLock()
+        self._dirty = False
+        self._clear()
+
+    @property
+    def dirty(self) -> bool:
+        """Tell whether something changed since the last snapshot."""
+        return self._dirty
+
+    def _clear(self) -> None:
+        self._catalog = Catalog()
+        self._graph = LinkGraph()
+        self._keywords = KeywordTable()
+        self._vectors = VectorTable(self._dim)
+        self._waiting: dict[str, list[int]] | None = None
+
+    def stamps(self) -> Mapping[str, tuple[str, str]]:
+        """Map each indexed path to the stamp and version it had."""
+        with self._lock:
+            return dict(self._catalog.stamps)
+
+    def restamp(self, stamps: Mapping[str, str]) -> None:
+        """Remember new stamps of paths whose text did not change."""
+        with self._lock:
+            for path, stamp in stamps.items():
+                self._catalog.restamp(path, stamp)
+            self._dirty = self._dirty or bool(stamps)
+
+    def apply(self, changed: Sequence[Entry], removed: Sequence[str] = ()) -> None:
+        """Add or replace documents and drop the paths in `removed`, in one step."""
+        with self._lock:
+            gone: list[int] = []
+            for path in [*removed, *(entry.document.path for entry in changed)]:
+                dropped = self._catalog.remove(path)
+                if dropped:
+                    self._graph.remove(dropped[0])
+                    gone += dropped[1]
+            added: dict[int, dict[str, str]] = {}
+            for entry in changed:
+                self._graph.add(entry.document)
+                for row, chunk in zip(self._catalog.add(entry), entry.chunks, strict=True):
+                    added[row] = _fields(entry.document, chunk)
+            if added or gone:
+                self._keywords.apply(added, gone)
+                self._vectors.remove(gone)
+                self._waiting = None
+                self._dirty = True
+
+    def documents(self, where: Filter | None = None) -> list[Document]:
+        """List document cards, in the order of their paths."""
+        with self._lock:
+            return self._catalog.documents(None if where is None else self._slots(where))
+
+    def document(self, doc_id: str) -> Document | None:
+        """Return one card, if there is such a document."""
+        with self._lock:
+            return self._catalog.document(doc_id) if self._catalog.rows(doc_id) else None
+
+    def missing(self, limit: int, paths: Collection[str] = ()) -> list[tuple[Document, Chunk]]:
+        """List chunks without a vector, one for each digest, most recently changed first, or those of these paths."""
+        with self._lock:
+            found = (self._catalog.chunk(rows[0]) for rows in self._wanting().values())
+            return list(islice((pair for pair in found if not paths or pair[0].path in paths), limit))
+
+    def fill(self, vectors: Mapping[str, Vectors]) -> None:
+        """Give vectors to the chunks with these digests."""
+        with self._lock:
+            waiting = self._wanting()
+            wanted = [(row, vector) for digest, vector in vectors.items() for row in waiting.pop(digest, ())]
+            if wanted:
+                self._vectors.add([row for row, _ in wanted], np.stack([vector for _, vector in wanted]))
+                self._dirty = True
+
+    def nearest(self, vector: Vectors, k: int, where: Filter) -> Scored:
+        """Return the k chunks with the largest inner product."""
+        with self._lock:
+            return self._vectors.nearest(vector, k, self._mask(where))
+
+    def match(self, text: str, k: int, where: Filter) -> Scored:
+        """Return the k best chunks by keyword score; 1.0 is every term once in a passage of average length."""
+        with self._lock:
+            return self._keywords.match(text, k, self._mask(where), self._catalog.alive)
+
+    def matched(self, text: str, key: int) -> tuple[str, ...]:
+        """Return the words of a query that stand in a chunk, as the query wrote them."""
+        with self._lock:
+            document, chunk = self._catalog.chunk(key)
+        known = {term for field in _fields(document, chunk).values() for term in terms(field)}
+        words = dict.fromkeys(word.strip(".,;:!?\"'()") for word in text[:2000].split())
+        return tuple(word for word in words if (found := set(terms(word)) - STOP_TERMS) and found <= known)
+
+    def related(self, doc_ids: Sequence[str], where: Filter) -> list[tuple[str, str, float]]:
+        """Return (from, to, weight) for the documents one step away in the graph that pass the filter."""
+        with self._lock:
+            slots = self._slots(where)
+            return [triple for triple in self._graph.related(doc_ids) if self._catalog.passes(triple[1], slots)]
+
+    def links_to(self, names: Sequence[str]) -> Mapping[str, tuple[Link, ...]]:
+        """Map document ids to their links to any of these names."""
+        with self._lock:
+            return self._graph.links_to(names)
+
+    def load(self, keys: Sequence[int]) -> list[tuple[Document, Chunk]]:
+        """Return the chunks with these keys and their documents."""
+        with self._lock:
+            return [self._catalog.chunk(key) for key in keys]
+
+    def chunks(self, doc_id: str) -> list[int]:
+        """Return the keys of one document's chunks, in order."""
+        with self._lock:
+            return list(self._catalog.rows(doc_id))
+
+    def vectors(self, doc_ids: Sequence[str]) -> Vectors:
+        """Return one unit vector for each document, the mean of its chunks; zero where it has none yet."""
+        with self._lock:
+            means = [self._vectors.get(self._catalog.rows(doc_id)).sum(axis=0) for doc_id in doc_ids]
+        matrix = np.stack(means) if means else np.zeros((0, self._dim), dtype=np.float32)
+        lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+        unit: Vectors = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0).astype(np.float32)
+        return unit
+
+    def counts(self) -> dict[str, int]:
+        """Count documents, chunks, vectors and links."""
+        with self._lock:
+            return {
+                "documents": len(self._catalog),
+                "chunks": int(np.count_nonzero(self._catalog.alive)),
+                "vectors": len(self._vectors),
+                "links": len(self._graph),
+            }
+
+    def contents(self) -> dict[str, list[Any]]:
+        """List everything an index holds, by document and chunk rather than by row, so that two can be compared."""
+        with self._lock:
+            rows = {row: self._catalog.chunk(row)[1] for row in np.flatnonzero(self._catalog.alive).tolist()}
+            ordered = sorted(rows, key=lambda row: rows[row].id)
+            vectors = zip(ordered, self._vectors.get(ordered), strict=True)
+            return {
+                "documents": [replace(document, modified_at=None) for document in self._catalog.documents()],
+                "chunks": [rows[row] for row in ordered],
+                "postings": sorted((rows[r].id, field, term, w) for field, term, r, w in self._keywords.postings()),
+                "edges": list(self._graph.edges()),
+                "vectors": [(rows[row].id, vector) for row, vector in vectors],
+            }
+
+    def open(self) -> bool:
+        """Load the live generation from disk; tell whether there was one that could be used."""
+        stored = snapshot.load(self._directory, self._key) if self._directory else None
+        if stored is None:
+            return False
+        recipe, parts = stored
+        encoder = recipe.pop("encoder", "")
+        if recipe != self._recipe:
+            return False
+        data = json.loads(parts[DOCSTORE])
+        with self._lock:
+            self._catalog = Catalog.restore(data)
+            self._graph = LinkGraph.restore(parts[GRAPH])
+            for document in self._catalog.documents():
+                full = replace(document, links=self._graph.links(document.id))
+                self._graph.name(full)
+                self._catalog.replace(full)
+            files = {path.removeprefix(KEYWORD): body for path, body in parts.items() if path.startswith(KEYWORD)}
+            self._keywords = KeywordTable(files)
+            # Vectors of another model are worthless here: the chunks wait for new ones.
+            if encoder == self._encoder:
+                self._vectors = VectorTable.restore(parts[FAISS], data["vector_rows"], self._dim)
+            self._waiting = None
+            self._dirty = encoder != self._encoder
+        return True
+
+    def save(self) -> str | None:
+        """Write a snapshot if anything changed and nobody else is writing one; return the generation's name."""
+        if self._directory is None:
+            return None
+        with self._lock:
+            if not self._dirty:
+                return None
+            self._keywords.consolidate()
+            faiss_index, rows = self._vectors.dump()
+            docstore = {**self._catalog.dump(), "vector_rows": rows}
+            parts = {GRAPH: self._graph.dump(), FAISS: faiss_index}
+            parts |= {KEYWORD + name: data for name, data in self._keywords.dump().items()}
+            self._dirty = False
+        parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode()
+        try:
+            fsio.make_directories(self._directory, 0o700)
+            with fsio.lock(self._directory, timeout=0):
+                recipe = {**self._recipe, "encoder": self._encoder}
+                return snapshot.save(self._directory, parts, recipe, self._key)
+        except BaseException:
+            self._dirty = True
+            raise
+
+    def _slots(self, where: Filter) -> Mask:
+        linked = self._graph.links_to(where.linked_to).keys() if where.linked_to else None
+        return self._catalog.slots(where, linked)
+
+    def _mask(self, where: Filter) -> Mask:
+        return self._catalog.mask(self._slots(where))
+
+    def _wanting(self) -> dict[str, list[int]]:
+        """Map the digests that need a vector to their rows; kept until the next change of documents."""
+        if self._waiting is None:
+            rows = [int(row) for row in np.flatnonzero(self._catalog.alive) if int(row) not in self._vectors]
+            self._waiting = {}
+            for row in sorted(rows, key=self._age):
+                self._waiting.setdefault(self._catalog.chunk(row)[1].digest, []).append(row)
+        return self._waiting
+
+    def _age(self, row: int) -> tuple[float, int]:
+        modified = self._catalog.chunk(row)[0].modified_at
+        return (-modified.timestamp() if modified else 0.0, row)
+
+
+def _fields(document: Document, chunk: Chunk) -> dict[str, str]:
+    return {
+        "body": chunk.text,
+        "title": document.title,
+        "headings": " ".join(chunk.headings),
+        "tags": " ".join((*document.tags, *document.aliases)),
+        "path": document.path,
+    }

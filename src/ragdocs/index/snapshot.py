@@ -1,0 +1,77 @@
+"""Generations of an index on disk: written whole, signed, published by one pointer, and never half believed."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ragdocs import fsio
+from ragdocs.errors import LockAcquisitionError, RagdocsError
+
+POINTER = "current"
+MANIFEST = "manifest.json"
+# The live generation and the one before it; an older one stays as long as somebody is reading it.
+KEPT = 2
+# Far beyond any index; only a bound for what a hostile manifest may make us read.
+LARGEST = 1 << 34
+
+
+def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str], key: bytes) -> str:
+    """Write a generation and publish it; the caller holds the lock of the directory."""
+    name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
+    place = directory / name
+    for path, data in parts.items():
+        target = place / path
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fsio.write_atomic(target, data)
+    manifest = {"recipe": dict(recipe), "files": {path: _digest(data) for path, data in sorted(parts.items())}}
+    manifest["signature"] = _sign(manifest, key)
+    fsio.write_atomic(place / MANIFEST, json.dumps(manifest, indent=1).encode())
+    fsio.write_atomic(directory / POINTER, name.encode())
+    _prune(directory, name)
+    return name
+
+
+def load(directory: Path, key: bytes) -> tuple[dict[str, str], dict[str, bytes]] | None:
+    """Return recipe and parts of the live generation, or nothing if any byte of it is missing, changed or foreign.
+
+    The bytes that were checked are the bytes that are returned: nothing is opened a second time after the check.
+    """
+    try:
+        name = fsio.read_bytes(directory / POINTER, limit=200).decode()
+        if not name or Path(name).name != name or name.startswith("."):
+            return None
+        place = fsio.contained(directory, name)
+        with fsio.lock(place, shared=True):
+            manifest = json.loads(fsio.read_bytes(place / MANIFEST))
+            signature = manifest.pop("signature")
+            if not hmac.compare_digest(signature.encode(), _sign(manifest, key).encode()):
+                return None
+            parts = {path: fsio.read_bytes(fsio.contained(place, path), LARGEST) for path in manifest["files"]}
+    except (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if any(_digest(data) != manifest["files"][path] for path, data in parts.items()):
+        return None
+    return manifest["recipe"], parts
+
+
+def _digest(data: bytes) -> str:
+    return f"{len(data)}:{hashlib.sha256(data).hexdigest()}"
+
+
+def _sign(manifest: Mapping[str, object], key: bytes) -> str:
+    return hmac.new(key, json.dumps(manifest, sort_keys=True).encode(), hashlib.sha256).hexdigest()
+
+
+def _prune(directory: Path, live: str) -> None:
+    generations = sorted((p for p in directory.iterdir() if p.is_dir() and not p.is_symlink()), reverse=True)
+    for old in [p for p in generations if p.name != live][KEPT - 1 :]:
+        with suppress(OSError, LockAcquisitionError), fsio.lock(old, timeout=0):
+            shutil.rmtree(old)

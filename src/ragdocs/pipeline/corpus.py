@@ -1,0 +1,200 @@
+"""The one pipeline: a lane, its store, its index and an encoder, brought to life."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
+from ragdocs.lanes import Lane
+from ragdocs.pipeline import chunk, fuse, parse, rank
+from ragdocs.protocols import Encoder, Index, Store
+from ragdocs.types import Change, Chunk, Document, Entry, Filter, Findings, Hit, Probe, Query, Report, Scan, Written
+
+Progress = Callable[[str, int, int], None]
+
+# Documents applied in one step: large enough that commits cost little, small enough that a waiting write goes between.
+BATCH = 100
+# Passages encoded in one step.
+ENCODED_AT_ONCE = 64
+# Passages a writer waits for; a longer text is found by its words at once and by the rest of its meaning soon after.
+ENCODED_IN_A_WRITE = 16
+# Candidates asked of each source: enough that caps, boosts and links can change the order below the cut.
+LEAST_CANDIDATES = 50
+# Documents at the top whose neighbours in the graph are looked at.
+SEEDS = 10
+# A scan that would drop this many documents and this share of them all is repeated after a pause before it is
+# believed: a folder in the middle of being moved or mounted looks empty.
+MASS_REMOVAL = 20
+MASS_SHARE = 0.5
+SECOND_LOOK_SECONDS = 0.5
+
+
+class Corpus:
+    """The search orchestrator of one lane."""
+
+    def __init__(self, lane: Lane, store: Store, index: Index, encoder: Encoder | None) -> None:
+        self.lane = lane
+        self.store = store
+        self.index = index
+        self.encoder = encoder
+        self.silence = "" if encoder else 'semantic search is switched off ([embedding] model = "none")'
+        self.skipped: dict[str, str] = {}
+        self._writing = threading.Lock()
+
+    def sync(self, paths: Iterable[str] | None = None, progress: Progress | None = None) -> Report:
+        """Bring the index up to the store, reading only what changed; with `paths`, look at these only."""
+        started = time.monotonic()
+        only = None if paths is None else sorted(set(paths))
+        with self._writing:
+            scan, gone = self._look(only)
+            self.index.apply([], gone)
+            known = self.index.stamps()
+            changed = [path for path, stamp in scan.stamps.items() if known.get(path, ("", ""))[0] != stamp]
+        if only is None:
+            self.skipped = {}
+        self.skipped.update(scan.unreadable)
+        report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
+        for start in range(0, len(changed), BATCH):
+            added, replaced, same = self._read(changed[start : start + BATCH])
+            report = replace(
+                report,
+                added=report.added + added,
+                changed=report.changed + replaced,
+                unchanged=report.unchanged + same,
+            )
+            if progress:
+                progress("indexing", min(start + BATCH, len(changed)), len(changed))
+        return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
+
+    def embed(self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False) -> int:
+        """Encode passages that have no vector yet until none is left; return how many were encoded."""
+        done = 0
+        while not stop() and (count := self._encode(self.index.missing(ENCODED_AT_ONCE))):
+            done += count
+            if progress:
+                counts = self.index.counts()
+                progress("embedding", counts["vectors"], counts["chunks"])
+        return done
+
+    def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
+        """Write to the store and see to it that the next search knows."""
+        written = self.store.commit(changes, verb)
+        paths = {change.path for change in changes}
+        self.sync(paths)
+        self._encode(self.index.missing(ENCODED_IN_A_WRITE, paths))
+        return written
+
+    def search(self, query: Query, now: datetime) -> Findings:
+        """Ask every source for every probe, fuse, rank, and explain."""
+        where = replace(query.where, alive_at=query.where.alive_at or now)
+        if not where.statuses:
+            where = replace(where, hidden=where.hidden or self.lane.hidden)
+        probes = [probe for probe in query.probes if probe.text.strip()]
+        legs = [leg for probe in probes for leg in self._ask(probe, max(LEAST_CANDIDATES, query.limit * 5), where)]
+        shares = fuse.fuse(legs, self.lane.ranking)
+        shares = fuse.spread(shares, self._neighbours(shares, where), self.lane.ranking)
+        shares = fuse.calibrate(shares, fuse.evidence(legs))
+        keys = list(shares)
+        links = self.index.links_to(where.linked_to) if where.linked_to else {}
+        hits = [
+            Hit(document, piece, fuse.total(shares[key]), tuple(shares[key]), links.get(document.id, ()), key)
+            for key, (document, piece) in zip(keys, self.index.load(keys), strict=True)
+        ]
+        findings = rank.rank(hits, query, self.lane.ranking, now)
+        text = " ".join(probe.text for probe in probes)
+        explained = tuple(replace(hit, words=self.index.matched(text, hit.key)) for hit in findings.hits)
+        return replace(findings, hits=explained, notes=self.notes())
+
+    def notes(self) -> tuple[str, ...]:
+        """Say what a reader of an answer should know about the state of the index."""
+        counts = self.index.counts()
+        notes = []
+        if self.silence:
+            notes.append(f"keyword and graph search only: {self.silence}")
+        elif counts["vectors"] < counts["chunks"]:
+            notes.append(f"still embedding: {counts['vectors']} of {counts['chunks']} passages can be found by meaning")
+        return tuple(notes)
+
+    def _encode(self, batch: Sequence[tuple[Document, Chunk]]) -> int:
+        if not batch or self.encoder is None or self.silence:
+            return 0
+        try:
+            vectors = self.encoder.encode([chunk.passage(d.title, piece.headings, piece.text) for d, piece in batch])
+        except UnavailableError as error:
+            self.silence = str(error)
+            return 0
+        self.index.fill({piece.digest: vector for (_, piece), vector in zip(batch, vectors, strict=True)})
+        return len(batch)
+
+    def _ask(self, probe: Probe, k: int, where: Filter) -> list[fuse.Leg]:
+        legs = [fuse.Leg(probe, "keyword", self.index.match(probe.text, k, where))]
+        if self.encoder and not self.silence and self.index.counts()["vectors"]:
+            try:
+                vector = self.encoder.encode([probe.text])[0]
+            except UnavailableError as error:
+                self.silence = str(error)
+            else:
+                legs.append(fuse.Leg(probe, "vector", self.index.nearest(vector, k, where)))
+        return legs
+
+    def _neighbours(self, shares: fuse.Shares, where: Filter) -> list[tuple[int, float]]:
+        """Return (chunk, strength) for documents linked with the best ones: their best chunk, else their first."""
+        best: dict[str, tuple[int, float]] = {}
+        ordered = fuse.scores(shares)
+        for (key, score), (document, _) in zip(ordered, self.index.load([key for key, _ in ordered]), strict=True):
+            best.setdefault(document.id, (key, score))
+        seeds = list(best)[:SEEDS]
+        boosts = []
+        for source, target, weight in self.index.related(seeds, where):
+            keys = [best[target][0]] if target in best else self.index.chunks(target)[:1]
+            boosts += [(key, weight * best[source][1]) for key in keys]
+        return boosts
+
+    def _look(self, only: Sequence[str] | None) -> tuple[Scan, list[str]]:
+        """Scan the store and tell which indexed paths are gone; what could not be looked at is not gone."""
+        scan = self.store.scan(only)
+        gone = self._gone(scan, only)
+        if len(gone) > MASS_REMOVAL and len(gone) > MASS_SHARE * len(self.index.stamps()):
+            time.sleep(SECOND_LOOK_SECONDS)
+            scan = self.store.scan(only)
+            gone = sorted(set(gone) & set(self._gone(scan, only)))
+        return scan, gone
+
+    def _gone(self, scan: Scan, only: Sequence[str] | None) -> list[str]:
+        known = [path for path in self.index.stamps() if only is None or _below(path, only)]
+        return [path for path in known if path not in scan.stamps and not _below(path, scan.unreadable)]
+
+    def _read(self, paths: Sequence[str]) -> tuple[int, int, int]:
+        """Read, parse, chunk and apply these paths; return how many were new, changed, the same."""
+        with self._writing:
+            known = self.index.stamps()
+            entries: list[Entry] = []
+            same: dict[str, str] = {}
+            gone = []
+            for path in paths:
+                self.skipped.pop(path, None)
+                try:
+                    source = self.store.read(path)
+                except NotFoundError:
+                    gone.append(path)
+                    continue
+                except RagdocsError as error:
+                    self.skipped[path] = str(error)
+                    continue
+                if known.get(path, ("", ""))[1] == source.version:
+                    same[path] = source.stamp
+                    continue
+                parsed = parse.parse(source, self.lane)
+                entries.append(Entry(parsed.document, chunk.chunk(parsed, self.lane.chunking), source.stamp))
+            self.index.apply(entries, gone)
+            self.index.restamp(same)
+            new = sum(entry.document.path not in known for entry in entries)
+            return new, len(entries) - new, len(same)
+
+
+def _below(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or folder in ("", ".") or path.startswith(f"{folder}/") for folder in folders)

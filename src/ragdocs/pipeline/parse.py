@@ -1,0 +1,178 @@
+"""From the text of a file to its card and its body."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import Any
+
+from ragdocs import markup
+from ragdocs.lanes import Lane
+from ragdocs.pipeline import links, metadata
+from ragdocs.types import Document, GitContext, Link, Parsed, Source
+
+KNOWN_KINDS = ("journal", "plan", "fact", "observation", "reflection", "convention", "decision", "note")
+
+# More of the same complaint helps nobody.
+_LINT_LIMIT = 20
+# A first line longer than this is a sentence, not a title.
+_TITLE_LINE = 80
+_PLAIN_SUFFIXES = (".txt", ".rst")
+_CARD_KEYS = frozenset(
+    ("title", "type", "status", "tags", "aliases", "created_at", "expires_at", "importance", "source", "git")
+)
+
+
+def parse(source: Source, lane: Lane) -> Parsed:
+    """Read a text: its metadata, its title, its links, and what is wrong with it."""
+    text = source.text.removeprefix("\ufeff").replace("\r\n", "\n")
+    loaded, body, first_line, problems = _open(text, source.path)
+    blocks = markup.blocks(body, source.path, top=first_line == 1)
+    shown = "" if source.path.endswith(_PLAIN_SUFFIXES) else links.visible(body, blocks)
+    card = _Card(loaded, problems)
+    git = card.git()
+    document = Document(
+        id=f"{lane.name}:{source.path.removesuffix('.md')}",
+        lane=lane.name,
+        path=source.path,
+        title=markup.caption(card.text("title")) or _title(body, blocks, source.path),
+        version=source.version,
+        kind=card.text("type") or lane.default_kind,
+        status=card.text("status") or "active",
+        tags=card.words("tags", mark="#"),
+        aliases=card.words("aliases"),
+        created_at=card.time(next((key for key in ("created_at", "date", "created") if key in loaded), "created_at")),
+        modified_at=source.modified_at,
+        expires_at=card.time("expires_at"),
+        links=(*islice(links.find(shown, body, source.path), links.LINK_LIMIT), *_touched(git)),
+        importance=card.number("importance"),
+        source=card.text("source"),
+        git=git,
+        size=source.size,
+        extra={key: value for key, value in loaded.items() if key not in _CARD_KEYS},
+    )
+    if lane.writable:
+        problems += _habits(document, shown, first_line)
+    return Parsed(replace(document, problems=(*source.problems, *problems)), body, first_line)
+
+
+def _open(text: str, path: str) -> tuple[dict[str, Any], str, int, list[str]]:
+    """Return metadata, body, the body's first line, and problems; a refused block stays in the body to be found."""
+    block, body, first_line = (None, text, 1) if path.endswith(_PLAIN_SUFFIXES) else metadata.split(text)
+    loaded, problems = metadata.load(block) if block is not None else ({}, [])
+    return (loaded, body, first_line, problems) if loaded or not problems else ({}, text, 1, problems)
+
+
+def _habits(document: Document, shown: str, first_line: int) -> list[str]:
+    """Name what a writer of this text probably meant otherwise."""
+    found = list(islice(links.lint(shown, first_line), _LINT_LIMIT))
+    if document.kind.casefold() not in KNOWN_KINDS:
+        found.append(f"unknown type {document.kind[:60]!r}; known are {', '.join(KNOWN_KINDS)}")
+    if len(document.links) >= links.LINK_LIMIT:
+        found.append(f"more than {links.LINK_LIMIT} links; the rest are not followed")
+    return found
+
+
+def _title(body: str, blocks: Sequence[markup.Block], path: str) -> str:
+    """Return the first main heading, or a plain text's first short line, or the file's name made readable."""
+    found = next((block.title for block in blocks if block.level == 1 and block.title), "")
+    if not found and path.endswith(".txt"):
+        first_line = body.lstrip().partition("\n")[0].strip()
+        found = first_line if len(first_line) <= _TITLE_LINE else ""
+    if found:
+        return markup.caption(found)
+    name = " ".join(re.split(r"[\s_-]+", PurePosixPath(path).stem)).strip() or path
+    return name[0].upper() + name[1:]
+
+
+def _touched(git: GitContext | None) -> list[Link]:
+    """Return a link to each file that was being changed when the text was written."""
+    if git is None:
+        return []
+    state = " ".join(part for part in (git.branch and f"on {git.branch}", git.commit and f"at {git.commit}") if part)
+    return [Link(path, links.TOUCHES, f"{path} was being changed {state}".rstrip()) for path in git.files_changed]
+
+
+class _Card:
+    """Reads loaded metadata key by key, and notes what it cannot read."""
+
+    def __init__(self, loaded: Mapping[str, Any], problems: list[str]) -> None:
+        self.loaded = loaded
+        self.problems = problems
+
+    def text(self, key: str) -> str:
+        """Return a scalar as text."""
+        value = self.loaded.get(key)
+        if isinstance(value, list | dict):
+            self._complain(key, "is not a single value")
+            return ""
+        return " ".join(metadata.as_text(value).split()) if value is not None else ""
+
+    def words(self, key: str, mark: str = "") -> tuple[str, ...]:
+        """Return a list, or a comma-separated string, without repetitions; `mark` is dropped from their front."""
+        value = self.loaded.get(key)
+        if isinstance(value, dict):
+            self._complain(key, "is not a list")
+            return ()
+        items = value if isinstance(value, list) else metadata.as_text(value).split(",") if value is not None else []
+        if any(isinstance(item, list | dict) for item in items):
+            self._complain(key, "has an item that is not a single value")
+        kept: dict[str, str] = {}
+        for item in items:
+            if item is not None and not isinstance(item, list | dict):
+                word = " ".join(metadata.as_text(item).strip().lstrip(mark or None).split())
+                kept.setdefault(word.casefold(), word)
+        kept.pop("", None)
+        return tuple(kept.values())
+
+    def time(self, key: str) -> datetime | None:
+        """Return an ISO 8601 time with its offset; one without an offset means UTC."""
+        written = self.text(key)
+        if not written:
+            return None
+        try:
+            # YAML allows a space before the offset, ISO 8601 does not.
+            time = datetime.fromisoformat(re.sub(r" (?=[+-]\d|[zZ]$)", "", written))
+            time = time if time.tzinfo else time.replace(tzinfo=UTC)
+            # The first and last days of the calendar cannot be compared across offsets.
+            time.astimezone(UTC)
+        except (ValueError, OverflowError):
+            self._complain(key, f"{written[:60]!r} is not an ISO 8601 time")
+            return None
+        return time
+
+    def number(self, key: str) -> float | None:
+        """Return a finite number."""
+        written = self.text(key)
+        try:
+            number = float(written or "nan")
+        except ValueError:
+            number = math.nan
+        if written and not math.isfinite(number):
+            self._complain(key, f"{written[:60]!r} is not a number")
+        return number if math.isfinite(number) else None
+
+    def git(self) -> GitContext | None:
+        """Return the state of the working tree that was noted with the text."""
+        block = self.loaded.get("git")
+        if block is None:
+            return None
+        if not isinstance(block, dict):
+            self._complain("git", "is not a mapping")
+            return None
+        inner = _Card(block, self.problems)
+        files = dict.fromkeys(filter(None, map(links.clean_target, inner.words("files_changed"))))
+        return GitContext(
+            branch=inner.text("branch"),
+            commit=inner.text("commit"),
+            dirty=inner.text("dirty").casefold() in {"true", "yes", "on", "1"},
+            files_changed=tuple(islice(files, links.LINK_LIMIT)),
+        )
+
+    def _complain(self, key: str, what: str) -> None:
+        self.problems.append(f"frontmatter: {key}: {what}")

@@ -1,0 +1,167 @@
+"""A workspace that opens in the background, follows its files, and saves itself when it is quiet."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ragdocs.config import Config
+from ragdocs.errors import LockAcquisitionError, RagdocsError, UnavailableError
+from ragdocs.verbs.shapes import Status
+
+if TYPE_CHECKING:
+    # Opening a workspace imports every engine: only the background thread does it.
+    from ragdocs.serve.watch import Watcher
+    from ragdocs.workspace import Workspace
+
+logger = logging.getLogger("ragdocs")
+
+# A caller waits this long for a first index; after that it gets what is there and a note.
+PATIENCE_SECONDS = 8.0
+# A snapshot is written after this long without a change, so that a burst of writes costs one.
+QUIET_SECONDS = 2.0
+TICK_SECONDS = 0.25
+
+
+class Live:
+    """One project, served: `workspace` waits until there is something to ask."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.ready = False
+        self.progress = "not started"
+        self.heartbeat: datetime | None = None
+        self.watcher: Watcher | None = None
+        self._workspace: Workspace | None = None
+        self._failure: RagdocsError | None = None
+        self._opened = threading.Event()
+        self._indexed = threading.Event()
+        self._stopping = threading.Event()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to open the workspace, if nobody has yet."""
+        with self._starting:
+            if self._thread is None and not self._stopping.is_set():
+                self._thread = threading.Thread(target=self._run, name="ragdocs-keeper", daemon=True)
+                self._thread.start()
+
+    def workspace(self) -> Workspace:
+        """Return the workspace as soon as it is open; its index may still be growing."""
+        self.start()
+        self._opened.wait(PATIENCE_SECONDS)
+        if self._failure:
+            raise self._failure
+        if self._workspace is None:
+            raise UnavailableError("the index is still being opened", "Ask again in a few seconds")
+        return self._workspace
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether there is nothing left to wait for: the first index is there, or opening it failed."""
+        return self._indexed.is_set() or self._failure is not None
+
+    def status(self) -> Status:
+        """Tell how the indexes stand, and whether somebody is following the files."""
+        state = self.workspace().status()
+        state["ready"] = self.ready
+        state["watcher"] = self.watcher.mode if self.watcher else "off"
+        state["heartbeat"] = self.heartbeat.isoformat(timespec="seconds") if self.heartbeat else None
+        return state
+
+    def stop(self) -> None:
+        """End the background work and write a last snapshot."""
+        self._stopping.set()
+        if self.watcher:
+            self.watcher.stop()
+        thread = self._thread
+        if thread:
+            thread.join(timeout=1.5)
+        if self._workspace and (thread is None or not thread.is_alive()):
+            self._save(self._workspace)
+
+    def _run(self) -> None:
+        try:
+            self._open()
+        except RagdocsError as error:
+            self._failure = error
+            return
+        except Exception as error:  # the watch loop's edge: a server that cannot open says so in every answer
+            logger.exception("opening the project failed")
+            self._failure = UnavailableError(f"opening the project failed: {type(error).__name__}", "See the log")
+            return
+        finally:
+            self._opened.set()
+        self._keep()
+
+    def _open(self) -> None:
+        from ragdocs.workspace import Workspace
+
+        self.progress = "opening"
+        workspace = Workspace(self.config)
+        workspace.load()
+        self._workspace = workspace
+
+    def _keep(self) -> None:
+        from ragdocs.serve.watch import Watcher
+
+        workspace = self._workspace
+        assert workspace is not None
+        if self.config.watch.enabled:
+            self.watcher = Watcher(workspace, self.config.watch)
+            self.watcher.start()
+        changed_at, reconciled_at = time.monotonic(), -float("inf")
+        while not self._stopping.is_set():
+            try:
+                due = time.monotonic() - reconciled_at >= self._interval()
+                if due or (self.watcher and self.watcher.pending.is_set()):
+                    self._reconcile(workspace, everything=due)
+                    reconciled_at = time.monotonic() if due else reconciled_at
+                    changed_at = time.monotonic()
+                workspace.embed(stop=self._interrupted)
+                if time.monotonic() - changed_at >= QUIET_SECONDS:
+                    self._save(workspace)
+            except Exception:  # the watch loop's edge: one failed pass must not end the following of files
+                logger.exception("following the files failed; trying again")
+                self._stopping.wait(QUIET_SECONDS)
+            self.heartbeat = datetime.now(UTC)
+            self._wait()
+
+    def _reconcile(self, workspace: Workspace, *, everything: bool) -> None:
+        changes = self.watcher.take() if self.watcher else {}
+        for name, place in workspace.places.items():
+            if everything:
+                place.corpus.sync(progress=self._report)
+            elif name in changes:
+                place.corpus.sync(changes[name])
+        self._indexed.set()
+        self.ready = True
+        self.progress = "ready"
+
+    def _interval(self) -> float:
+        polling = self.watcher is not None and self.watcher.mode == "polling"
+        return 2.0 if polling else float(self.config.watch.reconcile_seconds)
+
+    def _interrupted(self) -> bool:
+        return self._stopping.is_set() or (self.watcher is not None and self.watcher.pending.is_set())
+
+    def _wait(self) -> None:
+        if self.watcher:
+            self.watcher.pending.wait(TICK_SECONDS)
+        else:
+            self._stopping.wait(TICK_SECONDS)
+
+    def _report(self, stage: str, done: int, total: int) -> None:
+        self.progress = f"{stage} {done} of {total}"
+
+    def _save(self, workspace: Workspace) -> None:
+        try:
+            workspace.save()
+        except LockAcquisitionError:
+            logger.debug("another process is writing the snapshot")
+        except RagdocsError as error:
+            logger.warning("the index could not be saved: %s", error)

@@ -1,0 +1,101 @@
+"""Noticing changes of files: events where the system has them, polling where it has not."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from watchfiles import Change, watch
+
+from ragdocs.config import WatchConfig
+from ragdocs.workspace import Workspace
+
+logger = logging.getLogger("ragdocs")
+
+# How often a thread that waits for events looks whether it should end, or whether a folder has appeared.
+TICK_MS = 1000
+
+
+class Watcher:
+    """Collects changed paths by lane; `pending` is set while there are any."""
+
+    def __init__(self, workspace: Workspace, settings: WatchConfig) -> None:
+        self.pending = threading.Event()
+        self.mode = "polling" if settings.poll else "events"
+        self._settings = settings
+        self._stores = {name: place.store for name, place in workspace.places.items()}
+        self._changes: dict[str, set[str]] = defaultdict(set)
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        """Begin to listen; without events the keeper's frequent reconciling does the work."""
+        if self.mode == "events":
+            for recursive in (True, False):
+                thread = threading.Thread(
+                    target=self._listen, args=(recursive,), name=f"ragdocs-watch-{recursive}", daemon=True
+                )
+                thread.start()
+
+    def stop(self) -> None:
+        """End the listening threads."""
+        self._stopping.set()
+        self.pending.set()
+
+    def take(self) -> dict[str, set[str]]:
+        """Return the changed paths by lane and forget them."""
+        with self._lock:
+            changes, self._changes = self._changes, defaultdict(set)
+            self.pending.clear()
+            return dict(changes)
+
+    def _listen(self, recursive: bool) -> None:
+        while not self._stopping.is_set():
+            roots = self._roots(recursive=recursive)
+            if not roots:
+                # A folder such as .memories may appear later.
+                self._stopping.wait(TICK_MS / 1000)
+                continue
+            try:
+                self._follow(roots, recursive=recursive)
+            except OSError as error:
+                # At the limit of inotify watches, or on a file system without events.
+                logger.warning("no file events (%s); looking at the files every two seconds instead", error)
+                self.mode = "polling"
+                return
+
+    def _follow(self, roots: Collection[Path], *, recursive: bool) -> None:
+        events = watch(
+            *roots,
+            watch_filter=self._interesting,
+            debounce=max(self._settings.debounce_ms, 50),
+            step=50,
+            rust_timeout=TICK_MS,
+            yield_on_timeout=True,
+            stop_event=self._stopping,
+            recursive=recursive,
+            raise_interrupt=False,
+        )
+        for batch in events:
+            if batch:
+                self._collect(path for _, path in batch)
+            if self._roots(recursive=recursive) != roots:
+                return
+
+    def _roots(self, *, recursive: bool) -> set[Path]:
+        return {path for store in self._stores.values() for path, deep in store.watched() if deep == recursive}
+
+    def _interesting(self, _: Change, path: str) -> bool:
+        return any(store.relative(path) is not None for store in self._stores.values())
+
+    def _collect(self, paths: Iterable[str]) -> None:
+        with self._lock:
+            for path in paths:
+                for name, store in self._stores.items():
+                    relative = store.relative(path)
+                    if relative is not None:
+                        self._changes[name].add(relative)
+                        self.pending.set()

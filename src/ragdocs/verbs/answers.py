@@ -1,0 +1,164 @@
+"""Findings become answers that fit: dates, ages, reasons, and a size budget with an account of what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from ragdocs.errors import ValidationError
+from ragdocs.types import Findings, Hit
+from ragdocs.verbs.shapes import SignalShape
+
+MOST_RESULTS = 50
+# What a result costs besides its content: ids, paths, dates, reasons.
+OVERHEAD = 450
+# Less than this tells a reader nothing.
+LEAST_CONTENT = 160
+# Between the headings of a path.
+STEP = " › "  # noqa: RUF001 - a sign that no heading contains by accident
+UNITS = (("year", 31_557_600), ("month", 2_629_800), ("week", 604_800), ("day", 86_400), ("hour", 3_600))
+
+Shape = TypeVar("Shape", bound=Any)
+
+
+def check_limit(limit: int) -> int:
+    """Refuse a number of results that cannot be meant."""
+    if not 1 <= limit <= MOST_RESULTS:
+        raise ValidationError(f"limit is {limit}", f"Ask for 1 to {MOST_RESULTS} results")
+    return limit
+
+
+def fit(findings: Findings, shape: Callable[[Hit, int], Shape], budget: int) -> tuple[list[Shape], int, list[str]]:
+    """Shape hits so that together they stay within the budget; return them, how many matched besides, and notes."""
+    hits = findings.hits
+    most = max(1, budget // (OVERHEAD + LEAST_CONTENT))
+    allowance = max(LEAST_CONTENT, budget // max(1, min(len(hits), most)) - OVERHEAD)
+    notes = list(findings.notes)
+    if len(hits) > most:
+        notes.append(
+            f"{len(hits) - most} more results did not fit in {budget} characters; ask for fewer or be specific"
+        )
+    if any(len(hit.chunk.text) > allowance for hit in hits[:most]):
+        notes.append("contents ending in … are cut; read the file at the given lines for the rest")
+    return [shape(hit, allowance) for hit in hits[:most]], findings.omitted + len(hits[most:]), notes
+
+
+def cut(text: str, length: int) -> str:
+    """Shorten a text at the end of a line or word."""
+    if len(text) <= length:
+        return text
+    head = text[: max(1, length - 1)]
+    newline, space = head.rfind("\n"), head.rfind(" ")
+    at = newline if newline > length // 2 else space if space > length // 2 else len(head)
+    return head[:at].rstrip() + "…"
+
+
+def lines(hit: Hit) -> str:
+    """Return the line range of a hit."""
+    return f"{hit.chunk.start_line}-{hit.chunk.end_line}"
+
+
+def header(hit: Hit) -> str:
+    """Return the heading path of a hit."""
+    return STEP.join(hit.chunk.headings)
+
+
+def why(hit: Hit) -> str:
+    """Say in words why a hit was found."""
+    reasons = []
+    sources = {signal.source: signal for signal in hit.signals}
+    if hit.words:
+        shown = ", ".join(hit.words[:8])
+        reasons.append(f"words: {shown}")
+    elif "keyword" in sources:
+        reasons.append("similar words")
+    if "vector" in sources:
+        reasons.append(f"meaning {sources['vector'].raw:.2f}")
+    if "graph" in sources:
+        reasons.append("linked with another result")
+    if "recency" in sources:
+        reasons.append("recent")
+    return "; ".join(reasons) or "links to the document"
+
+
+def signals(hit: Hit) -> list[SignalShape]:
+    """Return every contribution to a hit's score."""
+    return [
+        SignalShape(probe=s.probe, source=s.source, rank=s.rank, raw=round(s.raw, 4), share=round(s.share, 4))
+        for s in hit.signals
+    ]
+
+
+def age(moment: datetime | None, now: datetime) -> str:
+    """Say how long ago something was, in the largest unit that fits."""
+    if moment is None:
+        return "age unknown"
+    seconds = max(0.0, (now - moment).total_seconds())
+    for unit, length in (
+        ("year", 31_557_600),
+        ("month", 2_629_800),
+        ("week", 604_800),
+        ("day", 86_400),
+        ("hour", 3_600),
+    ):
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now" if seconds < 60 else f"{int(seconds // 60)} min ago"  # noqa: PLR2004 - seconds in a minute
+
+
+def moment(value: datetime | None) -> str | None:
+    """Return a date as it is written in an answer."""
+    return value.isoformat(timespec="seconds") if value else None
+
+
+def excerpt(text: str, first: int, span: tuple[int, int] | None, budget: int) -> tuple[str, str, str]:
+    """Cut whole lines out of a text: (content, line range, what was left out and how to get it)."""
+    every = text.split("\n")
+    start, end = span or (first, first + len(every) - 1)
+    last = first + len(every) - 1
+    if start > last or end < start or start < first:
+        raise ValidationError(
+            f"lines {start}-{end} are outside {first}-{last}", f'Ask for lines within "{first}-{last}"'
+        )
+    end = min(end, last)
+    chosen = every[start - first : end - first + 1]
+    size, count = 0, 0
+    for line in chosen:
+        size += len(line) + 1
+        if size > budget and count:
+            break
+        count += 1
+    content = "\n".join(chosen[:count])
+    shown = f"{start}-{start + count - 1}"
+    if count < len(chosen):
+        return content, shown, f'lines {start + count}-{end} are left out; ask for lines="{start + count}-{end}"'
+    if len(content) > budget:
+        return cut(content, budget), shown, f"line {start} is longer than {budget} characters and is cut"
+    return content, shown, ""
+
+
+def parse_lines(text: str | None) -> tuple[int, int] | None:
+    """Read a line range such as "10-40" or "12"."""
+    if text is None or not text.strip():
+        return None
+    start, _, end = text.strip().partition("-")
+    if not start.strip().isdecimal() or (end and not end.strip().isdecimal()):
+        raise ValidationError(f'"{text[:40]}" is not a line range', 'Write it as "10-40" or "12"')
+    return int(start), int(end or start)
+
+
+def tally(values: Sequence[str]) -> dict[str, int]:
+    """Count values, the most frequent first."""
+    counts: dict[str, int] = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def size(count: int) -> str:
+    """Return a number of bytes as a person reads it."""
+    if count < 1024:  # noqa: PLR2004 - bytes in a kilobyte
+        return f"{count}B"
+    return f"{count / 1024:.1f}KB" if count < 1024**2 else f"{count / 1024**2:.1f}MB"

@@ -1,0 +1,261 @@
+"""Writing, reading and finding memories."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from ragdocs.errors import ConflictError, NotFoundError, ValidationError
+from ragdocs.names import relative_name
+from ragdocs.pipeline import metadata
+from ragdocs.pipeline.corpus import Corpus
+from ragdocs.types import Discard, Document, Expect, Filter, Hit, Probe, Put, Query
+from ragdocs.verbs import answers
+from ragdocs.verbs.shapes import (
+    Deleted,
+    LinkedHit,
+    LinkedHits,
+    LinkShape,
+    MemoryHit,
+    MemoryHits,
+    MemoryText,
+    RevisionShape,
+    Saved,
+    Stats,
+)
+
+# A memory is a note, not an archive: a longer one would not fit into any agent's context.
+LONGEST_MEMORY = 1_000_000
+KINDS = ("journal", "plan", "fact", "observation", "reflection")
+_KIND = re.compile(r"[^\W\d_][\w-]{0,39}")
+# Two agents appending at once both succeed; this many lost races in a row mean that something else is wrong.
+APPEND_TRIES = 50
+# Link kinds that say least come last when one kind has to stand for several links.
+_VAGUE = ("mentions", "related_to")
+
+
+@dataclass(frozen=True, slots=True)
+class Memories:
+    """What can be asked of the memory lane."""
+
+    corpus: Corpus
+    clock: Callable[[], datetime]
+    budget: int
+
+    def create(self, filename: str, content: str, tags: Sequence[str], memory_type: str = "journal") -> Saved:
+        """Write a new memory; an existing one is never touched."""
+        name = relative_name(filename)
+        if not _KIND.fullmatch(memory_type):
+            raise ValidationError(f"{memory_type[:60]!r} is not a memory type", f"Use one of {', '.join(KINDS)}")
+        _check_content(content)
+        created = self.clock().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        defaults = {"type": memory_type, "status": "active", "tags": check_tags(tags), "created_at": created}
+        written = self.corpus.commit([Put(name, metadata.merge(content, defaults), Expect.ABSENT)])[0]
+        unknown = memory_type not in KINDS
+        warnings = [f"{memory_type!r} is not one of the usual types: {', '.join(KINDS)}"] if unknown else []
+        return self._saved("created", name, written.version, warnings)
+
+    def read(self, filename: str, lines: str | None = None) -> MemoryText:
+        """Return a memory as it stands in its file, cut to the budget if it is long."""
+        name = relative_name(filename)
+        source = self.corpus.store.read(name)
+        content, shown, omitted = answers.excerpt(source.text, 1, answers.parse_lines(lines), self.budget)
+        path = self.corpus.store.locate(name)
+        return MemoryText(
+            filename=name, content=content, path=path, version=source.version, lines=shown, omitted=omitted
+        )
+
+    def update(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
+        """Replace a memory entirely, as given; the old text is kept in history."""
+        name = relative_name(filename)
+        _check_content(content)
+        before = self.corpus.store.read(name)
+        dropped = sorted(_keys(before.text) - _keys(content))
+        put = Put(name, content, expected_version or Expect.PRESENT)
+        written = self.corpus.commit([put])[0]
+        warnings = (
+            [f"dropped from the frontmatter: {', '.join(dropped)}; the old text is in history"] if dropped else []
+        )
+        return self._saved("updated", name, written.version, warnings)
+
+    def append(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
+        """Add two newlines and the content to the end of a memory."""
+        name = relative_name(filename)
+        _check_content(content)
+        for attempt in range(APPEND_TRIES):
+            before = self.corpus.store.read(name)
+            text = f"{before.text}\n\n{content}"
+            _check_content(text)
+            try:
+                written = self.corpus.commit([Put(name, text, expected_version or before.version)])[0]
+            except ConflictError:
+                if expected_version or attempt == APPEND_TRIES - 1:
+                    raise
+            else:
+                return self._saved("appended", name, written.version, [])
+        raise AssertionError  # the loop returns or raises
+
+    def delete(self, filename: str) -> Deleted:
+        """Move a memory to the trash."""
+        name = relative_name(filename)
+        written = self.corpus.commit([Discard(name)], "delete")[0]
+        return Deleted(status="deleted", filename=name, moved_to=written.moved_to)
+
+    def search(
+        self,
+        query: str,
+        limit: int = 5,
+        *,
+        tags: Sequence[str] = (),
+        kind: str | None = None,
+        archived: bool = False,
+        explain: bool = False,
+    ) -> MemoryHits:
+        """Find memories by meaning, words and links, recent ones first among equals."""
+        answers.check_limit(limit)
+        where = Filter(tags=tuple(tags), kinds=(kind,) if kind else (), hidden=("",) if archived else ())
+        now = self.clock()
+        findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), now)
+
+        def shape(hit: Hit, most: int) -> MemoryHit:
+            return self._hit(hit, most, now, explain=explain)
+
+        shaped, omitted, notes = answers.fit(findings, shape, self.budget)
+        return MemoryHits(result=shaped, omitted=omitted, notes=notes)
+
+    def linked(self, query: str, target_document: str, limit: int = 5) -> LinkedHits:
+        """Find the memories that link to a document or source file, the best for the query first."""
+        answers.check_limit(limit)
+        now = self.clock()
+        names = _spellings(target_document)
+        if not names:
+            return LinkedHits(result=[], omitted=0, notes=[])
+        where = Filter(linked_to=names)
+        findings = self.corpus.search(Query(probes=(Probe(query),), limit=answers.MOST_RESULTS, where=where), now)
+        hits = [*findings.hits, *self._unmatched(findings.hits, where)]
+        chosen = replace(findings, hits=tuple(hits[:limit]), omitted=len(hits[limit:]))
+        shaped, omitted, notes = answers.fit(chosen, lambda hit, most: self._linked(hit, most, now), self.budget)
+        return LinkedHits(result=shaped, omitted=omitted, notes=notes)
+
+    def stats(self) -> Stats:
+        """Count memories, tags and types."""
+        documents = self.corpus.index.documents()
+        return Stats(
+            count=len(documents),
+            total_size=answers.size(sum(document.size for document in documents)),
+            tags=answers.tally([tag for document in documents for tag in document.tags]),
+            types=answers.tally([document.kind for document in documents]),
+            memory_path=self.corpus.store.locate(""),
+        )
+
+    def history(self, filename: str = "") -> list[RevisionShape]:
+        """List the earlier texts that were kept, newest first."""
+        revisions = self.corpus.store.history(relative_name(filename) if filename else "")
+        return [
+            RevisionShape(filename=r.path, version=r.version, at=r.at.isoformat(), verb=r.verb, size=r.size)
+            for r in revisions
+        ]
+
+    def restore(self, filename: str, version: str | None = None) -> Saved:
+        """Bring back an earlier text of a memory, the latest kept one unless a version is named."""
+        name = relative_name(filename)
+        revisions = self.corpus.store.history(name)
+        wanted = next((r for r in revisions if not version or r.version.startswith(version)), None)
+        if wanted is None:
+            kept = ", ".join(r.version for r in revisions[:5]) or "none"
+            raise NotFoundError(f"no earlier text {version or ''} of {name} is kept", f"Kept versions: {kept}")
+        text = self.corpus.store.recover(wanted.version)
+        written = self.corpus.commit([Put(name, text, Expect.ANY)], "restore")[0]
+        return self._saved("restored", name, written.version, [])
+
+    def _saved(self, status: str, name: str, version: str, warnings: list[str]) -> Saved:
+        path = self.corpus.store.locate(name)
+        return Saved(status=status, filename=name, path=path, version=version, warnings=warnings)
+
+    def _unmatched(self, hits: Sequence[Hit], where: Filter) -> list[Hit]:
+        """Return linked memories that the query did not find, newest first: the link is reason enough to show them."""
+        found = {hit.document.id for hit in hits}
+        links = self.corpus.index.links_to(where.linked_to)
+        others = [
+            document
+            for document in self.corpus.index.documents(replace(where, hidden=self.corpus.lane.hidden))
+            if document.id not in found
+        ]
+        others.sort(key=_newest)
+        loaded = [(d, self.corpus.index.load(self.corpus.index.chunks(d.id)[:1])) for d in others]
+        return [Hit(d, pairs[0][1], 0.0, (), links.get(d.id, ())) for d, pairs in loaded if pairs]
+
+    def _hit(self, hit: Hit, most: int, now: datetime, *, explain: bool) -> MemoryHit:
+        document = hit.document
+        shaped = MemoryHit(
+            memory_id=document.id,
+            score=round(hit.score, 3),
+            content=answers.cut(hit.chunk.text, most),
+            type=document.kind,
+            status=document.status,
+            tags=list(document.tags),
+            file_path=self.corpus.store.locate(document.path),
+            header_path=answers.header(hit),
+            title=document.title,
+            lines=answers.lines(hit),
+            created_at=answers.moment(document.created_at),
+            age=answers.age(document.created_at, now),
+            why=answers.why(hit),
+        )
+        if explain:
+            shaped["signals"] = answers.signals(hit)
+        return shaped
+
+    def _linked(self, hit: Hit, most: int, now: datetime) -> LinkedHit:
+        telling = sorted(hit.links, key=lambda link: link.kind in _VAGUE)
+        return LinkedHit(
+            memory_id=hit.document.id,
+            score=round(hit.score, 3),
+            content=answers.cut(hit.chunk.text, most),
+            anchor_context=telling[0].context if telling else "",
+            edge_type=telling[0].kind if telling else "related_to",
+            file_path=self.corpus.store.locate(hit.document.path),
+            title=hit.document.title,
+            lines=answers.lines(hit),
+            created_at=answers.moment(hit.document.created_at),
+            age=answers.age(hit.document.created_at, now),
+            why=answers.why(hit),
+            links=[LinkShape(edge_type=link.kind, anchor_context=link.context) for link in hit.links],
+        )
+
+
+def check_tags(tags: Sequence[str]) -> list[str]:
+    """Return tags stripped and without repetitions."""
+    if any(not isinstance(tag, str) or "\n" in tag or len(tag) > 100 for tag in tags):  # noqa: PLR2004 - a tag is a word
+        raise ValidationError("a tag is not one short line of text", 'Give tags as a list of words, such as ["auth"]')
+    stripped = (tag.strip().lstrip("#").strip() for tag in tags)
+    return list({tag.casefold(): tag for tag in reversed([tag for tag in stripped if tag])}.values())[::-1]
+
+
+def _check_content(content: str) -> None:
+    if not content.strip():
+        raise ValidationError("content is empty", "Say what should be remembered")
+    if len(content) > LONGEST_MEMORY:
+        raise ValidationError(f"content is longer than {LONGEST_MEMORY} characters", "Split it into several memories")
+    if "\x00" in content or any("\ud800" <= character <= "\udfff" for character in content):
+        raise ValidationError("content holds characters that no text file can", "Remove NUL and lone surrogates")
+
+
+def _keys(text: str) -> set[str]:
+    block = metadata.split(text)[0]
+    return set(metadata.load(block)[0]) if block is not None else set()
+
+
+def _newest(document: Document) -> tuple[float, str]:
+    return (-document.created_at.timestamp() if document.created_at else 0.0, document.path)
+
+
+def _spellings(target: str) -> tuple[str, ...]:
+    """Return the ways in which a link may name this document: with and without its markdown ending."""
+    name = target.strip().removeprefix("ghost:").replace("\\", "/").removeprefix("./").split("#")[0].strip()
+    name = name.removeprefix("docs:").removeprefix("memory:")
+    if not name:
+        return ()
+    return (name, name.removesuffix(".md")) if name.endswith(".md") else (name, f"{name}.md")

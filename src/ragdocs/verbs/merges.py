@@ -1,0 +1,140 @@
+"""Finding memories that say nearly the same, and making one of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import combinations
+
+import numpy as np
+
+from ragdocs.errors import AlreadyExistsError, NotFoundError, UnavailableError, ValidationError
+from ragdocs.names import relative_name
+from ragdocs.pipeline import metadata
+from ragdocs.pipeline.corpus import Corpus
+from ragdocs.protocols import Vectors
+from ragdocs.types import Change, Discard, Document, Expect, Filter, Put
+from ragdocs.verbs import answers
+from ragdocs.verbs.shapes import Cluster, ClusterMember, Clusters, Merged
+
+PREVIEW = 160
+# Similarities are compared in stripes, so that ten thousand memories need megabytes, not hundreds of them.
+STRIPE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Merges:
+    """Consolidation of the memory lane."""
+
+    corpus: Corpus
+    clock: Callable[[], datetime]
+    budget: int
+
+    def merge(
+        self, source_files: Sequence[str], target_file: str, summary_content: str, expected_version: str | None = None
+    ) -> Merged:
+        """Write one memory and move its sources to the trash: all of it happens, or nothing does."""
+        sources = list(dict.fromkeys(relative_name(name) for name in source_files))
+        target = relative_name(target_file)
+        if not sources:
+            raise ValidationError("there are no source files", "Name the memories that the new one replaces")
+        if not summary_content.strip():
+            raise ValidationError("summary_content is empty", "Write what the merged memory should say")
+        texts = {name: self.corpus.store.read(name) for name in sources}
+        if target not in texts and self._exists(target):
+            hint = "Choose another target_file, or name it among the source_files to replace it"
+            raise AlreadyExistsError(f"{target} exists and is not one of the sources", hint)
+        text = metadata.merge(summary_content, self._defaults(sources))
+        expect = (expected_version or texts[target].version) if target in texts else Expect.ABSENT
+        # The versions that were read: a source that changes in between is not thrown away unseen.
+        discards = [Discard(name, texts[name].version) for name in sources if name != target]
+        changes: list[Change] = [Put(target, text, expect), *discards]
+        written = self.corpus.commit(changes, "merge")
+        return Merged(
+            status="merged",
+            filename=target,
+            path=self.corpus.store.locate(target),
+            version=written[0].version,
+            merged=sources,
+            moved_to=[change.moved_to for change in written[1:]],
+        )
+
+    def suggest(self, threshold: float = 0.85, limit: int = 5, filter_type: str | None = "journal") -> Clusters:
+        """Group active memories whose texts are alike, the tightest group first."""
+        if not 0.0 <= threshold <= 1.0:
+            raise ValidationError(f"threshold is {threshold}", "Give a similarity from 0.0 to 1.0")
+        answers.check_limit(limit)
+        if self.corpus.silence:
+            raise UnavailableError(f"similarity needs embeddings: {self.corpus.silence}")
+        where = Filter(
+            kinds=(filter_type,) if filter_type else (), hidden=self.corpus.lane.hidden, alive_at=self.clock()
+        )
+        documents = self.corpus.index.documents(where)
+        vectors = self.corpus.index.vectors([document.id for document in documents])
+        groups = _cluster(vectors, threshold)[:limit]
+        result = [
+            Cluster(
+                cluster_id=number,
+                score=round(score, 3),
+                reason=f"High vector similarity (> {threshold:g})",
+                memory_count=len(members),
+                memories=[self._member(documents[member]) for member in members],
+            )
+            for number, (score, members) in enumerate(groups)
+        ]
+        return Clusters(result=result, notes=list(self.corpus.notes()))
+
+    def _exists(self, name: str) -> bool:
+        try:
+            self.corpus.store.read(name)
+        except NotFoundError:
+            return False
+        return True
+
+    def _defaults(self, sources: Sequence[str]) -> dict[str, object]:
+        """Return what a merged memory inherits where its text does not say otherwise."""
+        chosen = set(sources)
+        documents = [document for document in self.corpus.index.documents() if document.path in chosen]
+        kinds = {document.kind for document in documents}
+        tags = dict.fromkeys(tag for document in documents for tag in document.tags)
+        created = self.clock().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        kind = kinds.pop() if len(kinds) == 1 else self.corpus.lane.default_kind
+        return {"type": kind, "status": "active", "tags": list(tags), "created_at": created}
+
+    def _member(self, document: Document) -> ClusterMember:
+        loaded = self.corpus.index.load(self.corpus.index.chunks(document.id)[:1])
+        preview = answers.cut(" ".join(loaded[0][1].text.split()), PREVIEW) if loaded else ""
+        return ClusterMember(id=document.id, file_path=self.corpus.store.locate(document.path), preview=preview)
+
+
+def _cluster(vectors: Vectors, threshold: float) -> list[tuple[float, list[int]]]:
+    """Join the most similar pairs first; a group grows only while every two of its members are alike."""
+    groups = {number: [number] for number in range(len(vectors))}
+    home = list(range(len(vectors)))
+    for _, one, other in _pairs(vectors, threshold):
+        left, right = home[one], home[other]
+        if left == right:
+            continue
+        between = vectors[groups[left]] @ vectors[groups[right]].T
+        if float(between.min()) >= threshold:
+            groups[left] += groups.pop(right)
+            for member in groups[left]:
+                home[member] = left
+    clusters = []
+    for members in groups.values():
+        if len(members) > 1:
+            alike = [float(vectors[a] @ vectors[b]) for a, b in combinations(members, 2)]
+            clusters.append((min(1.0, sum(alike) / len(alike)), sorted(members)))
+    return sorted(clusters, key=lambda cluster: (-cluster[0], cluster[1]))
+
+
+def _pairs(vectors: Vectors, threshold: float) -> list[tuple[float, int, int]]:
+    pairs = []
+    for start in range(0, len(vectors), STRIPE):
+        similar = vectors[start : start + STRIPE] @ vectors.T
+        rows, columns = np.nonzero(similar >= threshold)
+        found = ((float(similar[r, c]), start + int(r), int(c)) for r, c in zip(rows, columns, strict=True))
+        # A document that has no vector yet is like nothing, whatever the threshold.
+        pairs += [(s, a, b) for s, a, b in found if a < b and vectors[a].any() and vectors[b].any()]
+    return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))

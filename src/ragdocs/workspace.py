@@ -1,0 +1,142 @@
+"""The composition root: a configuration becomes stores, indexes, an encoder, corpora and verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ragdocs import __version__, project
+from ragdocs.config import Config
+from ragdocs.errors import UnavailableError
+from ragdocs.index.local import LocalIndex
+from ragdocs.lanes import DOCS, MEMORY, Lane
+from ragdocs.pipeline.chunk import CHUNKER
+from ragdocs.pipeline.corpus import Corpus, Progress
+from ragdocs.pipeline.encode import open_encoder
+from ragdocs.protocols import Encoder
+from ragdocs.store.files import FileStore
+from ragdocs.types import Report
+from ragdocs.verbs.documents import Documents
+from ragdocs.verbs.memories import Memories
+from ragdocs.verbs.merges import Merges
+from ragdocs.verbs.shapes import Status
+from ragdocs.verbs.status import lane_status
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A corpus together with the parts of it that live on this machine."""
+
+    corpus: Corpus
+    store: FileStore
+    index: LocalIndex
+
+
+class Workspace:
+    """Everything that serves one project in one process."""
+
+    def __init__(self, config: Config, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.config = config
+        self.clock = clock
+        self.encoder, self.identity, self.dim, self.silence = _encoder(config)
+        self.places: dict[str, Place] = {}
+        if config.docs.enabled:
+            self._open(docs_lane(config), config.root)
+        if config.memory.enabled:
+            self._open(memory_lane(config), project.memory_root(config))
+
+    @property
+    def documents(self) -> Documents:
+        """The verbs of the documentation lane."""
+        return Documents(self._corpus(DOCS.name, "docs"), self.clock, self.config.server.answer_chars)
+
+    @property
+    def memories(self) -> Memories:
+        """The verbs of the memory lane."""
+        return Memories(self._corpus(MEMORY.name, "memory"), self.clock, self.config.server.answer_chars)
+
+    @property
+    def merges(self) -> Merges:
+        """The verbs that consolidate memories."""
+        return Merges(self._corpus(MEMORY.name, "memory"), self.clock, self.config.server.answer_chars)
+
+    def load(self) -> None:
+        """Open the snapshot of each index, where there is one that can be trusted."""
+        for place in self.places.values():
+            place.index.open()
+
+    def sync(self, progress: Progress | None = None) -> dict[str, Report]:
+        """Bring every index up to its files."""
+        return {name: place.corpus.sync(progress=progress) for name, place in self.places.items()}
+
+    def embed(self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False) -> int:
+        """Encode what has no vector yet, in every lane."""
+        return sum(place.corpus.embed(progress, stop) for place in self.places.values())
+
+    def save(self) -> None:
+        """Write a snapshot of each index that changed."""
+        for place in self.places.values():
+            place.index.save()
+
+    def status(self) -> Status:
+        """Tell how each index stands against its files."""
+        lanes = [lane_status(place.corpus, self.identity) for place in self.places.values()]
+        root = str(self.config.root)
+        return Status(project=root, version=__version__, ready=True, watcher="off", heartbeat=None, lanes=lanes)
+
+    def rebuilt(self, lane: str, progress: Progress | None = None) -> LocalIndex:
+        """Build an index of a lane from its files alone, beside the live one, and leave nothing on disk."""
+        place = self.places[lane]
+        scratch = self._index(place.corpus.lane, None)
+        corpus = Corpus(place.corpus.lane, place.store, scratch, self.encoder)
+        corpus.silence = place.corpus.silence
+        corpus.sync(progress=progress)
+        corpus.embed(progress)
+        return scratch
+
+    def _open(self, lane: Lane, root: Path) -> None:
+        store = FileStore(root, lane)
+        index = self._index(lane, project.index_root(self.config, lane.name))
+        corpus = Corpus(lane, store, index, self.encoder)
+        corpus.silence = corpus.silence or self.silence
+        self.places[lane.name] = Place(corpus, store, index)
+
+    def _index(self, lane: Lane, directory: Path | None) -> LocalIndex:
+        recipe = f"{CHUNKER}/{lane.chunking.target}/{lane.chunking.limit}"
+        key = project.signing_key() if directory else b""
+        return LocalIndex(directory, recipe=recipe, encoder=self.identity, dim=self.dim, key=key)
+
+    def _corpus(self, lane: str, section: str) -> Corpus:
+        if lane not in self.places:
+            hint = f"Turn it on: write enabled = true under [{section}] in config.toml, or run `ragdocs init`"
+            raise UnavailableError(f"the {section} lane is switched off for this project", hint)
+        return self.places[lane].corpus
+
+
+def docs_lane(config: Config) -> Lane:
+    """Return the documentation lane as configured."""
+    docs = config.docs
+    return replace(DOCS, include=tuple(docs.include), exclude=tuple(docs.exclude), gitignore=docs.gitignore)
+
+
+def memory_lane(config: Config) -> Lane:
+    """Return the memory lane as configured."""
+    memory = config.memory
+    ranking = replace(
+        MEMORY.ranking, recency_days=memory.recency_boost_days, recency_factor=memory.recency_boost_factor
+    )
+    return replace(MEMORY, ranking=ranking)
+
+
+def _encoder(config: Config) -> tuple[Encoder | None, str, int, str]:
+    """Return the encoder, its identity and dimension, and why there is none."""
+    if config.embedding.model == "none":
+        return None, "none", 1, ""
+    try:
+        encoder = open_encoder(config.embedding.model, project.cache_dir() / "vectors.sqlite")
+        identity, dim = encoder.identity, encoder.dim
+    except UnavailableError as error:
+        return None, "none", 1, str(error)
+    return encoder, identity, dim, ""

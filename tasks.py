@@ -1,0 +1,176 @@
+"""The tasks of this project: each makes its virtual environment first, so Python and pip are all that is needed."""
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+# No syntax newer than Python 3.6 above or below, or an old Python would fail before it can say why.
+if sys.version_info < (3, 11):  # noqa: UP036 - the one line that an older Python is meant to reach
+    sys.exit(
+        "ragdocs needs Python 3.11 or newer; this is Python {}.{} ({}).\n"
+        "Run it with a newer one, for example: python3.12 tasks.py".format(*sys.version_info[:2], sys.executable)
+    )
+
+ROOT = Path(__file__).resolve().parent
+WINDOWS = os.name == "nt"
+
+TASKS = """tasks:
+  serve               serve this project's docs/ and .memories/ over MCP stdio; prints the client configuration
+  test [ARGUMENTS]    lint, check types and run the tests; the arguments go to pytest
+  lint                lint and check types only
+  docs                write the tables of tools, commands and keys into docs/
+  bench [NAME]        run bench/NAME.py, or list the benchmarks
+
+examples:
+  python3 tasks.py serve
+  python3 tasks.py test
+  python3 tasks.py test -k encode --durations=5
+  python3 tasks.py bench encoder
+  python3 tasks.py --venv /tmp/fresh test
+
+Every task creates the virtual environment when it is missing and installs into it when pyproject.toml or
+constraints.txt changed.
+"""
+
+
+def main() -> int:
+    """Run the task that the command line names."""
+    parser = argparse.ArgumentParser(
+        prog="python3 tasks.py", epilog=TASKS, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--venv",
+        type=Path,
+        default=Path(os.environ.get("RAGDOCS_VENV") or ROOT / ".venv"),
+        help="directory of the virtual environment (default: $RAGDOCS_VENV, or .venv here)",
+    )
+    parser.add_argument("task", nargs="?", choices=["serve", "test", "lint", "docs", "bench"], metavar="TASK")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENTS")
+    options = parser.parse_args()
+    if options.task is None:
+        parser.print_help()
+        return 0
+    environment = Environment(options.venv.expanduser().absolute())
+    run = {"serve": serve, "test": test, "lint": lint, "docs": docs, "bench": bench}[options.task]
+    return run(environment, options.arguments)
+
+
+class Environment:
+    """A virtual environment with this project in it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.scripts = directory / ("Scripts" if WINDOWS else "bin")
+        self.python = self.program("python")
+
+    def program(self, name: str) -> Path:
+        """Return the path of a program in the environment."""
+        return self.scripts / (name + ".exe" if WINDOWS else name)
+
+    def install(self, extra: str = "") -> None:
+        """Install the project, editable, unless that was done since its requirements last changed."""
+        requirements = [(ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")]
+        digest = hashlib.sha256(b"\0".join([*requirements, str(ROOT).encode()])).hexdigest()
+        # The test extra holds everything the plain installation does.
+        stamps = [self.directory / ("ragdocs-installed-" + name) for name in {extra or "base", "test"}]
+        if self.python.exists() and any(stamp.is_file() and stamp.read_text() == digest for stamp in stamps):
+            return
+        self.create()
+        target = str(ROOT) + ("[" + extra + "]" if extra else "")
+        say("installing " + target + " into " + str(self.directory))
+        code = quiet([*self.pip(), "install", "-q", "-c", str(ROOT / "constraints.txt"), "-e", target])
+        if code:
+            sys.exit(f"pip failed with code {code}; its messages are above.")
+        (self.directory / ("ragdocs-installed-" + (extra or "base"))).write_text(digest)
+
+    def create(self) -> None:
+        """Create the environment, with pip inside where this Python can do that."""
+        if self.python.exists():
+            return
+        ours = (self.directory / "pyvenv.cfg").is_file()
+        if self.directory.exists() and not ours and any(self.directory.iterdir()):
+            sys.exit(f"{self.directory} holds something else; name an empty directory with --venv.")
+        say("creating " + str(self.directory))
+        # A broken environment (its Python was removed) is replaced; anything else was refused above.
+        command = [sys.executable, "-m", "venv", "--clear"]
+        # Debian packs ensurepip separately, and venv then stops half-way.
+        if quiet([*command, str(self.directory)]) and quiet([*command, "--without-pip", str(self.directory)]):
+            sys.exit("The virtual environment could not be created; the messages are above.")
+
+    def pip(self) -> "list[str]":
+        """Return the command of a pip that installs into the environment."""
+        inside = [str(self.python), "-m", "pip"]
+        found = subprocess.run([*inside, "--version"], capture_output=True, check=False).returncode == 0
+        return inside if found else [sys.executable, "-m", "pip", "--python", str(self.python)]
+
+    def run(self, *command: str) -> int:
+        """Run a module of the environment in the project's directory and return its exit code."""
+        return subprocess.run([str(self.python), "-m", *command], cwd=ROOT, check=False).returncode
+
+
+def say(text: str) -> None:
+    """Print for a person: standard output belongs to the protocol, or to the tool that runs."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def quiet(command: "list[str]") -> int:
+    """Run a command that must neither read the client's messages nor write among the server's."""
+    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode
+
+
+def serve(environment: Environment, arguments: "list[str]") -> int:
+    """Serve this project over MCP stdio."""
+    environment.install()
+    program = str(environment.program("ragdocs"))
+    server = {"command": program, "args": ["mcp", "--project", str(ROOT)]}
+    say("Paste this into the configuration of your MCP client:")
+    say(json.dumps({"mcpServers": {"ragdocs": server}}, indent=2))
+    say("Serving on standard input and output; closing the input ends it.")
+    command = [program, "mcp", "--project", str(ROOT), *arguments]
+    if not WINDOWS:
+        os.execv(program, command)  # noqa: S606 - the program we installed ourselves
+    # There, exec starts another process and lets the client believe that this one has ended.
+    return subprocess.run(command, check=False).returncode
+
+
+def lint(environment: Environment, _: "list[str]") -> int:
+    """Lint and check types."""
+    environment.install("test")
+    codes = [
+        environment.run("ruff", "check", "."),
+        environment.run("ruff", "format", "--check", "."),
+        environment.run("mypy"),
+    ]
+    return next(filter(None, codes), 0)
+
+
+def test(environment: Environment, arguments: "list[str]") -> int:
+    """Lint, check types and run the tests, which come last so that their closing line does."""
+    linted = lint(environment, [])
+    if linted:
+        say("lint failed (above); the tests run all the same")
+    return environment.run("pytest", *arguments) or linted
+
+
+def docs(environment: Environment, _: "list[str]") -> int:
+    """Write the generated tables of the documentation."""
+    environment.install()
+    return environment.run("ragdocs.serve.reference", "--write")
+
+
+def bench(environment: Environment, arguments: "list[str]") -> int:
+    """Run one benchmark, or list them."""
+    known = sorted(path.stem for path in (ROOT / "bench").glob("[!_]*.py"))
+    if not arguments or arguments[0] not in known:
+        print("benchmarks: " + " ".join(known))
+        return 2 if arguments else 0
+    environment.install("test")
+    return environment.run("bench." + arguments[0], *arguments[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
