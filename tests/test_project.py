@@ -13,6 +13,7 @@ import pytest
 from ragdocs import project
 from ragdocs.config import Config, MemoryConfig, load
 from ragdocs.errors import ConfigError, UnavailableError
+from ragdocs.lanes import DOCS, MEMORY
 
 DIRECTORIES = {
     project.data_dir: ("XDG_DATA_HOME", ".local/share"),
@@ -153,6 +154,7 @@ def test_without_file_and_marker_the_start_is_the_root(shop: Path, environ: dict
 
 def test_a_given_project_is_the_root_whatever_lies_above(shop: Path, environ: dict[str, str]) -> None:
     say(shop, "[memory]\nenabled = true\n")
+    (shop / ".git").mkdir()
     inner = shop / "inner"
     inner.mkdir()
     settled = load(shop.parents[1], environ=environ, project=inner)
@@ -222,7 +224,7 @@ def test_a_project_that_is_no_directory_is_refused(shop: Path, environ: dict[str
 def test_memories_of_a_project_live_in_the_project(tmp_path: Path) -> None:
     config = Config(root=tmp_path)
     assert project.memory_root(config) == tmp_path / ".memories"
-    assert project.index_root(config, "memory") == tmp_path / ".memories" / "indices"
+    assert project.index_root(config, MEMORY) == tmp_path / ".memories" / "indices"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has its own places")
@@ -231,7 +233,7 @@ def test_memories_of_the_user_live_in_one_bank_for_all_projects(tmp_path: Path, 
     for name in ("a", "b"):
         config = Config(root=tmp_path / name, memory=MemoryConfig(storage_strategy="user"))
         assert project.memory_root(config, environ) == bank
-        assert project.index_root(config, "memory", environ) == bank / "indices"
+        assert project.index_root(config, MEMORY, environ) == bank / "indices"
 
 
 @posix_only
@@ -243,13 +245,13 @@ def test_a_memory_folder_that_a_clone_linked_elsewhere_is_refused(tmp_path: Path
     link.parent.mkdir(parents=True)
     link.symlink_to(target)
     with pytest.raises(UnavailableError, match="symbolic link"):
-        project.index_root(Config(root=tmp_path / "clone"), "memory")
+        project.index_root(Config(root=tmp_path / "clone"), MEMORY)
 
 
 def test_the_index_of_documents_is_kept_outside_the_project(tmp_path: Path, environ: dict[str, str]) -> None:
     root = tmp_path / "My Shop!"
     root.mkdir()
-    place = project.index_root(Config(root=root), "docs", environ)
+    place = project.index_root(Config(root=root), DOCS, environ)
     assert place.is_relative_to(project.cache_dir(environ) / "projects")
     assert place.name == "docs"
     assert place.parent.name.startswith("my-shop-")

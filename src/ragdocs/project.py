@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragdocs.errors import ConfigError, UnavailableError
-from ragdocs.lanes import MEMORY
+from ragdocs.lanes import Lane
 
 if TYPE_CHECKING:  # config.py reads the user's file from config_dir, so the import goes that way at run time
     from ragdocs.config import Config
@@ -138,12 +138,12 @@ def memory_root(config: Config, environ: Environ | None = None) -> Path:
     return _not_linked(config.root / MEMORIES)
 
 
-def index_root(config: Config, lane_name: str, environ: Environ | None = None) -> Path:
+def index_root(config: Config, lane: Lane, environ: Environ | None = None) -> Path:
     """Return the directory for the snapshots of one lane's index."""
-    if lane_name == MEMORY.name:
+    if lane.writable:
         return _not_linked(memory_root(config, environ) / "indices")
     # A project that only has documents is never written to: its index is the user's cache.
-    return cache_dir(environ) / "projects" / project_key(config.root) / lane_name
+    return cache_dir(environ) / "projects" / project_key(config.root) / lane.name
 
 
 def _not_linked(path: Path) -> Path:

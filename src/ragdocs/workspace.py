@@ -42,10 +42,11 @@ class Workspace:
         self.clock = clock
         self.encoder, self.identity, self.dim, self.silence = _encoder(config)
         self.places: dict[str, Place] = {}
+        self.closed: dict[str, UnavailableError] = {}
         if config.docs.enabled:
-            self._open(docs_lane(config), config.root)
+            self._open(docs_lane(config), lambda: config.root)
         if config.memory.enabled:
-            self._open(memory_lane(config), project.memory_root(config))
+            self._open(memory_lane(config), lambda: project.memory_root(config))
 
     @property
     def documents(self) -> Documents:
@@ -96,9 +97,14 @@ class Workspace:
         corpus.embed(progress)
         return scratch
 
-    def _open(self, lane: Lane, root: Path) -> None:
-        store = FileStore(root, lane)
-        index = self._index(lane, project.index_root(self.config, lane.name))
+    def _open(self, lane: Lane, root: Callable[[], Path]) -> None:
+        """Open a lane; one that must not be opened stays closed, says why when asked, and leaves the others alone."""
+        try:
+            store = FileStore(root(), lane)
+            index = self._index(lane, project.index_root(self.config, lane))
+        except UnavailableError as error:
+            self.closed[lane.name] = error
+            return
         corpus = Corpus(lane, store, index, self.encoder)
         corpus.silence = corpus.silence or self.silence
         self.places[lane.name] = Place(corpus, store, index)
@@ -109,6 +115,8 @@ class Workspace:
         return LocalIndex(directory, recipe=recipe, encoder=self.identity, dim=self.dim, key=key)
 
     def _corpus(self, lane: str, section: str) -> Corpus:
+        if lane in self.closed:
+            raise self.closed[lane]
         if lane not in self.places:
             hint = f"Turn it on: write enabled = true under [{section}] in config.toml, or run `ragdocs init`"
             raise UnavailableError(f"the {section} lane is switched off for this project", hint)

@@ -203,8 +203,8 @@ LINES = st.sampled_from(
     [
         "# One", "## Two", "### Three", "Title", "=====", "-----", "", "", "  ", "```", "~~~", "````", "  ```",
         "      ```", "- item", "  - nested item", "1. first", "   continued", "> quote", "> ```", "| a | b |",
-        "|---|---|", "<!--", "-->", "words in a row that make a line", SENTENCE * 2, "x" * 90, "    indented", "\tx", "---",
-        "\u2028", "a\u2028b\x0cc", "[[x]]",
+        "|---|---|", "<!--", "-->", "words in a row that make a line", SENTENCE * 2, "x" * 90, "    indented", "\tx",
+        "---", "\u2028", "a\u2028b\x0cc", "[[x]]",
     ]
 )  # fmt: skip
 

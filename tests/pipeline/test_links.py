@@ -65,6 +65,7 @@ def test_a_wikilink_names_its_target_and_heading(text: str, target: str, heading
         "```\n[[code]]\n```",
         "~~~~\n~~~\n[[code]]\n~~~~",
         "- item\n\n  ```\n  [[code]]\n  ```",
+        "- item\n  - nested\n\n    ```\n    [[code]]\n    ```",
         "> ```\n> [[code]]\n> ```",
         "```\n[[never closed]]",
         "<!-- [[comment]] -->",
@@ -87,6 +88,8 @@ def test_what_is_no_link_or_is_hidden_in_code_or_comments_makes_no_link(text: st
         "```\ncode\n```\n[[x]]",
         "- item\n\n  ```\n  code\n  ```\n\n  [[x]]",
         "    ```\n\n[[x]]",
+        "- ```\n  ends with its item\n\n[[x]]",
+        "> ```\n> ends with its quote\n\n[[x]]",
         "``` not a fence ``` [[x]]",
     ],
 )

@@ -29,7 +29,7 @@ NOON = datetime(2026, 2, 4, 12, 0, 0, tzinfo=UTC)
 class TestFileStore(StoreContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> FileStore:
-        return FileStore(tmp_path / ".memories", MEMORY, trusted_root=False)
+        return FileStore(tmp_path / ".memories", MEMORY)
 
 
 @pytest.fixture
@@ -153,12 +153,12 @@ def test_a_root_that_is_a_link_out_of_its_folder_is_refused(tmp_path: Path) -> N
     plant(tmp_path, "elsewhere/a.md", "clone/inside/b.md")
     (tmp_path / "clone/.memories").symlink_to("../elsewhere")
     (tmp_path / "clone/fine").symlink_to("inside")
-    store = FileStore(tmp_path / "clone/.memories", MEMORY, trusted_root=False)
+    store = FileStore(tmp_path / "clone/.memories", MEMORY)
     for attempt in (store.scan, lambda: store.read("a.md"), lambda: store.commit([Put("a.md", "x")])):
         with pytest.raises(UnavailableError):
             attempt()
-    assert FileStore(tmp_path / "clone/.memories", MEMORY).read("a.md").text == "elsewhere/a.md"
-    assert FileStore(tmp_path / "clone/fine", MEMORY, trusted_root=False).read("b.md").text == "clone/inside/b.md"
+    assert FileStore(tmp_path / "clone/.memories", MEMORY, trusted_root=True).read("a.md").text == "elsewhere/a.md"
+    assert FileStore(tmp_path / "clone/fine", MEMORY).read("b.md").text == "clone/inside/b.md"
 
 
 def test_a_root_swapped_for_a_link_is_noticed(root: Path, store: FileStore) -> None:

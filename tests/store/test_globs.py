@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -213,20 +215,13 @@ def as_nobody(work: Callable[[], None]) -> int:
 
 
 @pytest.fixture
-def open_root(tmp_path: Path) -> Iterator[Path]:
-    """Give a folder that a user without rights can reach."""
-    folders = [tmp_path, *tmp_path.parents]
-    modes = {folder: folder.stat().st_mode for folder in folders if folder.stat().st_uid == os.getuid()}
-    for folder in modes:
-        if folder.name.startswith("pytest-") or folder == tmp_path:
-            folder.chmod(0o755)
-    root = tmp_path / "open"
-    root.mkdir()
-    yield root
-    for folder, mode in modes.items():
-        if folder.name.startswith("pytest-") or folder == tmp_path:
-            folder.chmod(mode)
+def open_root() -> Iterator[Path]:
+    """Give a folder that a user without rights can reach, which pytest's own are not."""
+    root = Path(tempfile.mkdtemp())
     root.chmod(0o755)
+    yield root
+    root.chmod(0o755)
+    shutil.rmtree(root)
 
 
 def test_what_cannot_be_read_is_told_and_not_taken_for_absent(open_root: Path) -> None:

@@ -25,13 +25,18 @@ LARGEST = 1 << 34
 
 def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str], key: bytes) -> str:
     """Write a generation and publish it; the caller holds the lock of the directory."""
+    if not (directory / ".gitignore").exists():
+        fsio.write_atomic(directory / ".gitignore", b"*\n")
     name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
     place = directory / name
     for path, data in parts.items():
         target = place / path
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fsio.write_atomic(target, data)
-    manifest = {"recipe": dict(recipe), "files": {path: _digest(data) for path, data in sorted(parts.items())}}
+    manifest: dict[str, object] = {
+        "recipe": dict(recipe),
+        "files": {path: _digest(data) for path, data in sorted(parts.items())},
+    }
     manifest["signature"] = _sign(manifest, key)
     fsio.write_atomic(place / MANIFEST, json.dumps(manifest, indent=1).encode())
     fsio.write_atomic(directory / POINTER, name.encode())

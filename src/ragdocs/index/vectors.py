@@ -52,8 +52,9 @@ class VectorTable:
         count = int(np.count_nonzero(allowed))
         if not count:
             return []
-        selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
-        parameters = faiss.SearchParameters(sel=selector)
+        # The Python wrappers of faiss take arrays and keywords that its type stubs do not know.
+        selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
+        parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
         scores, positions = self._index.search(vector.reshape(1, -1), min(k, count), params=parameters)
         found = [
             (int(self._rows[p]), float(s))

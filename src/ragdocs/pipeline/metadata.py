@@ -60,7 +60,7 @@ def load(block: str) -> tuple[dict[str, Any], list[str]]:
         # Half a surrogate pair cannot be handed to the parser at all.
         return {}, [f"frontmatter: not valid text ({type(error).__name__})"]
     if loaded is None and not block.strip():
-        return {}, []
+        loaded = {}
     if not isinstance(loaded, dict):
         return {}, ["frontmatter: not a mapping of keys to values"]
     return _keyed(loaded), problems

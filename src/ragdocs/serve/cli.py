@@ -33,10 +33,7 @@ exit codes: 0 done, 1 failed or a difference was found, 2 wrong usage
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    from ragdocs.serve import cli_memory
-
     parser = build_parser()
-    cli_memory.add(parser.commands, _common())
     options = parser.parse_args(arguments)
     if not hasattr(options, "run"):
         parser.print_help()
@@ -58,24 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser that keeps its sub-commands within reach."""
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    from ragdocs.serve import cli_memory
 
-    commands: argparse._SubParsersAction[argparse.ArgumentParser]
-
-
-def build_parser() -> Parser:
-    """Return the parser of all commands but those on memories."""
-    parser = Parser(
+    parser = argparse.ArgumentParser(
         prog="ragdocs",
         description="Documentation search and a memory graph for the agents in your IDE.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"ragdocs {__version__}")
-    parser.commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     common = _common()
-    add = parser.commands.add_parser
+    add = commands.add_parser
     command = add("init", parents=[common], help="write config.toml and .memories/")
     command.set_defaults(run=_init)
     command = add("mcp", parents=[common], help="serve this project to an MCP client over stdio")
@@ -99,6 +92,7 @@ def build_parser() -> Parser:
     command.set_defaults(run=_verify)
     command = add("check-config", parents=[common], help="show every setting, its value and where it came from")
     command.set_defaults(run=_check_config)
+    cli_memory.add(commands, common)
     return parser
 
 

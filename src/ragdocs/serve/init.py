@@ -25,7 +25,7 @@ def init(directory: Path, environ: Mapping[str, str] | None = None) -> list[str]
     config = configuration.load(root, environ=environ, project=root)
     lines += config.problems
     if config.memory.enabled:
-        ignore_file = project.index_root(config, MEMORY.name, environ) / ".gitignore"
+        ignore_file = project.index_root(config, MEMORY, environ) / ".gitignore"
         # The index is a cache of this machine, which git should not see.
         lines.append(_write_new(ignore_file, "*\n"))
     elif any(problem.startswith(str(file)) for problem in config.problems):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ragdocs import config
-from ragdocs.serve import cli, cli_memory
+from ragdocs.serve import cli
 from ragdocs.serve.live import Live
 from ragdocs.serve.server import TOOLSETS, ToolServer
 
@@ -26,7 +26,6 @@ def tools() -> str:
 def commands() -> str:
     """Return one line for each command and its options."""
     parser = cli.build_parser()
-    cli_memory.add(parser.commands, argparse.ArgumentParser(add_help=False))
     rows = ["| Command | What it does |", "|---|---|"]
     for name, command in _flat(parser, "ragdocs"):
         options = " ".join(filter(None, (_option(action) for action in command._actions)))  # noqa: SLF001 - no public list
@@ -104,7 +103,7 @@ def _about(parser: argparse.ArgumentParser, name: str) -> str:
     about = ""
     for word in name.split()[1:]:
         subparsers = next(a for a in current._actions if isinstance(a, argparse._SubParsersAction))  # noqa: SLF001
-        about = next(choice.help for choice in subparsers._choices_actions if choice.dest == word)  # noqa: SLF001
+        about = next(str(choice.help) for choice in subparsers._choices_actions if choice.dest == word)  # noqa: SLF001
         current = subparsers.choices[word]
     return about
 

@@ -30,7 +30,7 @@ def register(server: ToolServer, live: Live) -> None:
         if lane in LANES:
             _register_lane(server, live, lane)
 
-    @server.completion()
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator] # the SDK has no types here
     async def complete(
         reference: PromptReference | ResourceTemplateReference,
         argument: CompletionArgument,

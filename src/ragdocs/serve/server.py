@@ -8,10 +8,11 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from mcp.server import MCPServer
+from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, InputRequiredResult
@@ -54,7 +55,7 @@ class ToolServer(MCPServer[Any]):
             "ragdocs", title="ragdocs", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
         )
         self.live = live
-        self.middleware.append(self._wake)
+        self.middleware.append(cast("ServerMiddleware[Any]", self._wake))
         for name in live.config.server.toolsets:
             TOOLSETS[name].register(self, live)
         resources.register(self, live)

@@ -59,6 +59,8 @@ class Watcher:
                 # A folder such as .memories may appear later.
                 self._stopping.wait(TICK_MS / 1000)
                 continue
+            # What was written before the events began is found by looking.
+            self._collect(str(root) for root in roots)
             try:
                 self._follow(roots, recursive=recursive)
             except OSError as error:

@@ -49,11 +49,11 @@ def _local_now() -> datetime:
 class FileStore:
     """The files of one lane below a root.
 
-    With `trusted_root` off, a root that is a link out of its parent folder is refused: it may have come with a clone.
+    Without `trusted_root`, a root that is a link out of its parent folder is refused: it may have come with a clone.
     """
 
     def __init__(
-        self, root: Path, lane: Lane, *, trusted_root: bool = True, now: Callable[[], datetime] = _local_now
+        self, root: Path, lane: Lane, *, trusted_root: bool = False, now: Callable[[], datetime] = _local_now
     ) -> None:
         self._given = root.absolute()
         self.root = Path(os.path.realpath(self._given))
@@ -106,8 +106,23 @@ class FileStore:
 
     def locate(self, path: str) -> str:
         """Tell the absolute path of a file."""
-        fsio.contained(self.root, path)
+        if path:
+            fsio.contained(self.root, path)
         return str(self.root / path)
+
+    def watched(self) -> list[tuple[Path, bool]]:
+        """List the folders in which a change can matter, and whether everything below them counts."""
+        places = ((self.root / prefix, deep) for prefix, deep in self._rules.places())
+        # A folder that is not there yet will appear in its parent.
+        there = [(place, deep) if place.is_dir() else (place.parent, False) for place, deep in places]
+        return list(dict.fromkeys(place for place in there if place[0].is_dir()))
+
+    def relative(self, path: str) -> str | None:
+        """Return the path below the root of something that may belong to the lane, or nothing."""
+        if not f"{path}{os.sep}".startswith(f"{self.root}{os.sep}"):
+            return None
+        parts = Path(path).relative_to(self.root).parts
+        return None if any(self._rules.hides(name, i == 0) for i, name in enumerate(parts)) else "/".join(parts)
 
     def history(self, path: str = "") -> list[Revision]:
         """List the earlier texts that were kept, newest first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import functools
+import itertools
 import os
 import re
 import stat
@@ -40,6 +41,9 @@ class Pattern:
 
     def matches(self, path: Sequence[str]) -> bool:
         """Tell whether the whole path matches; linear, whatever the pattern."""
+        if len(self.segments) == 2 and self.segments[0] is None and self.segments[1] is not None:  # noqa: PLR2004
+            # `**/name`, as most lines of an ignore file are: only the last name counts, and a scan takes a third.
+            return bool(path and self.segments[1](path[-1]))
         place = at = 0
         retry: tuple[int, int] | None = None
         while at < len(path):
@@ -109,9 +113,18 @@ class Rules:
 
     def __init__(self, lane: Lane) -> None:
         self.gitignore = lane.gitignore
+        self._globs = lane.include
         self._internal = INTERNAL if lane.writable else frozenset()
         self._include = [Pattern(_segments(glob)) for glob in lane.include]
         self._exclude = [Pattern(_segments(glob)) for glob in lane.exclude]
+
+    def places(self) -> list[tuple[str, bool]]:
+        """List the folders that the globs begin in, and whether each glob reaches further down."""
+        found = []
+        for names in (glob.split("/") for glob in self._globs):
+            fixed = list(itertools.takewhile(lambda name: not re.search(r"[*?[\\]", name), names[:-1]))
+            found.append(("/".join(fixed), len(names) > len(fixed) + 1))
+        return list(dict.fromkeys(found))
 
     def hides(self, name: str, top: bool) -> bool:
         """Tell whether a name is never looked at; `top` says that it is in the root itself."""

@@ -1,0 +1,83 @@
+"""Recency, caps, order and the cut."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragdocs.lanes import Ranking
+from ragdocs.pipeline.rank import rank
+from ragdocs.types import Chunk, Document, Findings, Hit, Probe, Query
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+BOOSTED = Ranking(recency_days=7, recency_factor=1.2, per_document=1)
+
+
+def hit(name: str, score: float, days: float | None = None, line: int = 1) -> Hit:
+    created = None if days is None else NOW - timedelta(days=days)
+    document = Document(
+        id=f"memory:{name}", lane="memory", path=f"{name}.md", title=name, version="v", created_at=created
+    )
+    chunk = Chunk(f"{document.id}#{line}", document.id, (), "text", line, line, f"{name}{line}")
+    return Hit(document, chunk, score, ())
+
+
+def names(findings: Findings) -> list[str]:
+    return [found.document.title for found in findings.hits]
+
+
+def ask(hits: list[Hit], limit: int = 5, ranking: Ranking = BOOSTED) -> Findings:
+    return rank(hits, Query(probes=(Probe("q"),), limit=limit), ranking, NOW)
+
+
+def test_a_recent_memory_below_the_cut_rises_above_it() -> None:
+    assert names(ask([hit("old", 0.6, 90), hit("new", 0.55, 1)], limit=1)) == ["new"]
+
+
+def test_the_boost_does_not_invert_a_clear_gap() -> None:
+    assert names(ask([hit("old", 0.9, 90), hit("new", 0.5, 1)])) == ["old", "new"]
+
+
+def test_the_last_day_of_the_boost_counts() -> None:
+    assert ask([hit("a", 0.5, 7.9)]).hits[0].score == 0.6
+    assert ask([hit("a", 0.5, 8.0)]).hits[0].score == 0.5
+
+
+def test_a_memory_from_the_future_is_boosted_like_one_of_today_and_no_more() -> None:
+    assert ask([hit("a", 0.5, -400)]).hits[0].score == 0.6
+
+
+def test_a_memory_without_a_date_is_not_boosted() -> None:
+    assert ask([hit("a", 0.5)]).hits[0].score == 0.5
+
+
+def test_boosted_scores_are_shown_up_to_one_but_keep_their_order() -> None:
+    found = ask([hit("first", 0.99, 1), hit("second", 0.9, 1)])
+    assert names(found) == ["first", "second"]
+    assert [one.score for one in found.hits] == [1.0, 1.0]
+
+
+def test_one_memory_takes_one_place() -> None:
+    found = ask([hit("a", 0.9, line=1), hit("a", 0.8, line=9), hit("b", 0.5)])
+    assert names(found) == ["a", "b"]
+
+
+def test_what_is_cut_is_counted() -> None:
+    assert ask([hit(str(n), 0.5 + n / 100) for n in range(9)], limit=4).omitted == 5
+
+
+def test_equal_scores_have_one_order() -> None:
+    hits = [hit("b", 0.5), hit("a", 0.5), hit("c", 0.5)]
+    assert names(ask(hits)) == names(ask(hits[::-1])) == ["a", "b", "c"]
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 1.0), st.floats(0, 30)), min_size=1, max_size=12, unique=True))
+def test_no_boost_lifts_a_memory_over_one_that_is_more_than_the_factor_better(
+    scored: list[tuple[float, float]],
+) -> None:
+    found = ask([hit(str(n), score, days) for n, (score, days) in enumerate(scored)], limit=20)
+    original = {str(n): score for n, (score, _) in enumerate(scored)}
+    order = names(found)
+    for above, below in pairwise(order):
+        assert original[below] <= original[above] * 1.2 + 1e-9
