@@ -37,6 +37,8 @@ class Lane:
     exclude: tuple[str, ...] = ()
     gitignore: bool = False
     writable: bool = False
+    # Where the lane's root is below the project's: markdown links such as ../src/auth.py are written from there.
+    base: str = ""
     default_kind: str = ""
     # Statuses left out of a search unless asked for.
     hidden: tuple[str, ...] = ()
@@ -55,6 +57,7 @@ MEMORY = Lane(
     name="memory",
     include=("**/*.md",),
     writable=True,
+    base=".memories",
     default_kind="journal",
     hidden=("archived",),
     ranking=Ranking(recency_days=7, recency_factor=1.2, per_document=1),

@@ -100,7 +100,8 @@ class Workspace:
     def _open(self, lane: Lane, root: Callable[[], Path]) -> None:
         """Open a lane; one that must not be opened stays closed, says why when asked, and leaves the others alone."""
         try:
-            store = FileStore(root(), lane)
+            # The user's own bank may be a link; a project's folder that leads elsewhere may have come with a clone.
+            store = FileStore(root(), lane, trusted_root=self.config.memory.storage_strategy == "user")
             index = self._index(lane, project.index_root(self.config, lane))
         except UnavailableError as error:
             self.closed[lane.name] = error

@@ -65,7 +65,7 @@ def test_a_wikilink_names_its_target_and_heading(text: str, target: str, heading
         "```\n[[code]]\n```",
         "~~~~\n~~~\n[[code]]\n~~~~",
         "- item\n\n  ```\n  [[code]]\n  ```",
-        "- item\n  - nested\n\n    ```\n    [[code]]\n    ```",
+        "- item\n  - nested\n\n    ~~~\n    [[code]]\n    ~~~",
         "> ```\n> [[code]]\n> ```",
         "```\n[[never closed]]",
         "<!-- [[comment]] -->",

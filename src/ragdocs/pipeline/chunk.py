@@ -113,7 +113,9 @@ def _joined(sections: Sequence[_Section], chunking: Chunking) -> Iterator[_Secti
             and section.level >= current.level
             and section.stop - current.start <= chunking.target
         ):
-            current = _Section(_shared(current.path, section.path), current.level, current.blocks + section.blocks)
+            # What stands above the first heading belongs to the document, so the heading after it names them both.
+            path = section.path if not current.level else _shared(current.path, section.path)
+            current = _Section(path, max(1, current.level), current.blocks + section.blocks)
             continue
         if current:
             yield current

@@ -106,6 +106,9 @@ def _minilm_tokenizer() -> Any:
 
 
 def _minilm_session(model_file: Path | None) -> Any:
+    # Without this, importing onnxruntime 1.31 makes a device id and a queue of events to send; the function that it
+    # offers for switching them off comes too late for that.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import onnxruntime
 
@@ -208,6 +211,7 @@ class SentenceTransformerEncoder:
 
 
 def _open_reference(name: str) -> _Reference:
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:

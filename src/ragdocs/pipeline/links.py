@@ -81,8 +81,8 @@ def _covered(text: str, spans: Iterable[tuple[int, int, str]]) -> str:
     return "".join((*pieces, text[done:]))
 
 
-def find(shown: str, text: str, path: str) -> Iterator[Link]:
-    """Yield every link of a text in order; `shown` is what `visible` left of it, `path` the document's own."""
+def find(shown: str, text: str, path: str, base: str = "") -> Iterator[Link]:
+    """Yield every link of a text in order; `shown` is what `visible` left of it, `path` is below `base`."""
     if "]]" not in shown and "](" not in shown and "]:" not in shown:
         return
     definitions = _definitions(shown)
@@ -91,7 +91,8 @@ def find(shown: str, text: str, path: str) -> Iterator[Link]:
             name, _, heading = match["wiki"].partition("|")[0].removesuffix("\\").partition("#")
             target, kind = clean_target(name), _kind(shown, match.start(), match.end())
         else:
-            target, heading = _resolve(_destination(match, definitions), path)
+            target, heading = _resolve(_destination(match, definitions), posixpath.join(base, path))
+            target = target.removeprefix(f"{base}/")
             kind = MENTIONS
         if target:
             yield Link(target, kind, _context(text, match.start(), match.end()), heading.strip())

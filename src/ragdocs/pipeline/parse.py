@@ -49,7 +49,7 @@ def parse(source: Source, lane: Lane) -> Parsed:
         created_at=card.time(next((key for key in ("created_at", "date", "created") if key in loaded), "created_at")),
         modified_at=source.modified_at,
         expires_at=card.time("expires_at"),
-        links=(*islice(links.find(shown, body, source.path), links.LINK_LIMIT), *_touched(git)),
+        links=(*islice(links.find(shown, body, source.path, lane.base), links.LINK_LIMIT), *_touched(git)),
         importance=card.number("importance"),
         source=card.text("source"),
         git=git,

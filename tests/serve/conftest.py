@@ -1,0 +1,87 @@
+"""A real MCP client on a real server in this process: tests call tools as an agent does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client
+from mcp_types import CallToolResult, TextContent, Tool
+
+from ragdocs.serve.live import Live
+from ragdocs.serve.server import ToolServer
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+    Connect = Callable[..., "Session"]
+
+
+class Session:
+    """A connected client; every method waits for its answer."""
+
+    def __init__(self, portal: BlockingPortal, client: Client, live: Live) -> None:
+        self.live = live
+        self._portal = portal
+        self._client = client
+
+    def ask(self, method: str, *arguments: Any, **named: Any) -> Any:
+        """Call any method of the client."""
+        return self._portal.call(lambda: getattr(self._client, method)(*arguments, **named))
+
+    def raw(self, tool: str, /, **arguments: Any) -> CallToolResult:
+        """Call a tool and return whatever comes back."""
+        result = self.ask("call_tool", tool, arguments)
+        assert isinstance(result, CallToolResult)
+        return result
+
+    def call(self, tool: str, /, **arguments: Any) -> Any:
+        """Call a tool that must succeed and return its structured answer."""
+        result = self.raw(tool, **arguments)
+        assert not result.is_error, text_of(result)
+        return result.structured_content
+
+    def text(self, tool: str, /, **arguments: Any) -> str:
+        """Call a tool that must succeed and return its text."""
+        result = self.raw(tool, **arguments)
+        assert not result.is_error, text_of(result)
+        return text_of(result)
+
+    def error(self, tool: str, /, **arguments: Any) -> str:
+        """Call a tool that must fail and return what it says."""
+        result = self.raw(tool, **arguments)
+        assert result.is_error, text_of(result)
+        assert result.structured_content is None
+        return text_of(result)
+
+    def tools(self) -> list[Tool]:
+        return list(self.ask("list_tools").tools)
+
+    @property
+    def instructions(self) -> str:
+        return self._client.instructions or ""
+
+
+def text_of(result: CallToolResult) -> str:
+    assert len(result.content) == 1
+    assert isinstance(result.content[0], TextContent)
+    return result.content[0].text
+
+
+@pytest.fixture
+def connect(project: Project) -> Iterator[Connect]:
+    """Serve the project as it is now and connect to it; flags are settings such as `memory.enabled`."""
+    with ExitStack() as stack:
+        portal = stack.enter_context(start_blocking_portal())
+
+        def open_session(mode: str = "auto", **flags: object) -> Session:
+            live = Live(project.config(**{"watch.enabled": False, **flags}))
+            stack.callback(live.stop)
+            client = Client(ToolServer(live), mode=mode, raise_exceptions=True)
+            entered = stack.enter_context(portal.wrap_async_context_manager(client))
+            return Session(portal, entered, live)
+
+        yield open_session
