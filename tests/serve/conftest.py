@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -57,12 +59,25 @@ class Session:
         assert result.structured_content is None
         return text_of(result)
 
+    def settle(self) -> Session:
+        """Wait until every passage has its vector, which a background thread gives them."""
+        until(lambda: all(lane["vectors"] == lane["chunks"] for lane in self.call("index_status")["lanes"]))
+        return self
+
     def tools(self) -> list[Tool]:
         return list(self.ask("list_tools").tools)
 
     @property
     def instructions(self) -> str:
         return self._client.instructions or ""
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    """Look until something is so, and fail when it takes too long."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        threading.Event().wait(0.02)
 
 
 def text_of(result: CallToolResult) -> str:

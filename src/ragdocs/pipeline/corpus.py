@@ -6,12 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
 from ragdocs.lanes import Lane
 from ragdocs.pipeline import chunk, fuse, parse, rank
-from ragdocs.protocols import Encoder, Index, Store
+from ragdocs.protocols import Encoder, Index, Scored, Store
 from ragdocs.types import Change, Chunk, Document, Entry, Filter, Findings, Hit, Probe, Query, Report, Scan, Written
 
 Progress = Callable[[str, int, int], None]
@@ -94,7 +94,8 @@ class Corpus:
         if not where.statuses:
             where = replace(where, hidden=where.hidden or self.lane.hidden)
         probes = [probe for probe in query.probes if probe.text.strip()]
-        legs = [leg for probe in probes for leg in self._ask(probe, max(LEAST_CANDIDATES, query.limit * 5), where)]
+        k = max(LEAST_CANDIDATES, query.limit * 5)
+        legs = [leg for probe in probes for leg in self._ask(probe, k, where, now)]
         shares = fuse.fuse(legs, self.lane.ranking)
         shares = fuse.spread(shares, self._neighbours(shares, where), self.lane.ranking)
         shares = fuse.calibrate(shares, fuse.evidence(legs))
@@ -130,16 +131,27 @@ class Corpus:
         self.index.fill({piece.digest: vector for (_, piece), vector in zip(batch, vectors, strict=True)})
         return len(batch)
 
-    def _ask(self, probe: Probe, k: int, where: Filter) -> list[fuse.Leg]:
-        legs = [fuse.Leg(probe, "keyword", self.index.match(probe.text, k, where))]
+    def _ask(self, probe: Probe, k: int, where: Filter, now: datetime) -> list[fuse.Leg]:
+        def best(ask: Callable[[Filter], Scored]) -> Scored:
+            found = ask(where)
+            recent = self._recent(where, now) if len(found) >= k else None
+            return _joined(found, ask(recent)) if recent else found
+
+        legs = [fuse.Leg(probe, "keyword", best(lambda chosen: self.index.match(probe.text, k, chosen)))]
         if self.encoder and not self.silence and self.index.counts()["vectors"]:
             try:
                 vector = self.encoder.encode([probe.text])[0]
             except UnavailableError as error:
                 self.silence = str(error)
             else:
-                legs.append(fuse.Leg(probe, "vector", self.index.nearest(vector, k, where)))
+                legs.append(fuse.Leg(probe, "vector", best(lambda chosen: self.index.nearest(vector, k, chosen))))
         return legs
+
+    def _recent(self, where: Filter, now: datetime) -> Filter | None:
+        """Narrow a filter to what the recency boost may lift: it must not be lost among many older candidates."""
+        days = self.lane.ranking.recency_days
+        since = now - timedelta(days=days + 1)
+        return replace(where, since=max(since, where.since or since)) if days > 0 else None
 
     def _neighbours(self, shares: fuse.Shares, where: Filter) -> list[tuple[int, float]]:
         """Return (chunk, strength) for documents linked with the best ones: their best chunk, else their first."""
@@ -198,3 +210,7 @@ class Corpus:
 
 def _below(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or folder in ("", ".") or path.startswith(f"{folder}/") for folder in folders)
+
+
+def _joined(found: Scored, more: Scored) -> Scored:
+    return sorted({**dict(found), **dict(more)}.items(), key=lambda pair: (-pair[1], pair[0]))

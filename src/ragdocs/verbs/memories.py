@@ -51,8 +51,9 @@ class Memories:
             raise ValidationError(f"{memory_type[:60]!r} is not a memory type", f"Use one of {', '.join(KINDS)}")
         _check_content(content)
         created = self.clock().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        defaults = {"type": memory_type, "status": "active", "tags": check_tags(tags), "created_at": created}
-        written = self.corpus.commit([Put(name, metadata.merge(content, defaults), Expect.ABSENT)])[0]
+        defaults = {"type": memory_type, "status": "active", "tags": [], "created_at": created}
+        text = _tagged(metadata.merge(content, defaults), check_tags(tags))
+        written = self.corpus.commit([Put(name, text, Expect.ABSENT)])[0]
         unknown = memory_type not in KINDS
         warnings = [f"{memory_type!r} is not one of the usual types: {', '.join(KINDS)}"] if unknown else []
         return self._saved("created", name, written.version, warnings)
@@ -241,6 +242,15 @@ def _check_content(content: str) -> None:
         raise ValidationError(f"content is longer than {LONGEST_MEMORY} characters", "Split it into several memories")
     if "\x00" in content or any("\ud800" <= character <= "\udfff" for character in content):
         raise ValidationError("content holds characters that no text file can", "Remove NUL and lone surrogates")
+
+
+def _tagged(text: str, tags: Sequence[str]) -> str:
+    """Add tags to those that the text's own block has."""
+    block, body, _ = metadata.split(text)
+    fields = metadata.load(block or "")[0]
+    own = fields.get("tags") or []
+    words = own if isinstance(own, list) else metadata.as_text(own).split(",")
+    return metadata.render({**fields, "tags": check_tags([*map(metadata.as_text, words), *tags])}, body)
 
 
 def _keys(text: str) -> set[str]:

@@ -1,0 +1,125 @@
+"""Vectors that were computed once, kept on disk for every process and project of a user."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ragdocs.protocols import Encoder, Vectors
+
+log = logging.getLogger(__name__)
+
+# Texts looked up or encoded at a time: bounds what is lost when a process is stopped.
+PORTION = 256
+
+# Vectors kept in a cache: three projects of 30,000 chunks, about 200 MB. The ones written first go first.
+CACHE_LIMIT = 100_000
+
+# Long enough for any writer of one portion, short enough that a search does not seem dead.
+CACHE_WAIT_MS = 2_000
+
+
+class CachedEncoder:
+    """Remembers the vectors of another encoder on disk, for every process that shares the file."""
+
+    def __init__(self, encoder: Encoder, path: Path) -> None:
+        self._encoder = encoder
+        self._path = path
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._usable = True
+        self.encoded = 0
+
+    @property
+    def identity(self) -> str:
+        """Name what the wrapped encoder names: a cached vector is the same vector."""
+        return self._encoder.identity
+
+    @property
+    def dim(self) -> int:
+        """The number of components of a vector."""
+        return self._encoder.dim
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit vector for each text, in order; encode only the texts never seen before."""
+        if not texts:
+            return self._encoder.encode(texts)
+        # Keyed by identity too: one file serves every model a person tries.
+        seed = self.identity.encode() + b"\0"
+        keys = [hashlib.blake2b(seed + text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        wanted = dict(zip(keys, texts, strict=True))
+        known = self._guarded(partial(_select, list(wanted), self.dim)) or {}
+        missing = iter([(key, text) for key, text in wanted.items() if key not in known])
+        while portion := list(islice(missing, PORTION)):
+            vectors = self._encoder.encode([text for _, text in portion])
+            fresh = {key: vector for (key, _), vector in zip(portion, vectors, strict=True)}
+            with self._lock:
+                self.encoded += len(fresh)
+            self._guarded(partial(_insert, fresh))
+            known.update(fresh)
+        return np.stack([known[key] for key in keys])
+
+    def _guarded(self, action: Callable[[sqlite3.Connection], Any]) -> Any:
+        with self._lock:
+            if not self._usable:
+                return None
+            try:
+                if self._connection is None:
+                    self._connection = _open_cache(self._path)
+                    # Closes with the encoder, so that whoever holds one need not know that it has a file.
+                    weakref.finalize(self, self._connection.close)
+                return action(self._connection)
+            except (sqlite3.Error, OSError) as error:
+                # Somebody else is writing: do without it this once.
+                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                if not busy:
+                    self._usable = False
+                    log.warning("No vector cache: %s: %s. Delete the file to have a new one.", self._path, error)
+                return None
+
+
+def _open_cache(path: Path) -> sqlite3.Connection:
+    # Vectors tell something about the texts they were made of: for their owner only.
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    connection = sqlite3.connect(path, timeout=CACHE_WAIT_MS / 1000, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        with connection:
+            # A plain rowid table: rowids grow, so they tell which vectors are the oldest.
+            connection.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _select(keys: Sequence[bytes], dim: int, connection: sqlite3.Connection) -> dict[bytes, Vectors]:
+    found: dict[bytes, Vectors] = {}
+    for start in range(0, len(keys), PORTION):
+        part = keys[start : start + PORTION]
+        marks = ",".join("?" * len(part))
+        for key, blob in connection.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part):  # noqa: S608 - question marks only
+            # A damaged vector is no vector: a wrong length, or a length other than 1, gives it away.
+            if isinstance(blob, bytes) and len(blob) == dim * 4:
+                vector = np.frombuffer(blob, dtype="<f4").astype(np.float32)
+                if abs(float(vector @ vector) - 1) < 1e-3:  # noqa: PLR2004 - far above rounding
+                    found[key] = vector
+    return found
+
+
+def _insert(vectors: dict[bytes, Vectors], connection: sqlite3.Connection) -> None:
+    rows = [(key, vector.astype("<f4").tobytes()) for key, vector in vectors.items()]
+    with connection:
+        connection.executemany("INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)", rows)
+        connection.execute("DELETE FROM vectors WHERE rowid <= (SELECT MAX(rowid) FROM vectors) - ?", (CACHE_LIMIT,))
