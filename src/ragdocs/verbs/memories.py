@@ -49,7 +49,7 @@ class Memories:
         name = relative_name(filename)
         if not _KIND.fullmatch(memory_type):
             raise ValidationError(f"{memory_type[:60]!r} is not a memory type", f"Use one of {', '.join(KINDS)}")
-        _check_content(content)
+        check_content(content)
         created = self.clock().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         defaults = {"type": memory_type, "status": "active", "tags": [], "created_at": created}
         text = _tagged(metadata.merge(content, defaults), check_tags(tags))
@@ -71,7 +71,7 @@ class Memories:
     def update(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
         """Replace a memory entirely, as given; the old text is kept in history."""
         name = relative_name(filename)
-        _check_content(content)
+        check_content(content)
         before = self.corpus.store.read(name)
         dropped = sorted(_keys(before.text) - _keys(content))
         put = Put(name, content, expected_version or Expect.PRESENT)
@@ -84,11 +84,11 @@ class Memories:
     def append(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
         """Add two newlines and the content to the end of a memory."""
         name = relative_name(filename)
-        _check_content(content)
+        check_content(content)
         for attempt in range(APPEND_TRIES):
             before = self.corpus.store.read(name)
             text = f"{before.text}\n\n{content}"
-            _check_content(text)
+            check_content(text)
             try:
                 written = self.corpus.commit([Put(name, text, expected_version or before.version)])[0]
             except ConflictError:
@@ -235,13 +235,14 @@ def check_tags(tags: Sequence[str]) -> list[str]:
     return list({tag.casefold(): tag for tag in reversed([tag for tag in stripped if tag])}.values())[::-1]
 
 
-def _check_content(content: str) -> None:
+def check_content(content: str, name: str = "content") -> None:
+    """Refuse a text that cannot be meant as a memory."""
     if not content.strip():
-        raise ValidationError("content is empty", "Say what should be remembered")
+        raise ValidationError(f"{name} is empty", "Say what should be remembered")
     if len(content) > LONGEST_MEMORY:
-        raise ValidationError(f"content is longer than {LONGEST_MEMORY} characters", "Split it into several memories")
+        raise ValidationError(f"{name} is longer than {LONGEST_MEMORY} characters", "Split it into several memories")
     if "\x00" in content or any("\ud800" <= character <= "\udfff" for character in content):
-        raise ValidationError("content holds characters that no text file can", "Remove NUL and lone surrogates")
+        raise ValidationError(f"{name} holds characters that no text file can", "Remove NUL and lone surrogates")
 
 
 def _tagged(text: str, tags: Sequence[str]) -> str:

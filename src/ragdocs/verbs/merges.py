@@ -16,6 +16,7 @@ from ragdocs.pipeline.corpus import Corpus
 from ragdocs.protocols import Vectors
 from ragdocs.types import Change, Discard, Document, Expect, Filter, Put
 from ragdocs.verbs import answers
+from ragdocs.verbs.memories import check_content
 from ragdocs.verbs.shapes import Cluster, ClusterMember, Clusters, Merged
 
 PREVIEW = 160
@@ -39,8 +40,7 @@ class Merges:
         target = relative_name(target_file)
         if not sources:
             raise ValidationError("there are no source files", "Name the memories that the new one replaces")
-        if not summary_content.strip():
-            raise ValidationError("summary_content is empty", "Write what the merged memory should say")
+        check_content(summary_content, "summary_content")
         texts = {name: self.corpus.store.read(name) for name in sources}
         if target not in texts and self._exists(target):
             hint = "Choose another target_file, or name it among the source_files to replace it"
