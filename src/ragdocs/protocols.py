@@ -39,8 +39,8 @@ class Store(Protocol):
 class Index(Protocol):
     """Finds chunks; a cache that may vanish at any time. Chunks are named by opaque integer keys."""
 
-    def stamps(self) -> Mapping[str, tuple[str, str]]:
-        """Map each indexed path to the stamp and version it had."""
+    def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
+        """Map each indexed path, or each of these that is indexed, to the stamp and version it had."""
 
     def restamp(self, stamps: Mapping[str, str]) -> None:
         """Remember new stamps of paths whose text did not change."""

@@ -174,6 +174,10 @@ class Catalog:
     def restore(cls, data: Mapping[str, Any]) -> Catalog:
         """Rebuild a catalog from what `dump` returned."""
         catalog = cls()
+        if data["next_row"]:
+            # The keyword index still names rows of the dead: the columns reach as far as rows were ever given.
+            catalog._alive[data["next_row"] - 1] = False
+            catalog._slot_of[data["next_row"] - 1] = 0
         for card in data["documents"]:
             document = _document(card)
             chunks = tuple(

@@ -30,9 +30,11 @@ class LinkGraph:
         self._graph: Any = nx.MultiDiGraph()
         self._owners: dict[str, set[str]] = defaultdict(set)
         self._names: dict[str, tuple[str, ...]] = {}
+        # networkx counts edges by walking over all of them.
+        self._links = 0
 
     def __len__(self) -> int:
-        return int(self._graph.number_of_edges())
+        return self._links
 
     def add(self, document: Document) -> None:
         """Add a document, its names and its links, replacing what it had."""
@@ -41,6 +43,7 @@ class LinkGraph:
         for name in self._names[document.id]:
             self._owners[name].add(document.id)
         self._graph.add_node(document.id, kind="document")
+        self._links += len(document.links)
         for order, link in enumerate(document.links):
             ghost = _ghost(link.target)
             self._graph.add_node(ghost, kind="ghost")
@@ -62,6 +65,7 @@ class LinkGraph:
                 del self._owners[name]
         if doc_id not in self._graph:
             return
+        self._links -= self._graph.out_degree(doc_id)
         targets = set(self._graph.successors(doc_id))
         self._graph.remove_node(doc_id)
         self._graph.remove_nodes_from([ghost for ghost in targets if not self._graph.in_degree(ghost)])
@@ -95,13 +99,16 @@ class LinkGraph:
 
     def dump(self) -> bytes:
         """Return the graph as node-link JSON."""
-        return json.dumps(nx.node_link_data(self._graph, edges="edges"), ensure_ascii=False).encode()
+        return json.dumps(nx.node_link_data(self._graph, edges="edges"), ensure_ascii=False).encode(
+            "utf-8", "surrogatepass"
+        )
 
     @classmethod
     def restore(cls, data: bytes) -> LinkGraph:
         """Rebuild a graph from what `dump` returned; the names come back with `name`."""
         graph = cls()
         graph._graph = nx.node_link_graph(json.loads(data), directed=True, multigraph=True, edges="edges")
+        graph._links = graph._graph.number_of_edges()
         return graph
 
     def name(self, document: Document) -> None:
@@ -113,10 +120,6 @@ class LinkGraph:
     def edges(self) -> list[tuple[str, str, str, str]]:
         """List every link as (document, ghost, type, context), sorted."""
         return sorted((a, b, d["edge_type"], d["edge_context"]) for a, b, d in self._graph.edges(data=True))
-
-    def owners(self, name: str) -> frozenset[str]:
-        """Return the documents that go by this name."""
-        return frozenset(self._owners.get(target_key(name), ()))
 
     def _neighbours(self, doc_id: str) -> Iterator[tuple[str, float]]:
         if doc_id not in self._graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -42,7 +42,11 @@ SHORTEST_TYPO = 4
 CACHED_POSTINGS = 1_000_000
 # More segments than this are merged when there is time.
 MOST_SEGMENTS = 12
-SMALL_SEGMENT = 64
+SIZE_CLASS = 8
+# Merging costs about a millisecond a row, during which nobody can search: a few rows at any time, many only when there
+# is much to gain, and never most of a large index.
+FEW_MERGED = 500
+MOST_MERGED = 4000
 
 
 class _Memory(RamStorage):  # type: ignore[misc] # whoosh has no types
@@ -61,10 +65,11 @@ class _Segment:
 
 @dataclass(frozen=True, slots=True)
 class _Postings:
-    """Where one term occurs in one segment: documents, and (field, tf, field length) of each field it occurs in."""
+    """Where one term occurs in the segments named: rows, and (field, tf, field length) of each field."""
 
+    segments: frozenset[str]
     rows: Rows
-    by_field: tuple[tuple[str, Floats, Floats], ...]
+    by_field: Mapping[str, tuple[Floats, Floats]]
 
 
 class KeywordTable:
@@ -80,19 +85,19 @@ class KeywordTable:
         else:
             self._storage.files = dict(files)
             self._index = self._storage.open_index()
-        self._reader: Any = None
         self._segments: dict[str, _Segment] = {}
+        self._names: frozenset[str] = frozenset()
         self._place: dict[int, tuple[str, int]] = {}
         self._totals = dict.fromkeys(BOOSTS, 0.0)
         self._spellings: dict[str, tuple[str, ...]] = {}
-        self._cache: OrderedDict[tuple[str, str], _Postings] = OrderedDict()
+        self._cache: OrderedDict[str, _Postings] = OrderedDict()
         self._cached = 0
         self._refresh()
 
     def apply(self, added: Mapping[int, Mapping[str, str]], removed: Iterable[int]) -> None:
         """Add rows with the text of each field, and remove rows, in one commit."""
         writer = self._index.writer()
-        bases = {reader.segment().segment_id(): base for reader, base in _leaves(self._reader)}
+        bases = _bases(writer.segments)
         for row in removed:
             name, number = self._place.pop(row)
             writer.delete_document(bases[name] + number)
@@ -104,11 +109,10 @@ class KeywordTable:
         self._refresh()
 
     def consolidate(self) -> bool:
-        """Merge the small segments if there are many; tell whether anything was done."""
+        """Merge segments of like size if there are many; tell whether anything was done."""
         if len(self._segments) <= MOST_SEGMENTS:
             return False
-        self._index.writer().commit(mergetype=_merge_small)
-        self._segments, self._place, self._totals = {}, {}, dict.fromkeys(BOOSTS, 0.0)
+        self._index.writer().commit(mergetype=_merge_alike)
         self._refresh()
         return True
 
@@ -123,11 +127,11 @@ class KeywordTable:
         scores = np.zeros(len(mask), dtype=np.float32)
         for variants, weight in weights:
             for term, share in variants:
-                for postings in self._occurrences(term):
-                    frequency = np.zeros(len(postings.rows), dtype=np.float32)
-                    for field, tf, length in postings.by_field:
-                        frequency += BOOSTS[field] * tf / (1 - B + B * length / average[field])
-                    scores[postings.rows] += (weight * share * (K1 + 1) / total) * (frequency / (frequency + K1))
+                postings = self._postings(term)
+                frequency = np.zeros(len(postings.rows), dtype=np.float32)
+                for field, (tf, length) in postings.by_field.items():
+                    frequency += BOOSTS[field] * tf / (1 - B + B * length / average[field])
+                scores[postings.rows] += (weight * share * (K1 + 1) / total) * (frequency / (frequency + K1))
         scores[~mask] = 0.0
         found = np.flatnonzero(scores)
         if len(found) > k:
@@ -158,60 +162,77 @@ class KeywordTable:
         count = len(self._place)
         weighed, unknown = [], []
         for term in meaningful:
-            frequency = sum(int(np.count_nonzero(alive[p.rows])) for p in self._occurrences(term))
+            frequency = self._frequency(term, alive)
             if frequency:
                 weighed.append(([(term, 1.0)], _rarity(count, frequency)))
             else:
                 unknown.append(term)
         # A word nobody wrote weighs as much as the rarest word, so that a query of unknown words scores low.
         rarest = _rarity(count, 1)
-        weighed += [([(near, TYPO_WEIGHT) for near in self._near(term)], rarest) for term in unknown[:MOST_TYPOS]]
+        for term in unknown[:MOST_TYPOS]:
+            weighed.append(([(near, TYPO_WEIGHT) for near in self._near(term, alive)], rarest))
         return sorted(weighed, key=lambda pair: -pair[1])[:MOST_TERMS]
 
-    def _near(self, term: str) -> tuple[str, ...]:
-        """Return the indexed spellings one edit away from a term that is found nowhere."""
+    def _frequency(self, term: str, alive: Mask) -> int:
+        return int(np.count_nonzero(alive[self._postings(term).rows]))
+
+    def _near(self, term: str, alive: Mask) -> tuple[str, ...]:
+        """Return the most frequent spellings one edit or one swap away from a term that is found nowhere."""
         if len(term) < SHORTEST_TYPO or not term.isalpha():
             return ()
         if term not in self._spellings:
-            near = self._reader.terms_within("body", term, maxdist=1, prefix=1)
-            self._spellings[term] = tuple(islice(near, MOST_SPELLINGS))
+            readers = [segment.reader for segment in self._segments.values()]
+            near = {word for reader in readers for word in reader.terms_within("body", term, maxdist=1, prefix=1)}
+            # Two letters swapped are the commonest slip, and to Whoosh they are two edits.
+            swapped = {term[:i] + term[i + 1] + term[i] + term[i + 2 :] for i in range(1, len(term) - 1)}
+            near |= {word for reader in readers for word in swapped if ("body", word.encode()) in reader}
+            # Words that stand only in removed documents are still in the postings.
+            counted = sorted((-self._frequency(word, alive), word) for word in near)
+            self._spellings[term] = tuple(word for count, word in counted[:MOST_SPELLINGS] if count)
         return self._spellings[term]
 
-    def _occurrences(self, term: str) -> Iterator[_Postings]:
-        for name, segment in self._segments.items():
-            key = (name, term)
-            postings = self._cache.get(key)
-            if postings is None:
-                postings = self._cache[key] = _gather(segment, term)
-                self._cached += 1 + len(postings.rows)
-                while self._cached > CACHED_POSTINGS and len(self._cache) > 1:
-                    self._cached -= 1 + len(self._cache.popitem(last=False)[1].rows)
-            else:
-                self._cache.move_to_end(key)
-            yield postings
+    def _postings(self, term: str) -> _Postings:
+        """Return where a term occurs; what was decoded before is extended by new segments only."""
+        known = self._cache.get(term)
+        if known is not None and known.segments == self._names:
+            self._cache.move_to_end(term)
+            return known
+        if known is not None:
+            self._cached -= 1 + len(self._cache.pop(term).rows)
+        old = known if known is not None and known.segments <= self._names else None
+        fresh = [_gather(self._segments[name], term) for name in self._names - (old.segments if old else frozenset())]
+        postings = _concatenate(self._names, [*([old] if old else []), *fresh])
+        self._cache[term] = postings
+        self._cached += 1 + len(postings.rows)
+        while self._cached > CACHED_POSTINGS and len(self._cache) > 1:
+            self._cached -= 1 + len(self._cache.popitem(last=False)[1].rows)
+        return postings
 
     def _refresh(self) -> None:
-        """Open what the last commit wrote; segments that were there before cost nothing."""
-        self._reader = self._index.reader(reuse=self._reader)
-        segments = {}
-        for reader, _ in _leaves(self._reader):
-            name = reader.segment().segment_id()
-            if name in self._segments:
-                segments[name] = replace(self._segments[name], reader=reader)
-                continue
-            segments[name] = segment = _open(reader)
+        """Open the segments that the last commit wrote; those that were there before cost nothing."""
+        found = {segment.segment_id(): segment for segment in self._index._segments()}  # noqa: SLF001 - the reason is at `_decode`
+        for name in self._segments.keys() - found.keys():
+            segment = self._segments.pop(name)
+            for row in segment.rows.tolist():
+                if self._place.get(row, ("", 0))[0] == name:
+                    number = self._place.pop(row)[1]
+                    for field, lengths in segment.lengths.items():
+                        self._totals[field] -= float(lengths[number])
+        for name in found.keys() - self._segments.keys():
+            reader = SegmentReader(self._storage, self._index.schema, found[name])
+            self._segments[name] = segment = _open(reader)
             alive = np.fromiter(reader.all_doc_ids(), dtype=np.int64)
             self._place.update({int(segment.rows[number]): (name, int(number)) for number in alive})
             for field, lengths in segment.lengths.items():
                 self._totals[field] += float(lengths[alive].sum())
-        for key in [key for key in self._cache if key[0] not in segments]:
-            self._cached -= 1 + len(self._cache.pop(key).rows)
-        self._segments = segments
+        self._names = frozenset(self._segments)
         self._spellings = {}
 
 
-def _leaves(reader: Any) -> list[tuple[Any, int]]:
-    return list(reader.leaf_readers()) if reader is not None and reader.doc_count_all() else []
+def _bases(segments: Sequence[Any]) -> dict[str, int]:
+    """Return the number of the first document of each segment, as a writer counts them."""
+    counts = [segment.doc_count_all() for segment in segments]
+    return {segment.segment_id(): sum(counts[:place]) for place, segment in enumerate(segments)}
 
 
 def _open(reader: Any) -> _Segment:
@@ -230,14 +251,29 @@ def _gather(segment: _Segment, term: str) -> _Postings:
     encoded = term.encode()
     decoded = {field: _decode(segment.reader, field, encoded) for field in BOOSTS if (field, encoded) in segment.reader}
     if not decoded:
-        return _Postings(np.empty(0, dtype=np.int64), ())
+        return _Postings(frozenset(), np.empty(0, dtype=np.int64), {})
     numbers = np.unique(np.concatenate([found for found, _ in decoded.values()]))
-    by_field = []
+    by_field = {}
     for field, (found, weights) in decoded.items():
         tf = np.zeros(len(numbers), dtype=np.float32)
         tf[np.searchsorted(numbers, found)] = weights
-        by_field.append((field, tf, segment.lengths[field][numbers]))
-    return _Postings(segment.rows[numbers], tuple(by_field))
+        by_field[field] = (tf, segment.lengths[field][numbers])
+    return _Postings(frozenset(), segment.rows[numbers], by_field)
+
+
+def _concatenate(names: frozenset[str], parts: Sequence[_Postings]) -> _Postings:
+    """Join the postings of several segments; a field that a part does not have counts nothing there."""
+    parts = [part for part in parts if len(part.rows)]
+    if len(parts) == 1:
+        return replace(parts[0], segments=names)
+    present = [field for field in BOOSTS if any(field in part.by_field for part in parts)]
+    by_field = {}
+    for field in present:
+        blank = [(np.zeros(len(part.rows), dtype=np.float32),) * 2 for part in parts]
+        pairs = [part.by_field.get(field, empty) for part, empty in zip(parts, blank, strict=True)]
+        by_field[field] = (np.concatenate([tf for tf, _ in pairs]), np.concatenate([length for _, length in pairs]))
+    rows = np.concatenate([part.rows for part in parts]) if parts else np.empty(0, dtype=np.int64)
+    return _Postings(names, rows, by_field)
 
 
 def _decode(reader: Any, field: str, term: bytes) -> tuple[Rows, Floats]:
@@ -258,14 +294,19 @@ def _rarity(count: int, frequency: int) -> float:
     return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
-def _merge_small(writer: Any, segments: Sequence[Any]) -> list[Any]:
-    """Merge from the smallest up while the next is no larger than what is merged already: each row moves rarely."""
-    ordered = sorted(segments, key=lambda segment: segment.doc_count_all())
-    merged = 0
-    while ordered and ordered[0].doc_count_all() <= max(SMALL_SEGMENT, merged):
-        segment = ordered.pop(0)
-        merged += segment.doc_count_all()
-        reader = SegmentReader(writer.storage, writer.schema, segment)
-        writer.add_reader(reader)
-        reader.close()
-    return ordered
+def _merge_alike(writer: Any, segments: Sequence[Any]) -> list[Any]:
+    """Merge the segments of each size class that has several: a row moves once for each class it grows through."""
+    classes: dict[int, list[Any]] = {}
+    for segment in segments:
+        classes.setdefault(int(math.log(max(1, segment.doc_count_all()), SIZE_CLASS)), []).append(segment)
+    kept = []
+    for alike in classes.values():
+        total = sum(segment.doc_count_all() for segment in alike)
+        if len(alike) == 1 or total > (MOST_MERGED if len(alike) >= SIZE_CLASS else FEW_MERGED):
+            kept += alike
+            continue
+        for segment in alike:
+            reader = SegmentReader(writer.storage, writer.schema, segment)
+            writer.add_reader(reader)
+            reader.close()
+    return kept

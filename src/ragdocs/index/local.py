@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -54,12 +54,15 @@ class LocalIndex:
         self._graph = LinkGraph()
         self._keywords = KeywordTable()
         self._vectors = VectorTable(self._dim)
+        # Rows without a vector, and their order by digest, made when it is asked for.
+        self._bare: set[int] = set()
         self._waiting: dict[str, list[int]] | None = None
 
-    def stamps(self) -> Mapping[str, tuple[str, str]]:
-        """Map each indexed path to the stamp and version it had."""
+    def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
+        """Map each indexed path, or each of these that is indexed, to the stamp and version it had."""
         with self._lock:
-            return dict(self._catalog.stamps)
+            known = self._catalog.stamps
+            return dict(known) if paths is None else {path: known[path] for path in paths if path in known}
 
     def restamp(self, stamps: Mapping[str, str]) -> None:
         """Remember new stamps of paths whose text did not change."""
@@ -85,6 +88,7 @@ class LocalIndex:
             if added or gone:
                 self._keywords.apply(added, gone)
                 self._vectors.remove(gone)
+                self._bare = (self._bare - set(gone)) | added.keys()
                 self._waiting = None
                 self._dirty = True
 
@@ -101,8 +105,10 @@ class LocalIndex:
     def missing(self, limit: int, paths: Collection[str] = ()) -> list[tuple[Document, Chunk]]:
         """List chunks without a vector, one for each digest, most recently changed first, or those of these paths."""
         with self._lock:
-            found = (self._catalog.chunk(rows[0]) for rows in self._wanting().values())
-            return list(islice((pair for pair in found if not paths or pair[0].path in paths), limit))
+            # A digest may wait in several documents, and any of the paths asked for may be one of them.
+            pairs = (map(self._catalog.chunk, rows) for rows in self._wanting().values())
+            wanted = (next((pair for pair in same if not paths or pair[0].path in paths), None) for same in pairs)
+            return list(islice(filter(None, wanted), limit))
 
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
         """Give vectors to the chunks with these digests."""
@@ -111,6 +117,7 @@ class LocalIndex:
             wanted = [(row, vector) for digest, vector in vectors.items() for row in waiting.pop(digest, ())]
             if wanted:
                 self._vectors.add([row for row, _ in wanted], np.stack([vector for _, vector in wanted]))
+                self._bare.difference_update(row for row, _ in wanted)
                 self._dirty = True
 
     def nearest(self, vector: Vectors, k: int, where: Filter) -> Scored:
@@ -207,6 +214,7 @@ class LocalIndex:
             # Vectors of another model are worthless here: the chunks wait for new ones.
             if encoder == self._encoder:
                 self._vectors = VectorTable.restore(parts[FAISS], data["vector_rows"], self._dim)
+            self._bare = {row for row in np.flatnonzero(self._catalog.alive).tolist() if row not in self._vectors}
             self._waiting = None
             self._dirty = encoder != self._encoder
         return True
@@ -224,7 +232,8 @@ class LocalIndex:
             parts = {GRAPH: self._graph.dump(), FAISS: faiss_index}
             parts |= {KEYWORD + name: data for name, data in self._keywords.dump().items()}
             self._dirty = False
-        parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode()
+        # A file name need not be text: half characters stand for its other bytes, and json reads them back.
+        parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
         try:
             fsio.make_directories(self._directory, 0o700)
             with fsio.lock(self._directory, timeout=0):
@@ -244,9 +253,8 @@ class LocalIndex:
     def _wanting(self) -> dict[str, list[int]]:
         """Map the digests that need a vector to their rows; kept until the next change of documents."""
         if self._waiting is None:
-            rows = [int(row) for row in np.flatnonzero(self._catalog.alive) if int(row) not in self._vectors]
             self._waiting = {}
-            for row in sorted(rows, key=self._age):
+            for row in sorted(self._bare, key=self._age):
                 self._waiting.setdefault(self._catalog.chunk(row)[1].digest, []).append(row)
         return self._waiting
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
 import secrets
 import shutil
 import time
@@ -49,6 +50,8 @@ def load(directory: Path, key: bytes) -> tuple[dict[str, str], dict[str, bytes]]
 
     The bytes that were checked are the bytes that are returned: nothing is opened a second time after the check.
     """
+    # A home or cache folder may well be reached through a link; what the signature covers is the same there.
+    directory = Path(os.path.realpath(directory))
     try:
         name = fsio.read_bytes(directory / POINTER, limit=200).decode()
         if not name or Path(name).name != name or name.startswith("."):

@@ -55,13 +55,19 @@ class VectorTable:
         # The Python wrappers of faiss take arrays and keywords that its type stubs do not know.
         selector = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
         parameters = faiss.SearchParameters(sel=selector)  # type: ignore[call-arg]
-        scores, positions = self._index.search(vector.reshape(1, -1), min(k, count), params=parameters)
+        # Of equal scores FAISS keeps whichever it likes: it is asked for more until the k-th is told from the next.
+        wanted = min(k + 1, count)
+        while True:
+            scores, positions = self._index.search(vector.reshape(1, -1), wanted, params=parameters)
+            if wanted == count or scores[0][-1] < scores[0][k - 1]:
+                break
+            wanted = min(wanted * 4, count)
         found = [
             (int(self._rows[p]), float(s))
             for p, s in zip(positions[0], scores[0], strict=True)
             if p >= 0 and s > -np.inf
         ]
-        return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
 
     def get(self, rows: Sequence[int]) -> Vectors:
         """Return the vectors of these rows, zero where a row has none."""

@@ -16,8 +16,10 @@ from ragdocs.types import Change, Chunk, Document, Entry, Filter, Findings, Hit,
 
 Progress = Callable[[str, int, int], None]
 
-# Documents applied in one step: large enough that commits cost little, small enough that a waiting write goes between.
+# Documents applied in the first step; each further step takes as many as are done. Few steps make few segments, and a
+# waiting write goes between them.
 BATCH = 100
+LARGEST_BATCH = 1000
 # Passages encoded in one step.
 ENCODED_AT_ONCE = 64
 # Passages a writer waits for; a longer text is found by its words at once and by the rest of its meaning soon after.
@@ -26,6 +28,8 @@ ENCODED_IN_A_WRITE = 16
 LEAST_CANDIDATES = 50
 # Documents at the top whose neighbours in the graph are looked at.
 SEEDS = 10
+# Documents that only a link brings in.
+STRANGERS = 10
 # A scan that would drop this many documents and this share of them all is repeated after a pause before it is
 # believed: a folder in the middle of being moved or mounted looks empty.
 MASS_REMOVAL = 20
@@ -52,14 +56,17 @@ class Corpus:
         with self._writing:
             scan, gone = self._look(only)
             self.index.apply([], gone)
-            known = self.index.stamps()
+            known = self.index.stamps(scan.stamps)
             changed = [path for path, stamp in scan.stamps.items() if known.get(path, ("", ""))[0] != stamp]
         if only is None:
             self.skipped = {}
         self.skipped.update(scan.unreadable)
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
-        for start in range(0, len(changed), BATCH):
-            added, replaced, same = self._read(changed[start : start + BATCH])
+        done = 0
+        while done < len(changed):
+            batch = changed[done : done + min(max(BATCH, done), LARGEST_BATCH)]
+            added, replaced, same = self._read(batch)
+            done += len(batch)
             report = replace(
                 report,
                 added=report.added + added,
@@ -67,7 +74,7 @@ class Corpus:
                 unchanged=report.unchanged + same,
             )
             if progress:
-                progress("indexing", min(start + BATCH, len(changed)), len(changed))
+                progress("indexing", done, len(changed))
         return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
 
     def embed(self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False) -> int:
@@ -160,11 +167,12 @@ class Corpus:
         for (key, score), (document, _) in zip(ordered, self.index.load([key for key, _ in ordered]), strict=True):
             best.setdefault(document.id, (key, score))
         seeds = list(best)[:SEEDS]
-        boosts = []
+        strength: dict[str, float] = {}
         for source, target, weight in self.index.related(seeds, where):
-            keys = [best[target][0]] if target in best else self.index.chunks(target)[:1]
-            boosts += [(key, weight * best[source][1]) for key in keys]
-        return boosts
+            strength[target] = max(strength.get(target, 0.0), weight * best[source][1])
+        strangers = sorted((target for target in strength if target not in best), key=lambda t: (-strength[t], t))
+        known = [(best[target][0], strength[target]) for target in strength if target in best]
+        return known + [(key, strength[t]) for t in strangers[:STRANGERS] for key in self.index.chunks(t)[:1]]
 
     def _look(self, only: Sequence[str] | None) -> tuple[Scan, list[str]]:
         """Scan the store and tell which indexed paths are gone; what could not be looked at is not gone."""
@@ -177,13 +185,17 @@ class Corpus:
         return scan, gone
 
     def _gone(self, scan: Scan, only: Sequence[str] | None) -> list[str]:
-        known = [path for path in self.index.stamps() if only is None or _below(path, only)]
+        known = self.index.stamps(only)
+        if only is None or (unknown := [path for path in only if path not in known and path not in scan.stamps]):
+            # What is neither a document nor a file may be a folder that went away with everything in it.
+            every = self.index.stamps()
+            known = every if only is None else {p: every[p] for p in every if _below(p, (*known, *unknown))}
         return [path for path in known if path not in scan.stamps and not _below(path, scan.unreadable)]
 
     def _read(self, paths: Sequence[str]) -> tuple[int, int, int]:
         """Read, parse, chunk and apply these paths; return how many were new, changed, the same."""
         with self._writing:
-            known = self.index.stamps()
+            known = self.index.stamps(paths)
             entries: list[Entry] = []
             same: dict[str, str] = {}
             gone = []

@@ -60,6 +60,12 @@ class Live:
             raise UnavailableError("the index is still being opened", "Ask again in a few seconds")
         return self._workspace
 
+    def indexed(self) -> Workspace:
+        """Return the workspace once its first index is there, or after a while with what there is of it."""
+        workspace = self.workspace()
+        self._indexed.wait(PATIENCE_SECONDS)
+        return workspace
+
     @property
     def settled(self) -> bool:
         """Tell whether there is nothing left to wait for: the first index is there, or opening it failed."""

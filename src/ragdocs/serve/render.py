@@ -103,7 +103,7 @@ def stats(answer: Stats) -> str:
     types = ", ".join(f"{kind} {count}" for kind, count in answer["types"].items())
     return (
         f"{answer['count']} memories, {answer['total_size']}, in {answer['memory_path']}\n"
-        f"types: {types or 'none'}\ntags: {tags or 'none'}"
+        f"types: {types or 'none'}\ntags: {tags or 'none'}" + "".join(f"\nNote: {note}" for note in answer["notes"])
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp_types import (
     Completion,
@@ -39,7 +40,9 @@ def register(server: ToolServer, live: Live) -> None:
         lane = next((name for name, (_, uri) in LANES.items() if uri == getattr(reference, "uri", None)), None)
         if lane is None or argument.name != "path":
             return None
-        paths = [path for path in _paths(live, lane) if argument.value.casefold() in path.casefold()]
+        # In a thread, because the first index may have to be waited for.
+        known = await anyio.to_thread.run_sync(_paths, live, lane)
+        paths = [path for path in known if argument.value.casefold() in path.casefold()]
         shown = paths[:MOST_COMPLETIONS]
         return Completion(values=shown, total=len(paths), has_more=len(paths) > len(shown))
 
@@ -71,13 +74,13 @@ def _register_lane(server: ToolServer, live: Live, lane: str) -> None:
 
     @server.resource(uri, name=what, title=f"A {what} by its path", mime_type="text/markdown")
     def read(path: str) -> str:
-        corpus = live.workspace().places.get(lane)
-        if corpus is None:
-            raise ResourceNotFoundError(f"the {lane} lane is switched off")
-        if path not in corpus.index.stamps():
-            raise ResourceNotFoundError(f"there is no {what} {path!r}")
         try:
-            return corpus.store.read(path).text
+            place = live.indexed().places.get(lane)
+            if place is None:
+                raise ResourceNotFoundError(f"the {lane} lane is switched off")
+            if path not in place.index.stamps():
+                raise ResourceNotFoundError(f"there is no {what} {path!r}")
+            return place.store.read(path).text
         except NotFoundError as error:
             raise ResourceNotFoundError(str(error)) from error
         except RagdocsError as error:
@@ -85,5 +88,9 @@ def _register_lane(server: ToolServer, live: Live, lane: str) -> None:
 
 
 def _paths(live: Live, lane: str) -> list[str]:
-    place = live.workspace().places.get(lane)
+    try:
+        place = live.indexed().places.get(lane)
+    except RagdocsError:
+        # Nobody reads an error in a completion; the next tool call tells what is wrong.
+        return []
     return sorted(place.index.stamps()) if place else []

@@ -106,6 +106,7 @@ class ToolServer(MCPServer[Any]):
         unfiltered results; it offers no public way to forbid them.
         """
         for tool in self._tool_manager.list_tools():
+            tool.description = " ".join(tool.description.split())
             metadata = tool.fn_metadata
             tool.parameters = {**_lean(tool.parameters, ("title",)), "additionalProperties": False}
             if metadata.output_schema:

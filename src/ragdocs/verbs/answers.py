@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import bisect
+import json
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 from ragdocs.errors import ValidationError
-from ragdocs.types import Findings, Hit
+from ragdocs.types import Document, Findings, Hit
 from ragdocs.verbs.shapes import SignalShape
 
 MOST_RESULTS = 50
-# What a result costs besides its content: ids, paths, dates, reasons.
-OVERHEAD = 450
+MOST_TAGS = 30
+LONGEST_TITLE = 200
+# The mark that text answers put before each quoted line.
+QUOTE_MARK = 5
 # Less than this tells a reader nothing.
 LEAST_CONTENT = 160
 # Between the headings of a path.
@@ -20,6 +24,7 @@ STEP = " › "  # noqa: RUF001 - a sign that no heading contains by accident
 UNITS = (("year", 31_557_600), ("month", 2_629_800), ("week", 604_800), ("day", 86_400), ("hour", 3_600))
 
 Shape = TypeVar("Shape", bound=Any)
+Item = TypeVar("Item")
 
 
 def check_limit(limit: int) -> int:
@@ -29,29 +34,61 @@ def check_limit(limit: int) -> int:
     return limit
 
 
+def cost(value: Any) -> int:
+    """Return the size of a value in an answer: written as JSON, or quoted line by line, whichever is longer."""
+    written = len(json.dumps(value, ensure_ascii=False))
+    quoted = len(value) + QUOTE_MARK * (1 + value.count("\n")) if isinstance(value, str) else 0
+    return max(written, quoted)
+
+
 def fit(findings: Findings, shape: Callable[[Hit, int], Shape], budget: int) -> tuple[list[Shape], int, list[str]]:
     """Shape hits so that together they stay within the budget; return them, how many matched besides, and notes."""
     hits = findings.hits
-    most = max(1, budget // (OVERHEAD + LEAST_CONTENT))
-    allowance = max(LEAST_CONTENT, budget // max(1, min(len(hits), most)) - OVERHEAD)
+    bare = [cost(shape(hit, 0)) for hit in hits]
+    most = len(hits)
+    while most > 1 and sum(bare[:most]) + most * LEAST_CONTENT > budget:
+        most -= 1
+    allowance = max(LEAST_CONTENT, (budget - sum(bare[:most])) // max(1, most))
     notes = list(findings.notes)
     if len(hits) > most:
         notes.append(
             f"{len(hits) - most} more results did not fit in {budget} characters; ask for fewer or be specific"
         )
-    if any(len(hit.chunk.text) > allowance for hit in hits[:most]):
+    if any(cost(hit.chunk.text) > allowance for hit in hits[:most]):
         notes.append("contents ending in … are cut; read the file at the given lines for the rest")
     return [shape(hit, allowance) for hit in hits[:most]], findings.omitted + len(hits[most:]), notes
 
 
+def within(items: Iterable[Item], budget: int) -> list[Item]:
+    """Return the first items that together stay within the budget."""
+    kept = []
+    for item in items:
+        budget -= cost(item) + 2
+        if budget < 0:
+            break
+        kept.append(item)
+    return kept
+
+
 def cut(text: str, length: int) -> str:
-    """Shorten a text at the end of a line or word."""
-    if len(text) <= length:
+    """Shorten a text at the end of a line or word, so that it costs no more than this."""
+    if cost(text) <= length:
         return text
-    head = text[: max(1, length - 1)]
+    fitting = bisect.bisect_right(range(min(len(text), length)), length, key=lambda size: cost(text[:size] + "…"))
+    head = text[: max(1, fitting - 1)]
     newline, space = head.rfind("\n"), head.rfind(" ")
-    at = newline if newline > length // 2 else space if space > length // 2 else len(head)
+    at = newline if newline > len(head) // 2 else space if space > len(head) // 2 else len(head)
     return head[:at].rstrip() + "…"
+
+
+def title(document: Document) -> str:
+    """Return a title of reasonable length."""
+    return cut(document.title, LONGEST_TITLE)
+
+
+def tags(document: Document) -> list[str]:
+    """Return a document's tags; a sign at the end tells that there are more."""
+    return [*document.tags[:MOST_TAGS], *(["…"] if len(document.tags) > MOST_TAGS else [])]
 
 
 def lines(hit: Hit) -> str:
@@ -70,7 +107,7 @@ def why(hit: Hit) -> str:
     sources = {signal.source: signal for signal in hit.signals}
     if hit.words:
         shown = ", ".join(hit.words[:8])
-        reasons.append(f"words: {shown}")
+        reasons.append(f"words: {cut(shown, LONGEST_TITLE)}")
     elif "keyword" in sources:
         reasons.append("similar words")
     if "vector" in sources:
@@ -126,7 +163,8 @@ def excerpt(text: str, first: int, span: tuple[int, int] | None, budget: int) ->
     chosen = every[start - first : end - first + 1]
     size, count = 0, 0
     for line in chosen:
-        size += len(line) + 1
+        # As in JSON, where the two quotes stand for the escaped end of the line.
+        size += len(json.dumps(line, ensure_ascii=False))
         if size > budget and count:
             break
         count += 1
@@ -134,7 +172,7 @@ def excerpt(text: str, first: int, span: tuple[int, int] | None, budget: int) ->
     shown = f"{start}-{start + count - 1}"
     if count < len(chosen):
         return content, shown, f'lines {start + count}-{end} are left out; ask for lines="{start + count}-{end}"'
-    if len(content) > budget:
+    if size > budget:
         return cut(content, budget), shown, f"line {start} is longer than {budget} characters and is cut"
     return content, shown, ""
 

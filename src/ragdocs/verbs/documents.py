@@ -28,7 +28,7 @@ class Documents:
     ) -> DocHits:
         """Find the passages that answer a question."""
         answers.check_limit(limit)
-        where = Filter(prefix=path, tags=tuple(tags))
+        where = Filter(prefix=self._prefix(path), tags=tuple(tags))
         findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), self.clock())
         shaped, omitted, notes = answers.fit(
             findings, lambda hit, most: _shape(hit, most, explain=explain), self.budget
@@ -46,16 +46,24 @@ class Documents:
         if wanted and span is None:
             span = _section(sections, wanted, text.count("\n") + 1)
         content, shown, omitted = answers.excerpt(text, 1, span, self.budget)
-        headings = [f"{'#' * level} {title} (line {line})" for level, title, line in sections]
+        headings: list[str] = []
+        # The outline helps only where something is left to be asked for.
+        if omitted and not wanted:
+            headings = _listed(sections, self.budget // 4)
+            content, shown, omitted = answers.excerpt(text, 1, span, self.budget - answers.cost(headings))
         return DocText(
             path=document.path,
-            title=document.title,
+            title=answers.title(document),
             content=content,
             lines=shown,
-            # The outline helps only where something is left to be asked for.
-            headings=headings[:60] if omitted and not wanted else [],
+            headings=headings,
             omitted=omitted,
         )
+
+    def _prefix(self, path: str) -> str:
+        """Return what the paths of a folder begin with, or the path itself if it names a document."""
+        name = path.strip().removeprefix("./").strip("/")
+        return name if not name or name in self.corpus.index.stamps() else f"{name}/"
 
     def _find(self, path: str) -> tuple[Document, str]:
         """Find a document by path, id, or path without its ending, with an optional #heading."""
@@ -78,6 +86,11 @@ def _outline(text: str, path: str) -> list[tuple[int, str, int]]:
     return [(block.level, block.title, text.count("\n", 0, block.start) + 1) for block in headings]
 
 
+def _listed(sections: Sequence[tuple[int, str, int]], budget: int) -> list[str]:
+    listed = answers.within((f"{'#' * level} {title} (line {line})" for level, title, line in sections), budget)
+    return [*listed, *([f"… {len(sections) - len(listed)} more headings"] if len(listed) < len(sections) else [])]
+
+
 def _section(sections: Sequence[tuple[int, str, int]], wanted: str, last: int) -> tuple[int, int]:
     """Return the lines of the section whose heading, or last part of a heading path, is wanted."""
     name = wanted.rpartition(answers.STEP)[2].strip().lstrip("#").strip().casefold()
@@ -91,7 +104,9 @@ def _section(sections: Sequence[tuple[int, str, int]], wanted: str, last: int) -
 
 
 def _anchor(title: str) -> str:
-    return "-".join("".join(c for c in title.casefold() if c.isalnum() or c in " -_").split())
+    # Renderers differ in what a removed sign leaves behind: "A & B" is a--b here and a-b there.
+    kept = "".join(c if c.isalnum() or c == "_" else " " for c in title.casefold() if c.isalnum() or c in " -_")
+    return "-".join(kept.split())
 
 
 def _shape(hit: Hit, most: int, *, explain: bool) -> DocHit:
@@ -99,10 +114,10 @@ def _shape(hit: Hit, most: int, *, explain: bool) -> DocHit:
         path=hit.document.path,
         score=round(hit.score, 3),
         content=answers.cut(hit.chunk.text, most),
-        title=hit.document.title,
+        title=answers.title(hit.document),
         header_path=answers.header(hit),
         lines=answers.lines(hit),
-        tags=list(hit.document.tags),
+        tags=answers.tags(hit.document),
         modified_at=answers.moment(hit.document.modified_at),
         why=answers.why(hit),
     )

@@ -32,6 +32,8 @@ KINDS = ("journal", "plan", "fact", "observation", "reflection")
 _KIND = re.compile(r"[^\W\d_][\w-]{0,39}")
 # Two agents appending at once both succeed; this many lost races in a row mean that something else is wrong.
 APPEND_TRIES = 50
+# Of one memory in one answer; the text has them all.
+MOST_LINKS = 8
 # Link kinds that say least come last when one kind has to stand for several links.
 _VAGUE = ("mentions", "related_to")
 
@@ -138,17 +140,26 @@ class Memories:
         hits = [*findings.hits, *self._unmatched(findings.hits, where)]
         chosen = replace(findings, hits=tuple(hits[:limit]), omitted=len(hits[limit:]))
         shaped, omitted, notes = answers.fit(chosen, lambda hit, most: self._linked(hit, most, now), self.budget)
+        for hit in hits[: len(shaped)]:
+            if len(hit.links) > MOST_LINKS:
+                notes.append(f"{hit.document.id} has {len(hit.links) - MOST_LINKS} more links to it")
         return LinkedHits(result=shaped, omitted=omitted, notes=notes)
 
     def stats(self) -> Stats:
         """Count memories, tags and types."""
         documents = self.corpus.index.documents()
+        tags = answers.tally([tag for document in documents for tag in document.tags])
+        kinds = answers.tally([document.kind for document in documents])
+        shown_tags = dict(answers.within(tags.items(), self.budget // 2))
+        shown_kinds = dict(answers.within(kinds.items(), self.budget // 4))
+        hidden = {"tags": len(tags) - len(shown_tags), "types": len(kinds) - len(shown_kinds)}
         return Stats(
             count=len(documents),
             total_size=answers.size(sum(document.size for document in documents)),
-            tags=answers.tally([tag for document in documents for tag in document.tags]),
-            types=answers.tally([document.kind for document in documents]),
+            tags=shown_tags,
+            types=shown_kinds,
             memory_path=self.corpus.store.locate(""),
+            notes=[f"{count} rarer {what} are not listed" for what, count in hidden.items() if count],
         )
 
     def history(self, filename: str = "") -> list[RevisionShape]:
@@ -196,10 +207,10 @@ class Memories:
             content=answers.cut(hit.chunk.text, most),
             type=document.kind,
             status=document.status,
-            tags=list(document.tags),
+            tags=answers.tags(document),
             file_path=self.corpus.store.locate(document.path),
             header_path=answers.header(hit),
-            title=document.title,
+            title=answers.title(document),
             lines=answers.lines(hit),
             created_at=answers.moment(document.created_at),
             age=answers.age(document.created_at, now),
@@ -218,12 +229,12 @@ class Memories:
             anchor_context=telling[0].context if telling else "",
             edge_type=telling[0].kind if telling else "related_to",
             file_path=self.corpus.store.locate(hit.document.path),
-            title=hit.document.title,
+            title=answers.title(hit.document),
             lines=answers.lines(hit),
             created_at=answers.moment(hit.document.created_at),
             age=answers.age(hit.document.created_at, now),
             why=answers.why(hit),
-            links=[LinkShape(edge_type=link.kind, anchor_context=link.context) for link in hit.links],
+            links=[LinkShape(edge_type=link.kind, anchor_context=link.context) for link in hit.links[:MOST_LINKS]],
         )
 
 

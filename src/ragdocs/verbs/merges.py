@@ -20,6 +20,9 @@ from ragdocs.verbs.memories import check_content
 from ragdocs.verbs.shapes import Cluster, ClusterMember, Clusters, Merged
 
 PREVIEW = 160
+# Of one cluster: more would never fit into an answer, fewer than two say nothing.
+MOST_MEMBERS = 50
+LEAST_MEMBERS = 2
 # Similarities are compared in stripes, so that ten thousand memories need megabytes, not hundreds of them.
 STRIPE = 1024
 
@@ -72,18 +75,17 @@ class Merges:
         )
         documents = self.corpus.index.documents(where)
         vectors = self.corpus.index.vectors([document.id for document in documents])
-        groups = _cluster(vectors, threshold)[:limit]
         result = [
             Cluster(
                 cluster_id=number,
                 score=round(score, 3),
                 reason=f"High vector similarity (> {threshold:g})",
                 memory_count=len(members),
-                memories=[self._member(documents[member]) for member in members],
+                memories=[self._member(documents[member]) for member in members[:MOST_MEMBERS]],
             )
-            for number, (score, members) in enumerate(groups)
+            for number, (score, members) in enumerate(_cluster(vectors, threshold)[:limit])
         ]
-        return Clusters(result=result, notes=list(self.corpus.notes()))
+        return Clusters(result=result, notes=[*self.corpus.notes(), *_shrink(result, self.budget)])
 
     def _exists(self, name: str) -> bool:
         try:
@@ -106,6 +108,24 @@ class Merges:
         loaded = self.corpus.index.load(self.corpus.index.chunks(document.id)[:1])
         preview = answers.cut(" ".join(loaded[0][1].text.split()), PREVIEW) if loaded else ""
         return ClusterMember(id=document.id, file_path=self.corpus.store.locate(document.path), preview=preview)
+
+
+def _shrink(clusters: list[Cluster], budget: int) -> list[str]:
+    """Drop members of the largest clusters, then clusters, until all fit; return what to say about it."""
+    size = answers.cost(clusters)
+    found = len(clusters)
+    while size > budget and clusters:
+        largest = max(clusters, key=lambda cluster: len(cluster["memories"]))
+        if len(largest["memories"]) <= LEAST_MEMBERS:
+            size -= answers.cost(clusters.pop())
+        else:
+            size -= answers.cost(largest["memories"].pop())
+    notes = [f"{found - len(clusters)} more groups did not fit in {budget} characters"] if found > len(clusters) else []
+    for cluster in clusters:
+        hidden = cluster["memory_count"] - len(cluster["memories"])
+        if hidden:
+            notes.append(f"{hidden} more memories of group {cluster['cluster_id']} are not listed")
+    return notes
 
 
 def _cluster(vectors: Vectors, threshold: float) -> list[tuple[float, list[int]]]:

@@ -148,6 +148,7 @@ class Stats(TypedDict):
     tags: dict[str, int]
     types: dict[str, int]
     memory_path: str
+    notes: list[str]
 
 
 class Merged(TypedDict):

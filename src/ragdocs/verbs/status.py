@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from ragdocs.errors import RagdocsError
 from ragdocs.pipeline.corpus import Corpus
+from ragdocs.verbs import answers
 from ragdocs.verbs.shapes import LaneStatus
 
-# Enough to act on; the rest are counted.
-MOST_PROBLEMS = 30
+# Enough to act on, and small enough that two lanes fit into one answer; the rest are counted.
+PROBLEM_CHARS = 3_500
+PROBLEM_LENGTH = 160
 
 
 def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
@@ -25,8 +27,10 @@ def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
     for document in corpus.index.documents():
         if document.problems:
             problems.setdefault(document.path, "; ".join(document.problems))
-    if len(problems) > MOST_PROBLEMS:
-        notes.append(f"{len(problems) - MOST_PROBLEMS} more files have problems")
+    cut = ((path, answers.cut(reason, PROBLEM_LENGTH)) for path, reason in sorted(problems.items()))
+    listed = dict(answers.within(cut, PROBLEM_CHARS))
+    if len(listed) < len(problems):
+        notes.append(f"{len(problems) - len(listed)} more files have problems")
     return LaneStatus(
         lane=corpus.lane.name,
         root=corpus.store.locate(""),
@@ -35,7 +39,7 @@ def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
         vectors=counts["vectors"],
         links=counts["links"],
         embedder=embedder,
-        problems=dict(sorted(problems.items())[:MOST_PROBLEMS]),
+        problems=listed,
         notes=notes,
     )
 

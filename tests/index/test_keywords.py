@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import random
+import sys
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from whoosh import query as whoosh_query
+from whoosh.scoring import BM25F
+
+from ragdocs.index import keywords
+from ragdocs.index.keywords import B, BOOSTS, K1, MOST_LOOKUPS, KeywordTable
+from ragdocs.index.terms import terms
+
+VOCABULARY = tuple(f"{a}{b}{c}" for a in ("ka", "lo", "mi", "ru") for b in ("ber", "dan", "fil") for c in "gpstx")
+
+
+class Bench:
+    """A keyword table with the mask that a catalog would give it."""
+
+    def __init__(self) -> None:
+        self.table = KeywordTable()
+        self.alive: set[int] = set()
+        self.highest = 0
+
+    def apply(self, added: dict[int, str], removed: tuple[int, ...] = ()) -> None:
+        self.table.apply({row: {"body": text, "title": f"page {row}"} for row, text in added.items()}, removed)
+        self.alive = (self.alive | set(added)) - set(removed)
+        self.highest = max([self.highest, *added])
+
+    def match(self, text: str, k: int = 10) -> list[tuple[int, float]]:
+        mask = np.zeros(self.highest + 1, dtype=np.bool_)
+        mask[sorted(self.alive)] = True
+        return self.table.match(text, k, mask, mask)
+
+    def rows(self, text: str, k: int = 10) -> list[int]:
+        return [row for row, _ in self.match(text, k)]
+
+
+def prose(seed: int, words: int = 60) -> str:
+    """Write words as languages have them: few are frequent, many are rare."""
+    chooser = random.Random(seed)
+    weights = [1 / (rank + 1) for rank in range(len(VOCABULARY))]
+    return " ".join(chooser.choices(VOCABULARY, weights, k=chooser.randint(words // 3, words)))
+
+
+@pytest.fixture(scope="module")
+def prose_bench() -> Bench:
+    bench = Bench()
+    for start in (0, 100, 200):
+        bench.apply({row: prose(row) for row in range(start, start + 100)})
+    return bench
+
+
+# --- the score ---
+
+
+def whoosh_ranking(table: KeywordTable, text: str, k: int) -> list[int]:
+    """Ask Whoosh itself: its own BM25F, over the same index, the same terms and the same boosts."""
+    asked = [whoosh_query.Term(field, term, boost) for term in terms(text) for field, boost in BOOSTS.items()]
+    with table._index.searcher(weighting=BM25F(B=B, K1=K1)) as searcher:
+        return [hit["row"] if "row" in hit else _row(searcher, hit.docnum) for hit in _found(searcher, asked, k)]
+
+
+def _found(searcher: Any, asked: list[Any], k: int) -> Any:
+    return searcher.search(whoosh_query.Or(asked), limit=k)
+
+
+def _row(searcher: Any, number: int) -> int:
+    reader = searcher.reader()
+    leaf, base = max((pair for pair in reader.leaf_readers() if pair[1] <= number), key=lambda pair: pair[1])
+    return int(leaf.column_reader("row")[number - base])
+
+
+def test_ranking_agrees_with_whooshs_own(prose_bench: Bench) -> None:
+    overlaps, correlations = [], []
+    for seed in range(30):
+        query = " ".join(dict.fromkeys(random.Random(1000 + seed).choices(VOCABULARY, k=4)))
+        ours, theirs = prose_bench.rows(query, 300), whoosh_ranking(prose_bench.table, query, 300)
+        assert set(ours) == set(theirs)
+        overlaps.append(len(set(ours[:10]) & set(theirs[:10])) / min(10, len(ours)))
+        places = {row: place for place, row in enumerate(theirs)}
+        correlations.append(float(np.corrcoef(np.arange(len(ours)), [places[row] for row in ours])[0, 1]))
+    print(f"\ntop-10 overlap {np.mean(overlaps):.3f}, rank correlation {np.mean(correlations):.3f}")
+    assert np.mean(overlaps) >= 0.8
+    assert np.mean(correlations) >= 0.9
+
+
+def test_every_term_once_in_a_passage_of_average_length_scores_one() -> None:
+    bench = Bench()
+    bench.table.apply({row: {"body": f"word{row} other{row} third{row} fourth{row}"} for row in range(20)}, ())
+    bench.alive, bench.highest = set(range(20)), 19
+    assert bench.match("word3 other3") == [(3, pytest.approx(1.0, abs=1e-3))]
+    assert bench.match("word3 zebra")[0][1] < 0.6
+
+
+def test_segments_and_deletions_change_no_score() -> None:
+    texts = {row: prose(row) for row in range(120)}
+    at_once, grown = Bench(), Bench()
+    at_once.apply({row: text for row, text in texts.items() if row >= 40})
+    for row in range(0, 120, 5):
+        grown.apply({n: texts[n] for n in range(row, row + 5)})
+    for row in range(0, 40, 8):
+        grown.apply({}, tuple(range(row, row + 8)))
+    assert len(grown.table._segments) > len(at_once.table._segments) == 1
+    for query in (prose(seed, 8) for seed in range(1000, 1020)):
+        ours = grown.match(query, 200)
+        assert [row for row, _ in ours] == at_once.rows(query, 200)
+        assert [score for _, score in ours] == pytest.approx(
+            [score for _, score in at_once.match(query, 200)], abs=1e-6
+        )
+    assert grown.table.postings() == at_once.table.postings()
+
+
+def test_consolidating_changes_the_number_of_segments_and_nothing_else() -> None:
+    bench = Bench()
+    for row in range(40):
+        bench.apply({row: prose(row)}, (row - 3,) if row % 4 == 3 else ())
+    queries = [prose(seed, 8) for seed in range(1000, 1010)]
+    before = [bench.match(query, 100) for query in queries]
+    postings, segments = bench.table.postings(), len(bench.table._segments)
+    assert bench.table.consolidate()
+    assert len(bench.table._segments) < segments
+    assert [bench.match(query, 100) for query in queries] == before
+    assert bench.table.postings() == postings
+    assert not bench.table.consolidate()
+
+
+def test_what_is_dumped_is_restored_with_the_same_scores(prose_bench: Bench) -> None:
+    restored = KeywordTable(prose_bench.table.dump())
+    mask = np.ones(300, dtype=np.bool_)
+    assert restored.postings() == prose_bench.table.postings()
+    for seed in range(1000, 1010):
+        assert restored.match(prose(seed, 8), 20, mask, mask) == prose_bench.match(prose(seed, 8), 20)
+
+
+# --- typos ---
+
+
+@pytest.mark.parametrize("segments", [1, 3])
+@pytest.mark.parametrize("typo", ["recieving", "receving", "receivving", "receixing", "rexeiving"])
+def test_a_typo_finds_the_word_however_many_segments_there_are(typo: str, segments: int) -> None:
+    bench = Bench()
+    bench.apply({0: "receiving mail"})
+    for row in range(1, segments):
+        bench.apply({row: "something else"})
+    assert bench.rows(typo) == [0]
+    assert bench.match(typo)[0][1] < bench.match("receiving")[0][1]
+
+
+def test_an_exact_word_needs_no_other_spelling() -> None:
+    bench = Bench()
+    bench.apply({0: "casting", 1: "coasting"})
+    assert bench.rows("casting") == [0]
+
+
+def test_spellings_of_the_dead_take_no_place() -> None:
+    bench = Bench()
+    bench.apply({row: f"zebr{letter}" for row, letter in enumerate("bcdefg")})
+    bench.apply({9: "zebra"})
+    bench.apply({}, (0, 1, 2, 3, 4, 5))
+    assert bench.rows("zebrx") == [9]
+
+
+def test_short_words_and_numbers_are_not_guessed() -> None:
+    bench = Bench()
+    bench.apply({0: "cat 20260 v1234a"})
+    assert bench.rows("cut") == bench.rows("20261") == bench.rows("v1235a") == []
+
+
+# --- how text becomes terms ---
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("call maxChars here", ["maxChars", "maxchars", "max chars", "chars", "MAXCHARS"]),
+        ("set max_chars now", ["max_chars", "max chars", "chars", "MAX_CHARS"]),
+        ("see src/auth.py there", ["src/auth.py", "auth.py", "auth", "src auth"]),
+        ("uses all-MiniLM-L6-v2 daily", ["all-minilm-l6-v2", "MiniLM", "minilm l6"]),
+        ("the HTTPServer class", ["HTTPServer", "httpserver", "server", "http server"]),
+        ("a façade for Größe", ["facade", "façade", "GRÖSSE", "grosse"]),
+        ("expiring tokens", ["expire", "token", "Expires"]),
+        ("全文検索エンジン", ["検索", "全文", "エンジン", "全文検索"]),
+        ("한국어 검색", ["검색", "한국"]),
+        ("使用 FAISS 索引", ["索引", "faiss"]),
+        ("full-width Ｔｏｋｅｎ", ["token"]),
+        ("version 3.11 out", ["3.11"]),
+    ],
+)
+def test_identifiers_accents_and_cjk_are_found_by_their_parts(written: str, asked: list[str]) -> None:
+    bench = Bench()
+    bench.apply({0: written, 1: "unrelated words only"})
+    for text in asked:
+        assert bench.rows(text) == [0], text
+
+
+def test_a_single_cjk_character_does_not_match_every_text_that_has_it_inside_a_word() -> None:
+    assert list(terms("全文検索")) == ["全文", "文検", "検索"]
+    assert list(terms("見 a")) == ["見", "a"]
+
+
+# --- hostile queries ---
+
+CATEGORIES = sorted({unicodedata.category(chr(code)) for code in range(sys.maxunicode + 1)})
+
+
+def _of_category(category: str) -> str:
+    found = (chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == category)
+    return "".join(character for _, character in zip(range(300), found, strict=False))
+
+
+HOSTILE: dict[str, Callable[[], str]] = {
+    **{f"category {category}": lambda category=category: _of_category(category) for category in CATEGORIES},
+    **{
+        text: lambda text=text: text
+        for text in (
+            *("*", "?", "a*", "*a", "**", "***", "a?b*", "[a-z]*", '"', '""', '"unclosed', "'", "''", "\\", "(", ")"),
+            *("((((((((", "a AND", "NOT", "a OR OR b", "AND OR NOT", "body:x", "title:*", "row:1", "row:[1 TO 5]"),
+            *("a^9999999", "a~9", '"a b"~99999', "[a TO", "{a TO b}", "<>", "&&", "||", "!", "+-", "\0", "\n\t\r", " "),
+            *(
+                "",
+                "\ud800",
+                "a\udfffb",
+                "../../etc/passwd",
+                "%s%n",
+                "'; DROP TABLE x;--",
+                "-" * 3,
+                "_",
+                "__",
+                "the a of",
+            ),
+        )
+    },
+    "a megabyte of one letter": lambda: "a" * 1_000_000,
+    "a megabyte of words": lambda: " ".join(VOCABULARY) * 3000,
+    "a megabyte of dots": lambda: "a." * 500_000,
+    "a megabyte of quotes": lambda: '"' * 1_000_000,
+    "a megabyte of brackets": lambda: "[[a" * 333_333,
+    "a megabyte of CJK": lambda: "検索" * 500_000,
+    "a megabyte of accents": lambda: "e" + "\u0301" * 1_000_000,
+    "ten thousand words": lambda: " ".join(f"word{n}" for n in range(10_000)),
+    "ten thousand typos": lambda: " ".join(f"{word}zz" for word in VOCABULARY) * 170,
+    "stop words only": lambda: "the and of to " * 5000,
+    "capitals": lambda: "aA" * 50_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_query_raises_or_costs_more_than_its_share(
+    name: str, prose_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[str] = []
+    gather = keywords._gather
+
+    def counting(segment: Any, term: str) -> Any:
+        decoded.append(term)
+        return gather(segment, term)
+
+    monkeypatch.setattr(keywords, "_gather", counting)
+    found = prose_bench.match(HOSTILE[name]())
+    assert len(found) <= 10
+    assert all(0 < score < 10 for _, score in found)
+    segments = len(prose_bench.table._segments)
+    assert len(decoded) <= segments * (MOST_LOOKUPS + 200)
+
+
+def test_there_are_enough_hostile_queries() -> None:
+    assert len(HOSTILE) >= 42 + len(CATEGORIES)
+
+
+def test_a_query_of_stop_words_still_finds_what_has_nothing_else() -> None:
+    bench = Bench()
+    bench.apply({0: "to be or not to be", 1: "tokens expire"})
+    assert bench.rows("to be or not to be") == [0]
+    assert bench.rows("the tokens") == [1]
+
+
+@pytest.mark.parametrize("text", ["", "***", "\u200b\u200b", "—", "\n"])
+def test_a_passage_without_words_hurts_no_search(text: str) -> None:
+    bench = Bench()
+    bench.table.apply({0: {"body": text}}, ())
+    bench.alive, bench.highest = {0}, 0
+    assert bench.match("anything") == bench.match("") == []
+    bench.apply({1: "oranges here"})
+    assert bench.rows("ornages") == [1]
+
+
+# --- the cache ---
+
+
+def test_the_cache_of_postings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    bench.apply({row: prose(row) for row in range(100)})
+    monkeypatch.setattr(keywords, "CACHED_POSTINGS", 300)
+    for seed in range(1000, 1030):
+        bench.match(prose(seed, 12))
+        held = sum(1 + len(postings.rows) for postings in bench.table._cache.values())
+        assert held == bench.table._cached
+        assert held <= 300 or len(bench.table._cache) == 1
+
+
+def test_a_word_asked_twice_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    bench.apply({row: prose(row) for row in range(50)})
+    first = bench.match(VOCABULARY[0])
+    monkeypatch.setattr(keywords, "_gather", lambda *_: pytest.fail("decoded again"))
+    assert bench.match(VOCABULARY[0]) == first
+
+
+def test_a_commit_keeps_what_is_cached_of_other_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    bench.apply({row: prose(row) for row in range(50)})
+    bench.match(VOCABULARY[0])
+    bench.apply({50: "something new"}, (3,))
+    decoded: list[str] = []
+    gather = keywords._gather
+    monkeypatch.setattr(keywords, "_gather", lambda segment, term: decoded.append(term) or gather(segment, term))
+    assert 3 not in bench.rows(VOCABULARY[0], 100)
+    assert decoded == [VOCABULARY[0]]

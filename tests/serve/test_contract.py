@@ -1,0 +1,198 @@
+"""Documented tools == registered tools == tested tools, parameter by parameter; what a client pays to list them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ragdocs.serve import reference
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+    from tests.serve.conftest import Connect, Session
+
+REPOSITORY = Path(__file__).parent.parent.parent
+
+# Names, order, types and defaults as the main document has them; what ragdocs adds comes after and is optional.
+DOCUMENTED: dict[str, dict[str, str]] = {
+    "create_memory": {"filename": "string", "content": "string", "tags": "array", "memory_type": 'string = "journal"'},
+    "read_memory": {"filename": "string"},
+    "update_memory": {"filename": "string", "content": "string"},
+    "append_memory": {"filename": "string", "content": "string"},
+    "delete_memory": {"filename": "string"},
+    "search_memories": {
+        "query": "string",
+        "limit": "integer = 5",
+        "filter_tags": "array = null",
+        "filter_type": "string = null",
+    },
+    "search_linked_memories": {"query": "string", "target_document": "string", "limit": "integer = 5"},
+    "get_memory_stats": {},
+    "merge_memories": {"source_files": "array", "target_file": "string", "summary_content": "string"},
+    "suggest_memory_merges": {"threshold": "number = 0.85", "limit": "integer = 5", "filter_type": 'string = "journal"'},
+}
+BEYOND = {"search_docs", "read_doc", "index_status"}
+READING = {
+    "search_docs",
+    "read_doc",
+    "index_status",
+    "read_memory",
+    "search_memories",
+    "search_linked_memories",
+    "get_memory_stats",
+    "suggest_memory_merges",
+}
+# (destructive, idempotent) of the tools that write.
+WRITING = {
+    "create_memory": (False, False),
+    "append_memory": (False, False),
+    "update_memory": (True, True),
+    "delete_memory": (True, False),
+    "merge_memories": (True, False),
+}
+
+
+def listed(session: Session) -> list[dict[str, Any]]:
+    return [tool.model_dump(by_alias=True, exclude_none=True) for tool in session.tools()]
+
+
+def signature(schema: dict[str, Any]) -> dict[str, str]:
+    """Write the parameters of a tool as the table above does."""
+    result = {}
+    for name, parameter in schema["properties"].items():
+        kinds = [option["type"] for option in parameter.get("anyOf", [parameter]) if option["type"] != "null"]
+        default = "" if name in schema.get("required", []) else f" = {json.dumps(parameter['default'])}"
+        result[name] = f"{'|'.join(kinds)}{default}"
+    return result
+
+
+def test_the_tools_of_the_main_document_are_registered_with_its_parameters(connect: Connect) -> None:
+    tools = {tool["name"]: signature(tool["inputSchema"]) for tool in listed(connect())}
+    assert tools.keys() == DOCUMENTED.keys() | BEYOND
+    for name, parameters in DOCUMENTED.items():
+        ours = tools[name]
+        assert dict(list(ours.items())[: len(parameters)]) == parameters, name
+        assert all("=" in ours[added] for added in list(ours)[len(parameters) :]), f"{name}: additions are optional"
+
+
+def test_the_pages_show_what_the_code_does() -> None:
+    assert reference.outdated(REPOSITORY) == []
+
+
+def test_page_readme_and_server_name_the_same_tools(connect: Connect) -> None:
+    names = [tool["name"] for tool in listed(connect())]
+    page = (REPOSITORY / "docs/tools.md").read_text(encoding="utf-8")
+    assert re.findall(r"^### `(\w+)`$", page, re.MULTILINE) == names
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    mentioned = set(re.findall(r"`((?:\w+_)+(?:docs?|memory|memories|stats|merges|status))`", readme))
+    assert mentioned == set(names)
+
+
+def test_every_tool_is_called_in_the_tests(connect: Connect) -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    for tool in listed(connect()):
+        assert f'call("{tool["name"]}"' in sources or f'call(\n        "{tool["name"]}"' in sources, tool["name"]
+
+
+def test_toolsets_choose_what_is_listed(connect: Connect) -> None:
+    docs = [tool["name"] for tool in listed(connect(**{"server.toolsets": ["docs"]}))]
+    memory = [tool["name"] for tool in listed(connect(**{"server.toolsets": ["memory"]}))]
+    assert set(docs) == BEYOND
+    assert memory == [tool["name"] for tool in listed(connect())][len(docs) :]
+    assert set(memory) == DOCUMENTED.keys()
+
+
+def test_the_order_is_the_same_every_time_and_in_both_eras(connect: Connect) -> None:
+    first, again, legacy = (listed(connect(mode)) for mode in ("auto", "auto", "legacy"))
+    assert json.dumps(first) == json.dumps(again)
+    assert [tool["name"] for tool in first] == [tool["name"] for tool in legacy]
+
+
+def test_every_tool_is_annotated(connect: Connect) -> None:
+    tools = {tool["name"]: tool for tool in listed(connect())}
+    assert tools.keys() == READING | WRITING.keys()
+    for name, tool in tools.items():
+        hints = tool["annotations"]
+        assert tool["title"]
+        assert hints["openWorldHint"] is False, name
+        assert hints["readOnlyHint"] is (name in READING), name
+        expected = (False, True) if name in READING else WRITING[name]
+        assert (hints["destructiveHint"], hints["idempotentHint"]) == expected, name
+
+
+def test_listing_the_tools_is_cheap(connect: Connect) -> None:
+    session = connect()
+    tools = listed(session)
+    for tool in tools:
+        assert 40 < len(tool["description"]) < 700, tool["name"]
+        assert "title" not in tool["inputSchema"]
+        assert not any("title" in parameter for parameter in tool["inputSchema"]["properties"].values())
+        assert tool["inputSchema"]["additionalProperties"] is False
+        tool.pop("outputSchema")
+    assert len(json.dumps(tools, ensure_ascii=False)) < 9500
+    assert 200 < len(session.instructions) < 2000
+
+
+def test_instructions_and_descriptions_name_only_tools_that_exist(connect: Connect) -> None:
+    session = connect()
+    tools = listed(session)
+    names = {tool["name"] for tool in tools}
+    pattern = re.compile(r"\b(?:search|read|create|update|append|delete|merge|suggest|get|index)_\w+")
+    for text in (session.instructions, *(tool["description"] for tool in tools)):
+        assert set(pattern.findall(text)) <= names
+
+
+def test_examples_in_descriptions_are_valid_arguments(connect: Connect) -> None:
+    seen = 0
+    for tool in listed(connect()):
+        validator = Draft202012Validator(tool["inputSchema"])
+        for start in (match.start() for match in re.finditer(r'\{"', tool["description"])):
+            example, _ = json.JSONDecoder().raw_decode(tool["description"][start:])
+            validator.validate(example)
+            seen += 1
+    assert seen >= 7
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("create_memory", {"filename": "a", "content": "Sessions, see [[src/a.py]].", "tags": ["x"], "memory_type": "odd"}),
+    ("create_memory", {"filename": "b", "content": "Sessions, see [[src/a.py]].", "tags": []}),
+    ("create_memory", {"filename": "c", "content": "Sessions, see [[src/a.py]].", "tags": []}),
+    ("read_memory", {"filename": "a"}),
+    ("update_memory", {"filename": "a", "content": "Sessions again."}),
+    ("append_memory", {"filename": "a", "content": "More."}),
+    ("search_memories", {"query": "sessions", "explain": True}),
+    ("search_memories", {"query": ""}),
+    ("search_linked_memories", {"query": "", "target_document": "src/a.py"}),
+    ("get_memory_stats", {}),
+    ("suggest_memory_merges", {"threshold": 0.1}),
+    ("merge_memories", {"source_files": ["b", "c"], "target_file": "b", "summary_content": "Merged."}),
+    ("delete_memory", {"filename": "b"}),
+    ("search_docs", {"query": "tokens", "explain": True}),
+    ("search_docs", {"query": "tokens"}),
+    ("read_doc", {"path": "docs/guide.md"}),
+    ("index_status", {}),
+]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_every_answer_has_the_declared_shape(project: Project, connect: Connect, mode: str) -> None:
+    project.doc("guide.md", "# Guide\n\nTokens expire.\n")
+    project.memory("hand-written.md", "Sessions without any frontmatter.\n")
+    session = connect(mode)
+    schemas = {tool["name"]: tool["outputSchema"] for tool in listed(session)}
+    assert {name for name, _ in CALLS} == schemas.keys()
+    for name, arguments in CALLS:
+        Draft202012Validator.check_schema(schemas[name])
+        answer = session.call(name, **arguments)
+        Draft202012Validator(schemas[name]).validate(answer)
+        known = schemas[name]["properties"].keys()
+        assert set(answer) <= known, name
+        if isinstance(answer.get("result"), list) and answer["result"]:
+            item = schemas[name]["properties"]["result"]["items"]
+            item = schemas[name]["$defs"][item["$ref"].rpartition("/")[2]] if "$ref" in item else item
+            assert set(answer["result"][0]) <= item["properties"].keys(), name

@@ -1,0 +1,263 @@
+"""Searching and reading documents, resources, completion and prompts, through a real client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp_types import PromptReference, ResourceTemplateReference
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+    from tests.serve.conftest import Connect, Session
+
+GUIDE = """
+    ---
+    tags: [auth]
+    ---
+    # Guide
+
+    How to begin.
+
+    ## Tokens
+
+    Tokens expire after an hour.
+
+    ### Refresh & Rotation
+
+    A refresh token is used once.
+
+    ## Sessions
+
+    Sessions end at midnight.
+    """
+
+
+@pytest.fixture
+def session(project: Project, connect: Connect) -> Session:
+    project.doc("guide.md", GUIDE)
+    project.doc("api/limits.md", "# Limits\n\nA hundred requests a minute.\n")
+    project.doc("api-old/limits.md", "# Old limits\n\nTen requests a minute.\n")
+    project.memory("note.md", "Tokens and requests, remembered.\n")
+    return connect().settle()
+
+
+def paths(answer: dict[str, Any]) -> list[str]:
+    return [hit["path"] for hit in answer["result"]]
+
+
+# --- search_docs ---
+
+
+def test_a_passage_comes_with_its_place_and_its_reasons(session: Session) -> None:
+    answer = session.call("search_docs", query="when do tokens expire")
+    assert list(answer) == ["result", "omitted", "notes"]
+    hit = answer["result"][0]
+    fields = ["path", "score", "content", "title", "header_path", "lines", "tags", "modified_at", "why"]
+    assert list(hit) == fields
+    assert (hit["path"], hit["title"], hit["tags"]) == ("docs/guide.md", "Guide", ["auth"])
+    assert "Tokens expire" in hit["content"]
+    assert hit["why"].startswith("words: tokens, expire")
+    assert 0 < hit["score"] <= 1
+    first, _, last = hit["lines"].partition("-")
+    text = session.call("read_doc", path="docs/guide.md", lines=f"{first}-{last}")["content"]
+    assert "Tokens expire after an hour." in text
+
+
+def test_the_text_alone_tells_what_the_structure_tells(session: Session) -> None:
+    text = session.text("search_docs", query="when do tokens expire")
+    hit = session.call("search_docs", query="when do tokens expire")["result"][0]
+    assert f"{hit['path']}:{hit['lines']}" in text
+    assert f"score {hit['score']:.2f}" in text
+    assert hit["why"] in text
+    assert all(line in text for line in hit["content"].splitlines())
+
+
+def test_a_path_limits_to_a_folder_or_a_file(session: Session) -> None:
+    assert {"docs/api-old/limits.md", "docs/api/limits.md"} <= set(paths(session.call("search_docs", query="requests")))
+    for path in ("docs/api", "docs/api/", "./docs/api", "docs/api/limits.md"):
+        assert paths(session.call("search_docs", query="requests", path=path)) == ["docs/api/limits.md"], path
+    assert paths(session.call("search_docs", query="requests", path="nowhere")) == []
+
+
+def test_tags_filter_without_case(session: Session) -> None:
+    assert paths(session.call("search_docs", query="tokens requests", tags=["AUTH"])) == ["docs/guide.md"]
+    assert paths(session.call("search_docs", query="tokens requests", tags=["none such"])) == []
+
+
+def test_signals_add_up_to_the_score(session: Session) -> None:
+    for tool in ("search_docs", "search_memories"):
+        hits = session.call(tool, query="tokens requests", explain=True)["result"]
+        assert hits
+        for hit in hits:
+            assert sum(signal["share"] for signal in hit["signals"]) == pytest.approx(hit["score"], abs=0.001)
+            assert all(list(s) == ["probe", "source", "rank", "raw", "share"] for s in hit["signals"])
+    assert "signals:" in session.text("search_docs", query="tokens", explain=True)
+    assert "signals" not in session.call("search_docs", query="tokens")["result"][0]
+
+
+def test_the_lanes_never_mix(session: Session) -> None:
+    for query in ("tokens requests remembered", "note", "guide"):
+        assert all(path.startswith("docs/") for path in paths(session.call("search_docs", query=query, limit=50)))
+        memories = session.call("search_memories", query=query, limit=50)["result"]
+        assert {hit["memory_id"] for hit in memories} <= {"memory:note"}
+    assert "there is no document" in session.error("read_doc", path=".memories/note.md")
+    assert "does not exist" in session.error("read_memory", filename="docs/guide.md")
+
+
+@pytest.mark.parametrize("query", ["", " ", "*", '"', "AND OR NOT (", "[[", "a" * 10_000, "\0", "\ud800", "日本", "🙂"])
+def test_no_query_is_an_error(session: Session, query: str) -> None:
+    assert isinstance(session.call("search_docs", query=query)["result"], list)
+    assert isinstance(session.call("search_memories", query=query)["result"], list)
+    linked = session.call("search_linked_memories", query=query, target_document=query)
+    assert linked["result"] == []
+
+
+# --- read_doc ---
+
+
+@pytest.mark.parametrize("path", ["docs/guide.md", "docs/guide", "docs:docs/guide", "docs:docs/guide.md", "./docs/guide.md"])
+def test_a_document_is_read_by_path_or_id_with_or_without_its_ending(session: Session, path: str) -> None:
+    answer = session.call("read_doc", path=path)
+    assert list(answer) == ["path", "title", "content", "lines", "headings", "omitted"]
+    assert (answer["path"], answer["title"], answer["lines"]) == ("docs/guide.md", "Guide", "1-18")
+    assert answer["content"].startswith("---\ntags: [auth]\n---\n# Guide")
+    assert answer["content"].endswith("Sessions end at midnight.")
+    assert answer["omitted"] == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "docs/guide.md", "heading": "Tokens"},
+        {"path": "docs/guide.md", "heading": "tokens"},
+        {"path": "docs/guide.md", "heading": "## Tokens"},
+        {"path": "docs/guide.md", "heading": "Guide › Tokens"},
+        {"path": "docs/guide.md#Tokens"},
+        {"path": "docs/guide#tokens"},
+        {"path": "docs/guide.md", "lines": "8-14"},
+    ],
+)
+def test_a_section_is_read_by_its_heading_or_lines(session: Session, arguments: dict[str, str]) -> None:
+    answer = session.call("read_doc", **arguments)
+    assert answer["content"].startswith("## Tokens\n")
+    assert answer["content"].rstrip().endswith("A refresh token is used once.")
+    assert answer["lines"].startswith("8-")
+
+
+def test_a_heading_is_found_by_its_anchor(session: Session) -> None:
+    for anchor in ("Refresh & Rotation", "refresh--rotation", "refresh-rotation"):
+        answer = session.call("read_doc", path=f"docs/guide.md#{anchor}")
+        assert answer["content"].startswith("### Refresh & Rotation"), anchor
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"path": "docs/giude.md"}, "Did you mean docs/guide.md"),
+        ({"path": "limits"}, "there is no document"),
+        ({"path": ""}, "path is empty"),
+        ({"path": "docs/guide.md", "heading": "Tokenz"}, "Tokens"),
+        ({"path": "docs/guide.md", "lines": "17-99999"}, ""),
+        ({"path": "docs/guide.md", "lines": "0-3"}, '"1-18"'),
+        ({"path": "docs/guide.md", "lines": "99-100"}, '"1-18"'),
+        ({"path": "docs/guide.md", "lines": "9-3"}, '"1-18"'),
+        ({"path": "docs/guide.md", "lines": "all"}, '"10-40"'),
+        ({"path": "docs/guide.md", "lines": "-5"}, '"10-40"'),
+        ({"path": "docs/guide.md", "lines": "²"}, '"10-40"'),
+    ],
+)
+def test_what_cannot_be_read_is_answered_with_what_can(session: Session, arguments: dict[str, str], says: str) -> None:
+    if not says:
+        assert session.call("read_doc", **arguments)["lines"] == "17-18"
+    else:
+        assert says in session.error("read_doc", **arguments)
+
+
+# --- index_status ---
+
+
+def test_status_counts_each_lane_and_names_the_embedder(project: Project, session: Session) -> None:
+    answer = session.call("index_status")
+    assert list(answer) == ["project", "version", "ready", "watcher", "heartbeat", "lanes"]
+    assert answer["project"] == str(project.root)
+    assert answer["ready"] is True
+    docs, memory = answer["lanes"]
+    assert (docs["lane"], docs["documents"], memory["lane"], memory["documents"]) == ("docs", 3, "memory", 1)
+    assert docs["vectors"] == docs["chunks"] >= 3
+    assert docs["embedder"] == memory["embedder"]
+    assert docs["embedder"].startswith("hash")
+    assert docs["notes"] == []
+
+
+def test_status_names_files_with_problems_and_changes_not_seen_yet(project: Project, session: Session) -> None:
+    project.doc("late.md", "# Late\n")
+    (project.root / "docs/bad.md").write_bytes(b"# Caf\xe9\n")
+    notes = session.call("index_status")["lanes"][0]["notes"]
+    assert "2 files changed on disk and are not indexed yet" in notes
+    assert "2 files changed" in session.text("index_status")
+
+
+# --- resources, completion, prompts ---
+
+
+def test_documents_and_memories_are_resources(session: Session) -> None:
+    templates = session.ask("list_resource_templates").resource_templates
+    assert sorted(template.uri_template for template in templates) == [
+        "ragdocs://docs/{+path}",
+        "ragdocs://memory/{+path}",
+    ]
+    document = session.ask("read_resource", "ragdocs://docs/docs/api/limits.md").contents[0]
+    assert document.text == "# Limits\n\nA hundred requests a minute.\n"
+    assert document.mime_type == "text/markdown"
+    assert session.ask("read_resource", "ragdocs://memory/note.md").contents[0].text.startswith("Tokens and")
+
+
+def test_a_resource_can_be_the_first_thing_a_client_reads(project: Project, connect: Connect) -> None:
+    project.doc("a.md", "# A\n")
+    assert connect().ask("read_resource", "ragdocs://docs/docs/a.md").contents[0].text == "# A\n"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "ragdocs://docs/docs/none.md",
+        "ragdocs://docs/config.toml",
+        "ragdocs://docs/docs/../config.toml",
+        "ragdocs://docs/../config.toml",
+        "ragdocs://docs/docs/%2e%2e/config.toml",
+        "ragdocs://docs//etc/passwd",
+        "ragdocs://docs/.memories/note.md",
+        "ragdocs://memory/../docs/guide.md",
+        "ragdocs://memory/.trash/x.md",
+        "ragdocs://other/x.md",
+    ],
+)
+def test_other_files_are_not_resources(project: Project, session: Session, uri: str) -> None:
+    project.write("config.toml", "# secret\n")
+    with pytest.raises(Exception, match=r"(?i)not found|no document|no memory|unknown|invalid") as caught:
+        session.ask("read_resource", uri)
+    assert "secret" not in str(caught.value)
+
+
+def test_paths_are_completed(session: Session) -> None:
+    reference = ResourceTemplateReference(type="ref/resource", uri="ragdocs://docs/{+path}")
+    done = session.ask("complete", reference, {"name": "path", "value": "LIMITS"}).completion
+    assert done.values == ["docs/api-old/limits.md", "docs/api/limits.md"]
+    assert (done.total, done.has_more) == (2, False)
+    memory = ResourceTemplateReference(type="ref/resource", uri="ragdocs://memory/{+path}")
+    assert session.ask("complete", memory, {"name": "path", "value": ""}).completion.values == ["note.md"]
+    prompt = PromptReference(type="ref/prompt", name="recall_before_work")
+    assert session.ask("complete", prompt, {"name": "task", "value": "x"}).completion.values == []
+
+
+def test_prompts_name_tools_that_exist(session: Session) -> None:
+    names = {tool.name for tool in session.tools()}
+    prompts = {prompt.name: prompt for prompt in session.ask("list_prompts").prompts}
+    assert sorted(prompts) == ["recall_before_work", "write_session_journal"]
+    for name, arguments in (("recall_before_work", {"task": "fix the login"}), ("write_session_journal", {})):
+        text = session.ask("get_prompt", name, arguments).messages[0].content.text
+        assert arguments.get("task", "") in text
+        used = {word.strip(".,:;()") for word in text.split() if "_" in word}
+        assert used
+        assert used <= names
