@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from whoosh import fields
 from whoosh.analysis import IDAnalyzer
+from whoosh.codec.whoosh3 import W3Codec
 from whoosh.filedb.filestore import RamStorage
 from whoosh.reading import SegmentReader
 
@@ -56,6 +58,15 @@ class _Memory(RamStorage):  # type: ignore[misc] # whoosh has no types
         return _Memory()
 
 
+class _Codec(W3Codec):  # type: ignore[misc] # whoosh has no types
+    """Names segments by the system's randomness; Whoosh's own names repeat when somebody seeds the random module."""
+
+    def new_segment(self, storage: Any, indexname: str) -> Any:
+        segment = super().new_segment(storage, indexname)
+        segment.segid = secrets.token_hex(8)
+        return segment
+
+
 @dataclass(frozen=True, slots=True)
 class _Segment:
     reader: Any
@@ -96,7 +107,7 @@ class KeywordTable:
 
     def apply(self, added: Mapping[int, Mapping[str, str]], removed: Iterable[int]) -> None:
         """Add rows with the text of each field, and remove rows, in one commit."""
-        writer = self._index.writer()
+        writer = self._index.writer(codec=_Codec())
         bases = _bases(writer.segments)
         for row in removed:
             name, number = self._place.pop(row)
@@ -112,7 +123,7 @@ class KeywordTable:
         """Merge segments of like size if there are many; tell whether anything was done."""
         if len(self._segments) <= MOST_SEGMENTS:
             return False
-        self._index.writer().commit(mergetype=_merge_alike)
+        self._index.writer(codec=_Codec()).commit(mergetype=_merge_alike)
         self._refresh()
         return True
 
@@ -169,8 +180,8 @@ class KeywordTable:
                 unknown.append(term)
         # A word nobody wrote weighs as much as the rarest word, so that a query of unknown words scores low.
         rarest = _rarity(count, 1)
-        for term in unknown[:MOST_TYPOS]:
-            weighed.append(([(near, TYPO_WEIGHT) for near in self._near(term, alive)], rarest))
+        guesses = [self._near(term, alive) for term in unknown[:MOST_TYPOS]]
+        weighed += [([(near, TYPO_WEIGHT) for near in guess], rarest) for guess in guesses]
         return sorted(weighed, key=lambda pair: -pair[1])[:MOST_TERMS]
 
     def _frequency(self, term: str, alive: Mask) -> int:
