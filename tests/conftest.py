@@ -21,6 +21,8 @@ def own_directories(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
     home = tmp_path_factory.mktemp("home")
     for variable, folder in (("CACHE", "cache"), ("STATE", "state"), ("DATA", "data"), ("CONFIG", "config")):
         monkeypatch.setenv(f"XDG_{variable}_HOME", str(home / folder))
+    # A shared server would outlive the test; the tests of sharing turn it on.
+    monkeypatch.setenv("RAGDOCS_SERVER_SHARED", "false")
     return home
 
 

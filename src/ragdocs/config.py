@@ -82,6 +82,7 @@ class ServerConfig:
     """What the MCP server offers."""
 
     toolsets: tuple[str, ...] = _key(TOOLSETS, "Groups of tools that are offered.", low=1, choices=TOOLSETS)
+    shared: bool = _key(True, "Whether the windows of one project share one server process.")
     answer_chars: int = _key(9000, "Largest size of one answer, in characters.", low=1000, high=40_000)
 
 

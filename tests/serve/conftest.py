@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent, Tool
 
 from ragdocs.serve.live import Live
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
 class Session:
     """A connected client; every method waits for its answer."""
 
-    def __init__(self, portal: BlockingPortal, client: Client, live: Live) -> None:
-        self.live = live
+    def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal
         self._client = client
 
@@ -87,6 +88,25 @@ def text_of(result: CallToolResult) -> str:
 
 
 @pytest.fixture
+def launch(project: Project) -> Iterator[Connect]:
+    """Start the server as a process, as an IDE does, and connect to it."""
+    with ExitStack() as stack:
+        portal = stack.enter_context(start_blocking_portal())
+
+        def start(mode: str = "auto", **flags: object) -> Session:
+            settings = [f"--set={key}={value}" for key, value in {**project.flags, **flags}.items()]
+            parameters = StdioServerParameters(
+                command=sys.executable,
+                args=["-m", "ragdocs", "mcp", "--project", str(project.root), *settings],
+                env={name: value for name, value in os.environ.items() if name.startswith("XDG_")},
+            )
+            client = Client(parameters, mode=mode, read_timeout_seconds=30)
+            return Session(portal, stack.enter_context(portal.wrap_async_context_manager(client)))
+
+        yield start
+
+
+@pytest.fixture
 def connect(project: Project) -> Iterator[Connect]:
     """Serve the project as it is now and connect to it; flags are settings such as `memory.enabled`."""
     with ExitStack() as stack:
@@ -97,6 +117,6 @@ def connect(project: Project) -> Iterator[Connect]:
             stack.callback(live.stop)
             client = Client(ToolServer(live), mode=mode, raise_exceptions=True)
             entered = stack.enter_context(portal.wrap_async_context_manager(client))
-            return Session(portal, entered, live)
+            return Session(portal, entered)
 
         yield open_session

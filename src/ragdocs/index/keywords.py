@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import secrets
+import struct
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pickle import PickleError
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,8 @@ from whoosh import fields
 from whoosh.analysis import IDAnalyzer
 from whoosh.codec.whoosh3 import W3Codec
 from whoosh.filedb.filestore import RamStorage
+from whoosh.filedb.filetables import FileFormatError
+from whoosh.index import IndexError as WhooshError
 from whoosh.reading import SegmentReader
 
 from ragdocs.index.terms import STOP_TERMS, terms
@@ -95,7 +99,10 @@ class KeywordTable:
             self._index: Any = self._storage.create_index(fields.Schema(row=row, **text))
         else:
             self._storage.files = dict(files)
-            self._index = self._storage.open_index()
+            try:
+                self._index = self._storage.open_index()
+            except (WhooshError, fields.FieldConfigurationError, FileFormatError, PickleError, struct.error) as error:
+                raise ValueError(f"the stored keywords cannot be read: {error}") from error
         self._segments: dict[str, _Segment] = {}
         self._names: frozenset[str] = frozenset()
         self._place: dict[int, tuple[str, int]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,6 +30,11 @@ DOCSTORE = "vector/docstore.json"
 FAISS = "vector/faiss_index.bin"
 GRAPH = "graph/graph.json"
 KEYWORD = "keyword/"
+
+# What engines say of bytes that we signed ourselves, with another version of them or on another kind of machine.
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ImportError, OSError, EOFError, RuntimeError)
+
+logger = logging.getLogger("ragdocs")
 
 
 class LocalIndex:
@@ -201,23 +207,31 @@ class LocalIndex:
         encoder = recipe.pop("encoder", "")
         if recipe != self._recipe:
             return False
-        data = json.loads(parts[DOCSTORE])
+        try:
+            restored = self._restore(parts, with_vectors=encoder == self._encoder)
+        except _UNREADABLE as error:
+            logger.info("the stored index cannot be read and is built anew: %s", error)
+            return False
         with self._lock:
-            self._catalog = Catalog.restore(data)
-            self._graph = LinkGraph.restore(parts[GRAPH])
-            for document in self._catalog.documents():
-                full = replace(document, links=self._graph.links(document.id))
-                self._graph.name(full)
-                self._catalog.replace(full)
-            files = {path.removeprefix(KEYWORD): body for path, body in parts.items() if path.startswith(KEYWORD)}
-            self._keywords = KeywordTable(files)
-            # Vectors of another model are worthless here: the chunks wait for new ones.
-            if encoder == self._encoder:
-                self._vectors = VectorTable.restore(parts[FAISS], data["vector_rows"], self._dim)
+            self._catalog, self._graph, self._keywords, self._vectors = restored
             self._bare = {row for row in np.flatnonzero(self._catalog.alive).tolist() if row not in self._vectors}
             self._waiting = None
             self._dirty = encoder != self._encoder
         return True
+
+    def _restore(
+        self, parts: Mapping[str, bytes], *, with_vectors: bool
+    ) -> tuple[Catalog, LinkGraph, KeywordTable, VectorTable]:
+        data = json.loads(parts[DOCSTORE])
+        catalog, graph = Catalog.restore(data), LinkGraph.restore(parts[GRAPH])
+        for document in catalog.documents():
+            full = replace(document, links=graph.links(document.id))
+            graph.name(full)
+            catalog.replace(full)
+        files = {path.removeprefix(KEYWORD): body for path, body in parts.items() if path.startswith(KEYWORD)}
+        # Vectors of another model are worthless here: the chunks wait for new ones.
+        stored = VectorTable.restore(parts[FAISS], data["vector_rows"], self._dim) if with_vectors else None
+        return catalog, graph, KeywordTable(files), stored or VectorTable(self._dim)
 
     def save(self) -> str | None:
         """Write a snapshot if anything changed and nobody else is writing one; return the generation's name."""
@@ -232,9 +246,9 @@ class LocalIndex:
             parts = {GRAPH: self._graph.dump(), FAISS: faiss_index}
             parts |= {KEYWORD + name: data for name, data in self._keywords.dump().items()}
             self._dirty = False
-        # A file name need not be text: half characters stand for its other bytes, and json reads them back.
-        parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
         try:
+            # A file name need not be text: half characters stand for its other bytes, and json reads them back.
+            parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
             fsio.make_directories(self._directory, 0o700)
             with fsio.lock(self._directory, timeout=0):
                 recipe = {**self._recipe, "encoder": self._encoder}

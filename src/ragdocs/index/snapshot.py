@@ -30,16 +30,19 @@ def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str],
         fsio.write_atomic(directory / ".gitignore", b"*\n")
     name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
     place = directory / name
-    for path, data in parts.items():
-        target = place / path
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fsio.write_atomic(target, data)
     manifest: dict[str, object] = {
         "recipe": dict(recipe),
         "files": {path: _digest(data) for path, data in sorted(parts.items())},
     }
     manifest["signature"] = _sign(manifest, key)
-    fsio.write_atomic(place / MANIFEST, json.dumps(manifest, indent=1).encode())
+    try:
+        for path, data in {**parts, MANIFEST: json.dumps(manifest, indent=1).encode()}.items():
+            fsio.make_directories((place / path).parent, 0o700)
+            fsio.write_atomic(place / path, data)
+    except BaseException:
+        # On a full disk every attempt would leave another half.
+        shutil.rmtree(place, ignore_errors=True)
+        raise
     fsio.write_atomic(directory / POINTER, name.encode())
     _prune(directory, name)
     return name
@@ -63,7 +66,7 @@ def load(directory: Path, key: bytes) -> tuple[dict[str, str], dict[str, bytes]]
             if not hmac.compare_digest(signature.encode(), _sign(manifest, key).encode()):
                 return None
             parts = {path: fsio.read_bytes(fsio.contained(place, path), LARGEST) for path in manifest["files"]}
-    except (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     if any(_digest(data) != manifest["files"][path] for path, data in parts.items()):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -58,8 +59,8 @@ class Corpus:
             self.index.apply([], gone)
             known = self.index.stamps(scan.stamps)
             changed = [path for path, stamp in scan.stamps.items() if known.get(path, ("", ""))[0] != stamp]
-        if only is None:
-            self.skipped = {}
+        looked_at = {""} if only is None else set(only)
+        self.skipped = {path: why for path, why in self.skipped.items() if not _below(path, looked_at)}
         self.skipped.update(scan.unreadable)
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
         done = 0
@@ -90,7 +91,8 @@ class Corpus:
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
         """Write to the store and see to it that the next search knows."""
         written = self.store.commit(changes, verb)
-        paths = {change.path for change in changes}
+        # As the store spells them: a name may be written otherwise on disk.
+        paths = {one.path for one in written}
         self.sync(paths)
         self._encode(self.index.missing(ENCODED_IN_A_WRITE, paths))
         return written
@@ -189,8 +191,8 @@ class Corpus:
         if only is None or (unknown := [path for path in only if path not in known and path not in scan.stamps]):
             # What is neither a document nor a file may be a folder that went away with everything in it.
             every = self.index.stamps()
-            known = every if only is None else {p: every[p] for p in every if _below(p, (*known, *unknown))}
-        return [path for path in known if path not in scan.stamps and not _below(path, scan.unreadable)]
+            known = every if only is None else {p: every[p] for p in every if _below(p, {*known, *unknown})}
+        return [path for path in known if path not in scan.stamps and not _below(path, scan.unreadable.keys())]
 
     def _read(self, paths: Sequence[str]) -> tuple[int, int, int]:
         """Read, parse, chunk and apply these paths; return how many were new, changed, the same."""
@@ -220,8 +222,10 @@ class Corpus:
             return new, len(entries) - new, len(same)
 
 
-def _below(path: str, folders: Iterable[str]) -> bool:
-    return any(path == folder or folder in ("", ".") or path.startswith(f"{folder}/") for folder in folders)
+def _below(path: str, folders: AbstractSet[str]) -> bool:
+    """Tell whether a path is one of these or below one; costs its depth, not their number."""
+    parts = path.split("/")
+    return not folders.isdisjoint(["", ".", *("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))])
 
 
 def _joined(found: Scored, more: Scored) -> Scored:

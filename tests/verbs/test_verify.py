@@ -1,0 +1,79 @@
+"""The live index is what its files alone would make of it, and where it is not, the difference is named."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ragdocs.verbs.verify import compare
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+
+def edit(project: Project, chooser: random.Random, step: int) -> None:
+    files = sorted(project.root.glob("docs/**/*.md")) + sorted(project.root.glob(".memories/*.md"))
+    verb = chooser.choice(["write", "write", "write", "change", "delete", "move", "touch", "append"])
+    text = f"# Note {step}\n\nWord{step} links [[src/f{step % 4}.py]] and [[n{step % 7}]].\n"
+    body = f"---\ntags: [t{step % 3}]\n---\n\n{text}"
+    if verb == "write" or not files:
+        getattr(project, chooser.choice(["doc", "memory"]))(f"n{step}.md", body)
+        return
+    chosen = chooser.choice(files)
+    actions: dict[str, Callable[[], object]] = {
+        "change": lambda: chosen.write_text(body),
+        "delete": chosen.unlink,
+        "move": lambda: chosen.rename(chosen.with_name(f"moved{step}.md")),
+        "touch": lambda: os.utime(chosen, (step, step)),
+        "append": lambda: chosen.write_text(chosen.read_text() + "\n\n## More\n\nmore text\n"),
+    }
+    actions[verb]()
+
+
+def test_verify_finds_no_difference_after_any_edits(project: Project) -> None:
+    chooser = random.Random(11)
+    workspace = project.open()
+    for step in range(80):
+        edit(project, chooser, step)
+        if step % 3 == 0:
+            workspace.sync()
+            workspace.embed()
+        if step % 20 == 19:
+            workspace.sync()
+            workspace.save()
+            workspace = project.open()
+    workspace.sync()
+    workspace.embed()
+    for name, place in workspace.places.items():
+        result = compare(place.index.contents(), workspace.rebuilt(name).contents())
+        assert result["difference"] == ""
+        assert all(result["compared"][part] > 5 for part in ("documents", "chunks", "postings", "edges", "vectors"))
+
+
+@pytest.mark.parametrize("part", ["documents", "chunks", "postings", "edges", "vectors"])
+def test_verify_names_a_planted_difference(project: Project, part: str) -> None:
+    project.doc("a.md", "# Alpha\n\nOne passage, linked to [b](b.md).\n")
+    project.doc("b.md", "# Beta\n\nAnother passage.\n")
+    workspace = project.open()
+    index = workspace.places["docs"].index
+    row = index.chunks("docs:docs/a")[0]
+    if part == "documents":
+        index.apply([], ["docs/a.md"])
+    elif part == "chunks":
+        index._catalog._chunks[row] = replace(index.load([row])[0][1], headings=("Planted",))
+    elif part == "postings":
+        index._keywords.apply({row: {"body": "planted"}}, [row])
+    elif part == "edges":
+        index._graph.remove("docs:docs/a")
+    else:
+        index._vectors.remove([row])
+        index._vectors.add([row], -np.ones((1, index._dim), dtype=np.float32) / np.sqrt(index._dim))
+    difference = compare(index.contents(), workspace.rebuilt("docs").contents())["difference"]
+    assert difference.startswith(f"{part}: the live index has")
+    assert "docs/a" in difference
