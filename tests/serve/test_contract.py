@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from ragdocs.serve import reference
 
@@ -34,7 +34,11 @@ DOCUMENTED: dict[str, dict[str, str]] = {
     "search_linked_memories": {"query": "string", "target_document": "string", "limit": "integer = 5"},
     "get_memory_stats": {},
     "merge_memories": {"source_files": "array", "target_file": "string", "summary_content": "string"},
-    "suggest_memory_merges": {"threshold": "number = 0.85", "limit": "integer = 5", "filter_type": 'string = "journal"'},
+    "suggest_memory_merges": {
+        "threshold": "number = 0.85",
+        "limit": "integer = 5",
+        "filter_type": 'string = "journal"',
+    },
 }
 BEYOND = {"search_docs", "read_doc", "index_status"}
 READING = {

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ragdocs.serve import shim
+
 if TYPE_CHECKING:
     from tests.conftest import Project
     from tests.serve.conftest import Connect, Session
@@ -31,6 +33,7 @@ MODERN = {
     }
 }
 HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+BROKEN = [b"\n", b"not json\n", b"[]\n", b'{"jsonrpc": "2.0"}\n', b"\xff\xfe\n", b'{"a": ' + b"[" * 100_000 + b"\n"]
 ANSWER_SECONDS = 30
 # A stopping server waits at most 1.5 s for its background thread; the rest is for a busy machine.
 EXIT_SECONDS = 5
@@ -194,8 +197,9 @@ def test_the_server_ends_when_interrupted(project: Project, wires: ExitStack) ->
 def test_broken_input_does_not_end_the_session(project: Project, wires: ExitStack) -> None:
     wire = start(wires, project)
     assert wire.process.stdin
-    for line in (b"\n", b"not json\n", b"[]\n", b'{"jsonrpc": "2.0"}\n', b"\xff\xfe\n", b'{"a": ' + b"[" * 5000 + b"\n"):
+    for line in BROKEN:
         wire.process.stdin.write(line)
+        assert shim._parsed(line).keys() <= {"jsonrpc"}, "the way through a shared server takes it too"
     wire.process.stdin.flush()
     answer = wire.ask("tools/call", call("create_memory", filename="smile", content="Still here 🙂.", tags=[]))
     assert answer["structuredContent"]["status"] == "created"

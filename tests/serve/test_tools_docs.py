@@ -116,7 +116,9 @@ def test_no_query_is_an_error(session: Session, query: str) -> None:
 # --- read_doc ---
 
 
-@pytest.mark.parametrize("path", ["docs/guide.md", "docs/guide", "docs:docs/guide", "docs:docs/guide.md", "./docs/guide.md"])
+@pytest.mark.parametrize(
+    "path", ["docs/guide.md", "docs/guide", "docs:docs/guide", "docs:docs/guide.md", "./docs/guide.md"]
+)
 def test_a_document_is_read_by_path_or_id_with_or_without_its_ending(session: Session, path: str) -> None:
     answer = session.call("read_doc", path=path)
     assert list(answer) == ["path", "title", "content", "lines", "headings", "omitted"]

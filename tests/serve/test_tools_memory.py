@@ -50,8 +50,9 @@ def test_create_answers_with_status_filename_and_absolute_path(project: Project,
     assert list(answer) == SAVED
     path = project.root / ".memories" / "plan.md"
     assert (answer["status"], answer["filename"], answer["path"]) == ("created", "plan.md", str(path))
+    moment = r"'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ'"
     assert re.fullmatch(
-        r"---\ntype: plan\nstatus: active\ntags: \[auth\]\ncreated_at: '\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ'\n---\n\nUse JWT\.",
+        rf"---\ntype: plan\nstatus: active\ntags: \[auth\]\ncreated_at: {moment}\n---\n\nUse JWT\.",
         path.read_text(encoding="utf-8"),
     )
 

@@ -226,10 +226,12 @@ def test_suggestions_group_similar_journals_tightest_first(project: Project, con
         project.memory(f"near-{number}.md", f"Backups run nightly on the second host. {'No errors. ' * number}\n")
     project.memory("alone.md", "Entirely different things are written in here.\n")
     project.memory("plan.md", "---\ntype: plan\n---\n\nThe login page loses the session after one hour of idling.\n")
-    project.memory("old.md", "---\nstatus: archived\n---\n\nThe login page loses the session after one hour of idling.\n")
+    project.memory(
+        "old.md", "---\nstatus: archived\n---\n\nThe login page loses the session after one hour of idling.\n"
+    )
     session = connect().settle()
     answer = session.call("suggest_memory_merges")
-    assert list(answer)[0] == "result"
+    assert list(answer) == ["result", "notes"]
     first, second = answer["result"]
     assert list(first) == ["cluster_id", "score", "reason", "memory_count", "memories"]
     assert [list(member) for member in first["memories"]] == [["id", "file_path", "preview"]] * 2

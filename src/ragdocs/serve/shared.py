@@ -96,6 +96,8 @@ def main() -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         sys.exit("another server is there already")
+    os.ftruncate(lock, 0)
+    os.write(lock, str(os.getpid()).encode())
     socket = Path(f"{place}.sock")
     socket.unlink(missing_ok=True)
     config = cli.load_config(cli.build_parser().parse_args(["mcp", *arguments]))

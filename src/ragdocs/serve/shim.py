@@ -229,6 +229,6 @@ def _write(line: bytes) -> None:
 def _parsed(line: bytes) -> dict[str, object]:
     try:
         message = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}

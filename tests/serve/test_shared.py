@@ -1,0 +1,210 @@
+"""Several windows, one server: real processes, real sockets, and what happens when one of them is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+PATIENCE = 40.0
+
+
+class Window:
+    """A client that speaks to `ragdocs mcp` in raw lines, as an IDE does."""
+
+    def __init__(self, project: Project, *options: str) -> None:
+        command = [sys.executable, "-m", "ragdocs", "mcp", "--project", str(project.root), *options]
+        self.process = subprocess.Popen(
+            [*command, "--set", "embedding.model=hash"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.number = 0
+
+    def send(self, method: str, **params: Any) -> int:
+        self.number += 1
+        self._write({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
+        return self.number
+
+    def receive(self) -> dict[str, Any]:
+        assert self.process.stdout
+        while line := self.process.stdout.readline():
+            message: dict[str, Any] = json.loads(line)
+            if "id" in message and "method" not in message:
+                return message
+        raise AssertionError("the window was closed")
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        number = self.send(method, **params)
+        answer = self.receive()
+        assert answer["id"] == number
+        return answer
+
+    def greet(self) -> Window:
+        answer = self.ask(
+            "initialize",
+            protocolVersion="2025-11-25",
+            capabilities={},
+            clientInfo={"name": "window", "version": "1"},
+        )
+        assert answer["result"]["serverInfo"]["name"] == "ragdocs"
+        self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return self
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = self.ask("tools/call", name=tool, arguments=arguments)["result"]
+        return answer
+
+    def close(self) -> int:
+        with contextlib.suppress(BrokenPipeError):
+            assert self.process.stdin
+            self.process.stdin.close()
+        code = self.process.wait(PATIENCE)
+        for pipe in (self.process.stdout, self.process.stderr):
+            assert pipe
+            pipe.close()
+        return code
+
+    def _write(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+
+@pytest.fixture
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the servers of one test a folder of their own, and end them with it."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delenv("RAGDOCS_SERVER_SHARED")
+    folder = tmp_path / f"ragdocs-{os.getuid()}"
+    yield folder
+    for server in servers(folder):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(server, signal.SIGKILL)
+
+
+def servers(runtime: Path) -> list[int]:
+    """List the processes that hold a lock in the folder and are alive."""
+    found = [int(text) for lock in runtime.glob("*.lock") if (text := lock.read_text())]
+    return [number for number in found if is_alive(number)]
+
+
+def is_alive(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def served(project: Project) -> Project:
+    project.write("config.toml", "[memory]\nenabled = true\n")
+    project.doc("guide.md", "# Guide\n\nTokens are refreshed every quarter of an hour.\n")
+    return project
+
+
+def test_windows_of_one_project_share_one_server(served: Project, runtime: Path) -> None:
+    windows = [Window(served) for _ in range(3)]
+    for window in windows:
+        window.greet()
+    windows[0].call("create_memory", filename="a.md", content="the zebra decision", tags=[])
+    found = windows[2].call("search_memories", query="zebra")["structuredContent"]["result"]
+    assert [hit["memory_id"] for hit in found] == ["memory:a"]
+    assert len(servers(runtime)) == 1
+    assert [window.close() for window in windows] == [0, 0, 0]
+
+
+def test_a_window_takes_no_heavy_import(served: Project, runtime: Path) -> None:
+    first, second = Window(served).greet(), Window(served).greet()
+    maps = Path(f"/proc/{second.process.pid}/maps").read_text()
+    assert not any(name in maps for name in ("numpy", "faiss", "onnxruntime", "pydantic"))
+    assert first.close() == second.close() == 0
+
+
+def test_a_killed_server_comes_back_and_the_windows_go_on(served: Project, runtime: Path) -> None:
+    windows = [Window(served).greet() for _ in range(4)]
+    windows[0].call("create_memory", filename="kept.md", content="acknowledged", tags=[])
+    (server,) = servers(runtime)
+    os.kill(server, signal.SIGKILL)
+    for window in windows:
+        until(lambda window=window: "result" in window.ask("ping"))  # type: ignore[misc]
+        text = window.call("read_memory", filename="kept.md")["structuredContent"]["content"]
+        assert text.endswith("acknowledged")
+    assert len(servers(runtime)) == 1
+    assert server not in servers(runtime)
+    assert [window.close() for window in windows] == [0, 0, 0, 0]
+
+
+def test_what_a_killed_server_had_not_answered_is_answered_with_a_clear_error(served: Project, runtime: Path) -> None:
+    window = Window(served).greet()
+    window.call("index_status")
+    (server,) = servers(runtime)
+    os.kill(server, signal.SIGSTOP)
+    number = window.send("tools/call", name="search_docs", arguments={"query": "tokens"})
+    os.kill(server, signal.SIGKILL)
+    answer = window.receive()
+    assert answer["id"] == number
+    assert "call again" in answer["error"]["message"]
+    assert window.call("search_docs", query="tokens")["structuredContent"]["result"]
+    assert window.close() == 0
+
+
+def test_another_configuration_is_another_server(served: Project, runtime: Path) -> None:
+    first = Window(served).greet()
+    served.write("config.toml", "[memory]\nenabled = false\n")
+    second = Window(served).greet()
+    assert "switched off" in second.call("search_memories", query="x")["content"][0]["text"]
+    assert len(servers(runtime)) == 2
+    assert first.close() == second.close() == 0
+
+
+def test_a_server_without_windows_ends(served: Project, runtime: Path) -> None:
+    runtime.mkdir(mode=0o700)
+    program = "import ragdocs.serve.shared as shared; shared.IDLE_SECONDS = 0.5; shared.main()"
+    command = [sys.executable, "-c", program, str(runtime / "x"), "--project", str(served.root)]
+    assert subprocess.run(command, timeout=PATIENCE, check=False, stderr=subprocess.DEVNULL).returncode == 0
+    assert not (runtime / "x.sock").exists()
+
+
+def test_a_bad_configuration_is_told_by_the_window_itself(served: Project, runtime: Path) -> None:
+    served.write("config.toml", "[memory]\nenabeld = true\n")
+    window = Window(served)
+    assert window.process.wait(PATIENCE) == 1
+    assert window.process.stderr
+    assert b"enabled" in window.process.stderr.read()
+    window.close()
+
+
+def test_a_project_that_shares_nothing_is_served_by_the_window_itself(served: Project, runtime: Path) -> None:
+    served.write("config.toml", "[server]\nshared = false\n")
+    window = Window(served).greet()
+    assert window.call("search_docs", query="tokens")["structuredContent"]["result"]
+    assert servers(runtime) == []
+    assert window.close() == 0
+
+
+def test_a_folder_that_others_may_enter_is_not_used(served: Project, runtime: Path) -> None:
+    runtime.mkdir(mode=0o755)
+    window = Window(served).greet()
+    assert list(runtime.iterdir()) == []
+    assert window.close() == 0
