@@ -84,6 +84,10 @@ class Index(Protocol):
     def vectors(self, doc_ids: Sequence[str]) -> Vectors:
         """Return one unit vector for each document, zero where it has none yet."""
 
+    @property
+    def vector_search(self) -> str:
+        """Say how vectors are searched."""
+
     def counts(self) -> dict[str, int]:
         """Count documents, chunks, vectors and links."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,13 +46,9 @@ def crowded(project: Project) -> Project:
     return project
 
 
-@pytest.mark.parametrize("limit", [1, 5, 50])
-@pytest.mark.parametrize("explain", [False, True])
-def test_search_answers_fit_and_say_what_is_left_out(
-    crowded: Project, connect: Connect, limit: int, explain: bool
-) -> None:
+def test_search_answers_fit_and_say_what_is_left_out(crowded: Project, connect: Connect) -> None:
     session = connect().settle()
-    for tool in ("search_docs", "search_memories"):
+    for tool, limit, explain in product(("search_docs", "search_memories"), (1, 5, 50), (False, True)):
         answer, text = sizes(session, tool, query="needle", limit=limit, explain=explain)
         shown = len(answer["result"])
         assert 1 <= shown <= limit
@@ -75,13 +72,14 @@ def test_the_default_number_of_ordinary_results_fits_whole(project: Project, con
 
 def test_linked_answers_fit_even_with_hundreds_of_links(crowded: Project, connect: Connect) -> None:
     crowded.memory("hub.md", "\n\n".join(f"Sentence {n} names [[src/a.py]] once more." for n in range(300)))
-    answer, text = sizes(connect().settle(), "search_linked_memories", query="sentence", target_document="src/a.py")
+    session = connect().settle()
+    answer, text = sizes(session, "search_linked_memories", query="sentence", target_document="src/a.py")
     hub = answer["result"][0]
     assert hub["memory_id"] == "memory:hub"
     assert len(hub["links"]) < 300
     assert f"{300 - len(hub['links'])} more links" in text
     assert len(answer["result"]) >= 3
-    everything, _ = sizes(connect().settle(), "search_linked_memories", query="", target_document="src/a.py", limit=50)
+    everything, _ = sizes(session, "search_linked_memories", query="", target_document="src/a.py", limit=50)
     assert everything["omitted"] + len(everything["result"]) == 31
 
 

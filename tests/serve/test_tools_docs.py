@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 if TYPE_CHECKING:
@@ -105,32 +106,29 @@ def test_the_lanes_never_mix(session: Session) -> None:
     assert "does not exist" in session.error("read_memory", filename="docs/guide.md")
 
 
-@pytest.mark.parametrize("query", ["", " ", "*", '"', "AND OR NOT (", "[[", "a" * 10_000, "\0", "\ud800", "日本", "🙂"])
-def test_no_query_is_an_error(session: Session, query: str) -> None:
-    assert isinstance(session.call("search_docs", query=query)["result"], list)
-    assert isinstance(session.call("search_memories", query=query)["result"], list)
-    linked = session.call("search_linked_memories", query=query, target_document=query)
-    assert linked["result"] == []
+def test_no_query_is_an_error(session: Session) -> None:
+    for query in ("", " ", "*", '"', "AND OR NOT (", "[[", "a" * 10_000, "\0", "\ud800", "日本", "🙂"):
+        assert isinstance(session.call("search_docs", query=query)["result"], list)
+        assert isinstance(session.call("search_memories", query=query)["result"], list)
+        linked = session.call("search_linked_memories", query=query, target_document=query)
+        assert linked["result"] == []
 
 
 # --- read_doc ---
 
 
-@pytest.mark.parametrize(
-    "path", ["docs/guide.md", "docs/guide", "docs:docs/guide", "docs:docs/guide.md", "./docs/guide.md"]
-)
-def test_a_document_is_read_by_path_or_id_with_or_without_its_ending(session: Session, path: str) -> None:
-    answer = session.call("read_doc", path=path)
-    assert list(answer) == ["path", "title", "content", "lines", "headings", "omitted"]
-    assert (answer["path"], answer["title"], answer["lines"]) == ("docs/guide.md", "Guide", "1-18")
-    assert answer["content"].startswith("---\ntags: [auth]\n---\n# Guide")
-    assert answer["content"].endswith("Sessions end at midnight.")
-    assert answer["omitted"] == ""
+def test_a_document_is_read_by_path_or_id_with_or_without_its_ending(session: Session) -> None:
+    for path in ("docs/guide.md", "docs/guide", "docs:docs/guide", "docs:docs/guide.md", "./docs/guide.md"):
+        answer = session.call("read_doc", path=path)
+        assert list(answer) == ["path", "title", "content", "lines", "headings", "omitted"]
+        assert (answer["path"], answer["title"], answer["lines"]) == ("docs/guide.md", "Guide", "1-18")
+        assert answer["content"].startswith("---\ntags: [auth]\n---\n# Guide")
+        assert answer["content"].endswith("Sessions end at midnight.")
+        assert answer["omitted"] == ""
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_a_section_is_read_by_its_heading_or_lines(session: Session) -> None:
+    for arguments in (
         {"path": "docs/guide.md", "heading": "Tokens"},
         {"path": "docs/guide.md", "heading": "tokens"},
         {"path": "docs/guide.md", "heading": "## Tokens"},
@@ -138,13 +136,11 @@ def test_a_document_is_read_by_path_or_id_with_or_without_its_ending(session: Se
         {"path": "docs/guide.md#Tokens"},
         {"path": "docs/guide#tokens"},
         {"path": "docs/guide.md", "lines": "8-14"},
-    ],
-)
-def test_a_section_is_read_by_its_heading_or_lines(session: Session, arguments: dict[str, str]) -> None:
-    answer = session.call("read_doc", **arguments)
-    assert answer["content"].startswith("## Tokens\n")
-    assert answer["content"].rstrip().endswith("A refresh token is used once.")
-    assert answer["lines"].startswith("8-")
+    ):
+        answer = session.call("read_doc", **arguments)
+        assert answer["content"].startswith("## Tokens\n"), arguments
+        assert answer["content"].rstrip().endswith("A refresh token is used once.")
+        assert answer["lines"].startswith("8-")
 
 
 def test_a_heading_is_found_by_its_anchor(session: Session) -> None:
@@ -153,27 +149,22 @@ def test_a_heading_is_found_by_its_anchor(session: Session) -> None:
         assert answer["content"].startswith("### Refresh & Rotation"), anchor
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
+def test_what_cannot_be_read_is_answered_with_what_can(session: Session) -> None:
+    guide = "docs/guide.md"
+    assert session.call("read_doc", path=guide, lines="17-99999")["lines"] == "17-18"
+    for arguments, says in (
         ({"path": "docs/giude.md"}, "Did you mean docs/guide.md"),
         ({"path": "limits"}, "there is no document"),
         ({"path": ""}, "path is empty"),
-        ({"path": "docs/guide.md", "heading": "Tokenz"}, "Tokens"),
-        ({"path": "docs/guide.md", "lines": "17-99999"}, ""),
-        ({"path": "docs/guide.md", "lines": "0-3"}, '"1-18"'),
-        ({"path": "docs/guide.md", "lines": "99-100"}, '"1-18"'),
-        ({"path": "docs/guide.md", "lines": "9-3"}, '"1-18"'),
-        ({"path": "docs/guide.md", "lines": "all"}, '"10-40"'),
-        ({"path": "docs/guide.md", "lines": "-5"}, '"10-40"'),
-        ({"path": "docs/guide.md", "lines": "²"}, '"10-40"'),
-    ],
-)
-def test_what_cannot_be_read_is_answered_with_what_can(session: Session, arguments: dict[str, str], says: str) -> None:
-    if not says:
-        assert session.call("read_doc", **arguments)["lines"] == "17-18"
-    else:
-        assert says in session.error("read_doc", **arguments)
+        ({"path": guide, "heading": "Tokenz"}, "Tokens"),
+        ({"path": guide, "lines": "0-3"}, '"1-18"'),
+        ({"path": guide, "lines": "99-100"}, '"1-18"'),
+        ({"path": guide, "lines": "9-3"}, '"1-18"'),
+        ({"path": guide, "lines": "all"}, '"10-40"'),
+        ({"path": guide, "lines": "-5"}, '"10-40"'),
+        ({"path": guide, "lines": "²"}, '"10-40"'),
+    ):
+        assert says in session.error("read_doc", **arguments), arguments
 
 
 # --- index_status ---
@@ -220,26 +211,26 @@ def test_a_resource_can_be_the_first_thing_a_client_reads(project: Project, conn
     assert connect().ask("read_resource", "ragdocs://docs/docs/a.md").contents[0].text == "# A\n"
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "ragdocs://docs/docs/none.md",
-        "ragdocs://docs/config.toml",
-        "ragdocs://docs/docs/../config.toml",
-        "ragdocs://docs/../config.toml",
-        "ragdocs://docs/docs/%2e%2e/config.toml",
-        "ragdocs://docs//etc/passwd",
-        "ragdocs://docs/.memories/note.md",
-        "ragdocs://memory/../docs/guide.md",
-        "ragdocs://memory/.trash/x.md",
-        "ragdocs://other/x.md",
-    ],
-)
-def test_other_files_are_not_resources(project: Project, session: Session, uri: str) -> None:
+OTHER_FILES = [
+    "ragdocs://docs/docs/none.md",
+    "ragdocs://docs/config.toml",
+    "ragdocs://docs/docs/../config.toml",
+    "ragdocs://docs/../config.toml",
+    "ragdocs://docs/docs/%2e%2e/config.toml",
+    "ragdocs://docs//etc/passwd",
+    "ragdocs://docs/.memories/note.md",
+    "ragdocs://memory/../docs/guide.md",
+    "ragdocs://memory/.trash/x.md",
+    "ragdocs://other/x.md",
+]
+
+
+def test_other_files_are_not_resources(project: Project, session: Session) -> None:
     project.write("config.toml", "# secret\n")
-    with pytest.raises(Exception, match=r"(?i)not found|no document|no memory|unknown|invalid") as caught:
-        session.ask("read_resource", uri)
-    assert "secret" not in str(caught.value)
+    for uri in OTHER_FILES:
+        with pytest.raises(MCPError, match=r"(?i)not found|no document|no memory|unknown|invalid") as caught:
+            session.ask("read_resource", uri)
+        assert "secret" not in str(caught.value)
 
 
 def test_paths_are_completed(session: Session) -> None:

@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
     from tests.conftest import Project
     from tests.serve.conftest import Connect
@@ -123,7 +121,7 @@ def test_stats_count_memories_tags_and_types(project: Project, connect: Connect)
     session.call("create_memory", filename="a", content="x" * 3000, tags=["auth", "bug"], memory_type="plan")
     session.call("create_memory", filename="b", content="x", tags=["auth"])
     answer = session.call("get_memory_stats")
-    assert list(answer) == ["count", "total_size", "tags", "types", "memory_path"]
+    assert list(answer) == ["count", "total_size", "tags", "types", "memory_path", "notes"]
     assert answer["count"] == 2
     assert re.fullmatch(r"3\.\dKB", answer["total_size"])
     assert answer["tags"] == {"auth": 2, "bug": 1}
@@ -177,31 +175,29 @@ def test_a_source_may_be_the_target(project: Project, connect: Connect) -> None:
     assert session.call("get_memory_stats")["count"] == 1
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"source_files": []}, "no source files"),
-        ({"source_files": ["auth-notes-1.md", "gone.md"]}, "gone.md does not exist"),
-        ({"target_file": "taken.md"}, "exists and is not one of the sources"),
-        ({"target_file": "TAKEN"}, "exists"),
-        ({"summary_content": " "}, "summary_content is empty"),
-        ({"summary_content": "a\0b"}, "NUL"),
-        ({"summary_content": "\ud800"}, "surrogates"),
-        ({"summary_content": "---\na: [\n---\n"}, "frontmatter"),
-        ({"summary_content": "x" * 1_000_001}, "longer than"),
-        ({"source_files": "auth-notes-1.md"}, "valid list"),
-        ({"target_file": "auth-notes-1.md", "expected_version": "0000000000000000"}, "changed since version"),
-    ],
-)
-def test_a_failed_merge_leaves_everything_as_it_was(
-    project: Project, connect: Connect, change: dict[str, Any], says: str
-) -> None:
+FAILING: list[tuple[dict[str, Any], str]] = [
+    ({"source_files": []}, "no source files"),
+    ({"source_files": ["auth-notes-1.md", "gone.md"]}, "gone.md does not exist"),
+    ({"target_file": "taken.md"}, "exists and is not one of the sources"),
+    ({"target_file": "TAKEN"}, "exists"),
+    ({"summary_content": " "}, "summary_content is empty"),
+    ({"summary_content": "a\0b"}, "NUL"),
+    ({"summary_content": "\ud800"}, "surrogates"),
+    ({"summary_content": "---\na: [\n---\n"}, "frontmatter"),
+    ({"summary_content": "x" * 1_000_001}, "longer than"),
+    ({"source_files": "auth-notes-1.md"}, "valid list"),
+    ({"target_file": "auth-notes-1.md", "expected_version": "0000000000000000"}, "changed since version"),
+]
+
+
+def test_a_failed_merge_leaves_everything_as_it_was(project: Project, connect: Connect) -> None:
     three_notes(project)
     project.memory("taken.md", "taken\n")
     session, before = connect(), files(project.root)
-    arguments = {"source_files": SOURCES, "target_file": "all.md", "summary_content": "Merged.", **change}
-    assert says in session.error("merge_memories", **arguments)
-    assert files(project.root) == before
+    for change, says in FAILING:
+        arguments = {"source_files": SOURCES, "target_file": "all.md", "summary_content": "Merged.", **change}
+        assert says in session.error("merge_memories", **arguments)
+        assert files(project.root) == before, says
     assert session.call("get_memory_stats")["count"] == 4
 
 
@@ -256,6 +252,7 @@ def test_a_memory_of_similar_sections_is_not_merged_with_itself(project: Project
     assert session.call("suggest_memory_merges", threshold=0.0)["result"] == []
 
 
-@pytest.mark.parametrize("threshold", [-0.1, 1.01, "high", None, float("nan")])
-def test_a_threshold_that_cannot_be_meant_is_refused(connect: Connect, threshold: object) -> None:
-    assert "threshold" in connect().error("suggest_memory_merges", threshold=threshold)
+def test_a_threshold_that_cannot_be_meant_is_refused(connect: Connect) -> None:
+    session = connect()
+    for threshold in (-0.1, 1.01, "high", None, float("nan")):
+        assert "threshold" in session.error("suggest_memory_merges", threshold=threshold)

@@ -19,15 +19,16 @@ from ragdocs.index.catalog import Catalog, Mask
 from ragdocs.index.graph import LinkGraph
 from ragdocs.index.keywords import KeywordTable
 from ragdocs.index.terms import ANALYSER, STOP_TERMS, terms
-from ragdocs.index.vectors import VectorTable
+from ragdocs.index.vectors import VectorTable, build_graph
 from ragdocs.protocols import Scored, Vectors
 from ragdocs.types import Chunk, Document, Entry, Filter, Link
 
 # The layout of a generation; a change here rebuilds every index.
-FORMAT = "1"
+FORMAT = "2"
 
 DOCSTORE = "vector/docstore.json"
 FAISS = "vector/faiss_index.bin"
+NEIGHBOURS = "vector/neighbours.bin"
 GRAPH = "graph/graph.json"
 KEYWORD = "keyword/"
 
@@ -174,6 +175,11 @@ class LocalIndex:
         unit: Vectors = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0).astype(np.float32)
         return unit
 
+    @property
+    def vector_search(self) -> str:
+        """Say how vectors are searched."""
+        return self._vectors.method
+
     def counts(self) -> dict[str, int]:
         """Count documents, chunks, vectors and links."""
         with self._lock:
@@ -230,20 +236,21 @@ class LocalIndex:
             catalog.replace(full)
         files = {path.removeprefix(KEYWORD): body for path, body in parts.items() if path.startswith(KEYWORD)}
         # Vectors of another model are worthless here: the chunks wait for new ones.
-        stored = VectorTable.restore(parts[FAISS], data["vector_rows"], self._dim) if with_vectors else None
-        return catalog, graph, KeywordTable(files), stored or VectorTable(self._dim)
+        vectors = VectorTable(self._dim)
+        if with_vectors:
+            vectors = VectorTable.restore(parts[FAISS], parts[NEIGHBOURS], data["vector_rows"], self._dim)
+        return catalog, graph, KeywordTable(files), vectors
 
     def save(self) -> str | None:
         """Write a snapshot if anything changed and nobody else is writing one; return the generation's name."""
-        if self._directory is None:
+        if self._directory is None or not self._dirty:
             return None
+        self._improve()
         with self._lock:
-            if not self._dirty:
-                return None
             self._keywords.consolidate()
-            faiss_index, rows = self._vectors.dump()
+            faiss_index, neighbours, rows = self._vectors.dump()
             docstore = {**self._catalog.dump(), "vector_rows": rows}
-            parts = {GRAPH: self._graph.dump(), FAISS: faiss_index}
+            parts = {GRAPH: self._graph.dump(), FAISS: faiss_index, NEIGHBOURS: neighbours}
             parts |= {KEYWORD + name: data for name, data in self._keywords.dump().items()}
             self._dirty = False
         try:
@@ -256,6 +263,15 @@ class LocalIndex:
         except BaseException:
             self._dirty = True
             raise
+
+    def _improve(self) -> None:
+        """Build the graph of a large table beside it: that takes long, and searches go on meanwhile."""
+        with self._lock:
+            wanted = self._vectors.ungraphed()
+        if wanted:
+            graph = build_graph(wanted[1])
+            with self._lock:
+                self._vectors.adopt(wanted[0], graph)
 
     def _slots(self, where: Filter) -> Mask:
         linked = self._graph.links_to(where.linked_to).keys() if where.linked_to else None

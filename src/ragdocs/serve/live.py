@@ -24,6 +24,12 @@ PATIENCE_SECONDS = 8.0
 # A snapshot is written after this long without a change, so that a burst of writes costs one.
 QUIET_SECONDS = 2.0
 TICK_SECONDS = 0.25
+# How often the files are looked at where there are no events, or where a lane could not be read.
+POLL_SECONDS = 2.0
+
+
+class _StoppedError(Exception):
+    """Ends a pass over the files between two of its steps."""
 
 
 class Live:
@@ -37,6 +43,9 @@ class Live:
         self.watcher: Watcher | None = None
         self._workspace: Workspace | None = None
         self._failure: RagdocsError | None = None
+        # What went wrong last, by lane: told once, not every time it is tried again.
+        self._unread: dict[str, str] = {}
+        self._unsaved: dict[str, str] = {}
         self._opened = threading.Event()
         self._indexed = threading.Event()
         self._stopping = threading.Event()
@@ -131,6 +140,9 @@ class Live:
                 workspace.embed(stop=self._interrupted)
                 if time.monotonic() - changed_at >= QUIET_SECONDS:
                     self._save(workspace)
+                    changed_at = time.monotonic()
+            except _StoppedError:
+                return
             except Exception:  # the watch loop's edge: one failed pass must not end the following of files
                 logger.exception("following the files failed; trying again")
                 self._stopping.wait(QUIET_SECONDS)
@@ -140,17 +152,22 @@ class Live:
     def _reconcile(self, workspace: Workspace, *, everything: bool) -> None:
         changes = self.watcher.take() if self.watcher else {}
         for name, place in workspace.places.items():
-            if everything:
-                place.corpus.sync(progress=self._report)
-            elif name in changes:
-                place.corpus.sync(changes[name])
+            if not everything and name not in changes:
+                continue
+            try:
+                place.corpus.sync(None if everything else changes[name], progress=self._report)
+            except RagdocsError as error:
+                # One lane that cannot be read keeps nobody from following the others; status names it.
+                _tell(self._unread, name, f"the {name} lane cannot be read: {error}")
+            else:
+                self._unread.pop(name, None)
         self._indexed.set()
         self.ready = True
         self.progress = "ready"
 
     def _interval(self) -> float:
         polling = self.watcher is not None and self.watcher.mode == "polling"
-        return 2.0 if polling else float(self.config.watch.reconcile_seconds)
+        return POLL_SECONDS if polling or self._unread else float(self.config.watch.reconcile_seconds)
 
     def _interrupted(self) -> bool:
         return self._stopping.is_set() or (self.watcher is not None and self.watcher.pending.is_set())
@@ -163,11 +180,22 @@ class Live:
 
     def _report(self, stage: str, done: int, total: int) -> None:
         self.progress = f"{stage} {done} of {total}"
+        if self._stopping.is_set():
+            raise _StoppedError
 
     def _save(self, workspace: Workspace) -> None:
-        try:
-            workspace.save()
-        except LockAcquisitionError:
-            logger.debug("another process is writing the snapshot")
-        except RagdocsError as error:
-            logger.warning("the index could not be saved: %s", error)
+        for name, place in workspace.places.items():
+            try:
+                place.index.save()
+            except LockAcquisitionError:
+                logger.debug("another process is writing the snapshot of %s", name)
+            except RagdocsError as error:
+                _tell(self._unsaved, name, f"the {name} index could not be saved: {error}")
+            else:
+                self._unsaved.pop(name, None)
+
+
+def _tell(told: dict[str, str], about: str, message: str) -> None:
+    if told.get(about) != message:
+        told[about] = message
+        logger.warning("%s", message)

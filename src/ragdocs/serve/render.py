@@ -125,7 +125,8 @@ def status(state: Status) -> str:
     for lane in state["lanes"]:
         parts.append(
             f"{lane['lane']}: {lane['documents']} documents, {lane['chunks']} passages, {lane['vectors']} vectors, "
-            f"{lane['links']} links\n   root: {lane['root']}\n   embedder: {lane['embedder']}"
+            f"{lane['links']} links\n   root: {lane['root']}\n   embedder: {lane['embedder']}, "
+            f"vector search: {lane['vector_search']}"
         )
         parts += [f"   note: {note}" for note in lane["notes"]]
         parts += [f"   problem: {path}: {reason}" for path, reason in lane["problems"].items()]

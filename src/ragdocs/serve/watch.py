@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from watchfiles import Change, watch
@@ -59,17 +60,18 @@ class Watcher:
                 # A folder such as .memories may appear later.
                 self._stopping.wait(TICK_MS / 1000)
                 continue
-            # What was written before the events began is found by looking.
-            self._collect(str(root) for root in roots)
             try:
                 self._follow(roots, recursive=recursive)
-            except OSError as error:
+            except FileNotFoundError:
+                # It went away just now; the next look finds what is there instead.
+                self._stopping.wait(TICK_MS / 1000)
+            except (OSError, RuntimeError) as error:
                 # At the limit of inotify watches, or on a file system without events.
                 logger.warning("no file events (%s); looking at the files every two seconds instead", error)
                 self.mode = "polling"
                 return
 
-    def _follow(self, roots: Collection[Path], *, recursive: bool) -> None:
+    def _follow(self, roots: Mapping[Path, int], *, recursive: bool) -> None:
         events = watch(
             *roots,
             watch_filter=self._interesting,
@@ -81,14 +83,24 @@ class Watcher:
             recursive=recursive,
             raise_interrupt=False,
         )
+        # The first turn comes when the events have begun: what was written before them is found by looking.
+        unseen = list(map(str, roots))
         for batch in events:
-            if batch:
-                self._collect(path for _, path in batch)
-            if self._roots(recursive=recursive) != roots:
+            self._collect([*unseen, *(path for _, path in batch)])
+            unseen = []
+            # A folder that was removed and made anew has the same name, and of it there would be no events.
+            removed = any(change is Change.deleted and Path(path) in roots for change, path in batch)
+            if removed or self._roots(recursive=recursive) != roots:
                 return
 
-    def _roots(self, *, recursive: bool) -> set[Path]:
-        return {path for store in self._stores.values() for path, deep in store.watched() if deep == recursive}
+    def _roots(self, *, recursive: bool) -> dict[Path, int]:
+        """Map the folders to listen at to what tells one from another of the same name."""
+        places = {path for store in self._stores.values() for path, deep in store.watched() if deep == recursive}
+        found = {}
+        for path in places:
+            with suppress(OSError):
+                found[path] = path.stat().st_ino
+        return found
 
     def _interesting(self, _: Change, path: str) -> bool:
         return any(store.relative(path) is not None for store in self._stores.values())

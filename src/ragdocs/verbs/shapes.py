@@ -207,6 +207,7 @@ class LaneStatus(TypedDict):
     vectors: int
     links: int
     embedder: str
+    vector_search: str
     problems: dict[str, str]
     notes: list[str]
 

@@ -39,6 +39,7 @@ def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
         vectors=counts["vectors"],
         links=counts["links"],
         embedder=embedder,
+        vector_search=corpus.index.vector_search,
         problems=listed,
         notes=notes,
     )

@@ -1,0 +1,152 @@
+"""Clocks, samples and rows: what every benchmark here measures with and prints."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Clock = Callable[[], float]
+
+
+@dataclass(slots=True)
+class Sample:
+    """Processor and wall seconds of one action, done several times."""
+
+    cpu: list[float] = field(default_factory=list)
+    wall: list[float] = field(default_factory=list)
+
+    def take(self, action: Callable[[], Any], clock: Clock = time.process_time) -> Any:
+        cpu, wall = clock(), time.perf_counter()
+        result = action()
+        self.wall.append(time.perf_counter() - wall)
+        self.cpu.append(clock() - cpu)
+        return result
+
+    def cpu_ms(self, share: float = 0.5) -> float:
+        return quantile(self.cpu, share) * 1000
+
+    def wall_ms(self, share: float = 0.5) -> float:
+        return quantile(self.wall, share) * 1000
+
+    def note(self) -> str:
+        """Say what the headline figure leaves out."""
+        return f"cpu p95 {self.cpu_ms(0.95):.2f}, wall p50 {self.wall_ms():.2f}, p95 {self.wall_ms(0.95):.2f}"
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
+
+
+def each(action: Callable[[Any], Any], arguments: Iterable[Any], clock: Clock = time.process_time) -> Sample:
+    """Measure an action once for every argument."""
+    sample = Sample()
+    for argument in arguments:
+        sample.take(lambda argument=argument: action(argument), clock)
+    return sample
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a result: what, on what, how much, and whether that is what issue 3 asks for."""
+
+    part: str
+    name: str
+    corpus: str
+    chunks: int
+    value: float
+    unit: str
+    goal: str = ""
+    met: bool | None = None
+    note: str = ""
+
+
+def at_most(limit: float, value: float, unit: str) -> dict[str, Any]:
+    return {"value": value, "unit": unit, "goal": f"≤ {limit:g}", "met": value <= limit}
+
+
+def at_least(limit: float, value: float, unit: str) -> dict[str, Any]:
+    return {"value": value, "unit": unit, "goal": f"≥ {limit:g}", "met": value >= limit}
+
+
+def shown(value: float) -> str:
+    if value != value:  # noqa: PLR0124 - not a number
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return rows as a Markdown table, which is also legible on a terminal."""
+    head = ("part", "what", "corpus", "chunks", "measured", "goal", "", "beside it")
+    verdict = {True: "pass", False: "MISS", None: ""}
+    lines = [
+        (r.part, r.name, r.corpus, f"{r.chunks:,}", f"{shown(r.value)} {r.unit}", r.goal, verdict[r.met], r.note)
+        for r in rows
+    ]
+    return grid(head, lines)
+
+
+def grid(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
+    ruled = [head, tuple("-" * width for width in widths), *lines]
+    return "\n".join(
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in ruled
+    )
+
+
+def tree(root: int) -> list[int]:
+    """List a process and everything below it."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except (OSError, IndexError):
+                continue
+            children.setdefault(parent, []).append(int(entry.name))
+    found = [root]
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+class TreeClock:
+    """Processor seconds of a process and its descendants; those that end keep what was last seen of them."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._seen: dict[int, float] = {}
+
+    def __call__(self) -> float:
+        for pid in tree(self._root):
+            self._look(pid)
+        return sum(self._seen.values())
+
+    def steady(self) -> Clock:
+        """Return a clock of the processes alive now: for actions so short that walking /proc would disturb them."""
+        pids = tree(self._root)
+        return lambda: sum(map(process_seconds, pids))
+
+    def _look(self, pid: int) -> None:
+        seconds = process_seconds(pid)
+        if seconds:
+            self._seen[pid] = seconds
+
+
+def process_seconds(pid: int) -> float:
+    """Return the processor time of any process, all its threads included, to the nanosecond."""
+    try:
+        # How Linux names the clock of another process: clock_getcpuclockid(3), which Python does not offer.
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return 0.0
+
+
+def rss_mb(pid: int) -> float:
+    """Return the resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -1,0 +1,181 @@
+"""Files as people and machines really leave them: indexed as far as possible, never touched, named by status."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ragdocs.store.files import SIZE_LIMIT
+from ragdocs.types import Filter
+from ragdocs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file, words by which it must be found, and what status must say of it (nothing: it is fine)."""
+
+    data: bytes
+    words: Sequence[str] = ("needle",)
+    problem: str = ""
+    found: bool = True
+
+
+def front(block: str, body: str = "needle\n") -> bytes:
+    return f"---\n{block}\n---\n\n{body}".encode()
+
+
+CASES = {
+    "bad utf-8": Case(b"# Title\n\nneedle caf\xe9 after\n", ("needle", "after"), "UTF-8.*line 3"),
+    "utf-16": Case("needle".encode("utf-16"), problem="NUL", found=False),
+    "latin-1 only": Case("größe needle".encode("latin-1"), problem="UTF-8"),
+    "cut inside a character": Case("needle größ".encode()[:-1], problem="UTF-8"),
+    "bom": Case(b"\xef\xbb\xbf---\ntags: [bomtag]\n---\n\nneedle\n", ("needle", "bomtag")),
+    "crlf": Case(b"---\r\ntags: [crlftag]\r\n---\r\n\r\n# Title\r\n\r\nneedle\r\n", ("needle", "crlftag", "title")),
+    "carriage returns only": Case(b"# Title\rneedle\r"),
+    "mixed line ends": Case(b"# A\r\n\nneedle\r\n## B\nother\r", ("needle", "other")),
+    "no newline at the end": Case(b"needle"),
+    "empty": Case(b"", ("empty",)),
+    "white space only": Case(b" \n\t\n\r\n", ("white",)),
+    "binary": Case(b"\x89PNG\r\n\x1a\n\0\0needle", problem="NUL", found=False),
+    "only a byte order mark": Case(b"\xef\xbb\xbf", ("mark",)),
+    "unclosed yaml": Case(front("tags: [a, b"), problem="frontmatter: line"),
+    "yaml with a tab": Case(front("tags:\n\t- a"), problem="frontmatter: line 3"),
+    "unclosed block": Case(b"---\ntags: [a]\n\nneedle\n"),
+    "alias": Case(front("a: &x [1]\nb: *x"), problem="anchors and aliases"),
+    "billion laughs": Case(
+        front("a: &a [x]\n" + "\n".join(f"b{n}: &b{n} [*a, *a, *a]" for n in range(30))), problem="anchors and aliases"
+    ),
+    "python tag": Case(front("a: !!python/object/apply:os.system [echo]"), problem="tag"),
+    "own tag": Case(front("a: !mine 1"), problem="tag"),
+    "dates": Case(front("created_at: 2026-02-04\ntags: [2026-02-04, 12:30:45, no, on, 3.10]"), ("needle", "3.10")),
+    "unreadable date": Case(front("created_at: next tuesday"), problem="created_at"),
+    "date out of range": Case(front("created_at: 0001-01-01T00:00:00+14:00"), problem="created_at"),
+    "duplicate keys": Case(front("tags: [first]\ntags: [second]"), ("needle", "second"), "duplicate key 'tags'"),
+    "a list": Case(front("- a\n- b"), problem="not a mapping"),
+    "a word": Case(front("justaword"), ("needle", "justaword"), "not a mapping"),
+    "a number": Case(front("42"), problem="not a mapping"),
+    "null": Case(front("null"), problem="not a mapping"),
+    "an empty block": Case(b"---\n---\n\nneedle\n"),
+    "a comment only": Case(front("# nothing"), problem="not a mapping"),
+    "deep": Case(front("a: " + "[" * 30_000), problem="nested deeper"),
+    "large block": Case(front("a: " + "x" * 70_000), problem="larger than 64 kB"),
+    "many values": Case(front("a: [" + "1, " * 21_000 + "1]"), problem="more than 20000 values"),
+    "two documents": Case(b"---\na: 1\n---\nneedle\n---\nb: 2\n---\n"),
+    "control characters": Case(front("a: \x01"), problem="frontmatter"),
+    "wrong types": Case(
+        front("type: [a]\ntags: {a: 1}\nimportance: high\ngit: 1\nstatus: {}"), problem="type.*tags.*importance|tags"
+    ),
+    "unknown type": Case(front("type: Banana"), problem="unknown type 'Banana'"),
+    "keys that are not words": Case(front("1: a\ntrue: b\nnull: c\n? [x]\n: d"), problem="frontmatter"),
+    "half a character": Case(b'---\ntitle: "\\ud800"\n---\n\nneedle\n', problem=".*"),
+    "unclosed fence": Case(b"# Title\n\n```python\nneedle = 1\n"),
+    "a long line": Case(b"needle " + b"x" * 500_000),
+    "many links": Case(b"needle " + b"[[a" * 60_000),
+    "many headings": Case(b"# a\n" * 20_000 + b"needle\n"),
+    "html": Case(b"<!-- hidden needle --><script>x</script>\n"),
+    "right to left": Case("\u202eneedle\u202c עברית".encode(), ("needle", "עברית")),
+}
+# What has no answer that everybody would expect is only asked to do no harm.
+LENIENT = {"control characters", "keys that are not words", "half a character", "null", "a comment only"}
+
+
+@pytest.fixture(scope="module")
+def planted() -> dict[str, bytes]:
+    return {f"{name.replace(' ', '-')}.md": case.data for name, case in CASES.items()}
+
+
+def problems(workspace: Workspace) -> dict[str, str]:
+    # status shows as many as fit; the rest are counted there.
+    corpus = workspace.places["memory"].corpus
+    named = {document.path: "; ".join(document.problems) for document in corpus.index.documents() if document.problems}
+    return {**named, **corpus.skipped}
+
+
+def test_odd_files_are_indexed_as_far_as_possible_and_stay_as_they_are(
+    project: Project, planted: dict[str, bytes]
+) -> None:
+    for name, data in planted.items():
+        project.memory(name, "").write_bytes(data)
+    project.memory("fine.md", "plain needle")
+    workspace = project.open()
+    told = problems(workspace)
+    index = workspace.places["memory"].index
+    for name, case in CASES.items():
+        path = f"{name.replace(' ', '-')}.md"
+        assert (project.root / ".memories" / path).read_bytes() == case.data, name
+        assert (index.document(f"memory:{path.removesuffix('.md')}") is not None) == case.found, name
+        if name in LENIENT:
+            continue
+        assert bool(case.problem) == (path in told), (name, told.get(path))
+        assert re.search(case.problem, told.get(path, ""), re.DOTALL), (name, told.get(path))
+    assert "fine.md" not in told
+    for name, case in CASES.items():
+        if case.found and name not in LENIENT:
+            for word in case.words:
+                assert f"{name.replace(' ', '-')}.md" in found(workspace, word), (name, word)
+
+
+def found(workspace: Workspace, word: str) -> set[str]:
+    index = workspace.places["memory"].index
+    return {document.path for document, _ in index.load([key for key, _ in index.match(word, 1000, Filter())])}
+
+
+def test_status_names_the_files_with_problems(project: Project) -> None:
+    project.memory("bad.md", "").write_bytes(b"caf\xe9")
+    project.doc("binary.md", "").write_bytes(b"\0\0")
+    project.doc("good.md", "fine")
+    lanes = {lane["lane"]: lane for lane in project.open().status()["lanes"]}
+    assert list(lanes["memory"]["problems"]) == ["bad.md"]
+    assert list(lanes["docs"]["problems"]) == ["docs/binary.md"]
+    assert lanes["docs"]["documents"] == lanes["memory"]["documents"] == 1
+
+
+def test_status_counts_the_problems_it_does_not_name(project: Project) -> None:
+    for n in range(200):
+        project.memory(f"{n}.md", "").write_bytes(b"caf\xe9")
+    lane = next(lane for lane in project.open().status()["lanes"] if lane["lane"] == "memory")
+    assert 10 < len(lane["problems"]) < 200
+    assert f"{200 - len(lane['problems'])} more files have problems" in lane["notes"]
+
+
+def test_five_megabytes_are_searched_to_the_last_line(project: Project) -> None:
+    line = "Plain words about harbours, lanterns and rivers in the evening.\n"
+    body = "".join(f"## Part {n}\n\n{line * 100}\n" for n in range(800))
+    data = f"# Large\n\nfirstneedle\n\n{body}\nlastneedle\n".encode()
+    project.doc("large.md", "").write_bytes(data)
+    workspace = Workspace(project.config(), project.clock)
+    workspace.sync()
+    assert len(data) > 5_000_000
+    for word in ("firstneedle", "lastneedle"):
+        assert workspace.documents.search(word)["result"][0]["path"] == "docs/large.md"
+    assert (project.root / "docs/large.md").read_bytes() == data
+
+
+def test_a_file_beyond_the_limit_is_named_and_left_out(project: Project) -> None:
+    project.doc("huge.md", "").write_bytes(b"x" * (SIZE_LIMIT + 1))
+    project.doc("small.md", "needle")
+    workspace = project.open()
+    lane = next(lane for lane in workspace.status()["lanes"] if lane["lane"] == "docs")
+    assert "10 MB" in lane["problems"]["docs/huge.md"]
+    assert lane["documents"] == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are text there")
+def test_a_file_whose_name_is_not_text_hurts_nobody(project: Project) -> None:
+    project.doc("good.md", "good needle")
+    folder = os.fsencode(project.root / "docs")
+    with open(folder + b"/caf\xe9.md", "wb") as file:  # noqa: PTH123 - a path of bytes
+        file.write(b"# Odd\n\nodd needle\n")
+    workspace = project.open()
+    workspace.save()
+    assert any(hit["path"] == "docs/good.md" for hit in workspace.documents.search("needle")["result"])
+    again = project.open()
+    assert again.places["docs"].index.counts() == workspace.places["docs"].index.counts()
