@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from ragdocs.index import local, snapshot
 from ragdocs.index.local import LocalIndex
 from ragdocs.types import Filter, Link
 
-from .contract import DIM, digest, entry
-from .test_local import KEY, fill, make, vector_of
+from .contract import DIM, entry
+from .test_local import KEY, fill, make
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def is_empty(index: LocalIndex) -> bool:
 def test_a_generation_has_the_documented_layout(place: Path) -> None:
     names = {path.relative_to(live(place)).as_posix() for path in parts(place)}
     rest = {name for name in names if not name.startswith("keyword/")}
-    assert rest == {"vector/docstore.json", "vector/faiss_index.bin", "graph/graph.json", "manifest.json"}
+    assert rest >= {"vector/docstore.json", "vector/faiss_index.bin", "graph/graph.json", "manifest.json"}
     assert len(names - rest) >= 2
     assert (place / ".gitignore").read_text() == "*\n"
     assert list(place.glob("**/*.ragdocs-tmp")) == []
@@ -146,7 +147,7 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_old_one_and_no_rubbish(
 def damages(data: bytes, chooser: random.Random) -> list[bytes | None]:
     """List ways to spoil a file: gone, empty, cut, longer, and single bits turned over."""
     spoiled: list[bytes | None] = [None, b"", data[: len(data) // 2], data[:-1], data + b"\0"]
-    for _ in range(20):
+    for _ in range(20 if data else 0):
         at = chooser.randrange(len(data))
         spoiled.append(data[:at] + bytes([data[at] ^ (1 << chooser.randrange(8))]) + data[at + 1 :])
     return [new for new in spoiled if new != data]
@@ -311,14 +312,16 @@ def test_the_planted_pickle_would_run_if_the_signature_were_right(place: Path, t
 
 WRITER = """
 import sys
+import time
 from pathlib import Path
 from ragdocs.errors import LockAcquisitionError, StorageError
 from ragdocs.index.local import LocalIndex
 from ragdocs.types import Chunk, Document, Entry
 
 index = LocalIndex(Path(sys.argv[1]), recipe="1/900/1400", encoder="test/8", dim=8, key=b"k" * 32)
-saved = 0
-for n in range(30):
+saved = n = 0
+while not Path(sys.argv[3]).exists():
+    n += 1
     for i in range(4):
         document = Document(id=f"test:{i}", lane="test", path=f"{i}.md", title="t", version=f"{sys.argv[2]} {n}")
         chunk = Chunk(f"test:{i}#0", document.id, (), document.version, 1, 1, document.version)
@@ -332,29 +335,39 @@ print(saved)
 
 
 def test_processes_that_save_at_once_publish_whole_generations_only(tmp_path: Path) -> None:
-    folder = tmp_path / "indices"
+    folder, enough = tmp_path / "indices", tmp_path / "enough"
     writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(folder), name], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([sys.executable, "-c", WRITER, folder, name, enough], stdout=subprocess.PIPE, text=True)
         for name in ("one", "two")
     ]
-    opened = 0
-    while any(writer.poll() is None for writer in writers):
+    seen: set[str] = set()
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (
+        len(seen) >= 20 and {"one", "two"} <= {name.split()[0] for name in seen}
+    ):
         index = make(folder)
         if index.open():
-            opened += 1
-            assert len({document.version for document in index.documents()}) == 1
-            assert len(index.match(index.documents()[0].version, 10, Filter())) == 4
+            versions = {document.version for document in index.documents()}
+            assert len(versions) == 1
+            assert len(index.match(min(versions), 10, Filter())) == 4
+            seen |= versions
+    enough.touch()
     saved = [int(writer.communicate()[0]) for writer in writers]
     assert [writer.returncode for writer in writers] == [0, 0]
     assert all(saved), saved
-    assert opened
+    assert len(seen) >= 20
     assert make(folder).open()
     assert len([path for path in folder.iterdir() if path.is_dir()]) <= 3
 
 
-def test_vectors_are_restored_bit_for_bit(place: Path) -> None:
-    index = make(place)
-    assert index.open()
-    for _, chunk in index.load([key for n in range(5) for key in index.chunks(f"test:{n}")]):
-        found = dict(index.contents()["vectors"])[chunk.id]
-        assert (found == vector_of(digest(chunk.text))).all()
+def test_vectors_are_restored_bit_for_bit(tmp_path: Path) -> None:
+    index = make(tmp_path)
+    index.apply([entry(f"{n}.md", f"word{n}") for n in range(20)])
+    fill(index, 100)
+    before = index.contents()["vectors"]
+    index.save()
+    again = make(tmp_path)
+    assert again.open()
+    after = again.contents()["vectors"]
+    assert all(one == two and (a == b).all() for (one, a), (two, b) in zip(before, after, strict=True))
+    assert all(a.any() for _, a in after)

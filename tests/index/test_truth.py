@@ -77,7 +77,9 @@ def test_another_model_embeds_anew_and_reads_nothing_again(project: Project, mon
     monkeypatch.setattr("ragdocs.pipeline.encode.HashEncoder.__init__", _wider)
     workspace = Workspace(project.config(), project.clock)
     workspace.load()
-    assert all(place.index.counts()["chunks"] > place.index.counts()["vectors"] == 0 for place in workspace.places.values())
+    assert all(
+        place.index.counts()["chunks"] > place.index.counts()["vectors"] == 0 for place in workspace.places.values()
+    )
     assert all(report.changed == report.added == 0 for report in workspace.sync().values())
     workspace.embed()
     for place in workspace.places.values():

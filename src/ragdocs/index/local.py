@@ -238,7 +238,7 @@ class LocalIndex:
         # Vectors of another model are worthless here: the chunks wait for new ones.
         vectors = VectorTable(self._dim)
         if with_vectors:
-            vectors = VectorTable.restore(parts[FAISS], parts[NEIGHBOURS], data["vector_rows"], self._dim)
+            vectors = VectorTable.restore(parts[FAISS], parts.get(NEIGHBOURS, b""), data["vector_rows"], self._dim)
         return catalog, graph, KeywordTable(files), vectors
 
     def save(self) -> str | None:
@@ -250,7 +250,9 @@ class LocalIndex:
             self._keywords.consolidate()
             faiss_index, neighbours, rows = self._vectors.dump()
             docstore = {**self._catalog.dump(), "vector_rows": rows}
-            parts = {GRAPH: self._graph.dump(), FAISS: faiss_index, NEIGHBOURS: neighbours}
+            parts = {GRAPH: self._graph.dump(), FAISS: faiss_index}
+            if neighbours:
+                parts[NEIGHBOURS] = neighbours
             parts |= {KEYWORD + name: data for name, data in self._keywords.dump().items()}
             self._dirty = False
         try:

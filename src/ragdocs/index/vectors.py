@@ -138,7 +138,7 @@ class VectorTable:
         wanted = min(k + 1, count)
         while True:
             scores, positions = index.search(vector.reshape(1, -1), wanted, params=parameters)
-            if wanted == count or scores[0][-1] < scores[0][k - 1]:
+            if wanted == count or positions[0][-1] < 0 or scores[0][-1] < scores[0][k - 1]:
                 break
             wanted = min(wanted * 4, count)
         pairs = zip(positions[0], scores[0], strict=True)

@@ -1,0 +1,71 @@
+"""Search and writing through the verbs, in this process, with vectors from the stand-in: no encoding is counted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from bench import _corpora
+from bench._corpora import MODULES, Corpus
+from bench._measure import Row, Sample, at_most, each
+
+NOTE = (
+    "Decided to keep the token in the keyring because the file was world readable; [[src/module_3.py]] reads it at "
+    "start and refreshes it an hour before it ends. The old file is removed on the first run after the update. "
+) * 3
+
+
+def searching(corpus: Corpus, repeats: int) -> list[Row]:
+    """Search the documentation through its verb."""
+    queries = corpus.queries(repeats, seed=8)
+    documents = corpus.workspace.documents
+    first = each(documents.search, queries)
+    sample = each(documents.search, queries)
+    # In this process the protocol's own cost is left out, so there is no goal: the row over MCP has it.
+    return [
+        Row("search", "verb, warm, cpu p50", corpus.name, corpus.chunks, sample.cpu_ms(), "ms", note=sample.note()),
+        Row("search", "verb, new words, cpu p50", corpus.name, corpus.chunks, first.cpu_ms(), "ms", note=first.note()),
+    ]
+
+
+def linked(memories: Corpus, repeats: int) -> list[Row]:
+    """Compare a search among the memories that link to a file with a search among all of them."""
+    verbs = memories.workspace.memories
+    pairs = [(query, f"src/module_{n % MODULES}.py") for n, query in enumerate(memories.queries(repeats, seed=9))]
+    each(lambda pair: verbs.search(pair[0]), pairs)
+    plain = each(lambda pair: verbs.search(pair[0]), pairs)
+    to_target = each(lambda pair: verbs.linked(*pair), pairs)
+    more = to_target.cpu_ms() - plain.cpu_ms()
+    name, chunks = memories.name, memories.chunks
+    return [
+        Row("search", "memories, verb, cpu p50", name, chunks, plain.cpu_ms(), "ms", note=plain.note()),
+        Row("search", "linked memories, verb, cpu p50", name, chunks, to_target.cpu_ms(), "ms", note=to_target.note()),
+        Row("search", "linked − plain, cpu p50", name, chunks, **at_most(2, more, "ms")),
+    ]
+
+
+def writing(work: Path, memories: Corpus, repeats: int) -> list[Row]:
+    """Create and append, each in turn on an empty lane and on the full one, so that both meet the same machine."""
+    shutil.rmtree(work / "empty", ignore_errors=True)
+    _corpora.configure(work / "empty", "memory")
+    lanes = {"full": memories, "empty": _corpora.index("empty", work / "empty", "memory")}
+    samples = {(verb, lane): Sample() for verb in ("create", "append") for lane in lanes}
+    for number in range(repeats):
+        for lane, corpus in lanes.items():
+            verbs, name = corpus.workspace.memories, f"bench-{number}.md"
+            text = f"# Note {number}\n\n{NOTE}"
+            samples["create", lane].take(lambda v=verbs, n=name, t=text: v.create(n, t, ["bench"]))
+            samples["append", lane].take(lambda v=verbs, n=name: v.append(n, "And it was tested on both systems."))
+    for number in range(repeats):
+        memories.workspace.memories.delete(f"bench-{number}.md")
+    memories.workspace.save()
+    rows = []
+    for verb in ("create", "append"):
+        full, empty = samples[verb, "full"], samples[verb, "empty"]
+        for lane, sample in (("full", full), ("empty", empty)):
+            chunks = memories.chunks if lane == "full" else 0
+            rows.append(Row("writes", f"{verb}, cpu p50", lane, chunks, sample.cpu_ms(), "ms", note=sample.note()))
+        ratio = full.cpu_ms() / empty.cpu_ms()
+        wall = f"wall {full.wall_ms() / empty.wall_ms():.2f} ×"
+        rows.append(Row("writes", f"{verb}, full / empty", "both", memories.chunks, **at_most(1.2, ratio, "×"), note=wall))
+    return rows
