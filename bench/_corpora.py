@@ -26,7 +26,8 @@ COMMON = (
     "use file each one other more server value name default should set must data you your config option request only "
     "its new between user path example type also using version string list time same run command first key service "
     "may than into any then there where return called error after object index field before such because about"
-).split()
+)
+ONSETS = "b c d f g h l m n p r s t v st tr pl gr ch sh"
 # English texts of this size use about this many different words.
 WORDS = 40_000
 # Zipf and Mandelbrot's fit of English: frequency of the word at rank r is 1 / (r + 2.7) ** 1.07.
@@ -66,7 +67,7 @@ class Writer:
 
     def __init__(self, seed: int = 7) -> None:
         self._rng = np.random.default_rng(seed)
-        self._words = np.array([*COMMON, *_invented(WORDS - len(COMMON))], dtype=object)
+        self._words = np.array([*COMMON.split(), *_invented(WORDS - len(COMMON.split()))], dtype=object)
         weights = 1.0 / (np.arange(len(self._words)) + OFFSET) ** EXPONENT
         self._cumulative = np.cumsum(weights / weights.sum())
 
@@ -108,8 +109,8 @@ class Writer:
 
 
 def _invented(count: int) -> list[str]:
-    rng = random.Random(11)  # noqa: S311 - words, not secrets
-    onsets = "b c d f g h l m n p r s t v st tr pl gr ch sh".split()
+    rng = random.Random(11)
+    onsets = ONSETS.split()
     ends = ["", "n", "r", "s", "t", "l", "nd", "ck"]
     made: dict[str, None] = {}
     while len(made) < count:
@@ -136,10 +137,10 @@ class Corpus:
 
     def queries(self, count: int, seed: int = 5) -> list[str]:
         """Return pieces of sentences that stand in the corpus, as people half remember them."""
-        rng = random.Random(seed)  # noqa: S311 - a sample
+        rng = random.Random(seed)
         index = self.place.index
         ids = [document.id for document in index.documents()]
-        found = []
+        found: list[str] = []
         while len(found) < count:
             _, chunk = index.load([rng.choice(index.chunks(rng.choice(ids)))])[0]
             words = re.findall(r"[A-Za-z]{2,}", chunk.text)

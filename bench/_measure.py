@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +48,7 @@ def each(action: Callable[[Any], Any], arguments: Iterable[Any], clock: Clock = 
     """Measure an action once for every argument."""
     sample = Sample()
     for argument in arguments:
-        sample.take(lambda argument=argument: action(argument), clock)
+        sample.take(partial(action, argument), clock)
     return sample
 
 
@@ -74,8 +76,8 @@ def at_least(limit: float, value: float, unit: str) -> dict[str, Any]:
 
 
 def shown(value: float) -> str:
-    if value != value:  # noqa: PLR0124 - not a number
-        return "–"
+    if math.isnan(value):
+        return "-"
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
 
 

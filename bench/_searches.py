@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 from bench import _corpora
@@ -40,7 +41,7 @@ def linked(memories: Corpus, repeats: int) -> list[Row]:
     return [
         Row("search", "memories, verb, cpu p50", name, chunks, plain.cpu_ms(), "ms", note=plain.note()),
         Row("search", "linked memories, verb, cpu p50", name, chunks, to_target.cpu_ms(), "ms", note=to_target.note()),
-        Row("search", "linked − plain, cpu p50", name, chunks, **at_most(2, more, "ms")),
+        Row("search", "linked minus plain, cpu p50", name, chunks, **at_most(2, more, "ms")),
     ]
 
 
@@ -54,8 +55,8 @@ def writing(work: Path, memories: Corpus, repeats: int) -> list[Row]:
         for lane, corpus in lanes.items():
             verbs, name = corpus.workspace.memories, f"bench-{number}.md"
             text = f"# Note {number}\n\n{NOTE}"
-            samples["create", lane].take(lambda v=verbs, n=name, t=text: v.create(n, t, ["bench"]))
-            samples["append", lane].take(lambda v=verbs, n=name: v.append(n, "And it was tested on both systems."))
+            samples["create", lane].take(partial(verbs.create, name, text, ["bench"]))
+            samples["append", lane].take(partial(verbs.append, name, "And it was tested on both systems."))
     for number in range(repeats):
         memories.workspace.memories.delete(f"bench-{number}.md")
     memories.workspace.save()
@@ -66,6 +67,8 @@ def writing(work: Path, memories: Corpus, repeats: int) -> list[Row]:
             chunks = memories.chunks if lane == "full" else 0
             rows.append(Row("writes", f"{verb}, cpu p50", lane, chunks, sample.cpu_ms(), "ms", note=sample.note()))
         ratio = full.cpu_ms() / empty.cpu_ms()
-        wall = f"wall {full.wall_ms() / empty.wall_ms():.2f} ×"
-        rows.append(Row("writes", f"{verb}, full / empty", "both", memories.chunks, **at_most(1.2, ratio, "×"), note=wall))
+        wall = f"wall {full.wall_ms() / empty.wall_ms():.2f} x"
+        rows.append(
+            Row("writes", f"{verb}, full / empty", "both", memories.chunks, **at_most(1.2, ratio, "x"), note=wall)
+        )
     return rows

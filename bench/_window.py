@@ -6,14 +6,15 @@ import contextlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from bench._measure import TreeClock, tree
+from bench._measure import TreeClock, process_seconds, tree
 
 PATIENCE = 300.0
 
@@ -86,9 +87,8 @@ class Window:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        for pid in below if with_children else ():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, 15)
+        if with_children:
+            _end(below)
         self._log.close()
 
     def _write(self, message: Mapping[str, Any]) -> None:
@@ -111,8 +111,25 @@ class Window:
         lines = self._log_path.read_text(errors="replace").strip().splitlines()
         return " / ".join(lines[-3:])[-400:]
 
-    def __enter__(self) -> Window:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close(with_children=True)
+
+
+def _end(pids: Sequence[int]) -> None:
+    """Ask processes to end and wait for it, so that what starts next meets none of them."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(process_seconds(pid) and not is_zombie(pid) for pid in pids):
+        time.sleep(0.02)
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True

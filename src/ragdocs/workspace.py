@@ -107,7 +107,7 @@ class Workspace:
             self.closed[lane.name] = error
             return
         corpus = Corpus(lane, store, index, self.encoder)
-        corpus.silence = corpus.silence or self.silence
+        corpus.silence = self.silence or corpus.silence
         self.places[lane.name] = Place(corpus, store, index)
 
     def _index(self, lane: Lane, directory: Path | None) -> LocalIndex:

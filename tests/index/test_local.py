@@ -95,7 +95,7 @@ def scores(index: Index, query: str) -> dict[str, float]:
     return {chunk.id: score for (_, score), (_, chunk) in zip(found, index.load([k for k, _ in found]), strict=True)}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(steps, max_size=12))
 def test_any_history_gives_the_index_that_is_built_at_once(history: list[tuple[str, Any]]) -> None:
     state: dict[str, Entry] = {}

@@ -65,8 +65,10 @@ class Window:
         return self
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = self.ask("tools/call", name=tool, arguments=arguments)["result"]
-        return answer
+        answer = self.ask("tools/call", name=tool, arguments=arguments)
+        assert "result" in answer, answer
+        result: dict[str, Any] = answer["result"]
+        return result
 
     def close(self) -> int:
         with contextlib.suppress(BrokenPipeError):

@@ -98,7 +98,6 @@ class Line:
         self._lock = threading.RLock()
         self._greeting: list[bytes] = []
         self._unanswered: dict[str, bytes] = {}
-        self._swallow = ""
         self._closing = False
 
     def connect(self) -> None:
@@ -167,44 +166,30 @@ class Line:
                 return
 
     def _copy_answers(self) -> None:
-        restarts = 0
         while self._socket:
-            restarts = 0 if self._copy_until_broken(self._socket) else restarts + 1
+            self._copy_until_broken(self._socket)
             with self._lock:
                 if self._closing:
                     return
                 try:
-                    self._mend(give_up=restarts > MOST_RESTARTS)
+                    self._mend()
                 except OSError as error:
                     sys.stderr.write(f"ragdocs: the server is gone: {error}\n")
                     os._exit(1)
 
-    def _copy_until_broken(self, connection: socket.socket) -> bool:
-        """Copy answers; tell whether there were any."""
-        copied = False
+    def _copy_until_broken(self, connection: socket.socket) -> None:
         try:
             with connection, connection.makefile("rb") as answers:
                 for answer in answers:
-                    copied = True
-                    if self._is_wanted(answer):
-                        _write(answer)
+                    message = _parsed(answer)
+                    if "method" not in message:
+                        with self._lock:
+                            self._unanswered.pop(json.dumps(message.get("id")), None)
+                    _write(answer)
         except OSError:
-            return copied
-        return copied
+            return
 
-    def _is_wanted(self, answer: bytes) -> bool:
-        message = _parsed(answer)
-        if "method" in message or "id" not in message:
-            return True
-        key = json.dumps(message["id"])
-        with self._lock:
-            self._unanswered.pop(key, None)
-            if key == self._swallow:
-                self._swallow = ""
-                return False
-        return True
-
-    def _mend(self, *, give_up: bool) -> None:
+    def _mend(self) -> None:
         """Bring the server back, greet it as the client did, and answer for what the old one had not."""
         self._socket = None
         hello = json.dumps(_parsed(self._greeting[0]).get("id")) if self._greeting else ""
@@ -213,12 +198,40 @@ class Line:
             del self._unanswered[key]
             error = {"jsonrpc": "2.0", "id": json.loads(key), "error": {"code": -32000, "message": LOST}}
             _write(json.dumps(error).encode() + b"\n")
-        if give_up:
-            raise OSError("it ended again and again")
-        self.connect()
-        self._swallow = hello if greeted else ""
-        if self._socket:
-            self._socket.sendall(b"".join(self._greeting))
+        for _ in range(MOST_RESTARTS):
+            self.connect()
+            if self._greet(answered=greeted):
+                return
+        raise OSError("it ended again and again")
+
+    def _greet(self, *, answered: bool) -> bool:
+        """Repeat the client's greeting, keep back the answer it has had, and tell whether the server is alive.
+
+        A process that is being killed still accepts a connection; only an answer shows that somebody is there.
+        """
+        if self._socket is None or not self._greeting:
+            return self._socket is not None
+        first, *rest = self._greeting
+        try:
+            self._socket.sendall(first)
+            while answered and "result" not in (message := _parsed(_read_line(self._socket))):
+                if not message:
+                    return False
+            self._socket.sendall(b"".join(rest))
+        except OSError:
+            return False
+        return True
+
+
+def _read_line(connection: socket.socket) -> bytes:
+    """Read one line and not a byte more, because the rest belongs to whoever copies the answers."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = connection.recv(1)
+        if not byte:
+            return b""
+        line += byte
+    return line
 
 
 def _write(line: bytes) -> None:

@@ -1,0 +1,224 @@
+"""Real processes: search over MCP, start-up, a second window, and memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench._corpora import Corpus
+from bench._measure import Row, Sample, at_most, process_seconds, rss_mb, tree
+from bench._window import Window
+
+ROOT = Path(__file__).resolve().parent.parent
+# How often a process is started: the middle one counts.
+STARTS = 3
+
+
+def command(corpus: Corpus) -> list[str]:
+    return [sys.executable, "-m", "ragdocs", "mcp", "--project", str(corpus.root)]
+
+
+def over_mcp(corpus: Corpus, repeats: int) -> list[Row]:
+    """Search through a window and the shared server, without encoding, and through the SDK's in-memory client."""
+    queries = corpus.queries(repeats, seed=10)
+    tool = "search_docs" if "docs" in corpus.workspace.places else "search_memories"
+    with _quiet_server(corpus) as server, Window(command(corpus), corpus.root) as window:
+        window.greet()
+        window.tools()
+        own = window.process.pid
+        # The first call opens the index: that is the row of the start.
+        _check(window.call(tool, query=queries[0]))
+
+        def clock() -> float:
+            return process_seconds(server) + process_seconds(own)
+
+        first = _ask(window, tool, queries, clock)
+        sample = _ask(window, tool, queries, clock)
+    memory = asyncio.run(_in_memory(corpus, tool, queries))
+    scale = 1 if corpus.chunks <= 15_000 else 3
+    common = (corpus.name, corpus.chunks)
+    p95 = sample.cpu_ms(0.95)
+    return [
+        Row("search", "over MCP, cpu p50", *common, **at_most(5 * scale, sample.cpu_ms(), "ms"), note=sample.note()),
+        Row("search", "over MCP, cpu p95", *common, **at_most(10 * scale, p95, "ms")),
+        Row("search", "over MCP, new words, cpu p50", *common, first.cpu_ms(), "ms", note=first.note()),
+        Row("search", "in-memory client, cpu p50", *common, memory.cpu_ms(), "ms", note="client's share included"),
+    ]
+
+
+def _check(answer: dict[str, Any]) -> None:
+    """Refuse to measure a server that does not search the whole index, vectors included."""
+    content = answer["structuredContent"]
+    if content["notes"] or not content["result"]:
+        raise RuntimeError(f"the server did not open the index that was built: {content['notes'] or 'no hits'}")
+
+
+def _ask(window: Window, tool: str, queries: list[str], clock: Callable[[], float]) -> Sample:
+    sample = Sample()
+    for query in queries:
+        sample.take(partial(window.call, tool, query=query), clock)
+    return sample
+
+
+@contextmanager
+def _quiet_server(corpus: Corpus) -> Iterator[int]:
+    """Run the shared server without a model where the next window will look for it; yield its process id."""
+    arguments = command(corpus)[4:]
+    code = "import sys; from ragdocs.serve import shim; print(shim.address(sys.argv[1:]))"
+    asked = subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=corpus.root, check=True, capture_output=True, text=True
+    )
+    place = asked.stdout.strip()
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    with (corpus.root / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "bench._quiet", place, *arguments],
+            cwd=corpus.root,
+            env={**os.environ, "PYTHONPATH": paths},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        while not Path(f"{place}.sock").exists():
+            if server.poll() is not None:
+                raise RuntimeError((corpus.root / "server.log").read_text()[-500:])
+            time.sleep(0.05)
+        yield server.pid
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+async def _in_memory(corpus: Corpus, tool: str, queries: list[str]) -> Sample:
+    from mcp import Client
+
+    from ragdocs.serve.live import Live
+    from ragdocs.serve.server import ToolServer
+
+    live = Live(corpus.workspace.config)
+    live._workspace = corpus.workspace  # noqa: SLF001 - it is open already; following its files is not measured
+    live._opened.set()  # noqa: SLF001
+    live._indexed.set()  # noqa: SLF001
+    live.start = lambda: None  # type: ignore[method-assign]
+    sample = Sample()
+    async with Client(ToolServer(live), raise_exceptions=True) as client:
+        for query in queries:
+            cpu, wall = time.process_time(), time.perf_counter()
+            await client.call_tool(tool, {"query": query})
+            sample.cpu.append(time.process_time() - cpu)
+            sample.wall.append(time.perf_counter() - wall)
+    return sample
+
+
+def starting(corpus: Corpus) -> list[Row]:
+    """Start the first window, which starts the server, ask for everything once, then open a second window."""
+    sdk = median(_importing_the_sdk() for _ in range(STARTS))
+    tool = "search_docs" if "docs" in corpus.workspace.places else "search_memories"
+    runs = [_start(corpus, tool) for _ in range(STARTS)]
+    took = {name: median(run[name] for run in runs) for name in runs[0]}
+    common = (corpus.name, corpus.chunks)
+    goal = 1.0 if corpus.chunks <= 15_000 else 3.0
+    cpu = f"server and window {took['cpu']:.2f} s cpu until tools/list"
+    found = f"{took['search cpu']:.2f} s cpu, model included"
+    size = took["second rss"]
+    return [
+        Row("start", "importing the SDK alone", *common, sdk, "s"),
+        Row(
+            "start",
+            "start → initialize",
+            *common,
+            took["initialize"],
+            "s",
+            note=f"{took['initialize'] / sdk:.2f} x SDK",
+        ),
+        Row("start", "start → tools/list", *common, took["tools"], "s", note=cpu),
+        Row("start", "tools/list → first search", *common, **at_most(goal, took["search"], "s"), note=found),
+        Row("start", "second window → initialize", *common, **at_most(100, took["second"] * 1000, "ms")),
+        Row(
+            "start",
+            "second window, memory",
+            *common,
+            **at_most(15, size, "MB RSS"),
+            note=f"{took['second cpu'] * 1000:.0f} ms cpu",
+        ),
+        *_memory_rows(corpus, took),
+    ]
+
+
+def _memory_rows(corpus: Corpus, took: dict[str, float]) -> list[Row]:
+    before, after = took["rss before"], took["rss after"]
+    goals = (120, 250) if 5_000 <= corpus.chunks <= 15_000 else None
+    if goals is None:
+        return [
+            Row("memory", "server, index open, no model", corpus.name, corpus.chunks, before, "MB RSS"),
+            Row("memory", "server, after 20 searches", corpus.name, corpus.chunks, after, "MB RSS"),
+        ]
+    return [
+        Row("memory", "server, index open, no model", corpus.name, corpus.chunks, **at_most(120, before, "MB RSS")),
+        Row("memory", "server, after 20 searches", corpus.name, corpus.chunks, **at_most(250, after, "MB RSS")),
+    ]
+
+
+def _importing_the_sdk() -> float:
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "from mcp.server import MCPServer"], check=True)
+    return time.perf_counter() - start
+
+
+def _start(corpus: Corpus, tool: str) -> dict[str, float]:
+    queries = corpus.queries(21, seed=12)
+    with Window(command(corpus), corpus.root) as first:
+        took = {"initialize": first.greet()}
+        first.tools()
+        took["tools"] = time.perf_counter() - first.started
+        took["cpu"] = first.clock()
+        answer = first.call(tool, query=queries[0])
+        took["search"] = time.perf_counter() - first.started - took["tools"]
+        took["search cpu"] = first.clock() - took["cpu"]
+        _check(answer)
+        for query in queries[1:]:
+            first.call(tool, query=query)
+        took["rss after"] = max(map(rss_mb, tree(first.process.pid)))
+        with Window(command(corpus), corpus.root) as second:
+            took["second"] = second.greet()
+            second.tools()
+            took["second cpu"] = process_seconds(second.process.pid)
+            took["second rss"] = rss_mb(second.process.pid)
+    with Window(command(corpus), corpus.root) as third:
+        third.greet()
+        # Needs the index, not the model.
+        third.call("index_status" if tool == "search_docs" else "get_memory_stats")
+        took["rss before"] = max(map(rss_mb, tree(third.process.pid)))
+    return took
+
+
+def seen_elsewhere(memories: Corpus) -> list[Row]:
+    """Write through one server and search in another that shares nothing with it but the files."""
+    alone = {"RAGDOCS_SERVER_SHARED": "false"}
+    waits = []
+    with (
+        Window(command(memories), memories.root, alone) as writer,
+        Window(command(memories), memories.root, alone) as reader,
+    ):
+        for window in (writer, reader):
+            window.greet()
+            window.call("search_memories", query="open")
+        for number in range(STARTS):
+            name, word = f"seen-{number}.md", f"zyxw{number}vut"
+            writer.call("create_memory", filename=name, content=f"# {word}\n\nfor others", tags=[])
+            start = time.perf_counter()
+            while word not in str(reader.call("search_memories", query=word)) and time.perf_counter() - start < 30:
+                time.sleep(0.01)
+            waits.append(time.perf_counter() - start)
+            writer.call("delete_memory", filename=name)
+    goal = at_most(1, median(waits), "s")
+    return [Row("writes", "written → found by another process", memories.name, memories.chunks, **goal)]
