@@ -50,7 +50,7 @@ def test_only_the_markdown_suffix_is_dropped_from_an_id() -> None:
         "memory:a",
         "memory:a.txt",
         "memory:a.MD",
-        "memory:a",
+        "memory:a.",
     ]
 
 

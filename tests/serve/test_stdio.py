@@ -206,6 +206,16 @@ def test_broken_input_does_not_end_the_session(project: Project, wires: ExitStac
     wire.end()
 
 
+def test_half_an_emoji_is_answered_like_any_text(project: Project, wires: ExitStack) -> None:
+    project.doc("a.md", "# Zebras\n")
+    wire = start(wires, project)
+    found = wire.ask("tools/call", call("search_docs", query="zebras \ud83d"))
+    assert [hit["path"] for hit in found["structuredContent"]["result"]] == ["docs/a.md"]
+    wire.ask("tools/call", call("create_memory", filename="a", content="whole \U0001f642, half \ud83d", tags=[]))
+    assert (project.root / ".memories" / "a.md").read_text().endswith("whole \U0001f642, half ?")
+    wire.end()
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_whole_session(project: Project, launch: Connect, mode: str) -> None:
     project.doc("guide.md", "# Guide\n\n## Tokens\n\nTokens expire after an hour.\n")

@@ -105,10 +105,13 @@ class VectorTable:
             self._graph = graph
 
     def dump(self) -> tuple[bytes, bytes, list[int]]:
-        """Return index and graph as FAISS writes them, without dead entries, and the row of each entry."""
-        self._compact()
+        """Return index and graph as FAISS writes them, and the row of each entry, negative where it is dead."""
         graph = b"" if self._graph is None else faiss.serialize_index(self._graph).tobytes()
-        return faiss.serialize_index(self._index).tobytes(), graph, self._rows.tolist()
+        return (
+            faiss.serialize_index(self._index).tobytes(),
+            graph,
+            [row if row in self._position else -1 - row for row in self._rows.tolist()],
+        )
 
     @classmethod
     def restore(cls, data: bytes, graph: bytes, rows: Sequence[int], dim: int) -> VectorTable:
@@ -117,8 +120,8 @@ class VectorTable:
         table._index = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
         if table._index.d != dim or table._index.ntotal != len(rows):
             raise ValueError("the stored vectors do not fit their rows")
-        table._rows = np.asarray(rows, dtype=np.int64)
-        table._position = {row: position for position, row in enumerate(rows)}
+        table._rows = np.asarray([row if row >= 0 else -1 - row for row in rows], dtype=np.int64)
+        table._position = {row: position for position, row in enumerate(rows) if row >= 0}
         if graph:
             table._graph = faiss.deserialize_index(np.frombuffer(graph, dtype=np.uint8))
         return table

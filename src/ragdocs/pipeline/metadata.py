@@ -197,8 +197,8 @@ def _dumper() -> type:
             return True
 
         def represent_str(self, data: str) -> yaml.ScalarNode:
-            """Write a line break as an escape: other styles fold it, or lose the rarer kinds."""
-            style = '"' if _LINE_BREAK.search(data) else None
+            """Write line breaks and odd spaces at the ends as escapes: other styles fold or lose them."""
+            style = '"' if _LINE_BREAK.search(data) or data != data.strip() else None
             return self.represent_scalar("tag:yaml.org,2002:str", data, style)
 
     Dumper.add_representer(str, Dumper.represent_str)

@@ -37,7 +37,7 @@ def parse(source: Source, lane: Lane) -> Parsed:
     card = _Card(loaded, problems)
     git = card.git()
     document = Document(
-        id=f"{lane.name}:{source.path.removesuffix('.md')}",
+        id=document_id(lane, source.path),
         lane=lane.name,
         path=source.path,
         title=markup.caption(card.text("title")) or _title(body, blocks, source.path),
@@ -59,6 +59,12 @@ def parse(source: Source, lane: Lane) -> Parsed:
     if lane.writable:
         problems += _habits(document, shown, first_line)
     return Parsed(replace(document, problems=(*source.problems, *problems)), body, first_line)
+
+
+def document_id(lane: Lane, path: str) -> str:
+    """Return the id of the document at a path: without .md, and with a dot behind a name that has no ending at all."""
+    name = path.removesuffix(".md")
+    return f"{lane.name}:{name}" if PurePosixPath(path).suffix else f"{lane.name}:{name}."
 
 
 def _open(text: str, path: str) -> tuple[dict[str, Any], str, int, list[str]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, cast
 
 import anyio
@@ -15,6 +16,7 @@ from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError as ArgumentError
 
@@ -81,6 +83,12 @@ class ToolServer(MCPServer[Any]):
                 raise ToolError(_explain_arguments(cause)) from cause
             raise
 
+    async def talk(self, requests: Any, answers: Any = None) -> None:
+        """Serve one client that sends lines and gets lines; without `answers` they go to standard output."""
+        low = self._lowlevel_server
+        async with stdio_server(requests, answers) as (reading, writing):
+            await low.run(reading, writing, low.create_initialization_options())
+
     async def _wake(self, context: Any, call_next: Any) -> Any:
         """Start to open the project with the first message that needs it, once the light ones are answered."""
         result = await call_next(context)
@@ -113,6 +121,29 @@ class ToolServer(MCPServer[Any]):
                 metadata.output_schema = _lean(metadata.output_schema, ("title", "description"))
 
 
+class Requests:
+    """Standard input, line by line, mended so that every request can be answered."""
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while line := await anyio.to_thread.run_sync(sys.stdin.buffer.readline, abandon_on_cancel=True):
+            yield mend(line)
+
+
+def mend(line: bytes) -> str:
+    """Replace half characters, which JavaScript clients send when they cut an emoji in two.
+
+    The SDK drops a message that holds one, and its sender would wait for ever.
+    """
+    text = line.decode("utf-8", "replace")
+    if "\\ud" not in text.casefold():
+        return text
+    try:
+        # Python joins the halves that belong together; what is left alone becomes a question mark.
+        return json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode() + "\n"
+    except (ValueError, RecursionError):
+        return text
+
+
 def serve(config: Config) -> None:
     """Serve a project over standard input and output until the client goes away."""
     live = Live(config)
@@ -121,7 +152,7 @@ def serve(config: Config) -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: threading.Thread(target=_leave, args=(live,), daemon=True).start())
-    server.run("stdio")
+    anyio.run(server.talk, Requests())
     _leave(live)
 
 

@@ -8,16 +8,14 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import anyio
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
-from mcp.server.stdio import stdio_server
 
 from ragdocs.serve import cli
 from ragdocs.serve.live import Live
-from ragdocs.serve.server import ToolServer
+from ragdocs.serve.server import ToolServer, mend
 
 # A window that is closed and opened again finds the server warm; nobody who is gone keeps it alive.
 IDLE_SECONDS = 60.0
@@ -34,8 +32,7 @@ class Lines:
     async def __aiter__(self) -> AsyncIterator[str]:
         with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while True:
-                line = await self._buffer.receive_until(b"\n", LONGEST_LINE)
-                yield line.decode("utf-8", "replace")
+                yield mend(await self._buffer.receive_until(b"\n", LONGEST_LINE))
 
     async def write(self, text: str) -> None:
         """Send a line; a client that is gone misses nothing."""
@@ -72,10 +69,8 @@ class Shared:
         self._clients += 1
         try:
             async with stream:
-                lines: Any = Lines(stream)
-                low = self._server._lowlevel_server  # noqa: SLF001 - the SDK runs stdio the same way
-                async with stdio_server(lines, lines) as (reading, writing):
-                    await low.run(reading, writing, low.create_initialization_options())
+                lines = Lines(stream)
+                await self._server.talk(lines, lines)
         finally:
             self._clients -= 1
 

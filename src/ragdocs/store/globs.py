@@ -222,12 +222,16 @@ class Walk:
         place = "/".join((self._root, *folder.parts)) or "/"
         try:
             with os.scandir(place) as entries:
-                names = sorted(entry.name for entry in entries)
+                found = sorted(entry.name for entry in entries)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             self.unreadable["/".join(folder.parts)] = error.strerror or str(error)
             return []
+        names = [name for name in found if _is_text(name)]
+        for name in set(found) - set(names):
+            shown = name.encode("utf-8", "replace").decode()
+            self.unreadable["/".join((*folder.parts, shown))] = "its name is not valid text"
         self._leftovers += [f"{place}/{name}" for name in names if name.endswith(fsio.TEMPORARY)]
         return names
 
@@ -291,6 +295,11 @@ class Walk:
                 self.unreadable["/".join(parts)] = f"more than {LINKED_FOLDERS} linked folders"
                 return None
         return _Folder(folder.parts, folder.ignores, len(parts), own)
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether a file name can be written in an answer; other bytes stand in it as half characters."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _ignored(folder: _Folder, parts: Sequence[str], is_folder: bool) -> bool:

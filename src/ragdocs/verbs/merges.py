@@ -45,6 +45,9 @@ class Merges:
             raise ValidationError("there are no source files", "Name the memories that the new one replaces")
         check_content(summary_content, "summary_content")
         texts = {name: self.corpus.store.read(name) for name in sources}
+        if expected_version and target not in texts:
+            hint = "Leave it out, or name the target_file among the source_files"
+            raise ValidationError("expected_version is the version of a target that is replaced", hint)
         if target not in texts and self._exists(target):
             hint = "Choose another target_file, or name it among the source_files to replace it"
             raise AlreadyExistsError(f"{target} exists and is not one of the sources", hint)

@@ -50,7 +50,11 @@ def _behind(corpus: Corpus) -> int:
     seen, known = corpus.store.scan().stamps, corpus.index.stamps()
     changed = [path for path, stamp in seen.items() if path not in known or known[path][0] != stamp]
     # A stamp also differs while a file is too fresh to be sure of; only its text decides.
-    differing = [path for path in changed if path not in known or _version(corpus, path) != known[path][1]]
+    differing = [
+        path
+        for path in changed
+        if path not in corpus.skipped and (path not in known or _version(corpus, path) != known[path][1])
+    ]
     return len(differing) + len(known.keys() - seen.keys())
 
 
