@@ -34,8 +34,8 @@ google-key          AIza[\w-]{35}(?![\w-])
 google-key          GOCSPX-[\w-]{20,}+
 google-key          ya29\.[\w-]{20,}+
 google-key          1//0[\w-]{30,}+
-anthropic-key       sk-ant-[a-z0-9]{3,10}-[\w-]{80,}+
-openai-key          sk-[\w-]{20,}+
+anthropic-key       sk-ant-[a-z0-9]{3,10}-[\w-]{90,}+
+openai-key          sk-(?!ant-)[\w-]{20,}+
 huggingface-token   hf_[A-Za-z0-9]{30,}+
 huggingface-token   api_org_[A-Za-z0-9]{30,}+
 npm-token           npm_[A-Za-z0-9]{36,}+
@@ -73,8 +73,7 @@ linear-token        lin_[a-z]{2,6}_\w{30,}+
 figma-token         fig[a-z]_[\w-]{40,}+
 sendgrid-key        SG\.[\w-]{16,32}\.[\w-]{40,}+
 mailgun-key         key-[a-f0-9]{32}(?!\w)
-mailgun-key         [a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}(?![\w-])
-mailchimp-key       [a-f0-9]{32}-us\d{1,2}(?!\w)
+mail-service-key    [a-f0-9]{32}-(?:us\d{1,2}|[a-f0-9]{8}-[a-f0-9]{8})(?![\w-])
 brevo-key           x(?:key|smtp)sib-[a-f0-9]{64}-\w{16,}+
 twilio-key          SK[0-9a-f]{32}(?!\w)
 dropbox-token       sl\.[\w-]{100,}+
@@ -84,7 +83,7 @@ twitter-token       AA{19,30}[\w%-]{60,}+
 mapbox-token        [pst]k\.ey[\w-]{20,500}\.[\w-]{20,}+
 dynatrace-token     dt0[a-z]\d{2}\.[A-Z0-9]{24}\.[A-Z0-9]{60,}+
 harness-key         [ps]at\.[\w-]{22}\.[a-f0-9]{24}\.\w{20,}+
-authress-key        (?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[\w+/=-]{30,}+
+authress-key        sc_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[\w+/=-]{30,}+
 hubspot-token       pat-[a-z]{2}\d-[a-f0-9-]{36,}+
 cloudflare-key      v1\.0-[a-f0-9]{24}-[a-f0-9]{140,}+
 azure-secret        [\w~.]{3}\dQ~[\w~.-]{31,}+
@@ -102,20 +101,58 @@ age-key             AGE-SECRET-KEY-1[A-Z0-9]{50,}+
 jwt                 ey(?<![\w-]ey)[\w-]{8,}+\.ey[\w-]{8,}+(?:\.[\w-]*+)*+
 """
 # Issuers whose tokens are a prefix of their own and a run of any form.
-_PREFIXES = (
-    "aio bkua CCIPAT CFPAT duffel_live duffel_test fio-u fw gsk ico lsv2_pt lsv2_sk live live_pub napi nfp nvapi pcsk "
-    "pnu pplx pul r8 rdme rnd s-s4t2af s-s4t2ud sbp shippo_live shippo_test sm_aat sm_pat sm_sat test test_pub tfp tgp_v1 "
-    "tk-us tskey xai"
-).split()
+_PREFIXES = [
+    "aio",
+    "bkua",
+    "CCIPAT",
+    "CFPAT",
+    "duffel_live",
+    "duffel_test",
+    "fio-u",
+    "fw",
+    "gsk",
+    "ico",
+    "lsv2_pt",
+    "lsv2_sk",
+    "live",
+    "live_pub",
+    "napi",
+    "nfp",
+    "nvapi",
+    "pcsk",
+    "pnu",
+    "pplx",
+    "pul",
+    "r8",
+    "rdme",
+    "rnd",
+    "s-s4t2af",
+    "s-s4t2ud",
+    "sbp",
+    "shippo_live",
+    "shippo_test",
+    "sm_aat",
+    "sm_pat",
+    "sm_sat",
+    "test",
+    "test_pub",
+    "tfp",
+    "tgp_v1",
+    "tk-us",
+    "tskey",
+    "xai",
+]
 
 
 def _by_first_character(patterns: list[str]) -> str:
     """Join alternatives so that a mismatch in the first character rules out all of its group at once."""
     groups = defaultdict(list)
     for pattern in patterns:
-        groups[pattern[0] if pattern[0].isalnum() else ""].append(pattern)
-    literal = [f"{first}(?:{'|'.join(rest[1:] for rest in group)})" for first, group in groups.items() if first]
-    return "|".join([*literal, *groups[""]])
+        choice = re.match(r"\[([A-Za-z]+)\](?!\{)|[A-Za-z0-9]", pattern)
+        for first in (choice[1] or choice[0]) if choice else [""]:
+            groups[first].append(pattern[choice.end() :] if choice else pattern)
+    anything = groups.pop("", [])
+    return "|".join([f"{first}(?:{'|'.join(rest)})" for first, rest in groups.items()] + anything)
 
 
 _RULES = [line.split() for line in _FORMATS.strip().splitlines()]
@@ -130,3 +167,135 @@ FORMATS = re.compile(
 def format_name(text: str, start: int) -> str:
     """Name the issuer's format that stands at this place."""
     return next(name for name, pattern in _NAMED if pattern.match(text, start))
+
+
+# How people name what must not be seen. A password may be anything; the other kinds are told by their look.
+_PASSWORDS = frozenset("passcode passphrase passwd password passwords passwort pass psw pwd pw".split())
+_SECRETS = frozenset(
+    "apikey apitoken auth authorization authtoken bearer cookie credential credentials creds jwt login otp pat sas secret "
+    "secrets seed session sessionid sig signature token tokens webhook".split()
+)
+_ENDINGS = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey", "authkey")
+_KEYS = frozenset({"key", "keys"})
+# Before `key`, these speak of something that may be seen; at the end of a name, the others speak about a secret.
+_PUBLIC = frozenset(
+    "cache column composite context data dict fingerprint foreign hash host hot i18n idempotency index json keyboard known map "
+    "next object page partition primary pub public query registry routing row search shortcut sort sub "
+    "table translation unique verifying".split()
+)
+_ABOUT = frozenset(
+    "algorithm arn count dir directory enabled endpoint expiration expires expiry field file filename format header hint "
+    "input kind label length limit name names namespace param parameter path policy prefix property provider ref reference "
+    "regex required scope size status store strategy suffix template title ttl type types uri url usage version".split()
+)
+# Issuers whose tokens have no form of their own: next to such a name, only a random value is one.
+_SERVICES = frozenset(
+    "adafruit airtable algolia artifactory asana atlassian auth0 beamer bitbucket cloudflare codecov cohere coinbase confluent "
+    "contentful datadog discord dropbox etsy fastly finnhub flickr gitter heroku intercom jfrog jira kraken kucoin "
+    "launchdarkly linkedin looker mailgun mattermost meraki messagebird netlify newrelic nytimes okta plaid rapidapi "
+    "sendbird snyk sonar sourcegraph squarespace sumologic travis trello twilio twitch twitter typeform yandex "
+    "zendesk".split()
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+def words(name: str) -> list[str]:
+    """Cut a name at its humps and marks, in small letters."""
+    return [word.lower() for word in _WORDS.findall(name)]
+
+
+def kind_of(name: str) -> str:
+    """Tell which kind of secret a name promises: a password, a secret, a key, a service; or none."""
+    parts = words(name)
+    while parts and parts[-1].isdigit():
+        parts.pop()
+    if not parts or parts[-1] in _ABOUT or _PUBLIC.intersection(parts):
+        return ""
+    joined = "".join(parts)
+    if _PASSWORDS.intersection(parts) or joined.endswith(_ENDINGS[:3]):
+        return "password"
+    if "token" in parts or joined.endswith("token"):
+        return "token"
+    if _SECRETS.intersection(parts) or joined.endswith(_ENDINGS):
+        return "secret"
+    if _KEYS.intersection(parts):
+        return "key"
+    return "service" if _SERVICES.intersection(parts) or parts[-2:] == ["access", "id"] else ""
+
+
+_PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_RUNS = re.compile(r"[A-Za-z0-9]+")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# The pairs of letters that make up nine tenths of technical English; of random letters they make up three tenths.
+_PAIRS = frozenset(
+    "ab ac ad ag ai al am an ap ar as at au av ay ba be bi bl bo bu ca cc ce ch ci ck cl co cr ct cu da de di do ds du ea ec "
+    "ed ee ef eg el em en ep er es et ev ex fa fe ff fi fo ga ge gi gn gr gu ha he hi ho ia ib ic id ie if ig il im in io ip "
+    "ir is it iv iz ke ki la ld le li ll lo ls lt lu ly ma me mi mm mo mp na nc nd ne nf ng ni nn no ns nt ob oc od og ok ol "
+    "om on oo op or os ot ou ov ow pa pe pi pl po pp pr pt pu qu ra rc rd re ri rk rm rn ro rr rs rt ru rv ry sa sc se sh si "
+    "so sp ss st su sy ta tc te th ti tl to tr ts tt tu ty ua ub uc ue ui ul um un up ur us ut va ve vi wa we wi wo xp yp "
+    "ze".split()
+)
+_LETTERS = re.compile(r"[a-z]{2,}")
+# A value that stands for another one: an expression, a variable, a template, a path, an address.
+_REFERENCE = re.compile(
+    r"[$%@&!*]?[({\[<]|[$%&]\w+%?\Z|\.{0,2}/|~/|[A-Za-z]:\\|[a-z][\w+.-]{0,20}://"
+    r"|(?:[A-Za-z_]\w*+[.:/]{1,2})++[A-Za-z_]\w*+\Z|(?:ENC|arn|data|env|file|md5|op|secretsmanager|sha\d+|ssm|vault)[:\[-]"
+)
+_EXPRESSION = re.compile(r"\$\{|\$\(|\{\{|%\(|\w\(|->|::|\w\[")
+_FAKE = re.compile(
+    r"(?i)[x*.#•]{4}|\.\.\.|…|example|sample|placeholder|change.?(?:me|it)|replace|insert|dummy|redacted|removed|hidden"
+    r"|your?[_ -]|todo|fixme|abcdefgh|(.)\1{7}"
+)
+# A value of these words alone is nobody's secret.
+_MEANINGLESS = frozenset(
+    "a abc abcd access admin api app auth bar basic baz bearer client correct credential credentials db default demo dev "
+    "empty encoded encrypted fake false file foo foobar from get given guest hash hello here hunter id if in invalid is it key "
+    "keys like local login mine mock mongo my mysql name new none not null of old on only or pass passphrase passwd "
+    "password passwords plain postgres private prod production pwd qwerty random raw redis required root sa secret secrets "
+    "service some something staging str string strong super supersecret sys test tester testing text that the this to token tokens "
+    "top true type undefined user username users valid value very weak with word world wrong you your".split()
+)
+
+
+def is_fake(value: str) -> bool:
+    """Tell a placeholder, a mask or a documented example from a real token."""
+    body = _RUNS.findall(value)
+    letters = "".join(body)
+    most = max(map(letters.count, set(letters)), default=0)
+    return bool(_FAKE.search(value)) or most * 5 >= len(letters) * 2 or all(word in _MEANINGLESS for word in words(value))
+
+
+def is_reference(value: str) -> bool:
+    """Tell a value that only points at the secret: code, a variable, a template, a path, an address."""
+    return bool(_REFERENCE.match(value) or _EXPRESSION.search(value))
+
+
+def is_random(value: str) -> bool:
+    """Tell letters and digits nobody would write from words, dates and versions."""
+    if _UUID.fullmatch(value):
+        return True
+    longest = max(map(len, _RUNS.findall(value)), default=0)
+    pieces = _PIECES.findall(value)
+    length = sum(map(len, pieces))
+    digits = sum(map(str.isdigit, value))
+    if longest < 8 or " " in value:
+        return False
+    if digits == length:
+        return length >= 15
+    if digits and length * 10 <= 34 * len(pieces):
+        return True
+    return length >= 16 and not _is_pronounceable(value)
+
+
+def _is_pronounceable(value: str) -> bool:
+    runs = _LETTERS.findall(value.lower())
+    pairs = [run[index : index + 2] for run in runs for index in range(len(run) - 1)]
+    return sum(pair in _PAIRS for pair in pairs) * 5 >= len(pairs) * 3
+
+
+def is_password(value: str) -> bool:
+    """Tell what somebody may have chosen as a password from a word of ordinary text."""
+    if " " in value or len(value) < 6:
+        return False
+    letters = any(map(str.isalpha, value))
+    return letters and (any(map(str.isdigit, value)) or bool(re.search(r"[^\w.:/-]", value)))

@@ -25,6 +25,7 @@ examples:
   ragdocs search --lane memory auth --explain   search the memories and show why each was found
   ragdocs memory create plan.md --type plan --tag auth < plan.txt
   ragdocs status --json                         what is indexed, what is not, and why
+  ragdocs lint                                  broken frontmatter, unknown types, links that are none
   ragdocs verify                                prove that the index equals one built from the files alone
 
 exit codes: 0 done, 1 failed or a difference was found, 2 wrong usage
@@ -88,6 +89,8 @@ def build_parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_search)
     command = add("status", parents=[common], help="what is indexed, what is not, and why")
     command.set_defaults(run=_status)
+    command = add("lint", parents=[common], help="list what is wrong with documents and memories, by file and line")
+    command.set_defaults(run=_lint)
     command = add("verify", parents=[common], help="prove that the index equals one built from the files alone")
     command.set_defaults(run=_verify)
     command = add("check-config", parents=[common], help="show every setting, its value and where it came from")
@@ -253,6 +256,24 @@ def _status(options: argparse.Namespace) -> int:
     workspace = Workspace(load_config(options))
     workspace.load()
     return show(options, workspace.status(), render.status)
+
+
+def _lint(options: argparse.Namespace) -> int:
+    from ragdocs.verbs.status import problems
+
+    workspace = open_workspace(options, embed=False)
+    found = {
+        place.store.locate(path): list(reasons)
+        for place in workspace.places.values()
+        for path, reasons in problems(place.corpus).items()
+    }
+    show(options, found, _lint_text)
+    return 1 if found else 0
+
+
+def _lint_text(found: dict[str, list[str]]) -> str:
+    rows = [f"{path}: {reason}" for path, reasons in found.items() for reason in reasons]
+    return "\n".join(rows) or "nothing to complain about"
 
 
 def _verify(options: argparse.Namespace) -> int:

@@ -23,6 +23,8 @@ logger = logging.getLogger("ragdocs")
 PATIENCE_SECONDS = 8.0
 # A snapshot is written after this long without a change, so that a burst of writes costs one.
 QUIET_SECONDS = 2.0
+# A long first encoding is interrupted for a snapshot this often, so that a kill costs little.
+SAVE_SECONDS = 60.0
 TICK_SECONDS = 0.25
 # How often the files are looked at where there are no events, or where a lane could not be read.
 POLL_SECONDS = 2.0
@@ -51,6 +53,7 @@ class Live:
         self._stopping = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._saved_at = 0.0
 
     def start(self) -> None:
         """Begin to open the workspace, if nobody has yet."""
@@ -129,7 +132,8 @@ class Live:
         if self.config.watch.enabled:
             self.watcher = Watcher(workspace, self.config.watch)
             self.watcher.start()
-        changed_at, reconciled_at = time.monotonic(), -float("inf")
+        changed_at = self._saved_at = time.monotonic()
+        reconciled_at = -float("inf")
         while not self._stopping.is_set():
             try:
                 due = time.monotonic() - reconciled_at >= self._interval()
@@ -140,7 +144,7 @@ class Live:
                 workspace.embed(stop=self._interrupted)
                 if time.monotonic() - changed_at >= QUIET_SECONDS:
                     self._save(workspace)
-                    changed_at = time.monotonic()
+                    changed_at = self._saved_at = time.monotonic()
             except _StoppedError:
                 return
             except Exception:  # the watch loop's edge: one failed pass must not end the following of files
@@ -170,7 +174,8 @@ class Live:
         return POLL_SECONDS if polling or self._unread else float(self.config.watch.reconcile_seconds)
 
     def _interrupted(self) -> bool:
-        return self._stopping.is_set() or (self.watcher is not None and self.watcher.pending.is_set())
+        pending = self.watcher is not None and self.watcher.pending.is_set()
+        return self._stopping.is_set() or pending or time.monotonic() - self._saved_at > SAVE_SECONDS
 
     def _wait(self) -> None:
         if self.watcher:

@@ -132,13 +132,7 @@ def age(moment: datetime | None, now: datetime) -> str:
     if moment is None:
         return "age unknown"
     seconds = max(0.0, (now - moment).total_seconds())
-    for unit, length in (
-        ("year", 31_557_600),
-        ("month", 2_629_800),
-        ("week", 604_800),
-        ("day", 86_400),
-        ("hour", 3_600),
-    ):
+    for unit, length in UNITS:
         if seconds >= length:
             count = int(seconds // length)
             return f"{count} {unit}{'s' if count > 1 else ''} ago"

@@ -16,21 +16,19 @@ def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
     """Count what is indexed, compare it with what is there now, and name the files with problems."""
     counts = corpus.index.counts()
     notes = list(corpus.notes())
+    unreadable: dict[str, str] = {}
     try:
-        behind = _behind(corpus)
+        behind, unreadable = _compare(corpus)
     except RagdocsError as error:
         notes.append(str(error))
     else:
         if behind:
             notes.append(f"{behind} files changed on disk and are not indexed yet")
-    problems = dict(corpus.skipped)
-    for document in corpus.index.documents():
-        if document.problems:
-            problems.setdefault(document.path, "; ".join(document.problems))
-    cut = ((path, answers.cut(reason, PROBLEM_LENGTH)) for path, reason in sorted(problems.items()))
+    found = {path: "; ".join(reasons) for path, reasons in problems(corpus).items()} | unreadable
+    cut = ((path, answers.cut(reason, PROBLEM_LENGTH)) for path, reason in sorted(found.items()))
     listed = dict(answers.within(cut, PROBLEM_CHARS))
-    if len(listed) < len(problems):
-        notes.append(f"{len(problems) - len(listed)} more files have problems")
+    if len(listed) < len(found):
+        notes.append(f"{len(found) - len(listed)} more files have problems; `ragdocs lint` lists them all")
     return LaneStatus(
         lane=corpus.lane.name,
         root=corpus.store.locate(""),
@@ -45,21 +43,26 @@ def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
     )
 
 
-def _behind(corpus: Corpus) -> int:
-    """Count paths that came, went or look different since they were indexed."""
+def problems(corpus: Corpus) -> dict[str, tuple[str, ...]]:
+    """Map the files that were not indexed, or not as their authors meant, to the reasons."""
+    found: dict[str, tuple[str, ...]] = {path: (reason,) for path, reason in corpus.skipped.items()}
+    found |= {document.path: document.problems for document in corpus.index.documents() if document.problems}
+    return dict(sorted(found.items()))
+
+
+def _compare(corpus: Corpus) -> tuple[int, dict[str, str]]:
+    """Count paths that came, went or changed since they were indexed, and tell which cannot be read."""
     seen, known = corpus.store.scan().stamps, corpus.index.stamps()
-    changed = [path for path, stamp in seen.items() if path not in known or known[path][0] != stamp]
-    # A stamp also differs while a file is too fresh to be sure of; only its text decides.
-    differing = [
-        path
-        for path in changed
-        if path not in corpus.skipped and (path not in known or _version(corpus, path) != known[path][1])
-    ]
-    return len(differing) + len(known.keys() - seen.keys())
-
-
-def _version(corpus: Corpus, path: str) -> str:
-    try:
-        return corpus.store.read(path).version
-    except RagdocsError:
-        return ""
+    behind = len(known.keys() - seen.keys())
+    unreadable = {}
+    for path, stamp in seen.items():
+        if path in known and known[path][0] == stamp:
+            continue
+        try:
+            # A stamp also differs while a file is too fresh to be sure of; only its text decides.
+            version = corpus.store.read(path).version
+        except RagdocsError as error:
+            unreadable[path] = str(error)
+        else:
+            behind += path not in known or version != known[path][1]
+    return behind, unreadable

@@ -1,0 +1,151 @@
+"""The command line, as a person and a script use it."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ragdocs.serve import cli
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    def run(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        code = cli.main([*arguments, "--project", str(project.root), "--set", "embedding.model=hash"])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def enabled(project: Project) -> Project:
+    project.write("config.toml", "[memory]\nenabled = true\n")
+    project.doc("auth.md", "# Authentication\n\nTokens are refreshed every quarter of an hour.\n")
+    return project
+
+
+def answer(result: tuple[int, str, str]) -> Any:
+    assert result[0] == 0, result[2]
+    return json.loads(result[1])
+
+
+def test_a_project_is_set_up_indexed_and_searched(project: Project, run: Run) -> None:
+    project.doc("auth.md", "# Authentication\n\nTokens are refreshed.\n")
+    assert cli.main(["init", "--project", str(project.root)]) == 0
+    assert "enabled = true" in (project.root / "config.toml").read_text()
+    run("check-config")
+    indexed = answer(run("index", "--json"))
+    assert indexed["lanes"]["docs"]["added"] == 1
+    assert answer(run("index", "--json"))["lanes"]["docs"]["unchanged"] == 1
+    assert answer(run("index", "--rebuild", "--json"))["lanes"]["docs"]["added"] == 1
+    found = answer(run("search", "refreshed", "tokens", "--json", "--explain"))["result"]
+    assert [hit["path"] for hit in found] == ["docs/auth.md"]
+    assert sum(signal["share"] for signal in found[0]["signals"]) == pytest.approx(found[0]["score"], abs=0.005)
+    assert "docs/auth.md:1-3" in run("search", "tokens")[1]
+
+
+def test_the_verbs_of_the_tools_are_commands(enabled: Project, run: Run) -> None:
+    created = answer(
+        run("memory", "create", "plan", "--type", "plan", "--tag", "auth", "--json", stdin="JWT in [[src/a.py]]")
+    )
+    assert created["path"] == str(enabled.root / ".memories" / "plan.md")
+    version = answer(run("memory", "append", "plan.md", "--content", "more", "--json"))["version"]
+    assert run("memory", "read", "plan.md")[1].rstrip().endswith("more")
+    assert run("memory", "update", "plan.md", "--content", "x", "--expect", "0" * 16)[0] == 1
+    assert answer(run("memory", "update", "plan.md", "--content", "zebra", "--expect", version, "--json"))["warnings"]
+    assert [hit["memory_id"] for hit in answer(run("memory", "search", "zebra", "--json"))["result"]] == ["memory:plan"]
+    assert [r["verb"] for r in answer(run("memory", "log", "plan.md", "--json"))] == ["update", "update"]
+    assert answer(run("memory", "restore", "plan.md", "--version", version, "--json"))["version"] == version
+    assert "plan" in run("memory", "linked", "src/a.py")[1]
+    assert answer(run("memory", "stats", "--json"))["types"] == {"plan": 1}
+    run("memory", "create", "other", "--content", "JWT again")
+    merged = answer(run("memory", "merge", "plan.md", "other.md", "--into", "all.md", "--content", "All.", "--json"))
+    assert merged["merged"] == ["plan.md", "other.md"]
+    assert answer(run("memory", "suggest", "--type", "all", "--json"))["result"] == []
+    assert "kept at" in run("memory", "delete", "all.md")[1]
+    assert answer(run("search", "zebra", "--lane", "memory", "--json"))["result"] == []
+
+
+def test_errors_say_what_to_do_and_end_with_one(enabled: Project, run: Run) -> None:
+    enabled.memory("auth-plan.md", "text\n")
+    code, out, error = run("memory", "read", "auth-plam.md")
+    assert (code, out) == (1, "")
+    assert "auth-plan.md" in error
+    assert run("memory", "create", "../out", "--content", "x")[0] == 1
+    assert run("memory", "create", "x", "--file", str(enabled.root / "absent.txt"))[0] == 1
+    with pytest.raises(SystemExit, match="2"):
+        run("serach", "x")
+
+
+def test_check_config_shows_value_and_origin_and_names_the_nearest_key(enabled: Project, run: Run) -> None:
+    code, out, _ = run("check-config")
+    assert code == 0
+    assert "memory.enabled" in out
+    assert "config.toml:2" in out
+    assert "memory is enabled" in out
+    settings = {row["key"]: row for row in answer(run("check-config", "--json"))["settings"]}
+    assert settings["embedding.model"]["value"] == '"hash"'
+    enabled.write("config.toml", "[memory]\nenabeld = true\n")
+    code, _, error = run("check-config")
+    assert code == 1
+    assert "enabled" in error
+    assert run("check-config", "--set", "memory.enabled")[0] == 1
+
+
+def test_a_lane_that_is_off_says_how_to_turn_it_on(project: Project, run: Run) -> None:
+    project.doc("a.md", "# A\n")
+    code, _, error = run("memory", "stats")
+    assert code == 1
+    assert "enabled = true" in error
+
+
+def test_lint_names_file_line_and_remedy(enabled: Project, run: Run) -> None:
+    assert run("lint")[0] == 0
+    enabled.memory("a.md", "---\ntype: banana\n---\nsee [src/auth.py] and [[./src/b.py]]\n")
+    enabled.memory("b.md", "---\ntags: [a\n---\ntext\n")
+    code, out, _ = run("lint")
+    assert code == 1
+    assert "line 4: [src/auth.py] is not a link; write [[src/auth.py]]" in out
+    assert "[[./src/b.py]]" in out
+    assert "unknown type 'banana'" in out
+    assert str(enabled.root / ".memories" / "b.md") in out
+
+
+def test_status_compares_the_index_with_the_files(enabled: Project, run: Run) -> None:
+    run("index")
+    assert answer(run("status", "--json"))["lanes"][0]["documents"] == 1
+    enabled.doc("new.md", "# New\n")
+    notes = answer(run("status", "--json"))["lanes"][0]["notes"]
+    assert any("1 files changed on disk" in note for note in notes)
+    assert "embedder: hash" in run("status")[1]
+
+
+def test_verify_proves_the_index(enabled: Project, run: Run) -> None:
+    enabled.memory("a.md", "A memory about [[docs/auth.md]].\n")
+    run("index")
+    code, out, _ = run("verify")
+    assert code == 0
+    assert "docs: identical" in out
+    assert "memory: identical" in out
+    assert answer(run("verify", "--json"))["memory"]["compared"]["edges"] == 1
+
+
+def test_help_has_examples_and_the_command_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "ragdocs", "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "examples:" in shown
+    assert "exit codes:" in shown
+    assert subprocess.run([sys.executable, "-m", "ragdocs"], capture_output=True, check=False).returncode == 2
