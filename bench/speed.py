@@ -17,6 +17,7 @@ from bench._measure import Row, table
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("keywords", "vectors", "search", "mcp", "writes", "start", "indexing", "encoding")
+PRINTED = ("keywords", "vectors", "search", "writes", "start", "memory", "indexing")
 # The lane that is written to: the goal speaks of ten thousand chunks.
 MOST_MEMORIES = 10_000
 
@@ -29,10 +30,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ragdocs-bench-") as scratch:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
-        rows = []
+        rows: list[Row] = []
         for row in measure(options, chosen, work):
             rows.append(row)
             print(_progress(row), file=sys.stderr, flush=True)
+    rows = _joined([Row(**row) for file in options.add for row in json.loads(file.read_text())], rows)
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=1))
     else:
@@ -81,6 +83,13 @@ def _on(corpus: Corpus, chosen: tuple[str, ...], repeats: int) -> Iterator[Row]:
         yield from _servers.starting(corpus)
 
 
+def _joined(earlier: list[Row], rows: list[Row]) -> list[Row]:
+    """Return rows of earlier runs and of this one, the newest of each, by part."""
+    # The size of a real corpus changes from run to run: it is still the same corpus.
+    newest = {(r.part, r.name, r.corpus, r.chunks if r.corpus != "real" else 0): r for r in [*earlier, *rows]}
+    return sorted(newest.values(), key=lambda row: (PRINTED.index(row.part), row.corpus == "real"))
+
+
 def _progress(row: Row) -> str:
     return f"{row.part:9} {row.name:36} {row.corpus:10} {row.chunks:7,} {row.value:10.3f} {row.unit}"
 
@@ -108,6 +117,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", help=f"some parts, by commas: {','.join(PARTS)}")
     parser.add_argument("--repeats", type=int, default=60, help="queries, writes and texts a row")
     parser.add_argument("--work", type=Path, help="keep corpora and indexes here, and use those that are there")
+    parser.add_argument("--add", type=Path, action="append", default=[], help="rows that --json printed earlier")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     parser.add_argument("--write", action="store_true", help="put the table and plot into docs/performance.*")
     return parser.parse_args()

@@ -358,12 +358,6 @@ def test_every_key_has_a_sentence_and_a_default_that_is_valid() -> None:
         assert key.check(key.default, "default", trusted=False) == key.default
 
 
-def test_the_documented_table_is_the_one_of_the_code() -> None:
-    text = (REPOSITORY / "docs" / "configuration.md").read_text(encoding="utf-8")
-    documented = text.partition("<!-- generated:keys -->\n")[2].partition("\n<!-- /generated:keys -->")[0]
-    assert documented == config.reference()
-
-
 def test_this_repository_serves_its_documents_and_memories(place: Place) -> None:
     settled = load(REPOSITORY, environ=place.environ)
     assert settled.root == REPOSITORY.resolve()

@@ -97,6 +97,13 @@ class WatchConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RedactionConfig:
+    """Secrets that are kept out of what is written."""
+
+    patterns: tuple[str, ...] = _key((), "Regular expressions of further secrets to keep out of memories.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The resolved configuration of one project; `problems` are worth telling but stop nothing."""
 
@@ -106,6 +113,7 @@ class Config:
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     server: ServerConfig = field(default_factory=ServerConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
+    redaction: RedactionConfig = field(default_factory=RedactionConfig)
     origins: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
@@ -153,7 +161,7 @@ class Key:
             return "true or false"
         if isinstance(self.default, str):
             return " or ".join(map(toml, self.choices)) or "a text"
-        return f"a list of {', '.join(map(toml, self.choices)) or 'globs'}"
+        return f"a list of {', '.join(map(toml, self.choices)) or ('globs' if self.globs else 'texts')}"
 
     def parse(self, text: str) -> object:
         """Read a value from plain text; what cannot be read stays text, for `check` to refuse."""
@@ -260,16 +268,6 @@ def render_table(config: Config) -> list[tuple[str, str, str]]:
     """Return each key with its value as TOML and its origin."""
     values = {name: getattr(getattr(config, key.section), key.name) for name, key in KEYS.items()}
     return [(name, toml(value), config.origin(name)) for name, value in values.items()]
-
-
-def reference() -> str:
-    """Return the table of keys for the documentation."""
-    lines = ["| Key | Default | Takes | From a project's file | What it does |", "|---|---|---|---|---|"]
-    for key in KEYS.values():
-        project_may = " or ".join(f"`{toml(choice)}`" for choice in key.project_choices)
-        trust = f"only {project_may}" if project_may else "yes"
-        lines.append(f"| `{key.full_name}` | `{toml(key.default)}` | {key.wanted} | {trust} | {key.about} |")
-    return "\n".join(lines)
 
 
 def toml(value: object) -> str:

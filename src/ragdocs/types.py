@@ -194,11 +194,12 @@ Change = Put | Discard
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of one change: the new version, or where the old text went."""
+    """What became of one change: the new version, or where the old text went, and the secrets kept out of it."""
 
     path: str
     version: str = ""
     moved_to: str = ""
+    removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from ragdocs.lanes import DOCS, MEMORY, Lane
 from ragdocs.pipeline.chunk import CHUNKER
 from ragdocs.pipeline.corpus import Corpus, Progress
 from ragdocs.pipeline.encode import open_encoder
+from ragdocs.pipeline.redact import Redactor
 from ragdocs.protocols import Encoder
 from ragdocs.store.files import FileStore
 from ragdocs.types import Report
@@ -41,6 +43,7 @@ class Workspace:
         self.config = config
         self.clock = clock
         self.encoder, self.identity, self.dim, self.silence = _encoder(config)
+        self.redactor = Redactor(os.environ, config.redaction.patterns)
         self.places: dict[str, Place] = {}
         self.closed: dict[str, UnavailableError] = {}
         if config.docs.enabled:
@@ -106,7 +109,7 @@ class Workspace:
         except UnavailableError as error:
             self.closed[lane.name] = error
             return
-        corpus = Corpus(lane, store, index, self.encoder)
+        corpus = Corpus(lane, store, index, self.encoder, self.redactor)
         corpus.silence = self.silence or corpus.silence
         self.places[lane.name] = Place(corpus, store, index)
 

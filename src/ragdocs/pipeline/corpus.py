@@ -12,8 +12,23 @@ from datetime import datetime, timedelta
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
 from ragdocs.lanes import Lane
 from ragdocs.pipeline import chunk, fuse, parse, rank
+from ragdocs.pipeline.redact import Redactor
 from ragdocs.protocols import Encoder, Index, Scored, Store
-from ragdocs.types import Change, Chunk, Document, Entry, Filter, Findings, Hit, Probe, Query, Report, Scan, Written
+from ragdocs.types import (
+    Change,
+    Chunk,
+    Document,
+    Entry,
+    Filter,
+    Findings,
+    Hit,
+    Probe,
+    Put,
+    Query,
+    Report,
+    Scan,
+    Written,
+)
 
 Progress = Callable[[str, int, int], None]
 
@@ -41,11 +56,14 @@ SECOND_LOOK_SECONDS = 0.5
 class Corpus:
     """The search orchestrator of one lane."""
 
-    def __init__(self, lane: Lane, store: Store, index: Index, encoder: Encoder | None) -> None:
+    def __init__(
+        self, lane: Lane, store: Store, index: Index, encoder: Encoder | None, redactor: Redactor | None = None
+    ) -> None:
         self.lane = lane
         self.store = store
         self.index = index
         self.encoder = encoder
+        self.redactor = redactor or Redactor({})
         self.silence = "" if encoder else 'semantic search is switched off ([embedding] model = "none")'
         self.skipped: dict[str, str] = {}
         self._writing = threading.Lock()
@@ -89,8 +107,10 @@ class Corpus:
         return done
 
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
-        """Write to the store and see to it that the next search knows."""
-        written = self.store.commit(changes, verb)
+        """Write to the store, without secrets, and see to it that the next search knows."""
+        cleaned = [self._clean(change) for change in changes]
+        written = self.store.commit([change for change, _ in cleaned], verb)
+        written = [replace(one, removed=removed) for one, (_, removed) in zip(written, cleaned, strict=True)]
         # As the store spells them: a name may be written otherwise on disk.
         paths = {one.path for one in written}
         self.sync(paths)
@@ -128,6 +148,14 @@ class Corpus:
         elif counts["vectors"] < counts["chunks"]:
             notes.append(f"still embedding: {counts['vectors']} of {counts['chunks']} passages can be found by meaning")
         return tuple(notes)
+
+    def _clean(self, change: Change) -> tuple[Change, tuple[str, ...]]:
+        """Take secrets out of what is to be written; tell what was taken and from which line."""
+        if not isinstance(change, Put):
+            return change, ()
+        redaction = self.redactor.redact(change.text)
+        removed = tuple(f"{finding.rule} in line {finding.line}" for finding in redaction.findings)
+        return replace(change, text=redaction.text), removed
 
     def _encode(self, batch: Sequence[tuple[Document, Chunk]]) -> int:
         if not batch or self.encoder is None or self.silence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections import defaultdict
 
 # One form of token a line, after the name that its placeholder shows. Two laws keep the search linear: an unbounded run
@@ -30,11 +31,11 @@ square-key          EAAA[\w-]{60}(?![\w-])
 shopify-token       shp[a-z]{2}_[a-fA-F0-9]{32,}+
 flutterwave-key     FLW[A-Z]{4}(?:_TEST)?-[\w-]{12,}+
 easypost-key        EZ[AT]K[A-Za-z0-9]{54,}+
-google-key          AIza[\w-]{35}(?![\w-])
+google-key          AIzaSy[\w-]{33}(?![\w-])
 google-key          GOCSPX-[\w-]{20,}+
 google-key          ya29\.[\w-]{20,}+
 google-key          1//0[\w-]{30,}+
-anthropic-key       sk-ant-[a-z0-9]{3,10}-[\w-]{90,}+
+anthropic-key       sk-ant-[a-z0-9]{3,10}-[\w-]{90,}+(?<=AA)
 openai-key          sk-(?!ant-)[\w-]{20,}+
 huggingface-token   hf_[A-Za-z0-9]{30,}+
 huggingface-token   api_org_[A-Za-z0-9]{30,}+
@@ -60,7 +61,8 @@ grafana-token       glc_[A-Za-z0-9+/]{32,}+=*+
 grafana-token       glsa_\w{32,}+
 grafana-token       eyJrIjoi[A-Za-z0-9+/]{60,}+=*+
 newrelic-key        NR(?:AK|AL|JS|II|RA|SP)-[\w-]{19,}+
-sentry-token        sntry[a-z]_[\w+/=-]{40,}+
+sentry-token        sntryu_[a-f0-9]{64}(?!\w)
+sentry-token        sntrys_[\w+/=-]{40,}+
 sonar-token         sq[apu]_[A-Za-z0-9]{40}(?!\w)
 sourcegraph-token   sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}(?!\w)
 postman-key         PMAK-[a-f0-9]{24}-[a-f0-9]{30,}+
@@ -97,51 +99,17 @@ clickhouse-key      4b1d[A-Za-z0-9]{38}(?!\w)
 octopus-key         API-[A-Z0-9]{25,32}(?!\w)
 onepassword-key     A3-[A-Z0-9]{6}-[A-Z0-9]{6}-?[A-Z0-9]{5}(?:-[A-Z0-9]{5}){3}(?!\w)
 onepassword-key     ops_ey[\w+/=-]{100,}+
+docker-login        eyJhdXRocyI6[A-Za-z0-9+/]{16,}+=*+
+private-key         LS0tLS1CRUdJTi[A-Za-z0-9+/]{40,}+=*+
 age-key             AGE-SECRET-KEY-1[A-Z0-9]{50,}+
 jwt                 ey(?<![\w-]ey)[\w-]{8,}+\.ey[\w-]{8,}+(?:\.[\w-]*+)*+
 """
 # Issuers whose tokens are a prefix of their own and a run of any form.
-_PREFIXES = [
-    "aio",
-    "bkua",
-    "CCIPAT",
-    "CFPAT",
-    "duffel_live",
-    "duffel_test",
-    "fio-u",
-    "fw",
-    "gsk",
-    "ico",
-    "lsv2_pt",
-    "lsv2_sk",
-    "live",
-    "live_pub",
-    "napi",
-    "nfp",
-    "nvapi",
-    "pcsk",
-    "pnu",
-    "pplx",
-    "pul",
-    "r8",
-    "rdme",
-    "rnd",
-    "s-s4t2af",
-    "s-s4t2ud",
-    "sbp",
-    "shippo_live",
-    "shippo_test",
-    "sm_aat",
-    "sm_pat",
-    "sm_sat",
-    "test",
-    "test_pub",
-    "tfp",
-    "tgp_v1",
-    "tk-us",
-    "tskey",
-    "xai",
-]
+_PREFIXES = (
+    "aio_ bkua_ CCIPAT_ CFPAT- duffel_live_ duffel_test_ fio-u- fw_ gsk_ ico- lsv2_pt_ lsv2_sk_ live_ live_pub_ napi_ nfp_ "
+    "nvapi- pcsk_ pnu_ pplx- pul- r8_ rdme_ rnd_ s-s4t2af- s-s4t2ud- sbp_ shippo_live_ shippo_test_ sm_aat_ sm_pat_ sm_sat_ "
+    "test_ test_pub_ tfp_ tgp_v1_ tk-us- tskey- xai-"
+).split()
 
 
 def _by_first_character(patterns: list[str]) -> str:
@@ -156,11 +124,11 @@ def _by_first_character(patterns: list[str]) -> str:
 
 
 _RULES = [line.split() for line in _FORMATS.strip().splitlines()]
-_RULES += [["token", rf"{prefix}[_-][\w=-]{{20,}}+"] for prefix in _PREFIXES]
+_RULES += [["token", rf"{prefix}[\w=-]{{16,}}+"] for prefix in _PREFIXES]
 _NAMED = [(name, re.compile(pattern, re.ASCII)) for name, pattern in _RULES]
 # Only a word that starts here and is long enough is tried at all: one pass for all issuers costs little in prose.
 FORMATS = re.compile(
-    rf"(?<![A-Za-z0-9])(?=[\w.:~+/=@%|-]{{16}})(?:{_by_first_character([pattern for _, pattern in _RULES])})", re.ASCII
+    rf"(?<![A-Za-z0-9+])(?=[\w.:~+/=@%|-]{{16}})(?:{_by_first_character([pattern for _, pattern in _RULES])})", re.ASCII
 )
 
 
@@ -172,11 +140,27 @@ def format_name(text: str, start: int) -> str:
 # How people name what must not be seen. A password may be anything; the other kinds are told by their look.
 _PASSWORDS = frozenset("passcode passphrase passwd password passwords passwort pass psw pwd pw".split())
 _SECRETS = frozenset(
-    "apikey apitoken auth authorization authtoken bearer cookie credential credentials creds jwt login otp pat sas secret "
-    "secrets seed session sessionid sig signature token tokens webhook".split()
+    "apikey apitoken auth authorization authtoken basic bearer cookie credential credentials creds jwt login otp pat sas secret "
+    "secrets seed sig tokens".split()
 )
-_ENDINGS = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey", "authkey")
+_ENDINGS = (
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "privatekey",
+    "authkey",
+)
 _KEYS = frozenset({"key", "keys"})
+# Words that make a secret of the word `key` after them.
+QUALIFIERS = frozenset(
+    "access account admin api app auth client deploy encryption license licence master private secret service shared signing "
+    "storage subscription".split()
+)
 # Before `key`, these speak of something that may be seen; at the end of a name, the others speak about a secret.
 _PUBLIC = frozenset(
     "cache column composite context data dict fingerprint foreign hash host hot i18n idempotency index json keyboard known map "
@@ -219,7 +203,7 @@ def kind_of(name: str) -> str:
     if _SECRETS.intersection(parts) or joined.endswith(_ENDINGS):
         return "secret"
     if _KEYS.intersection(parts):
-        return "key"
+        return "key" if len(parts) > 1 else "bare"
     return "service" if _SERVICES.intersection(parts) or parts[-2:] == ["access", "id"] else ""
 
 
@@ -235,67 +219,116 @@ _PAIRS = frozenset(
     "so sp ss st su sy ta tc te th ti tl to tr ts tt tu ty ua ub uc ue ui ul um un up ur us ut va ve vi wa we wi wo xp yp "
     "ze".split()
 )
+_DIGEST = re.compile(r"(?i)[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{8,200}={0,2}")
+_PHRASE = re.compile(r"[A-Za-z]+(?:[ ,.?!-]+[A-Za-z]+)+[.?!]?\s*")
+_SELF = re.compile(r"(?i)pass|secret|login|user")
+# Letters and digits, as in a password that is told in a sentence or in a table.
+_MIXED = re.compile(r"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[^\s-]{6,40}")
+_SYMBOL = re.compile(r"[^\w.:/-]")
 _LETTERS = re.compile(r"[a-z]{2,}")
 # A value that stands for another one: an expression, a variable, a template, a path, an address.
 _REFERENCE = re.compile(
-    r"[$%@&!*]?[({\[<]|[$%&]\w+%?\Z|\.{0,2}/|~/|[A-Za-z]:\\|[a-z][\w+.-]{0,20}://"
-    r"|(?:[A-Za-z_]\w*+[.:/]{1,2})++[A-Za-z_]\w*+\Z|(?:ENC|arn|data|env|file|md5|op|secretsmanager|sha\d+|ssm|vault)[:\[-]"
+    r"[$%@&!*]?[({\[<]|-|[$%&]\w+%?\Z|\.{0,2}/|~/|[A-Za-z]:\\|[a-z][\w+.-]{0,20}://"
+    r"|(?:ENC|arn|data|env|file|md5|op|secretsmanager|sha\d+|ssm|vault)[:\[-]"
 )
+_CHAIN = re.compile(r"(?:[A-Za-z_]\w*+[.:/]{1,2})++[A-Za-z_]\w*+")
 _EXPRESSION = re.compile(r"\$\{|\$\(|\{\{|%\(|\w\(|->|::|\w\[")
 _FAKE = re.compile(
     r"(?i)[x*.#•]{4}|\.\.\.|…|example|sample|placeholder|change.?(?:me|it)|replace|insert|dummy|redacted|removed|hidden"
-    r"|your?[_ -]|todo|fixme|abcdefgh|(.)\1{7}"
+    r"|your?[_ -]|todo|fixme|abcdefgh|0123456789"
 )
 # A value of these words alone is nobody's secret.
 _MEANINGLESS = frozenset(
     "a abc abcd access admin api app auth bar basic baz bearer client correct credential credentials db default demo dev "
     "empty encoded encrypted fake false file foo foobar from get given guest hash hello here hunter id if in invalid is it key "
     "keys like local login mine mock mongo my mysql name new none not null of old on only or pass passphrase passwd "
-    "password passwords plain postgres private prod production pwd qwerty random raw redis required root sa secret secrets "
+    "password passwords plain postgres private prod production pwd qwerty random raw redis required root sa secret secure secrets "
     "service some something staging str string strong super supersecret sys test tester testing text that the this to token tokens "
     "top true type undefined user username users valid value very weak with word world wrong you your".split()
 )
 
 
+def is_secret(kind: str, value: str) -> bool:
+    """Tell whether this may be the value of a name that promises this kind of secret."""
+    if len(value) < 6 or len(value.split()) > 1 or is_reference(value) or is_fake(value):
+        return False
+    if kind == "password":
+        return is_random(value) or _is_chosen(value)
+    if kind == "spoken":
+        return is_random(value) or bool(_MIXED.fullmatch(value))
+    if kind in {"key", "service"} and (len(value) < 16 or _DIGEST.fullmatch(value)):
+        return False
+    return is_random(value)
+
+
+def is_token(value: str) -> bool:
+    """Tell a token of a known form from a name that happens to begin like one."""
+    digits = sum(map(str.isdigit, value))
+    if value.startswith("LS0t"):
+        return b"PRIVATE" in b64decode(value[:80])
+    return value.startswith("AGE-") or ((is_random(value) or digits * 5 >= len(value)) and not is_fake(value))
+
+
 def is_fake(value: str) -> bool:
-    """Tell a placeholder, a mask or a documented example from a real token."""
-    body = _RUNS.findall(value)
-    letters = "".join(body)
+    """Tell a placeholder, a mask or a documented example from a real secret."""
+    letters = "".join(_RUNS.findall(value))
     most = max(map(letters.count, set(letters)), default=0)
-    return bool(_FAKE.search(value)) or most * 5 >= len(letters) * 2 or all(word in _MEANINGLESS for word in words(value))
+    return (
+        bool(_FAKE.search(value))
+        or most * 5 >= len(letters) * 2
+        or len(set(letters)) * 8 <= min(len(letters), 48)
+        or _is_meaningless(value)
+        or _is_phrase(_decoded(value))
+    )
+
+
+def _is_meaningless(value: str) -> bool:
+    parts = [word for word in words(value) if not word.isdigit()]
+    return bool(parts) and all(word in _MEANINGLESS for word in parts)
+
+
+def _is_phrase(text: str) -> bool:
+    return bool(text) and (bool(_FAKE.search(text)) or _is_meaningless(text) or bool(_PHRASE.fullmatch(text)))
+
+
+def _decoded(value: str) -> str:
+    if len(value) % 4 or not _BASE64.fullmatch(value):
+        return ""
+    try:
+        return b64decode(value).decode("ascii")
+    except ValueError:
+        return ""
 
 
 def is_reference(value: str) -> bool:
     """Tell a value that only points at the secret: code, a variable, a template, a path, an address."""
-    return bool(_REFERENCE.match(value) or _EXPRESSION.search(value))
+    return bool(
+        _REFERENCE.match(value) or _EXPRESSION.search(value) or (_CHAIN.fullmatch(value) and not is_random(value))
+    )
 
 
 def is_random(value: str) -> bool:
     """Tell letters and digits nobody would write from words, dates and versions."""
     if _UUID.fullmatch(value):
         return True
-    longest = max(map(len, _RUNS.findall(value)), default=0)
     pieces = _PIECES.findall(value)
     length = sum(map(len, pieces))
     digits = sum(map(str.isdigit, value))
-    if longest < 8 or " " in value:
+    if max(map(len, _RUNS.findall(value)), default=0) < 8:
         return False
     if digits == length:
         return length >= 15
     if digits and length * 10 <= 34 * len(pieces):
         return True
-    return length >= 16 and not _is_pronounceable(value)
-
-
-def _is_pronounceable(value: str) -> bool:
     runs = _LETTERS.findall(value.lower())
     pairs = [run[index : index + 2] for run in runs for index in range(len(run) - 1)]
-    return sum(pair in _PAIRS for pair in pairs) * 5 >= len(pairs) * 3
+    common = sum(pair in _PAIRS for pair in pairs)
+    return common * 5 < len(pairs) * (3 if length >= 16 else 2)
 
 
-def is_password(value: str) -> bool:
-    """Tell what somebody may have chosen as a password from a word of ordinary text."""
-    if " " in value or len(value) < 6:
-        return False
-    letters = any(map(str.isalpha, value))
-    return letters and (any(map(str.isdigit, value)) or bool(re.search(r"[^\w.:/-]", value)))
+def _is_chosen(value: str) -> bool:
+    """Tell what somebody may have chosen as a password from a word that only says what it is."""
+    if any(map(str.isdigit, value)) or _SYMBOL.search(value):
+        return any(map(str.isalpha, value))
+    return value.isalpha() and not _SELF.search(value)

@@ -33,10 +33,20 @@ def commands() -> str:
     return "\n".join(rows)
 
 
+def keys() -> str:
+    """Return the table of keys for the documentation."""
+    lines = ["| Key | Default | Takes | From a project's file | What it does |", "|---|---|---|---|---|"]
+    for key in config.KEYS.values():
+        project_may = " or ".join(f"`{config.toml(choice)}`" for choice in key.project_choices)
+        trust = f"only {project_may}" if project_may else "yes"
+        lines.append(f"| `{key.full_name}` | `{config.toml(key.default)}` | {key.wanted} | {trust} | {key.about} |")
+    return "\n".join(lines)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "tools": ("docs/tools.md", tools),
     "commands": ("docs/cli.md", commands),
-    "keys": ("docs/configuration.md", config.reference),
+    "keys": ("docs/configuration.md", keys),
 }
 
 

@@ -94,6 +94,7 @@ def merged(answer: Merged) -> str:
     """Confirm a merge."""
     trash = "\n".join(answer["moved_to"])
     sources = ", ".join(answer["merged"])
+    trash += "".join(f"\nNote: {warning}" for warning in answer["warnings"])
     return f"merged {sources} into {answer['filename']} (version {answer['version']}); the sources are kept at\n{trash}"
 
 

@@ -105,10 +105,8 @@ class FileStore:
         )
 
     def locate(self, path: str) -> str:
-        """Tell the absolute path of a file."""
-        if path:
-            fsio.contained(self.root, path)
-        return str(self.root / path)
+        """Tell the absolute path of a file that this store named, or of the root."""
+        return f"{self.root}{os.sep}{path}" if path else str(self.root)
 
     def watched(self) -> list[tuple[Path, bool]]:
         """List the folders in which a change can matter, and whether everything below them counts."""

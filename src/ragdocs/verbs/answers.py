@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from ragdocs.errors import ValidationError
-from ragdocs.types import Document, Findings, Hit
+from ragdocs.types import Document, Findings, Hit, Written
 from ragdocs.verbs.shapes import SignalShape
 
 MOST_RESULTS = 50
@@ -179,6 +179,11 @@ def parse_lines(text: str | None) -> tuple[int, int] | None:
     if not start.strip().isdecimal() or (end and not end.strip().isdecimal()):
         raise ValidationError(f'"{text[:40]}" is not a line range', 'Write it as "10-40" or "12"')
     return int(start), int(end or start)
+
+
+def removed(written: Written) -> list[str]:
+    """Say which secrets were kept out of a text that was written."""
+    return [f"a secret was replaced by a placeholder: {what}" for what in written.removed]
 
 
 def tally(values: Sequence[str]) -> dict[str, int]:

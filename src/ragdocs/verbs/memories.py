@@ -11,7 +11,7 @@ from ragdocs.errors import ConflictError, NotFoundError, ValidationError
 from ragdocs.names import relative_name
 from ragdocs.pipeline import metadata
 from ragdocs.pipeline.corpus import Corpus
-from ragdocs.types import Discard, Document, Expect, Filter, Hit, Probe, Put, Query
+from ragdocs.types import Discard, Document, Expect, Filter, Hit, Probe, Put, Query, Written
 from ragdocs.verbs import answers
 from ragdocs.verbs.shapes import (
     Deleted,
@@ -58,7 +58,7 @@ class Memories:
         written = self.corpus.commit([Put(name, text, Expect.ABSENT)])[0]
         unknown = memory_type not in KINDS
         warnings = [f"{memory_type!r} is not one of the usual types: {', '.join(KINDS)}"] if unknown else []
-        return self._saved("created", name, written.version, warnings)
+        return self._saved("created", name, written, warnings)
 
     def read(self, filename: str, lines: str | None = None) -> MemoryText:
         """Return a memory as it stands in its file, cut to the budget if it is long."""
@@ -81,7 +81,7 @@ class Memories:
         warnings = (
             [f"dropped from the frontmatter: {', '.join(dropped)}; the old text is in history"] if dropped else []
         )
-        return self._saved("updated", name, written.version, warnings)
+        return self._saved("updated", name, written, warnings)
 
     def append(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
         """Add two newlines and the content to the end of a memory."""
@@ -97,7 +97,7 @@ class Memories:
                 if expected_version or attempt == APPEND_TRIES - 1:
                     raise
             else:
-                return self._saved("appended", name, written.version, [])
+                return self._saved("appended", name, written, [])
         raise AssertionError  # the loop returns or raises
 
     def delete(self, filename: str) -> Deleted:
@@ -180,11 +180,12 @@ class Memories:
             raise NotFoundError(f"no earlier text {version or ''} of {name} is kept", f"Kept versions: {kept}")
         text = self.corpus.store.recover(wanted.version)
         written = self.corpus.commit([Put(name, text, Expect.ANY)], "restore")[0]
-        return self._saved("restored", name, written.version, [])
+        return self._saved("restored", name, written, [])
 
-    def _saved(self, status: str, name: str, version: str, warnings: list[str]) -> Saved:
+    def _saved(self, status: str, name: str, written: Written, warnings: list[str]) -> Saved:
         path = self.corpus.store.locate(name)
-        return Saved(status=status, filename=name, path=path, version=version, warnings=warnings)
+        warnings = warnings + answers.removed(written)
+        return Saved(status=status, filename=name, path=path, version=written.version, warnings=warnings)
 
     def _unmatched(self, hits: Sequence[Hit], where: Filter) -> list[Hit]:
         """Return linked memories that the query did not find, newest first: the link is reason enough to show them."""

@@ -64,6 +64,7 @@ class Merges:
             version=written[0].version,
             merged=sources,
             moved_to=[change.moved_to for change in written[1:]],
+            warnings=answers.removed(written[0]),
         )
 
     def suggest(self, threshold: float = 0.85, limit: int = 5, filter_type: str | None = "journal") -> Clusters:

@@ -160,6 +160,7 @@ class Merged(TypedDict):
     version: str
     merged: list[str]
     moved_to: list[str]
+    warnings: list[str]
 
 
 class ClusterMember(TypedDict):

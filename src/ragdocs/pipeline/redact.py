@@ -1,0 +1,337 @@
+"""Takes secrets out of a text before it is kept anywhere, and says what was taken and where."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from json import dumps
+from typing import Any
+from urllib.parse import quote
+
+from ragdocs.errors import ConfigError
+from ragdocs.pipeline.secret_rules import (
+    FORMATS,
+    QUALIFIERS,
+    format_name,
+    is_fake,
+    is_random,
+    is_reference,
+    is_secret,
+    is_token,
+    kind_of,
+)
+
+# A replacement can lay bare what its neighbour hid; nothing sane needs more than two passes.
+_PASSES = 6
+_PLACEHOLDER = re.compile(r"\[redacted:[\w:.-]{1,120}+\]")
+# Shorter values of environment variables stand in ordinary text by chance.
+_LEAST_VALUE = 8
+# What is looked at to decide whether a value is a secret; what is taken out may be longer.
+_SIGHT = 400
+# How far `value` may stand from the name it belongs to.
+_NEAR = 100
+
+_BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d:")
+_BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-MAC:[ \t]*+[0-9a-fA-F]*+")
+_BLOCK_LIMIT = 20_000
+# What is left of a key whose end was cut off.
+_BLOCK_LINES = re.compile(r"(?:[\s>#*|\"']|\\[nr])*+(?:[A-Za-z0-9+/=]{20,}+(?:[\s>#*|\"',]|\\[nr])*+)++")
+_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{20,}+")
+
+_ADDRESS = re.compile(r"://[^\s/@:\"'`<>\\]{0,200}+:(?P<value>[^\s/\"'`<>\\]{3,200})@(?P<host>[\w.-]{0,80}+)")
+_ADDRESS_TOKEN = re.compile(r"://(?P<value>[\w.~%-]{16,300}+)(?::x-oauth-basic)?@")
+_LOGINS = (
+    re.compile(r"-(?<![\w-]-)(?:u|-(?:proxy-)?user)[ =]?[\"']?[^\s\"':/]{1,100}+:(?P<value>[^\s\"'`]{3,200}+)"),
+    re.compile(r"login[ \t]{1,9}[^\s]{1,80}+\s{1,9}password[ \t]{1,9}(?P<value>[^\s]{3,200}+)"),
+    re.compile(r"(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)[^\n|]{0,80}? -p ?[\"']?(?P<value>[^\s\"'`]{3,200}+)"),
+)
+# What follows a name may stand in quotes, on the same line or the next, and is looked at before it is passed over: a
+# value can hold a name and a value of its own.
+_AHEAD = r"(?P<quote>[bBrRuUfFL@$]{0,2}\\?[\"'`]|)(?=[^\s\"'`<>,;\\]{4})"
+_ASSIGNED = re.compile(
+    r"(?<![\w.-])(?P<name>[\w.-]{2,100}+)(?P<close>\\?[\"'`\]*]{0,3}+)"
+    r"(?:[ \t]{1,4}(?:string|String|str)(?=[ \t]{0,8}=)|:[ \t]?[A-Za-z]{2,20}(?=[ \t]{0,8}=))?+"
+    r"(?P<sign>[ \t]{0,20}+(?:[!?.+|:]{0,3}={1,3}>?|:|->|→|[(,](?=[ \t]{0,9}[\"'`])|(?<=[ \t])\|(?=[ \t]))|>|[ \t](?:is|was|-|–)(?=[ \t]))"
+    r"\*{0,2}(?:[ \t]{0,40}+(?:[|>][-+]?)?\n[ \t]{0,40}+|[ \t]{0,40}+)" + _AHEAD
+)
+_FLAG = re.compile(r"-(?<![\w.-]-)-?(?P<name>[A-Za-z][\w-]{2,60}+)[ \t]{1,4}" + _AHEAD)
+_SPOKEN = re.compile(r"(?:ENV|export|set|setenv|setx)[ \t]{1,4}(?P<name>\w{3,80}+)[ \t]{1,4}" + _AHEAD)
+_SCHEME = re.compile(
+    r"(?P<name>Bearer|bearer|Basic|basic|Token|token|ApiKey|Apikey|apikey|Api-Token|password)[ \t]{1,4}" + _AHEAD
+)
+_RUN = re.compile(rf"[^\s\"'`<>,;\\]{{1,{_SIGHT}}}+")
+_REST = re.compile(r"[^\s\"'`<>,;\\]*+")
+_WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ _-]\Z")
+# The name of a name, whose value is called `value`.
+_LABELS = frozenset({"name", "key", "id", "variable"})
+_SCHEMES = frozenset({"bearer", "basic", "token", "apikey", "api-token", "digest"})
+
+# The most steps that a user's pattern may take at one place of a text.
+_STEPS = 1_000
+_LONGEST_PATTERN = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What kind of secret stood on which line; never the secret."""
+
+    rule: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """A text without its secrets, and what was taken out of it, in order."""
+
+    text: str
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Span:
+    start: int
+    stop: int
+    rule: str
+
+
+class Redactor:
+    """Knows what is secret here: the forms of tokens, this environment's values, the user's own patterns."""
+
+    __slots__ = ("_patterns", "_values")
+
+    def __init__(self, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> None:
+        self._values = tuple(_values(environ))
+        self._patterns = tuple(_compiled(pattern, number) for number, pattern in enumerate(patterns, 1))
+
+    def redact(self, text: str) -> Redaction:
+        """Put a placeholder in the place of every secret; text without any comes back as it is."""
+        findings: list[Finding] = []
+        numbers: Sequence[int] = range(1, text.count("\n") + 2)
+        for _ in range(_PASSES):
+            spans = _merged(text, [*self._own(text), *_tokens(text), *_named(text), *_blocks(text)])
+            if not spans:
+                break
+            text, numbers = _replaced(text, spans, numbers, findings)
+        return Redaction(text, tuple(sorted(findings, key=lambda finding: finding.line)))
+
+    def _own(self, text: str) -> Iterator[_Span]:
+        for number, pattern in enumerate(self._patterns, 1):
+            yield from (_Span(*match.span(), f"pattern-{number}") for match in pattern.finditer(text))
+        for value, rule in self._values:
+            start = text.find(value)
+            while start >= 0:
+                yield _Span(start, start + len(value), rule)
+                start = text.find(value, start + len(value))
+
+
+def _merged(text: str, spans: list[_Span]) -> list[_Span]:
+    """Join what overlaps, under the name that was found first, and leave placeholders alone."""
+    if not spans:
+        return []
+    order = {span: -index for index, span in reversed(list(enumerate(spans)))}
+    taken = [_Span(*match.span(), "") for match in _PLACEHOLDER.finditer(text)]
+    merged: list[_Span] = []
+    for span in sorted([*order, *taken]):
+        if merged and span.start < merged[-1].stop:
+            last = merged.pop()
+            rule = "" if not span.rule or not last.rule else max(span, last, key=lambda each: order.get(each, 1)).rule
+            span = _Span(last.start, max(last.stop, span.stop), rule)
+        merged.append(span)
+    return [span for span in merged if span.rule]
+
+
+def _replaced(
+    text: str, spans: list[_Span], numbers: Sequence[int], findings: list[Finding]
+) -> tuple[str, Sequence[int]]:
+    """Return the text with placeholders, and for each of its lines the number that it had at first."""
+    pieces: list[str] = []
+    kept: list[int] = []
+    done = line = 0
+    for span in spans:
+        before = text[done : span.start]
+        first = line + before.count("\n")
+        kept += numbers[line:first]
+        findings.append(Finding(span.rule, numbers[first]))
+        pieces += (before, f"[redacted:{span.rule}]")
+        dropped = text.count("\n", span.start, span.stop)
+        if dropped:
+            numbers = [*numbers[: first + 1], *numbers[first + 1 + dropped :]]
+        line, done = first, span.stop
+    return "".join((*pieces, text[done:])), [*kept, *numbers[line:]]
+
+
+def _tokens(text: str) -> Iterator[_Span]:
+    """Yield tokens that tell their issuer, and passwords in addresses."""
+    for match in FORMATS.finditer(text):
+        if is_token(match[0]):
+            yield _Span(*match.span(), format_name(text, match.start()))
+    for match in _ADDRESS.finditer(text):
+        if (
+            not is_fake(match["value"])
+            and not is_reference(match["value"])
+            and not match["host"].startswith("example.")
+        ):
+            yield _Span(*match.span("value"), "url-password")
+    for match in _ADDRESS_TOKEN.finditer(text):
+        if is_random(match["value"]) and not is_fake(match["value"]):
+            yield _Span(*match.span("value"), "url-token")
+    for pattern in _LOGINS:
+        for match in pattern.finditer(text):
+            if is_secret("spoken", match["value"]):
+                yield _Span(*match.span("value"), "password")
+
+
+def _named(text: str) -> Iterator[_Span]:
+    """Yield values that follow a name which promises a secret."""
+    done = 0
+    for match, kind in _assignments(text):
+        if match.start() < done:
+            continue
+        value, stop = _value(text, match)
+        # Only a sign of assignment makes a password of what might be a word.
+        is_spoken = kind == "password" and match["sign"].strip()[-1:] not in {"=", ":", ">"}
+        if text[stop : stop + 1] != "(" and is_secret("spoken" if is_spoken else kind, value):
+            done = _whole(text, match.end(), stop)
+            yield _Span(match.end(), done, "token" if kind == "service" else kind)
+    for pattern in (_FLAG, _SPOKEN, _SCHEME):
+        for match in pattern.finditer(text):
+            value, stop = _value(text, match)
+            kind = kind_of(match["name"])
+            if kind and is_secret(kind if pattern is not _SCHEME else "token", value):
+                yield _Span(match.end(), _whole(text, match.end(), stop), kind)
+
+
+def _assignments(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield every name that is given a value and the kind of secret that it promises."""
+    kinds: dict[str, str] = {}
+    label, labelled = "", 0
+    for match in _ASSIGNED.finditer(text):
+        name = match["name"]
+        kind = kinds.get(name)
+        if kind is None:
+            kind = kinds[name] = kind_of(name)
+        if kind == "bare":
+            before = _WORD_BEFORE.search(text, max(0, match.start() - 22), match.start())
+            kind = kind_of(f"{before[1]}_key") if before and before[1].lower() in QUALIFIERS else ""
+        if name.lower() in _LABELS:
+            label, labelled = _value(text, match)
+        elif name.lower() == "value" and match.start() - labelled < _NEAR:
+            kind = kind_of(label)
+        if kind and not text.startswith(("redacted:", ":env:"), max(0, match.start() - 9)):
+            yield match, kind
+
+
+def _value(text: str, match: re.Match[str]) -> tuple[str, int]:
+    """Return as much of a value as tells what it is, and where it ends or gets too long."""
+    start = match.end()
+    mark = match["quote"][-1:]
+    if mark:
+        stop = text.find(mark, start, start + 10 * _SIGHT)
+        if stop > 0 and text.find("\n", start, stop) < 0:
+            stop -= text[stop - 1] == "\\"
+            return text[start:stop], stop
+    run = _RUN.match(text, start)
+    value = run[0] if run else ""
+    if (
+        text[match.start() - 1 : match.start()] in {"?", "&"}
+        or text[start - 1 : start] == "="
+        and "&" in value
+        and "=" in value
+    ):
+        value = value.partition("&")[0]
+    value = value.rstrip(")]}.|*:")
+    return value, start + len(value)
+
+
+def _whole(text: str, start: int, stop: int) -> int:
+    """Return where a value ends that was too long to be looked at."""
+    rest = _REST.match(text, stop) if stop - start >= _SIGHT else None
+    return rest.end() if rest else stop
+
+
+def _blocks(text: str) -> Iterator[_Span]:
+    """Yield private keys, whole or cut off."""
+    begins = list(_BLOCK.finditer(text))
+    starts = [begin.start() for begin in begins] + [len(text)]
+    for begin, following in zip(begins, starts[1:], strict=True):
+        limit = min(following, begin.end() + _BLOCK_LIMIT)
+        end = _BLOCK_END.search(text, begin.end(), limit)
+        rest = end or _BLOCK_LINES.match(text, begin.end(), limit)
+        if rest and any(not is_fake(run) for run in _MATERIAL.findall(text, begin.end(), rest.end())):
+            yield _Span(begin.start(), rest.end(), "private-key")
+
+
+def _values(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the secrets of an environment in every spelling, the longest first."""
+    spellings: dict[str, str] = {}
+    for name, value in sorted(environ.items()):
+        if kind_of(name) in {"", "service"} or len(value) < _LEAST_VALUE or _is_ordinary(value):
+            continue
+        rule = "env:" + re.sub(r"\W", "_", name)[:100]
+        encoded = b64encode(value.encode("utf-8", "surrogateescape")).decode()
+        for spelling in (value, quote(value, safe=""), dumps(value)[1:-1], encoded.rstrip("=")):
+            spellings.setdefault(spelling, rule)
+    yield from sorted(spellings.items(), key=lambda item: (-len(item[0]), item))
+
+
+def _is_ordinary(value: str) -> bool:
+    """Tell values that stand in texts without being meant: words, numbers, paths, addresses."""
+    return bool(re.fullmatch(r"[A-Za-z]{0,15}|[\d.,:_-]*|(?:~|\.{0,2}/|[A-Za-z]:\\).*|\w+://[^@]*", value, re.DOTALL))
+
+
+def _compiled(pattern: str, number: int) -> re.Pattern[str]:
+    """Compile a user's pattern, unless it is wrong or some text could make it crawl."""
+    name = f"redaction pattern {number}"
+    if len(pattern) > _LONGEST_PATTERN:
+        raise ConfigError(f"{name} is too long", f"Use at most {_LONGEST_PATTERN} characters.")
+    try:
+        compiled = re.compile(pattern)
+        tree = import_module("re._parser").parse(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ConfigError(
+            f"{name} is not a regular expression: {error}", "Check it with Python's re.compile."
+        ) from None
+    if compiled.search(""):
+        raise ConfigError(f"{name} matches the empty text", "Make it demand at least one character.")
+    if _steps(list(tree), last=True) > _STEPS:
+        raise ConfigError(
+            f"{name} could take too long on some text",
+            "Bound its repetitions, as in {1,40}; only the last may be open.",
+        )
+    return compiled
+
+
+def _steps(items: list[Any], *, last: bool) -> float:
+    """Return how many steps a pattern may take from one place; only a repetition at its end may be open."""
+    steps, ways = 0.0, 1.0
+    for index, (operator, argument) in enumerate(items):
+        is_last = last and index == len(items) - 1
+        cost, choices = _cost(str(operator), argument, last=is_last)
+        steps += ways * cost
+        ways *= choices
+    return steps + ways
+
+
+def _cost(operator: str, argument: Any, *, last: bool) -> tuple[float, float]:
+    match operator:
+        case "LITERAL" | "NOT_LITERAL" | "IN" | "ANY" | "AT" | "CATEGORY":
+            return 1, 1
+        case "SUBPATTERN":
+            return _steps(list(argument[3]), last=last), 1
+        case "ATOMIC_GROUP":
+            return _steps(list(argument), last=last), 1
+        case "ASSERT" | "ASSERT_NOT":
+            return _steps(list(argument[1]), last=False), 1
+        case "BRANCH":
+            costs = [_steps(list(branch), last=last) for branch in argument[1]]
+            return sum(costs), len(costs)
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+            least, most, inner = argument
+            each = _steps(list(inner), last=False)
+            bound = float(least + 1 if last else most)
+            return bound * each, 1 if last or operator == "POSSESSIVE_REPEAT" else bound - least + 1
+        case _:
+            return float("inf"), 1
