@@ -6,7 +6,7 @@ import math
 import secrets
 import struct
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pickle import PickleError
@@ -157,6 +157,10 @@ class KeywordTable:
             found = found[scores[found] >= np.partition(scores[found], -k)[-k]]
         order = sorted(((int(row), float(scores[row])) for row in found), key=lambda pair: (-pair[1], pair[0]))
         return order[:k]
+
+    def holds(self, row: int, wanted: Collection[str]) -> bool:
+        """Tell whether a row has every one of these terms, and there are any."""
+        return bool(wanted) and all(bool(np.any(self._postings(term).rows == row)) for term in wanted)
 
     def dump(self) -> dict[str, bytes]:
         """Return the files of the Whoosh index."""

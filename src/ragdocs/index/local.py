@@ -139,11 +139,9 @@ class LocalIndex:
 
     def matched(self, text: str, key: int) -> tuple[str, ...]:
         """Return the words of a query that stand in a chunk, as the query wrote them."""
-        with self._lock:
-            document, chunk = self._catalog.chunk(key)
-        known = {term for field in _fields(document, chunk).values() for term in terms(field)}
         words = dict.fromkeys(word.strip(".,;:!?\"'()") for word in text[:2000].split())
-        return tuple(word for word in words if (found := set(terms(word)) - STOP_TERMS) and found <= known)
+        with self._lock:
+            return tuple(word for word in words if self._keywords.holds(key, set(terms(word)) - STOP_TERMS))
 
     def related(self, doc_ids: Sequence[str], where: Filter) -> list[tuple[str, str, float]]:
         """Return (from, to, weight) for the documents one step away in the graph that pass the filter."""

@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import chain
 from json import dumps
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from ragdocs.pipeline.secret_rules import (
     FORMATS,
     QUALIFIERS,
     format_name,
+    is_chosen,
     is_fake,
     is_random,
     is_reference,
@@ -36,42 +38,51 @@ _NEAR = 100
 
 _BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d:")
 _BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-MAC:[ \t]*+[0-9a-fA-F]*+")
+# The longest key in use, RSA of 16,384 bits, has 12,700 characters.
 _BLOCK_LIMIT = 20_000
 # What is left of a key whose end was cut off.
 _BLOCK_LINES = re.compile(r"(?:[\s>#*|\"']|\\[nr])*+(?:[A-Za-z0-9+/=]{20,}+(?:[\s>#*|\"',]|\\[nr])*+)++")
 _MATERIAL = re.compile(r"[A-Za-z0-9+/=]{20,}+")
+# The shortest private key, of Ed25519, has 64 characters; less is an example that somebody cut short.
+_LEAST_MATERIAL = 60
 
 _ADDRESS = re.compile(r"://[^\s/@:\"'`<>\\]{0,200}+:(?P<value>[^\s/\"'`<>\\]{3,200})@(?P<host>[\w.-]{0,80}+)")
 _ADDRESS_TOKEN = re.compile(r"://(?P<value>[\w.~%-]{16,300}+)(?::x-oauth-basic)?@")
 _LOGINS = (
-    re.compile(r"-(?<![\w-]-)(?:u|-(?:proxy-)?user)[ =]?[\"']?[^\s\"':/]{1,100}+:(?P<value>[^\s\"'`]{3,200}+)"),
-    re.compile(r"login[ \t]{1,9}[^\s]{1,80}+\s{1,9}password[ \t]{1,9}(?P<value>[^\s]{3,200}+)"),
-    re.compile(r"(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)[^\n|]{0,80}? -p ?[\"']?(?P<value>[^\s\"'`]{3,200}+)"),
+    re.compile(
+        r"-(?<![\w-]-)(?:u|-(?:proxy-)?user)[ =]{0,2}[\"']?[^\s\"':/]{0,100}+[\"']?:[\"']?(?P<value>[^\s\"'`]{3,200}+)"
+    ),
+    re.compile(r"login[ \t]{1,9}\S{1,80}+\s{1,9}password[ \t]{1,9}(?P<value>\S{3,200}+)"),
+    re.compile(r"(?:mysql|mariadb|sshpass)[^\n|]{0,80}? -p ?[\"']?(?P<value>[^\s\"'`]{3,200}+)"),
 )
-# What follows a name may stand in quotes, on the same line or the next, and is looked at before it is passed over: a
-# value can hold a name and a value of its own.
+
+# A value may stand in quotes. It is looked at before it is passed over: it can hold a name and a value of its own.
 _AHEAD = r"(?P<quote>[bBrRuUfFL@$]{0,2}\\?[\"'`]|)(?=[^\s\"'`<>,;\\]{4})"
 _ASSIGNED = re.compile(
-    r"(?<![\w.-])(?P<name>[\w.-]{2,100}+)(?P<close>\\?[\"'`\]*]{0,3}+)"
+    r"(?<![\w.-])(?P<name>[\w.-]{2,100}+)\\?[\"'`\]*]{0,3}+"
     r"(?:[ \t]{1,4}(?:string|String|str)(?=[ \t]{0,8}=)|:[ \t]?[A-Za-z]{2,20}(?=[ \t]{0,8}=))?+"
-    r"(?P<sign>[ \t]{0,20}+(?:[!?.+|:]{0,3}={1,3}>?|:|->|→|[(,](?=[ \t]{0,9}[\"'`])|(?<=[ \t])\|(?=[ \t]))|>|[ \t](?:is|was|-|–)(?=[ \t]))"
-    r"\*{0,2}(?:[ \t]{0,40}+(?:[|>][-+]?)?\n[ \t]{0,40}+|[ \t]{0,40}+)" + _AHEAD
+    r"(?P<sign>[ \t]{0,20}+(?:[!?.+|:]{0,3}={1,3}>?|:|->|→|[(,](?=[ \t]{0,9}[\"'`])|(?<=[ \t])\|(?=[ \t]))"
+    r"|>|[ \t](?:is|was|-|–)(?=[ \t]))"
+    r"\*{0,2}(?:(?<=>)\s{0,60}+|[ \t]{0,40}+(?:[|>][-+]?\n[ \t]{1,40}+|\n[ \t]{1,40}+(?=[\"']))?+)" + _AHEAD
 )
 _FLAG = re.compile(r"-(?<![\w.-]-)-?(?P<name>[A-Za-z][\w-]{2,60}+)[ \t]{1,4}" + _AHEAD)
-_SPOKEN = re.compile(r"(?:ENV|export|set|setenv|setx)[ \t]{1,4}(?P<name>\w{3,80}+)[ \t]{1,4}" + _AHEAD)
-_SCHEME = re.compile(
+_VARIABLE = re.compile(r"(?:ENV|set|setenv|setx)[ \t]{1,4}(?P<name>\w{3,80}+)[ \t]{1,4}" + _AHEAD)
+_SPOKEN = re.compile(
     r"(?P<name>Bearer|bearer|Basic|basic|Token|token|ApiKey|Apikey|apikey|Api-Token|password)[ \t]{1,4}" + _AHEAD
 )
+# Only a sign of assignment makes a password of what might be a word.
+_SIGNS = ("=", ":", ">")
 _RUN = re.compile(rf"[^\s\"'`<>,;\\]{{1,{_SIGHT}}}+")
 _REST = re.compile(r"[^\s\"'`<>,;\\]*+")
+_NEXT_PARAMETER = re.compile(r"&(?:[\w.-]{1,40}=|\Z)")
 _WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ _-]\Z")
 # The name of a name, whose value is called `value`.
 _LABELS = frozenset({"name", "key", "id", "variable"})
-_SCHEMES = frozenset({"bearer", "basic", "token", "apikey", "api-token", "digest"})
 
 # The most steps that a user's pattern may take at one place of a text.
 _STEPS = 1_000
 _LONGEST_PATTERN = 500
+_ORDINARY = re.compile(r"(?s)[A-Za-z]{0,15}|[\d.,:_-]*|(?:~|\.{0,2}/|[A-Za-z]:\\).*|\w+://[^@]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +105,8 @@ class Redaction:
 class _Span:
     start: int
     stop: int
+    # The surest name of a place wins: the user's own, then an issuer's, then what the words around it say.
+    doubt: int
     rule: str
 
 
@@ -111,7 +124,7 @@ class Redactor:
         findings: list[Finding] = []
         numbers: Sequence[int] = range(1, text.count("\n") + 2)
         for _ in range(_PASSES):
-            spans = _merged(text, [*self._own(text), *_tokens(text), *_named(text), *_blocks(text)])
+            spans = _merged(text, chain(self._own(text), _tokens(text), _logins(text), _blocks(text), _named(text)))
             if not spans:
                 break
             text, numbers = _replaced(text, spans, numbers, findings)
@@ -119,27 +132,28 @@ class Redactor:
 
     def _own(self, text: str) -> Iterator[_Span]:
         for number, pattern in enumerate(self._patterns, 1):
-            yield from (_Span(*match.span(), f"pattern-{number}") for match in pattern.finditer(text))
+            yield from (_Span(*match.span(), 1, f"pattern-{number}") for match in pattern.finditer(text) if match[0])
         for value, rule in self._values:
             start = text.find(value)
             while start >= 0:
-                yield _Span(start, start + len(value), rule)
+                yield _Span(start, start + len(value), 1, rule)
                 start = text.find(value, start + len(value))
 
 
-def _merged(text: str, spans: list[_Span]) -> list[_Span]:
-    """Join what overlaps, under the name that was found first, and leave placeholders alone."""
-    if not spans:
+def _merged(text: str, spans: Iterator[_Span]) -> list[_Span]:
+    """Join what overlaps under its surest name, and leave placeholders and what touches them alone."""
+    found = sorted(spans)
+    if not found:
         return []
-    order = {span: -index for index, span in reversed(list(enumerate(spans)))}
-    taken = [_Span(*match.span(), "") for match in _PLACEHOLDER.finditer(text)]
+    kept = (_Span(*match.span(), 0, "") for match in _PLACEHOLDER.finditer(text))
     merged: list[_Span] = []
-    for span in sorted([*order, *taken]):
+    for span in sorted(chain(found, kept)):
         if merged and span.start < merged[-1].stop:
             last = merged.pop()
-            rule = "" if not span.rule or not last.rule else max(span, last, key=lambda each: order.get(each, 1)).rule
-            span = _Span(last.start, max(last.stop, span.stop), rule)
-        merged.append(span)
+            surest = min(last, span, key=lambda each: each.doubt)
+            merged.append(_Span(last.start, max(last.stop, span.stop), surest.doubt, surest.rule))
+        else:
+            merged.append(span)
     return [span for span in merged if span.rule]
 
 
@@ -148,108 +162,40 @@ def _replaced(
 ) -> tuple[str, Sequence[int]]:
     """Return the text with placeholders, and for each of its lines the number that it had at first."""
     pieces: list[str] = []
-    kept: list[int] = []
+    dropped: set[int] = set()
     done = line = 0
     for span in spans:
-        before = text[done : span.start]
-        first = line + before.count("\n")
-        kept += numbers[line:first]
-        findings.append(Finding(span.rule, numbers[first]))
-        pieces += (before, f"[redacted:{span.rule}]")
-        dropped = text.count("\n", span.start, span.stop)
-        if dropped:
-            numbers = [*numbers[: first + 1], *numbers[first + 1 + dropped :]]
-        line, done = first, span.stop
-    return "".join((*pieces, text[done:])), [*kept, *numbers[line:]]
+        line += text.count("\n", done, span.start)
+        findings.append(Finding(span.rule, numbers[line]))
+        pieces += (text[done : span.start], f"[redacted:{span.rule}]")
+        last = line + text.count("\n", span.start, span.stop)
+        dropped.update(range(line + 1, last + 1))
+        line, done = last, span.stop
+    if dropped:
+        numbers = [number for index, number in enumerate(numbers) if index not in dropped]
+    return "".join((*pieces, text[done:])), numbers
 
 
 def _tokens(text: str) -> Iterator[_Span]:
-    """Yield tokens that tell their issuer, and passwords in addresses."""
+    """Yield tokens whose form tells their issuer."""
     for match in FORMATS.finditer(text):
         if is_token(match[0]):
-            yield _Span(*match.span(), format_name(text, match.start()))
+            yield _Span(*match.span(), 2, format_name(text, match.start()))
+
+
+def _logins(text: str) -> Iterator[_Span]:
+    """Yield passwords that stand beside a user, in an address or in a command."""
     for match in _ADDRESS.finditer(text):
-        if (
-            not is_fake(match["value"])
-            and not is_reference(match["value"])
-            and not match["host"].startswith("example.")
-        ):
-            yield _Span(*match.span("value"), "url-password")
+        value = match["value"]
+        is_example = is_fake(value) or is_reference(value) or match["host"].startswith("example.")
+        if not is_example and (is_random(value) or is_chosen(value)):
+            yield _Span(*match.span("value"), 3, "url-password")
     for match in _ADDRESS_TOKEN.finditer(text):
-        if is_random(match["value"]) and not is_fake(match["value"]):
-            yield _Span(*match.span("value"), "url-token")
-    for pattern in _LOGINS:
-        for match in pattern.finditer(text):
-            if is_secret("spoken", match["value"]):
-                yield _Span(*match.span("value"), "password")
-
-
-def _named(text: str) -> Iterator[_Span]:
-    """Yield values that follow a name which promises a secret."""
-    done = 0
-    for match, kind in _assignments(text):
-        if match.start() < done:
-            continue
-        value, stop = _value(text, match)
-        # Only a sign of assignment makes a password of what might be a word.
-        is_spoken = kind == "password" and match["sign"].strip()[-1:] not in {"=", ":", ">"}
-        if text[stop : stop + 1] != "(" and is_secret("spoken" if is_spoken else kind, value):
-            done = _whole(text, match.end(), stop)
-            yield _Span(match.end(), done, "token" if kind == "service" else kind)
-    for pattern in (_FLAG, _SPOKEN, _SCHEME):
-        for match in pattern.finditer(text):
-            value, stop = _value(text, match)
-            kind = kind_of(match["name"])
-            if kind and is_secret(kind if pattern is not _SCHEME else "token", value):
-                yield _Span(match.end(), _whole(text, match.end(), stop), kind)
-
-
-def _assignments(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Yield every name that is given a value and the kind of secret that it promises."""
-    kinds: dict[str, str] = {}
-    label, labelled = "", 0
-    for match in _ASSIGNED.finditer(text):
-        name = match["name"]
-        kind = kinds.get(name)
-        if kind is None:
-            kind = kinds[name] = kind_of(name)
-        if kind == "bare":
-            before = _WORD_BEFORE.search(text, max(0, match.start() - 22), match.start())
-            kind = kind_of(f"{before[1]}_key") if before and before[1].lower() in QUALIFIERS else ""
-        if name.lower() in _LABELS:
-            label, labelled = _value(text, match)
-        elif name.lower() == "value" and match.start() - labelled < _NEAR:
-            kind = kind_of(label)
-        if kind and not text.startswith(("redacted:", ":env:"), max(0, match.start() - 9)):
-            yield match, kind
-
-
-def _value(text: str, match: re.Match[str]) -> tuple[str, int]:
-    """Return as much of a value as tells what it is, and where it ends or gets too long."""
-    start = match.end()
-    mark = match["quote"][-1:]
-    if mark:
-        stop = text.find(mark, start, start + 10 * _SIGHT)
-        if stop > 0 and text.find("\n", start, stop) < 0:
-            stop -= text[stop - 1] == "\\"
-            return text[start:stop], stop
-    run = _RUN.match(text, start)
-    value = run[0] if run else ""
-    if (
-        text[match.start() - 1 : match.start()] in {"?", "&"}
-        or text[start - 1 : start] == "="
-        and "&" in value
-        and "=" in value
-    ):
-        value = value.partition("&")[0]
-    value = value.rstrip(")]}.|*:")
-    return value, start + len(value)
-
-
-def _whole(text: str, start: int, stop: int) -> int:
-    """Return where a value ends that was too long to be looked at."""
-    rest = _REST.match(text, stop) if stop - start >= _SIGHT else None
-    return rest.end() if rest else stop
+        if is_secret("token", match["value"]):
+            yield _Span(*match.span("value"), 3, "url-token")
+    for match in chain.from_iterable(pattern.finditer(text) for pattern in _LOGINS):
+        if is_secret("spoken", match["value"]):
+            yield _Span(*match.span("value"), 3, "password")
 
 
 def _blocks(text: str) -> Iterator[_Span]:
@@ -258,10 +204,61 @@ def _blocks(text: str) -> Iterator[_Span]:
     starts = [begin.start() for begin in begins] + [len(text)]
     for begin, following in zip(begins, starts[1:], strict=True):
         limit = min(following, begin.end() + _BLOCK_LIMIT)
-        end = _BLOCK_END.search(text, begin.end(), limit)
-        rest = end or _BLOCK_LINES.match(text, begin.end(), limit)
-        if rest and any(not is_fake(run) for run in _MATERIAL.findall(text, begin.end(), rest.end())):
-            yield _Span(begin.start(), rest.end(), "private-key")
+        rest = _BLOCK_END.search(text, begin.end(), limit) or _BLOCK_LINES.match(text, begin.end(), limit)
+        if rest:
+            material = "".join(run for run in _MATERIAL.findall(text, begin.end(), rest.end()) if not is_fake(run))
+            if len(material) >= _LEAST_MATERIAL:
+                yield _Span(begin.start(), rest.end(), 2, "private-key")
+
+
+def _named(text: str) -> Iterator[_Span]:
+    """Yield values that follow a name which promises a secret."""
+    followers = (((match, kind_of(match["name"])) for match in each.finditer(text)) for each in (_FLAG, _VARIABLE, _SPOKEN))
+    for candidates in (_assignments(text), *followers):
+        done = 0
+        for match, kind in candidates:
+            if not kind or match.start() < done:
+                continue
+            value, stop = _value(text, match)
+            is_told = match.re is _SPOKEN or (match.re is _ASSIGNED and not match["sign"].endswith(_SIGNS))
+            if text[stop : stop + 1] != "(" and is_secret("spoken" if is_told and kind == "password" else kind, value):
+                rest = _REST.match(text, stop) if stop - match.end() >= _SIGHT else None
+                done = rest.end() if rest else stop
+                yield _Span(match.end(), done, 4, "token" if kind == "service" else kind)
+
+
+def _assignments(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield every name that is given a value, and the kind of secret that it promises."""
+    kinds: dict[str, str] = {}
+    label, labelled = "", 0
+    for match in _ASSIGNED.finditer(text):
+        name, start = match["name"], match.start()
+        kind = kinds.get(name)
+        if kind is None:
+            kind = kinds[name] = kind_of(name)
+        if name.lower() in _LABELS:
+            label, labelled = _value(text, match)
+        elif name.lower() == "value" and start - labelled < _NEAR and ">" not in text[labelled:start]:
+            kind = kind_of(label)
+        if kind == "bare":
+            before = _WORD_BEFORE.search(text, max(0, start - 22), start)
+            kind = kind_of(f"{before[1]}_key") if before and before[1].lower() in QUALIFIERS else ""
+        # The token in the address of a badge is there to be seen.
+        if kind and not text.endswith(("redacted:", ":env:"), 0, start) and "badge" not in text[max(0, start - 60) : start]:
+            yield match, kind
+
+
+def _value(text: str, match: re.Match[str]) -> tuple[str, int]:
+    """Return as much of a value as tells what it is, and where that ends."""
+    start = match.end()
+    mark = match["quote"][-1:]
+    stop = text.find(mark, start, start + 10 * _SIGHT) if mark else -1
+    if stop >= 0 and text.find("\n", start, stop) < 0:
+        stop -= text[stop - 1] == "\\"
+        return text[start:stop], stop
+    run = _RUN.match(text, start)
+    value = _NEXT_PARAMETER.split(run[0] if run else "", maxsplit=1)[0].rstrip(")]}.|*:")
+    return value, start + len(value)
 
 
 def _values(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -279,7 +276,7 @@ def _values(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _is_ordinary(value: str) -> bool:
     """Tell values that stand in texts without being meant: words, numbers, paths, addresses."""
-    return bool(re.fullmatch(r"[A-Za-z]{0,15}|[\d.,:_-]*|(?:~|\.{0,2}/|[A-Za-z]:\\).*|\w+://[^@]*", value, re.DOTALL))
+    return bool(_ORDINARY.fullmatch(value))
 
 
 def _compiled(pattern: str, number: int) -> re.Pattern[str]:

@@ -62,7 +62,7 @@ grafana-token       glsa_\w{32,}+
 grafana-token       eyJrIjoi[A-Za-z0-9+/]{60,}+=*+
 newrelic-key        NR(?:AK|AL|JS|II|RA|SP)-[\w-]{19,}+
 sentry-token        sntryu_[a-f0-9]{64}(?!\w)
-sentry-token        sntrys_[\w+/=-]{40,}+
+sentry-token        sntrys_eyJ[\w+/=-]{40,}+
 sonar-token         sq[apu]_[A-Za-z0-9]{40}(?!\w)
 sourcegraph-token   sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}(?!\w)
 postman-key         PMAK-[a-f0-9]{24}-[a-f0-9]{30,}+
@@ -96,7 +96,7 @@ yandex-key          t1\.[A-Z0-9a-z_-]{4,400}={0,2}\.[\w-]{86,}+=*+
 yandex-key          YC[\w-]{38}(?![\w-])
 openshift-token     sha256~[\w-]{43}(?![\w-])
 clickhouse-key      4b1d[A-Za-z0-9]{38}(?!\w)
-octopus-key         API-[A-Z0-9]{25,32}(?!\w)
+octopus-key         API-[A-Z0-9]{25,28}(?!\w)
 onepassword-key     A3-[A-Z0-9]{6}-[A-Z0-9]{6}-?[A-Z0-9]{5}(?:-[A-Z0-9]{5}){3}(?!\w)
 onepassword-key     ops_ey[\w+/=-]{100,}+
 docker-login        eyJhdXRocyI6[A-Za-z0-9+/]{16,}+=*+
@@ -124,7 +124,7 @@ def _by_first_character(patterns: list[str]) -> str:
 
 
 _RULES = [line.split() for line in _FORMATS.strip().splitlines()]
-_RULES += [["token", rf"{prefix}[\w=-]{{16,}}+"] for prefix in _PREFIXES]
+_RULES += [["token", rf"{prefix}(?<![\w./-]{prefix})[\w=-]{{16,}}+"] for prefix in _PREFIXES]
 _NAMED = [(name, re.compile(pattern, re.ASCII)) for name, pattern in _RULES]
 # Only a word that starts here and is long enough is tried at all: one pass for all issuers costs little in prose.
 FORMATS = re.compile(
@@ -140,7 +140,7 @@ def format_name(text: str, start: int) -> str:
 # How people name what must not be seen. A password may be anything; the other kinds are told by their look.
 _PASSWORDS = frozenset("passcode passphrase passwd password passwords passwort pass psw pwd pw".split())
 _SECRETS = frozenset(
-    "apikey apitoken auth authorization authtoken basic bearer cookie credential credentials creds jwt login otp pat sas secret "
+    "apikey apitoken auth authorization authtoken basic bearer credential credentials creds jwt login otp pat sas secret "
     "secrets seed sig tokens".split()
 )
 _ENDINGS = (
@@ -163,14 +163,14 @@ QUALIFIERS = frozenset(
 )
 # Before `key`, these speak of something that may be seen; at the end of a name, the others speak about a secret.
 _PUBLIC = frozenset(
-    "cache column composite context data dict fingerprint foreign hash host hot i18n idempotency index json keyboard known map "
+    "authenticity cache column composite context csrf data dict fingerprint foreign hash host hot i18n idempotency index json keyboard known map "
     "next object page partition primary pub public query registry routing row search shortcut sort sub "
-    "table translation unique verifying".split()
+    "table translation unique verifying xsrf".split()
 )
 _ABOUT = frozenset(
-    "algorithm arn count dir directory enabled endpoint expiration expires expiry field file filename format header hint "
-    "input kind label length limit name names namespace param parameter path policy prefix property provider ref reference "
-    "regex required scope size status store strategy suffix template title ttl type types uri url usage version".split()
+    "algorithm arn contains count dir directory enabled endpoint expiration expires expiry field file filename format header hint id "
+    "ids input kind label length limit name names namespace param parameter path policy prefix property provider ref reference "
+    "regex required reset scope size startswith status store strategy suffix template title ttl type types uri url usage version".split()
 )
 # Issuers whose tokens have no form of their own: next to such a name, only a random value is one.
 _SERVICES = frozenset(
@@ -202,9 +202,9 @@ def kind_of(name: str) -> str:
         return "token"
     if _SECRETS.intersection(parts) or joined.endswith(_ENDINGS):
         return "secret"
-    if _KEYS.intersection(parts):
+    if _KEYS.intersection(parts[-2:]):
         return "key" if len(parts) > 1 else "bare"
-    return "service" if _SERVICES.intersection(parts) or parts[-2:] == ["access", "id"] else ""
+    return "service" if _SERVICES.intersection(parts) else ""
 
 
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -221,7 +221,7 @@ _PAIRS = frozenset(
 )
 _DIGEST = re.compile(r"(?i)[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{8,200}={0,2}")
-_PHRASE = re.compile(r"[A-Za-z]+(?:[ ,.?!-]+[A-Za-z]+)+[.?!]?\s*")
+_PHRASE = re.compile(r"[^\W\d_]+(?:[ ,.?!-]+[^\W\d_]+)+[.?!]?\s*")
 _SELF = re.compile(r"(?i)pass|secret|login|user")
 # Letters and digits, as in a password that is told in a sentence or in a table.
 _MIXED = re.compile(r"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[^\s-]{6,40}")
@@ -240,12 +240,12 @@ _FAKE = re.compile(
 )
 # A value of these words alone is nobody's secret.
 _MEANINGLESS = frozenset(
-    "a abc abcd access admin api app auth bar basic baz bearer client correct credential credentials db default demo dev "
-    "empty encoded encrypted fake false file foo foobar from get given guest hash hello here hunter id if in invalid is it key "
-    "keys like local login mine mock mongo my mysql name new none not null of old on only or pass passphrase passwd "
+    "abc abcd access admin api app argument attribute auth bar basic baz bearer client correct credential credentials db default demo dev "
+    "empty encoded encrypted fake false field file foo foobar from get given guest hash hello here hunter id if in invalid is it key "
+    "keys like local login mine mock mongo my mysql name new none not null of old on only option or pass passphrase passwd "
     "password passwords plain postgres private prod production pwd qwerty random raw redis required root sa secret secure secrets "
-    "service some something staging str string strong super supersecret sys test tester testing text that the this to token tokens "
-    "top true type undefined user username users valid value very weak with word world wrong you your".split()
+    "service setting some something staging str string strong super supersecret sys test tester testing text that the this to token tokens "
+    "tiger top true type undefined user username users valid value very weak with word world wrong you your".split()
 )
 
 
@@ -254,7 +254,7 @@ def is_secret(kind: str, value: str) -> bool:
     if len(value) < 6 or len(value.split()) > 1 or is_reference(value) or is_fake(value):
         return False
     if kind == "password":
-        return is_random(value) or _is_chosen(value)
+        return is_random(value) or is_chosen(value)
     if kind == "spoken":
         return is_random(value) or bool(_MIXED.fullmatch(value))
     if kind in {"key", "service"} and (len(value) < 16 or _DIGEST.fullmatch(value)):
@@ -283,6 +283,11 @@ def is_fake(value: str) -> bool:
     )
 
 
+def _is_monotonous(run: str) -> bool:
+    kinds = set(run)
+    return max(map(run.count, kinds)) * 5 >= len(run) * 2 or len(kinds) * 8 <= min(len(run), 48)
+
+
 def _is_meaningless(value: str) -> bool:
     parts = [word for word in words(value) if not word.isdigit()]
     return bool(parts) and all(word in _MEANINGLESS for word in parts)
@@ -296,7 +301,7 @@ def _decoded(value: str) -> str:
     if len(value) % 4 or not _BASE64.fullmatch(value):
         return ""
     try:
-        return b64decode(value).decode("ascii")
+        return b64decode(value).decode()
     except ValueError:
         return ""
 
@@ -327,8 +332,8 @@ def is_random(value: str) -> bool:
     return common * 5 < len(pairs) * (3 if length >= 16 else 2)
 
 
-def _is_chosen(value: str) -> bool:
+def is_chosen(value: str) -> bool:
     """Tell what somebody may have chosen as a password from a word that only says what it is."""
     if any(map(str.isdigit, value)) or _SYMBOL.search(value):
         return any(map(str.isalpha, value))
-    return value.isalpha() and not _SELF.search(value)
+    return not _SELF.search(value)
