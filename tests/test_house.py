@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "ragdocs"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-FLOOR = ("types", "errors", "protocols", "lanes", "names", "markup", "fsio", "project", "config", "git")
+FLOOR = ("types", "errors", "protocols", "lanes", "names", "markup", "fsio", "heap", "project", "config", "git")
 # Who may import whom: every layer names the layers below it.
 LAYERS = {
     "serve": ("serve", "workspace", "verbs", "pipeline", "store", "index", *FLOOR),

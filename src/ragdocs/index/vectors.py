@@ -27,9 +27,6 @@ MILD_FILTER = 0.2
 # Vectors that came after the graph was built are searched exactly, until they are this share of it.
 STALE_SHARE = 0.2
 
-# One query is too little work to share: two threads cost three times the processor time of one and save none.
-faiss.omp_set_num_threads(1)
-
 
 class VectorTable:
     """A FAISS index in half precision whose entries are named by row numbers."""
@@ -130,6 +127,9 @@ class VectorTable:
         count = int(np.count_nonzero(allowed))
         if not count:
             return []
+        # One query is too little work to share: a second thread spins for ten milliseconds after it and saves nothing.
+        # OpenMP keeps this setting for each thread, so it is made where the search is.
+        faiss.omp_set_num_threads(1)
         # The Python wrappers of faiss take arrays and keywords that its type stubs do not know.
         untyped: Any = faiss
         selector = untyped.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))

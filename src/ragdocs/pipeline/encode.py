@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 import re
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ragdocs.errors import UnavailableError
+from ragdocs.heap import give_back
 from ragdocs.pipeline.vector_cache import CachedEncoder
 from ragdocs.protocols import Encoder, Vectors
 
@@ -68,7 +66,7 @@ class OnnxEncoder:
                 for group, pooled in zip(groups, pool.map(lambda rows: _pool(session, rows), batches), strict=True):
                     vectors[np.array(group) + start] = pooled
         if len(texts) > 1:
-            _give_back()
+            give_back()
         return vectors
 
     def _load(self) -> tuple[Any, Any]:
@@ -125,15 +123,8 @@ def _minilm_session(model_file: Path | None) -> Any:
     options.enable_cpu_mem_arena = False
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     del content
-    _give_back()
+    give_back()
     return session
-
-
-def _give_back() -> None:
-    """Return freed memory to the system: loading leaves 73 MB and a batch of passages 50 MB that glibc would keep."""
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:

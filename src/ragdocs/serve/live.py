@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ragdocs.config import Config
 from ragdocs.errors import LockAcquisitionError, RagdocsError, UnavailableError
+from ragdocs.heap import give_back
 from ragdocs.verbs.shapes import Status
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ class Live:
         self.progress = "opening"
         workspace = Workspace(self.config)
         workspace.load()
+        give_back()
         self._workspace = workspace
 
     def _keep(self) -> None:
@@ -191,7 +193,8 @@ class Live:
     def _save(self, workspace: Workspace) -> None:
         for name, place in workspace.places.items():
             try:
-                place.index.save()
+                if place.index.save():
+                    give_back()
             except LockAcquisitionError:
                 logger.debug("another process is writing the snapshot of %s", name)
             except RagdocsError as error:
