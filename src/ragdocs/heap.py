@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Build what will stay without the collector walking over it again and again, and keep it out of its way later."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_on:
+            gc.enable()
 
 
 def give_back() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ragdocs.types import Chunk, Document, Entry, Filter, GitContext
+from ragdocs.types import Chunk, Document, Entry, Filter, GitContext, Link
 
 Mask = npt.NDArray[np.bool_]
 
@@ -171,15 +171,15 @@ class Catalog:
         }
 
     @classmethod
-    def restore(cls, data: Mapping[str, Any]) -> Catalog:
-        """Rebuild a catalog from what `dump` returned."""
+    def restore(cls, data: Mapping[str, Any], links: Callable[[str], tuple[Link, ...]]) -> Catalog:
+        """Rebuild a catalog from what `dump` returned, and the links of each document id."""
         catalog = cls()
         if data["next_row"]:
             # The keyword index still names rows of the dead: the columns reach as far as rows were ever given.
             catalog._alive[data["next_row"] - 1] = False
             catalog._slot_of[data["next_row"] - 1] = 0
         for card in data["documents"]:
-            document = _document(card)
+            document = _document(card, links(card["id"]))
             chunks = tuple(
                 Chunk(f"{document.id}#{n}", document.id, tuple(headings), text, start, end, digest)
                 for n, (headings, text, start, end, digest) in enumerate(card["chunks"])
@@ -187,10 +187,6 @@ class Catalog:
             catalog.add(Entry(document, chunks, card["stamp"]), card["rows"])
         catalog._next_row = data["next_row"]
         return catalog
-
-    def replace(self, document: Document) -> None:
-        """Put a fuller card in the place of an equal one."""
-        self._documents[document.id] = document
 
     def _having(self, field: str, words: Iterable[str]) -> Mask:
         slots: set[int] = set()
@@ -223,11 +219,11 @@ def _plain(document: Document) -> dict[str, Any]:
     return card
 
 
-def _document(card: Mapping[str, Any]) -> Document:
+def _document(card: Mapping[str, Any], links: tuple[Link, ...]) -> Document:
     values = {name: value for name, value in card.items() if name not in ("rows", "chunks", "stamp", "git")}
     values |= {name: tuple(values[name]) for name in ("tags", "aliases", "problems")}
     values |= {name: datetime.fromisoformat(values[name]).astimezone(UTC) for name in _DATES if name in values}
     if "git" in card:
         branch, commit, dirty, changed = card["git"]
         values["git"] = GitContext(branch, commit, dirty, tuple(changed))
-    return Document(**values)
+    return Document(links=links, **values)

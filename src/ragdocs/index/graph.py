@@ -7,7 +7,6 @@ import math
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 from typing import Any
 
 import networkx as nx
@@ -74,17 +73,22 @@ class LinkGraph:
         """Return a document's links in the order it has them."""
         if doc_id not in self._graph:
             return ()
-        edges = sorted((data for _, _, data in self._graph.out_edges(doc_id, data=True)), key=lambda d: d["order"])
+        edges = [edge for same in self._graph.adj[doc_id].values() for edge in same.values()]
+        edges.sort(key=lambda edge: edge["order"])
         return tuple(Link(d["written"], d["edge_type"], d["edge_context"], d["heading"]) for d in edges)
 
     def links_to(self, names: Sequence[str]) -> dict[str, tuple[Link, ...]]:
         """Map document ids to their links to any of these names, all of them, in order."""
-        ghosts = {ghost for name in names if (ghost := _ghost(name)) in self._graph}
-        found = {source for ghost in ghosts for source in self._graph.predecessors(ghost)}
+        ghosts = {_ghost(name) for name in names}
         return {
             source: tuple(link for link in self.links(source) if _ghost(link.target) in ghosts)
-            for source in sorted(found)
+            for source in sorted(self.pointing(names))
         }
+
+    def pointing(self, names: Sequence[str]) -> set[str]:
+        """Return the documents that link to any of these names."""
+        ghosts = {ghost for name in names if (ghost := _ghost(name)) in self._graph}
+        return {source for ghost in ghosts for source in self._graph.predecessors(ghost)}
 
     def related(self, doc_ids: Sequence[str]) -> list[tuple[str, str, float]]:
         """Return (from, to, weight) for documents that link to each document, are linked from it, or share a target."""
@@ -145,8 +149,9 @@ def target_key(target: str) -> str:
 
 def name_keys(document: Document) -> tuple[str, ...]:
     """Return the names under which links may point at a document: path, path without ending, stem, title, aliases."""
-    path = PurePosixPath(document.path)
-    names = (document.path, document.path.removesuffix(".md"), path.stem, document.title, *document.aliases)
+    name = document.path.rpartition("/")[2]
+    stem = name.rpartition(".")[0] or name
+    names = (document.path, document.path.removesuffix(".md"), stem, document.title, *document.aliases)
     return tuple(dict.fromkeys(key for name in names if (key := target_key(name))))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ragdocs import fsio
+from ragdocs.heap import without_collection
 from ragdocs.index import snapshot
 from ragdocs.index.catalog import Catalog, Mask
 from ragdocs.index.graph import LinkGraph
@@ -212,7 +213,8 @@ class LocalIndex:
         if recipe != self._recipe:
             return False
         try:
-            restored = self._restore(parts, with_vectors=encoder == self._encoder)
+            with without_collection():
+                restored = self._restore(parts, with_vectors=encoder == self._encoder)
         except _UNREADABLE as error:
             logger.info("the stored index cannot be read and is built anew: %s", error)
             return False
@@ -227,11 +229,10 @@ class LocalIndex:
         self, parts: Mapping[str, bytes], *, with_vectors: bool
     ) -> tuple[Catalog, LinkGraph, KeywordTable, VectorTable]:
         data = json.loads(parts[DOCSTORE])
-        catalog, graph = Catalog.restore(data), LinkGraph.restore(parts[GRAPH])
+        graph = LinkGraph.restore(parts[GRAPH])
+        catalog = Catalog.restore(data, graph.links)
         for document in catalog.documents():
-            full = replace(document, links=graph.links(document.id))
-            graph.name(full)
-            catalog.replace(full)
+            graph.name(document)
         files = {path.removeprefix(KEYWORD): body for path, body in parts.items() if path.startswith(KEYWORD)}
         # Vectors of another model are worthless here: the chunks wait for new ones.
         vectors = VectorTable(self._dim)
@@ -274,7 +275,7 @@ class LocalIndex:
                 self._vectors.adopt(wanted[0], graph)
 
     def _slots(self, where: Filter) -> Mask:
-        linked = self._graph.links_to(where.linked_to).keys() if where.linked_to else None
+        linked = self._graph.pointing(where.linked_to) if where.linked_to else None
         return self._catalog.slots(where, linked)
 
     def _mask(self, where: Filter) -> Mask:
