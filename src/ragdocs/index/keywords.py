@@ -46,6 +46,8 @@ MOST_TYPOS = 2
 SHORTEST_TYPO = 4
 # Decoded postings kept in memory, counted in postings of about 50 bytes.
 CACHED_POSTINGS = 1_000_000
+# Whoosh would put postings beyond its limit into a temporary file that a storage in memory does not keep.
+UNLIMITED = 1 << 20
 # More segments than this are merged when there is time.
 MOST_SEGMENTS = 12
 SIZE_CLASS = 8
@@ -114,7 +116,7 @@ class KeywordTable:
 
     def apply(self, added: Mapping[int, Mapping[str, str]], removed: Iterable[int]) -> None:
         """Add rows with the text of each field, and remove rows, in one commit."""
-        writer = self._index.writer(codec=_Codec())
+        writer = self._index.writer(codec=_Codec(), limitmb=UNLIMITED)
         bases = _bases(writer.segments)
         for row in removed:
             name, number = self._place.pop(row)
@@ -130,7 +132,7 @@ class KeywordTable:
         """Merge segments of like size if there are many; tell whether anything was done."""
         if len(self._segments) <= MOST_SEGMENTS:
             return False
-        self._index.writer(codec=_Codec()).commit(mergetype=_merge_alike)
+        self._index.writer(codec=_Codec(), limitmb=UNLIMITED).commit(mergetype=_merge_alike)
         self._refresh()
         return True
 

@@ -32,10 +32,10 @@ from ragdocs.types import (
 
 Progress = Callable[[str, int, int], None]
 
-# Documents applied in the first step; each further step takes as many as are done. Few steps make few segments, and a
-# waiting write goes between them.
-BATCH = 100
-LARGEST_BATCH = 1000
+# Chunks applied in the first step; each further step takes twice as many. Few steps make few segments; a step of two
+# milliseconds a chunk is what a write that comes between may have to wait for.
+FIRST_BATCH = 100
+LARGEST_BATCH = 1600
 # Passages encoded in one step.
 ENCODED_AT_ONCE = 64
 # Passages a writer waits for; a longer text is found by its words at once and by the rest of its meaning soon after.
@@ -81,11 +81,11 @@ class Corpus:
         self.skipped = {path: why for path, why in self.skipped.items() if not _below(path, looked_at)}
         self.skipped.update(scan.unreadable)
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
-        done = 0
+        done, most = 0, FIRST_BATCH
         while done < len(changed):
-            batch = changed[done : done + min(max(BATCH, done), LARGEST_BATCH)]
-            added, replaced, same = self._read(batch)
-            done += len(batch)
+            added, replaced, same, looked = self._read(changed[done : done + most], most)
+            done += looked
+            most = min(2 * most, LARGEST_BATCH)
             report = replace(
                 report,
                 added=report.added + added,
@@ -222,14 +222,18 @@ class Corpus:
             known = every if only is None else {p: every[p] for p in every if _below(p, {*known, *unknown})}
         return [path for path in known if path not in scan.stamps and not _below(path, scan.unreadable.keys())]
 
-    def _read(self, paths: Sequence[str]) -> tuple[int, int, int]:
-        """Read, parse, chunk and apply these paths; return how many were new, changed, the same."""
+    def _read(self, paths: Sequence[str], most: int) -> tuple[int, int, int, int]:
+        """Read, parse, chunk and apply paths until there are so many chunks; count the new, changed, same, and all."""
         with self._writing:
             known = self.index.stamps(paths)
             entries: list[Entry] = []
             same: dict[str, str] = {}
-            gone = []
+            gone: list[str] = []
+            looked = chunks = 0
             for path in paths:
+                if chunks >= most:
+                    break
+                looked += 1
                 self.skipped.pop(path, None)
                 try:
                     source = self.store.read(path)
@@ -244,10 +248,11 @@ class Corpus:
                     continue
                 parsed = parse.parse(source, self.lane)
                 entries.append(Entry(parsed.document, chunk.chunk(parsed, self.lane.chunking), source.stamp))
+                chunks += len(entries[-1].chunks)
             self.index.apply(entries, gone)
             self.index.restamp(same)
             new = sum(entry.document.path not in known for entry in entries)
-            return new, len(entries) - new, len(same)
+            return new, len(entries) - new, len(same), looked
 
 
 def _below(path: str, folders: AbstractSet[str]) -> bool:

@@ -72,12 +72,14 @@ _SPOKEN = re.compile(
 )
 # Only a sign of assignment makes a password of what might be a word.
 _SIGNS = ("=", ":", ">")
-_RUN = re.compile(rf"[^\s\"'`<>,;\\]{{1,{_SIGHT}}}+")
-_REST = re.compile(r"[^\s\"'`<>,;\\]*+")
-_NEXT_PARAMETER = re.compile(r"&(?:[\w.-]{1,40}=|\Z)")
+_RUN = re.compile(rf"[^\s\"'`<>,;\\=]{{1,{_SIGHT}}}+={{0,2}}+")
+_REST = re.compile(r"[^\s\"'`<>,;\\&]*+")
+_NEXT_PARAMETER = re.compile(r"&(?:[\w.-]{1,40}=?\Z|\Z)")
+_NESTED = re.compile(r"(?P<name>[\w.-]{2,100}+)[ \t]{0,4}[:=](?=[^\s=\"',;])")
 _WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ _-]\Z")
 # The name of a name, whose value is called `value`.
 _LABELS = frozenset({"name", "key", "id", "variable"})
+_NOT_SECRET = frozenset({"", "label", "value"})
 
 # The most steps that a user's pattern may take at one place of a text.
 _STEPS = 1_000
@@ -213,39 +215,56 @@ def _blocks(text: str) -> Iterator[_Span]:
 
 def _named(text: str) -> Iterator[_Span]:
     """Yield values that follow a name which promises a secret."""
-    followers = (((match, kind_of(match["name"])) for match in each.finditer(text)) for each in (_FLAG, _VARIABLE, _SPOKEN))
-    for candidates in (_assignments(text), *followers):
+    kinds = _Kinds()
+    followers = (((match, kinds[match["name"]]) for match in each.finditer(text)) for each in (_FLAG, _VARIABLE, _SPOKEN))
+    for candidates in (_assignments(text, kinds), *followers):
         done = 0
         for match, kind in candidates:
-            if not kind or match.start() < done:
+            if kind in _NOT_SECRET or match.start() < done or _is_nested(text, match.end(), kinds):
                 continue
             value, stop = _value(text, match)
             is_told = match.re is _SPOKEN or (match.re is _ASSIGNED and not match["sign"].endswith(_SIGNS))
             if text[stop : stop + 1] != "(" and is_secret("spoken" if is_told and kind == "password" else kind, value):
-                rest = _REST.match(text, stop) if stop - match.end() >= _SIGHT else None
+                rest = _REST.match(text, stop) if text[stop : stop + 1] == "=" or stop - match.end() >= _SIGHT else None
                 done = rest.end() if rest else stop
                 yield _Span(match.end(), done, 4, "token" if kind == "service" else kind)
+            elif not match["quote"]:
+                # No run of a text is judged twice.
+                done = stop
 
 
-def _assignments(text: str) -> Iterator[tuple[re.Match[str], str]]:
+class _Kinds(dict[str, str]):
+    """Remembers what each name promises."""
+
+    def __missing__(self, name: str) -> str:
+        plain = name.lower()
+        kind = self[name] = "label" if plain in _LABELS else "value" if plain == "value" else kind_of(name)
+        return kind
+
+
+def _assignments(text: str, kinds: _Kinds) -> Iterator[tuple[re.Match[str], str]]:
     """Yield every name that is given a value, and the kind of secret that it promises."""
-    kinds: dict[str, str] = {}
-    label, labelled = "", 0
+    labelled: re.Match[str] | None = None
     for match in _ASSIGNED.finditer(text):
-        name, start = match["name"], match.start()
-        kind = kinds.get(name)
-        if kind is None:
-            kind = kinds[name] = kind_of(name)
-        if name.lower() in _LABELS:
-            label, labelled = _value(text, match)
-        elif name.lower() == "value" and start - labelled < _NEAR and ">" not in text[labelled:start]:
-            kind = kind_of(label)
-        if kind == "bare":
-            before = _WORD_BEFORE.search(text, max(0, start - 22), start)
-            kind = kind_of(f"{before[1]}_key") if before and before[1].lower() in QUALIFIERS else ""
+        kind = kinds[match["name"]]
+        if not kind:
+            continue
+        start = match.start()
+        if kind == "value" and labelled and start - labelled.end() < _NEAR and ">" not in text[labelled.end() : start]:
+            kind = kinds[_value(text, labelled)[0]]
+        elif kind == "label":
+            labelled = match
+            before = _WORD_BEFORE.search(text, max(0, start - 22), start) if match["name"].lower() == "key" else None
+            kind = kinds[f"{before[1]}_key"] if before and before[1].lower() in QUALIFIERS else ""
         # The token in the address of a badge is there to be seen.
-        if kind and not text.endswith(("redacted:", ":env:"), 0, start) and "badge" not in text[max(0, start - 60) : start]:
+        if not text.endswith(("redacted:", ":env:"), 0, start) and "badge" not in text[max(0, start - 60) : start]:
             yield match, kind
+
+
+def _is_nested(text: str, start: int, kinds: _Kinds) -> bool:
+    """Tell whether a value begins with a name that is itself given a value and promises a secret."""
+    nested = _NESTED.match(text, start)
+    return bool(nested) and kinds[nested["name"]] not in _NOT_SECRET
 
 
 def _value(text: str, match: re.Match[str]) -> tuple[str, int]:

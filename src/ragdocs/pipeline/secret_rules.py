@@ -203,7 +203,7 @@ def kind_of(name: str) -> str:
     if _SECRETS.intersection(parts) or joined.endswith(_ENDINGS):
         return "secret"
     if _KEYS.intersection(parts[-2:]):
-        return "key" if len(parts) > 1 else "bare"
+        return "key" if len(parts) > 1 else ""
     return "service" if _SERVICES.intersection(parts) else ""
 
 
@@ -251,7 +251,9 @@ _MEANINGLESS = frozenset(
 
 def is_secret(kind: str, value: str) -> bool:
     """Tell whether this may be the value of a name that promises this kind of secret."""
-    if len(value) < 6 or len(value.split()) > 1 or is_reference(value) or is_fake(value):
+    if len(value) < 6 or (kind != "password" and len(value) < 10 and value.isalpha()):
+        return False
+    if len(value.split()) > 1 or is_reference(value) or is_fake(value):
         return False
     if kind == "password":
         return is_random(value) or is_chosen(value)
