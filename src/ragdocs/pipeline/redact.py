@@ -61,8 +61,8 @@ _AHEAD = r"(?P<quote>[bBrRuUfFL@$]{0,2}\\?[\"'`]|)(?=[^\s\"'`<>,;\\]{4})"
 _ASSIGNED = re.compile(
     r"(?<![\w.-])(?P<name>[\w.-]{2,100}+)\\?[\"'`\]*]{0,3}+"
     r"(?:[ \t]{1,4}(?:string|String|str)(?=[ \t]{0,8}=)|:[ \t]?[A-Za-z]{2,20}(?=[ \t]{0,8}=))?+"
-    r"(?P<sign>[ \t]{0,20}+(?:[!?.+|:]{0,3}={1,3}>?|:|->|→|[(,](?=[ \t]{0,9}[\"'`])|(?<=[ \t])\|(?=[ \t]))"
-    r"|>|[ \t](?:is|was|-|–)(?=[ \t]))"
+    r"(?P<sign>[ \t]{0,20}+(?:[!?.+|:]{0,3}={1,3}>?|:|->|\u2192|[(,](?=[ \t]{0,9}[\"'`])|(?<=[ \t])\|(?=[ \t]))"
+    r"|>|[ \t](?:is|was|-|\u2013)(?=[ \t]))"
     r"\*{0,2}(?:(?<=>)\s{0,60}+|[ \t]{0,40}+(?:[|>][-+]?\n[ \t]{1,40}+|\n[ \t]{1,40}+(?=[\"']))?+)" + _AHEAD
 )
 _FLAG = re.compile(r"-(?<![\w.-]-)-?(?P<name>[A-Za-z][\w-]{2,60}+)[ \t]{1,4}" + _AHEAD)
@@ -72,9 +72,9 @@ _SPOKEN = re.compile(
 )
 # Only a sign of assignment makes a password of what might be a word.
 _SIGNS = ("=", ":", ">")
-_RUN = re.compile(rf"[^\s\"'`<>,;\\=]{{1,{_SIGHT}}}+={{0,2}}+")
+_RUN = re.compile(rf"[^\s\"'`<>,;\\]{{1,{_SIGHT}}}+")
 _REST = re.compile(r"[^\s\"'`<>,;\\&]*+")
-_NEXT_PARAMETER = re.compile(r"&(?:[\w.-]{1,40}=?\Z|\Z)")
+_NEXT_PARAMETER = re.compile(r"&(?:[\w.-]{1,40}=|\Z)")
 _NESTED = re.compile(r"(?P<name>[\w.-]{2,100}+)[ \t]{0,4}[:=](?=[^\s=\"',;])")
 _WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ _-]\Z")
 # The name of a name, whose value is called `value`.
@@ -181,7 +181,7 @@ def _replaced(
 def _tokens(text: str) -> Iterator[_Span]:
     """Yield tokens whose form tells their issuer."""
     for match in FORMATS.finditer(text):
-        if is_token(match[0]):
+        if is_token(text[match.start() : min(match.end(), match.start() + _SIGHT)]):
             yield _Span(*match.span(), 2, format_name(text, match.start()))
 
 
@@ -216,7 +216,9 @@ def _blocks(text: str) -> Iterator[_Span]:
 def _named(text: str) -> Iterator[_Span]:
     """Yield values that follow a name which promises a secret."""
     kinds = _Kinds()
-    followers = (((match, kinds[match["name"]]) for match in each.finditer(text)) for each in (_FLAG, _VARIABLE, _SPOKEN))
+    followers = (
+        ((match, kinds[match["name"]]) for match in each.finditer(text)) for each in (_FLAG, _VARIABLE, _SPOKEN)
+    )
     for candidates in (_assignments(text, kinds), *followers):
         done = 0
         for match, kind in candidates:
@@ -225,7 +227,7 @@ def _named(text: str) -> Iterator[_Span]:
             value, stop = _value(text, match)
             is_told = match.re is _SPOKEN or (match.re is _ASSIGNED and not match["sign"].endswith(_SIGNS))
             if text[stop : stop + 1] != "(" and is_secret("spoken" if is_told and kind == "password" else kind, value):
-                rest = _REST.match(text, stop) if text[stop : stop + 1] == "=" or stop - match.end() >= _SIGHT else None
+                rest = _REST.match(text, stop) if stop - match.end() >= _SIGHT else None
                 done = rest.end() if rest else stop
                 yield _Span(match.end(), done, 4, "token" if kind == "service" else kind)
             elif not match["quote"]:
@@ -254,7 +256,8 @@ def _assignments(text: str, kinds: _Kinds) -> Iterator[tuple[re.Match[str], str]
             kind = kinds[_value(text, labelled)[0]]
         elif kind == "label":
             labelled = match
-            before = _WORD_BEFORE.search(text, max(0, start - 22), start) if match["name"].lower() == "key" else None
+            is_key = text[start - 1 : start] in {" ", "_", "-"} and match["name"].lower() == "key"
+            before = _WORD_BEFORE.search(text, max(0, start - 22), start) if is_key else None
             kind = kinds[f"{before[1]}_key"] if before and before[1].lower() in QUALIFIERS else ""
         # The token in the address of a badge is there to be seen.
         if not text.endswith(("redacted:", ":env:"), 0, start) and "badge" not in text[max(0, start - 60) : start]:
@@ -312,7 +315,7 @@ def _compiled(pattern: str, number: int) -> re.Pattern[str]:
         ) from None
     if compiled.search(""):
         raise ConfigError(f"{name} matches the empty text", "Make it demand at least one character.")
-    if _steps(list(tree), last=True) > _STEPS:
+    if _steps(list(tree), is_last=True) > _STEPS:
         raise ConfigError(
             f"{name} could take too long on some text",
             "Bound its repetitions, as in {1,40}; only the last may be open.",
@@ -320,34 +323,29 @@ def _compiled(pattern: str, number: int) -> re.Pattern[str]:
     return compiled
 
 
-def _steps(items: list[Any], *, last: bool) -> float:
-    """Return how many steps a pattern may take from one place; only a repetition at its end may be open."""
+def _steps(items: Sequence[tuple[Any, Any]], *, is_last: bool) -> float:
+    """Return how many steps a pattern may take from one place; only a repetition at its very end may be open."""
     steps, ways = 0.0, 1.0
     for index, (operator, argument) in enumerate(items):
-        is_last = last and index == len(items) - 1
-        cost, choices = _cost(str(operator), argument, last=is_last)
+        cost, choices = _cost(str(operator), argument, is_last=is_last and index == len(items) - 1)
         steps += ways * cost
         ways *= choices
     return steps + ways
 
 
-def _cost(operator: str, argument: Any, *, last: bool) -> tuple[float, float]:
-    match operator:
-        case "LITERAL" | "NOT_LITERAL" | "IN" | "ANY" | "AT" | "CATEGORY":
-            return 1, 1
-        case "SUBPATTERN":
-            return _steps(list(argument[3]), last=last), 1
-        case "ATOMIC_GROUP":
-            return _steps(list(argument), last=last), 1
-        case "ASSERT" | "ASSERT_NOT":
-            return _steps(list(argument[1]), last=False), 1
-        case "BRANCH":
-            costs = [_steps(list(branch), last=last) for branch in argument[1]]
-            return sum(costs), len(costs)
-        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-            least, most, inner = argument
-            each = _steps(list(inner), last=False)
-            bound = float(least + 1 if last else most)
-            return bound * each, 1 if last or operator == "POSSESSIVE_REPEAT" else bound - least + 1
-        case _:
-            return float("inf"), 1
+def _cost(operator: str, argument: Any, *, is_last: bool) -> tuple[float, float]:
+    """Return the steps of one part of a pattern, and in how many ways it may match."""
+    if operator in {"LITERAL", "NOT_LITERAL", "IN", "ANY", "AT", "CATEGORY"}:
+        return 1, 1
+    if operator in {"SUBPATTERN", "ATOMIC_GROUP", "BRANCH"}:
+        groups = {"SUBPATTERN": lambda: [argument[3]], "ATOMIC_GROUP": lambda: [argument], "BRANCH": lambda: argument[1]}
+        costs = [_steps(list(group), is_last=is_last) for group in groups[operator]()]
+        return sum(costs), len(costs) if operator != "ATOMIC_GROUP" else 1
+    if operator in {"ASSERT", "ASSERT_NOT"}:
+        return _steps(list(argument[1]), is_last=False), 1
+    if operator not in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
+        # A reference back to a group, or a condition: no bound is known.
+        return float("inf"), 1
+    least, most, inner = argument
+    bound = float(least + 1 if is_last else most)
+    return bound * _steps(list(inner), is_last=False), 1 if is_last or operator[0] == "P" else bound - least + 1

@@ -6,6 +6,11 @@ import re
 from base64 import b64decode
 from collections import defaultdict
 
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 # One form of token a line, after the name that its placeholder shows. Two laws keep the search linear: an unbounded run
 # stands at the end, where it cannot fail, and every other repetition is bounded.
 _FORMATS = r"""
@@ -105,11 +110,11 @@ age-key             AGE-SECRET-KEY-1[A-Z0-9]{50,}+
 jwt                 ey(?<![\w-]ey)[\w-]{8,}+\.ey[\w-]{8,}+(?:\.[\w-]*+)*+
 """
 # Issuers whose tokens are a prefix of their own and a run of any form.
-_PREFIXES = (
-    "aio_ bkua_ CCIPAT_ CFPAT- duffel_live_ duffel_test_ fio-u- fw_ gsk_ ico- lsv2_pt_ lsv2_sk_ live_ live_pub_ napi_ nfp_ "
-    "nvapi- pcsk_ pnu_ pplx- pul- r8_ rdme_ rnd_ s-s4t2af- s-s4t2ud- sbp_ shippo_live_ shippo_test_ sm_aat_ sm_pat_ sm_sat_ "
-    "test_ test_pub_ tfp_ tgp_v1_ tk-us- tskey- xai-"
-).split()
+_PREFIXES = _set("""
+    CCIPAT_ CFPAT- aio_ bkua_ duffel_live_ duffel_test_ fio-u- fw_ gsk_ ico- live_ live_pub_ lsv2_pt_ lsv2_sk_
+    napi_ nfp_ nvapi- pcsk_ pnu_ pplx- pul- r8_ rdme_ rnd_ s-s4t2af- s-s4t2ud- sbp_ shippo_live_ shippo_test_
+    sm_aat_ sm_pat_ sm_sat_ test_ test_pub_ tfp_ tgp_v1_ tk-us- tskey- xai-
+""")
 
 
 def _by_first_character(patterns: list[str]) -> str:
@@ -124,7 +129,7 @@ def _by_first_character(patterns: list[str]) -> str:
 
 
 _RULES = [line.split() for line in _FORMATS.strip().splitlines()]
-_RULES += [["token", rf"{prefix}(?<![\w./-]{prefix})[\w=-]{{16,}}+"] for prefix in _PREFIXES]
+_RULES += [["token", rf"{prefix}(?<![\w./-]{prefix})[\w=-]{{16,}}+"] for prefix in sorted(_PREFIXES)]
 _NAMED = [(name, re.compile(pattern, re.ASCII)) for name, pattern in _RULES]
 # Only a word that starts here and is long enough is tried at all: one pass for all issuers costs little in prose.
 FORMATS = re.compile(
@@ -138,88 +143,74 @@ def format_name(text: str, start: int) -> str:
 
 
 # How people name what must not be seen. A password may be anything; the other kinds are told by their look.
-_PASSWORDS = frozenset("passcode passphrase passwd password passwords passwort pass psw pwd pw".split())
-_SECRETS = frozenset(
-    "apikey apitoken auth authorization authtoken basic bearer credential credentials creds jwt login otp pat sas secret "
-    "secrets seed sig tokens".split()
-)
-_ENDINGS = (
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "apikey",
-    "accesskey",
-    "secretkey",
-    "privatekey",
-    "authkey",
-)
+_PASSWORDS = _set("""
+    pass passcode passphrase passwd password passwords passwort psw pw pwd
+""")
+_SECRETS = _set("""
+    apikey apitoken auth authorization authtoken basic bearer credential credentials creds jwt login otp pat sas
+    secret secrets seed sig tokens
+""")
+_PASSWORD_ENDINGS = ("password", "passwd", "passphrase")
+_SECRET_ENDINGS = ("secret", "apikey", "accesskey", "secretkey", "privatekey", "authkey")
 _KEYS = frozenset({"key", "keys"})
 # Words that make a secret of the word `key` after them.
-QUALIFIERS = frozenset(
-    "access account admin api app auth client deploy encryption license licence master private secret service shared signing "
-    "storage subscription".split()
-)
-# Before `key`, these speak of something that may be seen; at the end of a name, the others speak about a secret.
-_PUBLIC = frozenset(
-    "authenticity cache column composite context csrf data dict fingerprint foreign hash host hot i18n idempotency index json keyboard known map "
-    "next object page partition primary pub public query registry routing row search shortcut sort sub "
-    "table translation unique verifying xsrf".split()
-)
-_ABOUT = frozenset(
-    "algorithm arn contains count dir directory enabled endpoint expiration expires expiry field file filename format header hint id "
-    "ids input kind label length limit name names namespace param parameter path policy prefix property provider ref reference "
-    "regex required reset scope size startswith status store strategy suffix template title ttl type types uri url usage version".split()
-)
+QUALIFIERS = _set("""
+    access account admin api app auth client deploy encryption licence license master private secret service
+    shared signing storage subscription
+""")
+# With one of these in it, a name speaks of something that may be seen.
+_PUBLIC = _set("""
+    authenticity cache column composite context csrf data dict fingerprint foreign hash host hot i18n
+    idempotency index json keyboard known map next object page partition primary pub public query registry
+    routing row search shortcut sort sub table translation unique verifying xsrf
+""")
+# With one of these at its end, a name speaks about a secret.
+_ABOUT = _set("""
+    algorithm arn contains count dir directory enabled endpoint expiration expires expiry field file filename
+    format header hint id ids input kind label length limit name names namespace param parameter path policy
+    prefix property provider ref reference regex required reset scope size startswith status store strategy
+    suffix template title ttl type types uri url usage version
+""")
 # Issuers whose tokens have no form of their own: next to such a name, only a random value is one.
-_SERVICES = frozenset(
-    "adafruit airtable algolia artifactory asana atlassian auth0 beamer bitbucket cloudflare codecov cohere coinbase confluent "
-    "contentful datadog discord dropbox etsy fastly finnhub flickr gitter heroku intercom jfrog jira kraken kucoin "
-    "launchdarkly linkedin looker mailgun mattermost meraki messagebird netlify newrelic nytimes okta plaid rapidapi "
-    "sendbird snyk sonar sourcegraph squarespace sumologic travis trello twilio twitch twitter typeform yandex "
-    "zendesk".split()
-)
+_SERVICES = _set("""
+    adafruit airtable algolia artifactory asana atlassian auth0 beamer bitbucket cloudflare codecov cohere
+    coinbase confluent contentful datadog discord dropbox etsy fastly finnhub flickr gitter heroku intercom
+    jfrog jira kraken kucoin launchdarkly linkedin looker mailgun mattermost meraki messagebird netlify newrelic
+    nytimes okta plaid rapidapi sendbird snyk sonar sourcegraph squarespace sumologic travis trello twilio
+    twitch twitter typeform yandex zendesk
+""")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
-
-def words(name: str) -> list[str]:
-    """Cut a name at its humps and marks, in small letters."""
-    return [word.lower() for word in _WORDS.findall(name)]
-
-
-def kind_of(name: str) -> str:
-    """Tell which kind of secret a name promises: a password, a secret, a key, a service; or none."""
-    parts = words(name)
-    while parts and parts[-1].isdigit():
-        parts.pop()
-    if not parts or parts[-1] in _ABOUT or _PUBLIC.intersection(parts):
-        return ""
-    joined = "".join(parts)
-    if _PASSWORDS.intersection(parts) or joined.endswith(_ENDINGS[:3]):
-        return "password"
-    if "token" in parts or joined.endswith("token"):
-        return "token"
-    if _SECRETS.intersection(parts) or joined.endswith(_ENDINGS):
-        return "secret"
-    if _KEYS.intersection(parts[-2:]):
-        return "key" if len(parts) > 1 else ""
-    return "service" if _SERVICES.intersection(parts) else ""
-
-
+# No secret is shorter, whatever its name says.
+_LEAST = 6
+# What is too short for an issuer's token without a form of its own.
+_LONG = 16
+# The shortest run of letters and digits in which chance can be told from words.
+_LEAST_RUN = 8
+# An identifier of digits alone; telephone numbers and times are shorter.
+_LEAST_NUMBER = 15
+# Random letters and digits change between small, capital and digit every two characters or so; words do not.
+_PIECE = 3.4
+# No more of a value is looked at.
+_SIGHT = 400
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _RUNS = re.compile(r"[A-Za-z0-9]+")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 # The pairs of letters that make up nine tenths of technical English; of random letters they make up three tenths.
-_PAIRS = frozenset(
-    "ab ac ad ag ai al am an ap ar as at au av ay ba be bi bl bo bu ca cc ce ch ci ck cl co cr ct cu da de di do ds du ea ec "
-    "ed ee ef eg el em en ep er es et ev ex fa fe ff fi fo ga ge gi gn gr gu ha he hi ho ia ib ic id ie if ig il im in io ip "
-    "ir is it iv iz ke ki la ld le li ll lo ls lt lu ly ma me mi mm mo mp na nc nd ne nf ng ni nn no ns nt ob oc od og ok ol "
-    "om on oo op or os ot ou ov ow pa pe pi pl po pp pr pt pu qu ra rc rd re ri rk rm rn ro rr rs rt ru rv ry sa sc se sh si "
-    "so sp ss st su sy ta tc te th ti tl to tr ts tt tu ty ua ub uc ue ui ul um un up ur us ut va ve vi wa we wi wo xp yp "
-    "ze".split()
-)
+_PAIRS = _set("""
+    ab ac ad ag ai al am an ap ar as at au av ay ba be bi bl bo bu ca cc ce ch ci ck cl co cr ct cu da de di do
+    ds du ea ec ed ee ef eg el em en ep er es et ev ex fa fe ff fi fo ga ge gi gn gr gu ha he hi ho ia ib ic id
+    ie if ig il im in io ip ir is it iv iz ke ki la ld le li ll lo ls lt lu ly ma me mi mm mo mp na nc nd ne nf
+    ng ni nn no ns nt ob oc od og ok ol om on oo op or os ot ou ov ow pa pe pi pl po pp pr pt pu qu ra rc rd re
+    ri rk rm rn ro rr rs rt ru rv ry sa sc se sh si so sp ss st su sy ta tc te th ti tl to tr ts tt tu ty ua ub
+    uc ue ui ul um un up ur us ut va ve vi wa we wi wo xp yp ze
+""")
+# The share of such pairs below which letters are random; few letters need the clearer sign.
+_WORDLIKE = 0.6
+_WORDLIKE_SHORT = 0.4
 _DIGEST = re.compile(r"(?i)[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}")
+# How a private key in its text form begins once more encoded.
+_ENCODED = "LS0tLS1CRUdJTi"
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{8,200}={0,2}")
 _PHRASE = re.compile(r"[^\W\d_]+(?:[ ,.?!-]+[^\W\d_]+)+[.?!]?\s*")
 _SELF = re.compile(r"(?i)pass|secret|login|user")
@@ -239,50 +230,101 @@ _FAKE = re.compile(
     r"|your?[_ -]|todo|fixme|abcdefgh|0123456789"
 )
 # A value of these words alone is nobody's secret.
-_MEANINGLESS = frozenset(
-    "abc abcd access admin api app argument attribute auth bar basic baz bearer client correct credential credentials db default demo dev "
-    "empty encoded encrypted fake false field file foo foobar from get given guest hash hello here hunter id if in invalid is it key "
-    "keys like local login mine mock mongo my mysql name new none not null of old on only option or pass passphrase passwd "
-    "password passwords plain postgres private prod production pwd qwerty random raw redis required root sa secret secure secrets "
-    "service setting some something staging str string strong super supersecret sys test tester testing text that the this to token tokens "
-    "tiger top true type undefined user username users valid value very weak with word world wrong you your".split()
-)
+_MEANINGLESS = _set("""
+    abc abcd access admin api app argument attribute auth bar basic baz bearer client correct credential
+    credentials db default demo dev empty encoded encrypted fake false field file foo foobar from get given
+    guest hash hello here hunter id if in invalid is it key keys like local login mine mock mongo my mysql name
+    new none not null of old on only option or pass passphrase passwd password passwords plain postgres private
+    prod production pwd qwerty random raw redis required root sa secret secrets secure service setting some
+    something staging str string strong super supersecret sys test tester testing text that the this tiger to
+    token tokens top true type undefined user username users valid value very weak with word world wrong you
+    your
+""")
+
+
+def words(name: str) -> list[str]:
+    """Cut a name at its humps and marks, in small letters."""
+    return [word.lower() for word in _WORDS.findall(name)]
+
+
+def kind_of(name: str) -> str:
+    """Tell what a name promises: a password, a token, a secret, a key, something of a service; or nothing."""
+    parts = words(name)
+    while parts and parts[-1].isdigit():
+        parts.pop()
+    if not parts or parts[-1] in _ABOUT or not _PUBLIC.isdisjoint(parts):
+        return ""
+    joined = "".join(parts)
+    promises = (
+        ("password", not _PASSWORDS.isdisjoint(parts) or joined.endswith(_PASSWORD_ENDINGS)),
+        ("token", "token" in parts or joined.endswith("token")),
+        ("secret", not _SECRETS.isdisjoint(parts) or joined.endswith(_SECRET_ENDINGS)),
+        ("key", not _KEYS.isdisjoint(parts[-2:]) and len(parts) > 1),
+        ("service", not _SERVICES.isdisjoint(parts)),
+    )
+    return next((kind for kind, is_promised in promises if is_promised), "")
 
 
 def is_secret(kind: str, value: str) -> bool:
     """Tell whether this may be the value of a name that promises this kind of secret."""
-    if len(value) < 6 or (kind != "password" and len(value) < 10 and value.isalpha()):
+    value = value[:_SIGHT]
+    if len(value) < _LEAST or len(value.split(None, 1)) > 1:
         return False
-    if len(value.split()) > 1 or is_reference(value) or is_fake(value):
-        return False
+    looks_secret = is_random(value)
     if kind == "password":
-        return is_random(value) or is_chosen(value)
-    if kind == "spoken":
-        return is_random(value) or bool(_MIXED.fullmatch(value))
-    if kind in {"key", "service"} and (len(value) < 16 or _DIGEST.fullmatch(value)):
-        return False
-    return is_random(value)
+        looks_secret = looks_secret or is_chosen(value)
+    elif kind == "spoken":
+        looks_secret = looks_secret or bool(_MIXED.fullmatch(value))
+    elif kind in {"key", "service"}:
+        looks_secret = looks_secret and len(value) >= _LONG and not _DIGEST.fullmatch(value)
+    return looks_secret and not is_reference(value) and not is_fake(value)
 
 
 def is_token(value: str) -> bool:
     """Tell a token of a known form from a name that happens to begin like one."""
-    digits = sum(map(str.isdigit, value))
-    if value.startswith("LS0t"):
+    if value.startswith(_ENCODED):
         return b"PRIVATE" in b64decode(value[:80])
+    digits = sum(map(str.isdigit, value))
     return value.startswith("AGE-") or ((is_random(value) or digits * 5 >= len(value)) and not is_fake(value))
+
+
+def is_reference(value: str) -> bool:
+    """Tell a value that only points at the secret: code, a variable, a template, a path, an address."""
+    is_chain = _CHAIN.fullmatch(value) and not is_random(value)
+    return bool(_REFERENCE.match(value) or _EXPRESSION.search(value) or is_chain)
 
 
 def is_fake(value: str) -> bool:
     """Tell a placeholder, a mask or a documented example from a real secret."""
-    letters = "".join(_RUNS.findall(value))
-    most = max(map(letters.count, set(letters)), default=0)
-    return (
-        bool(_FAKE.search(value))
-        or most * 5 >= len(letters) * 2
-        or len(set(letters)) * 8 <= min(len(letters), 48)
-        or _is_meaningless(value)
-        or _is_phrase(_decoded(value))
-    )
+    runs = [run for run in _RUNS.findall(value) if len(run) >= _LEAST - 2]
+    is_mask = bool(runs) and all(map(_is_monotonous, runs))
+    return is_mask or bool(_FAKE.search(value)) or _is_meaningless(value) or _is_phrase(_decoded(value))
+
+
+def is_random(value: str) -> bool:
+    """Tell letters and digits nobody would write from words, dates and versions."""
+    if _UUID.fullmatch(value):
+        return True
+    if max(map(len, _RUNS.findall(value)), default=0) < _LEAST_RUN:
+        return False
+    pieces = _PIECES.findall(value)
+    length = sum(map(len, pieces))
+    digits = sum(map(str.isdigit, value))
+    if digits >= length:
+        return length >= _LEAST_NUMBER
+    if digits and length <= _PIECE * len(pieces):
+        return True
+    runs = _LETTERS.findall(value.lower())
+    pairs = [run[index : index + 2] for run in runs for index in range(len(run) - 1)]
+    limit = _WORDLIKE if length >= _LONG else _WORDLIKE_SHORT
+    return sum(pair in _PAIRS for pair in pairs) < limit * len(pairs)
+
+
+def is_chosen(value: str) -> bool:
+    """Tell what somebody may have chosen as a password from a word that only says what it is."""
+    if any(map(str.isdigit, value)) or _SYMBOL.search(value):
+        return any(map(str.isalpha, value))
+    return not _SELF.search(value)
 
 
 def _is_monotonous(run: str) -> bool:
@@ -292,11 +334,11 @@ def _is_monotonous(run: str) -> bool:
 
 def _is_meaningless(value: str) -> bool:
     parts = [word for word in words(value) if not word.isdigit()]
-    return bool(parts) and all(word in _MEANINGLESS for word in parts)
+    return bool(parts) and _MEANINGLESS.issuperset(parts)
 
 
 def _is_phrase(text: str) -> bool:
-    return bool(text) and (bool(_FAKE.search(text)) or _is_meaningless(text) or bool(_PHRASE.fullmatch(text)))
+    return bool(text) and bool(_FAKE.search(text) or _PHRASE.fullmatch(text) or _is_meaningless(text))
 
 
 def _decoded(value: str) -> str:
@@ -306,36 +348,3 @@ def _decoded(value: str) -> str:
         return b64decode(value).decode()
     except ValueError:
         return ""
-
-
-def is_reference(value: str) -> bool:
-    """Tell a value that only points at the secret: code, a variable, a template, a path, an address."""
-    return bool(
-        _REFERENCE.match(value) or _EXPRESSION.search(value) or (_CHAIN.fullmatch(value) and not is_random(value))
-    )
-
-
-def is_random(value: str) -> bool:
-    """Tell letters and digits nobody would write from words, dates and versions."""
-    if _UUID.fullmatch(value):
-        return True
-    pieces = _PIECES.findall(value)
-    length = sum(map(len, pieces))
-    digits = sum(map(str.isdigit, value))
-    if max(map(len, _RUNS.findall(value)), default=0) < 8:
-        return False
-    if digits == length:
-        return length >= 15
-    if digits and length * 10 <= 34 * len(pieces):
-        return True
-    runs = _LETTERS.findall(value.lower())
-    pairs = [run[index : index + 2] for run in runs for index in range(len(run) - 1)]
-    common = sum(pair in _PAIRS for pair in pairs)
-    return common * 5 < len(pairs) * (3 if length >= 16 else 2)
-
-
-def is_chosen(value: str) -> bool:
-    """Tell what somebody may have chosen as a password from a word that only says what it is."""
-    if any(map(str.isdigit, value)) or _SYMBOL.search(value):
-        return any(map(str.isalpha, value))
-    return not _SELF.search(value)

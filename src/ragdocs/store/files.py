@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import itertools
 import os
 import re
@@ -316,8 +317,8 @@ class FileStore:
             names: list[str] = []
             with contextlib.suppress(OSError, ValueError), os.scandir(self.root.joinpath(*spelled)) as entries:
                 names = [entry.name for entry in entries]
-            twins = (name for name in names if _folded(name) == _folded(part))
-            spelled.append(part if part in names else min(twins, default=part))
+            wanted = _folded(part)
+            spelled.append(part if part in names else min((n for n in names if _folded(n) == wanted), default=part))
         return "/".join(spelled)
 
     def _trash_name(self, path: str) -> str:
@@ -339,6 +340,7 @@ class FileStore:
         return Written(step.path, moved_to=str(self.root / step.trash) if step.trash else "")
 
 
+@functools.lru_cache(maxsize=65_536)
 def _folded(name: str) -> str:
     """Spell a name as file systems that ignore case or Unicode form see it."""
     return _composed(_composed(name).casefold())

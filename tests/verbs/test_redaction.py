@@ -1,0 +1,63 @@
+"""No secret reaches a file, the index, the history or an answer, whichever way a memory is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ragdocs.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+# Put together here, so that no scanner takes this file for a leak.
+TOKEN = "ghp_" + "".join(chr(ord("a") + (7 * n) % 26) + str(n % 10) for n in range(18))
+OWN = "ticket-" + "4711-" + "0815"
+
+
+def leaks(project: Project, secret: str) -> list[Path]:
+    return [path for path in project.root.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+
+
+def test_every_way_of_writing_keeps_secrets_out(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAYMENT_API_KEY", "q7Zp-93kd-Lw0x-Tt5v")
+    for secret in (TOKEN, "q7Zp-93kd-Lw0x-Tt5v"):
+        name = f"m{len(secret)}"
+        workspace = project.open()
+        memories = workspace.memories
+        answers = [
+            memories.create(f"{name}-a", f"The value is {secret} today.", ["x"]),
+            memories.update(f"{name}-a", f"Now it is {secret}."),
+            memories.append(f"{name}-a", f"And again {secret}."),
+            memories.create(f"{name}-b", "Nothing here.", []),
+            workspace.merges.merge([f"{name}-a", f"{name}-b"], f"{name}-c", f"Merged, with {secret}."),
+        ]
+        workspace.save()
+        assert leaks(project, secret) == []
+        assert secret not in str(answers)
+        assert secret not in str(memories.search(f"the value {secret}")["result"])
+        told = [answer["warnings"] for answer in answers]
+        assert [bool(warnings) for warnings in told] == [True, True, True, False, True]
+        assert "line" in told[0][0]
+
+
+def test_a_persons_own_pattern_counts(project: Project) -> None:
+    project.write("config.toml", '[redaction]\npatterns = ["ticket-[0-9]{4}-[0-9]{4}"]\n')
+    memories = project.open().memories
+    memories.create("a", f"See {OWN}.", [])
+    assert "See [redacted:pattern-1]." in memories.read("a")["content"]
+
+
+def test_a_pattern_that_is_none_is_refused_when_the_project_opens(project: Project) -> None:
+    with pytest.raises(ConfigError, match="pattern"):
+        project.open(**{"redaction.patterns": ["[unclosed"]})
+
+
+def test_text_without_secrets_is_written_as_given(project: Project) -> None:
+    text = "---\ntype: fact\n---\n\nThe password is checked in [[src/auth.py]]; commit 3f2a9b8c7d6e5f4a.\n"
+    memories = project.open().memories
+    memories.create("a", "x", [])
+    memories.update("a", text)
+    assert memories.read("a")["content"] == text
