@@ -84,6 +84,7 @@ _NOT_SECRET = frozenset({"", "label", "value"})
 # The most steps that a user's pattern may take at one place of a text.
 _STEPS = 1_000
 _LONGEST_PATTERN = 500
+_UNBOUNDED = float("inf")
 _ORDINARY = re.compile(r"(?s)[A-Za-z]{0,15}|[\d.,:_-]*|(?:~|\.{0,2}/|[A-Za-z]:\\).*|\w+://[^@]*")
 
 
@@ -315,7 +316,7 @@ def _compiled(pattern: str, number: int) -> re.Pattern[str]:
         ) from None
     if compiled.search(""):
         raise ConfigError(f"{name} matches the empty text", "Make it demand at least one character.")
-    if _steps(list(tree), is_last=True) > _STEPS:
+    if _steps(list(tree), is_last=True)[0] > _STEPS:
         raise ConfigError(
             f"{name} could take too long on some text",
             "Bound its repetitions, as in {1,40}; only the last may be open.",
@@ -323,29 +324,32 @@ def _compiled(pattern: str, number: int) -> re.Pattern[str]:
     return compiled
 
 
-def _steps(items: Sequence[tuple[Any, Any]], *, is_last: bool) -> float:
-    """Return how many steps a pattern may take from one place; only a repetition at its very end may be open."""
-    steps, ways = 0.0, 1.0
+def _steps(items: Sequence[tuple[Any, Any]], *, is_last: bool) -> tuple[float, float]:
+    """Return how many steps a pattern may take from one place and in how many ways it may match there, at most."""
+    steps, ways = 1.0, 1.0
     for index, (operator, argument) in enumerate(items):
         cost, choices = _cost(str(operator), argument, is_last=is_last and index == len(items) - 1)
         steps += ways * cost
         ways *= choices
-    return steps + ways
+    return steps, ways
 
 
 def _cost(operator: str, argument: Any, *, is_last: bool) -> tuple[float, float]:
-    """Return the steps of one part of a pattern, and in how many ways it may match."""
+    """Return the same of one part of a pattern; only a repetition at its very end, where it cannot fail, may be open."""
     if operator in {"LITERAL", "NOT_LITERAL", "IN", "ANY", "AT", "CATEGORY"}:
         return 1, 1
-    if operator in {"SUBPATTERN", "ATOMIC_GROUP", "BRANCH"}:
-        groups = {"SUBPATTERN": lambda: [argument[3]], "ATOMIC_GROUP": lambda: [argument], "BRANCH": lambda: argument[1]}
-        costs = [_steps(list(group), is_last=is_last) for group in groups[operator]()]
-        return sum(costs), len(costs) if operator != "ATOMIC_GROUP" else 1
-    if operator in {"ASSERT", "ASSERT_NOT"}:
-        return _steps(list(argument[1]), is_last=False), 1
+    if operator in {"SUBPATTERN", "ATOMIC_GROUP", "ASSERT", "ASSERT_NOT"}:
+        inside = argument if operator == "ATOMIC_GROUP" else argument[-1]
+        steps, ways = _steps(list(inside), is_last=is_last and operator == "SUBPATTERN")
+        return steps, ways if operator == "SUBPATTERN" else 1
+    if operator == "BRANCH":
+        branches = [_steps(list(branch), is_last=is_last) for branch in argument[1]]
+        return sum(steps for steps, _ in branches), sum(ways for _, ways in branches)
     if operator not in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
         # A reference back to a group, or a condition: no bound is known.
-        return float("inf"), 1
-    least, most, inner = argument
-    bound = float(least + 1 if is_last else most)
-    return bound * _steps(list(inner), is_last=False), 1 if is_last or operator[0] == "P" else bound - least + 1
+        return _UNBOUNDED, 1
+    least, most, inside = argument
+    steps, ways = _steps(list(inside), is_last=False)
+    times = min(least + 1 if is_last else most, _STEPS)
+    paths = ways ** min(times, 64)
+    return times * steps * paths, 1 if is_last or operator == "POSSESSIVE_REPEAT" else (times - least + 1) * paths

@@ -1,0 +1,193 @@
+"""Measures redaction beside detect-secrets: secrets found, harmless strings flagged, false alarms in documentation.
+
+    python bench/secrets.py [--data ../shared/data] [--docs DIRECTORY ...] [--detect-secrets PYTHON] [--alone]
+
+detect-secrets runs in an environment of its own: one that has it (`--detect-secrets`), or a temporary one made with pip.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import venv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from ragdocs.pipeline.redact import Redactor
+
+DATA = Path(__file__).parent.parent.parent / "shared" / "data"
+RIVAL = "detect-secrets==1.5.0"
+# The rival takes minutes for a million lines; this many of each set tell enough.
+RIVAL_LINES = 40_000
+# Reads one JSON string a line; answers each with what it found on every line of it.
+RIVAL_PROGRAM = """
+import json, sys
+from detect_secrets.core.scan import scan_line
+from detect_secrets.settings import default_settings
+with default_settings():
+    for raw in sys.stdin:
+        found = [s.secret_value for line in json.loads(raw).splitlines() for s in scan_line(line)]
+        print(json.dumps(found))
+"""
+
+
+@dataclass
+class Text:
+    """A text and what became of it: how many findings, and what it looks like without them."""
+
+    before: str
+    after: str = ""
+    found: int = 0
+
+
+@dataclass
+class Side:
+    """One redactor's results on a set of texts."""
+
+    name: str
+    cells: list[str] = field(default_factory=list)
+
+
+def main() -> None:
+    options = arguments()
+    rows = labelled(options.data / "secrets" / "secrets.jsonl.gz")
+    sets = dict(documentation(options.data, options.docs))
+    ours, rival = Side("ragdocs"), Side(RIVAL)
+    titles = [*(["recall", "recall, unseen rules", "recall, no formats", "harmless flagged"] if rows else [])]
+    titles += [f"false alarms/1k lines: {name}" for name in sets] + ["all documentation", "MB per processor second"]
+    python = None if options.alone else rival_python(options.detect_secrets)
+    measure(ours, rows, sets, redact)
+    if python:
+        measure(rival, rows, {name: head(texts) for name, texts in sets.items()}, lambda texts: scan(python, texts))
+    width = max(map(len, titles))
+    print(f"{'':{width}}  {ours.name:>12}  {RIVAL if python else '(detect-secrets absent)':>22}")
+    for index, title in enumerate(titles):
+        other = rival.cells[index] if python else "-"
+        print(f"{title:{width}}  {ours.cells[index]:>12}  {other:>22}")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument(
+        "--docs", type=Path, nargs="*", default=[Path(sysconfig.get_path("purelib")), Path("/usr/share/doc")]
+    )
+    parser.add_argument("--detect-secrets", type=Path, help="a Python that has it")
+    parser.add_argument("--alone", action="store_true", help="leave detect-secrets out")
+    return parser.parse_args()
+
+
+def labelled(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        print(f"ABSENT: {path}: no labelled secrets, so no recall; give --data")
+        return []
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def documentation(data: Path, roots: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
+    for name in ("k8s-links", "aws-qa"):
+        path = data / name / "corpus.jsonl.gz"
+        if path.is_file():
+            with gzip.open(path, "rt", encoding="utf-8") as lines:
+                yield name, [json.loads(line)["text"] for line in lines]
+        else:
+            print(f"ABSENT: {path}")
+    for number, root in enumerate(roots, 1):
+        paths = [path for path in sorted(root.rglob("*")) if path.suffix in {".md", ".rst", ".txt"} and path.is_file()]
+        if paths:
+            yield f"folder {number}", [path.read_text(encoding="utf-8", errors="replace") for path in paths]
+        else:
+            print(f"ABSENT: no documentation in {root}")
+
+
+def is_unseen(rule: str) -> bool:
+    """Half of the rules, by a hash of their name: their rows were not looked at while the patterns were written."""
+    return hashlib.sha256(f"holdout:{rule}".encode()).digest()[0] % 2 == 1
+
+
+def redact(texts: Iterable[str]) -> list[Text]:
+    redactor = Redactor({})
+    results = []
+    for before in texts:
+        redaction = redactor.redact(before)
+        results.append(Text(before, redaction.text, len(redaction.findings)))
+    return results
+
+
+def measure(side: Side, rows: list[dict[str, Any]], sets: dict[str, list[str]], run: Any) -> None:
+    if rows:
+        results = run([row["text"] for row in rows])
+        judged = [(row, is_hit(row, text)) for row, text in zip(rows, results, strict=True)]
+        with patch("ragdocs.pipeline.redact.FORMATS", re.compile(r"(?!)")):
+            bare = run([row["text"] for row in rows]) if run is redact else []
+        side.cells += [
+            share(hit for row, hit in judged if row["label"]),
+            share(hit for row, hit in judged if row["label"] and is_unseen(row["rule"])),
+            share(is_hit(row, text) for row, text in zip(rows, bare, strict=False) if row["label"]),
+            share(hit for row, hit in judged if not row["label"]),
+        ]
+    lines = alarms = size = 0
+    start = time.process_time() if run is redact else time.perf_counter()
+    for texts in sets.values():
+        count, found = sum(text.count("\n") + 1 for text in texts), sum(text.found for text in run(texts))
+        lines, alarms, size = lines + count, alarms + found, size + sum(map(len, texts))
+        side.cells.append(f"{1000 * found / count:.3f}")
+    spent = (time.process_time() if run is redact else time.perf_counter()) - start
+    side.cells += [f"{1000 * alarms / max(lines, 1):.3f}", f"{size / 1e6 / spent:.2f}"]
+
+
+def is_hit(row: dict[str, Any], text: Text) -> bool:
+    return row["secret"] not in text.after if row["label"] and row.get("secret") else bool(text.found)
+
+
+def share(hits: Iterable[bool]) -> str:
+    every = list(hits)
+    return f"{sum(every) / len(every):.4f}" if every else "-"
+
+
+def head(texts: list[str]) -> list[str]:
+    lines, kept = 0, []
+    for text in texts:
+        if lines < RIVAL_LINES:
+            kept.append(text)
+            lines += text.count("\n") + 1
+    return kept
+
+
+def rival_python(given: Path | None) -> Path | None:
+    if given:
+        return given
+    place = Path(tempfile.mkdtemp(prefix="detect-secrets-"))
+    venv.create(place, with_pip=True)
+    python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    done = subprocess.run([python, "-m", "pip", "install", "--quiet", RIVAL], check=False, capture_output=True)
+    if done.returncode:
+        print(f"ABSENT: {RIVAL} could not be installed; give --detect-secrets, or --alone")
+        return None
+    return python
+
+
+def scan(python: Path, texts: list[str]) -> list[Text]:
+    asked = "".join(json.dumps(text) + "\n" for text in texts)
+    done = subprocess.run([python, "-c", RIVAL_PROGRAM], input=asked, check=True, capture_output=True, text=True)
+    results = []
+    for before, line in zip(texts, done.stdout.splitlines(), strict=True):
+        found, after = json.loads(line), before
+        for value in found:
+            after = after.replace(value, "[removed]") if value else after
+        results.append(Text(before, after, len(found)))
+    return results
+
+
+if __name__ == "__main__":
+    main()
