@@ -2,7 +2,7 @@
 
     python bench/secrets.py [--data ../shared/data] [--docs DIRECTORY ...] [--detect-secrets PYTHON] [--alone]
 
-detect-secrets runs in an environment of its own: one that has it (`--detect-secrets`), or a temporary one made with pip.
+detect-secrets runs in an environment of its own: one that has it (`--detect-secrets`), or one that pip makes for now.
 """
 
 import argparse

@@ -71,11 +71,10 @@ def test_the_memory_index_lies_where_the_design_says(project: Project) -> None:
     assert {path.name for path in (project.root / "docs").iterdir()} == {"auth.md", "setup.md"}
 
 
-def test_another_model_embeds_anew_and_reads_nothing_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_model_embeds_anew_and_reads_nothing_again(project: Project) -> None:
     plant(project)
     answers(project)
-    monkeypatch.setattr("ragdocs.pipeline.encode.HashEncoder.__init__", _wider)
-    workspace = Workspace(project.config(), project.clock)
+    workspace = Workspace(project.config(**{"embedding.model": "all-MiniLM-L6-v2"}), project.clock)
     workspace.load()
     assert all(
         place.index.counts()["chunks"] > place.index.counts()["vectors"] == 0 for place in workspace.places.values()
@@ -85,8 +84,3 @@ def test_another_model_embeds_anew_and_reads_nothing_again(project: Project, mon
     for place in workspace.places.values():
         assert place.index.counts()["vectors"] == place.index.counts()["chunks"] > 0
         assert not compare(place.index.contents(), workspace.rebuilt(place.corpus.lane.name).contents())["difference"]
-
-
-def _wider(self: Any) -> None:
-    self.dim = 96
-    self.identity = "hash/wider"

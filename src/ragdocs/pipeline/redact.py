@@ -268,7 +268,7 @@ def _assignments(text: str, kinds: _Kinds) -> Iterator[tuple[re.Match[str], str]
 def _is_nested(text: str, start: int, kinds: _Kinds) -> bool:
     """Tell whether a value begins with a name that is itself given a value and promises a secret."""
     nested = _NESTED.match(text, start)
-    return bool(nested) and kinds[nested["name"]] not in _NOT_SECRET
+    return nested is not None and kinds[nested["name"]] not in _NOT_SECRET
 
 
 def _value(text: str, match: re.Match[str]) -> tuple[str, int]:
@@ -335,7 +335,7 @@ def _steps(items: Sequence[tuple[Any, Any]], *, is_last: bool) -> tuple[float, f
 
 
 def _cost(operator: str, argument: Any, *, is_last: bool) -> tuple[float, float]:
-    """Return the same of one part of a pattern; only a repetition at its very end, where it cannot fail, may be open."""
+    """Return the same of one part of a pattern; only a repetition at its very end, which cannot fail, may be open."""
     if operator in {"LITERAL", "NOT_LITERAL", "IN", "ANY", "AT", "CATEGORY"}:
         return 1, 1
     if operator in {"SUBPATTERN", "ATOMIC_GROUP", "ASSERT", "ASSERT_NOT"}:
