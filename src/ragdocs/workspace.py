@@ -139,7 +139,9 @@ def memory_lane(config: Config) -> Lane:
     ranking = replace(
         MEMORY.ranking, recency_days=memory.recency_boost_days, recency_factor=memory.recency_boost_factor
     )
-    return replace(MEMORY, ranking=ranking)
+    # The user's bank lies in no project, so nothing can be reached from it by a relative link.
+    base = "" if memory.storage_strategy == "user" else MEMORY.base
+    return replace(MEMORY, ranking=ranking, base=base)
 
 
 def _encoder(config: Config) -> tuple[Encoder | None, str, int, str]:

@@ -43,7 +43,10 @@ def run(arguments: list[str]) -> bool:
     except OSError:
         # Serving alone says what is wrong, if it is the configuration.
         return False
-    line.serve()
+    try:
+        line.serve()
+    except KeyboardInterrupt:
+        os._exit(0)
     return True
 
 
@@ -122,8 +125,12 @@ class Line:
             self._send(request)
         with self._lock:
             self._closing = True
-            if self._socket:
-                self._socket.shutdown(socket.SHUT_WR)
+            try:
+                if self._socket:
+                    self._socket.shutdown(socket.SHUT_WR)
+            except OSError:
+                # The server went away at the same moment; there is nobody left to tell.
+                return
         copier.join(DRAIN_SECONDS)
 
     def _dial(self) -> bool:
