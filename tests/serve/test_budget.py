@@ -159,7 +159,7 @@ def test_status_with_problems_in_every_file_fits(project: Project, connect: Conn
     answer, text = sizes(connect().settle(), "index_status")
     for lane in answer["lanes"]:
         left = 60 - len(lane["problems"])
-        assert f"{left} more files have problems" in lane["notes"]
+        assert f"{left} more files have problems; `ragdocs lint` lists them all" in lane["notes"]
         assert f"{left} more files have problems" in text
 
 
