@@ -26,17 +26,17 @@ from ragdocs.pipeline.redact import Redactor
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 RIVAL = "detect-secrets==1.5.0"
-# The rival takes minutes for a million lines; this many of each set tell enough.
-RIVAL_LINES = 40_000
-# Reads one JSON string a line; answers each with what it found on every line of it.
+# Reads one JSON string a line, has it scanned as a file, as its users do, and answers with what was found.
 RIVAL_PROGRAM = """
-import json, sys
-from detect_secrets.core.scan import scan_line
+import json, os, sys, tempfile
+from detect_secrets.core.scan import scan_file
 from detect_secrets.settings import default_settings
+path = os.path.join(tempfile.mkdtemp(), "text.md")
 with default_settings():
     for raw in sys.stdin:
-        found = [s.secret_value for line in json.loads(raw).splitlines() for s in scan_line(line)]
-        print(json.dumps(found))
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(json.loads(raw))
+        print(json.dumps([secret.secret_value for secret in scan_file(path)]))
 """
 
 
@@ -62,12 +62,12 @@ def main() -> None:
     rows = labelled(options.data / "secrets" / "secrets.jsonl.gz")
     sets = dict(documentation(options.data, options.docs))
     ours, rival = Side("ragdocs"), Side(RIVAL)
-    titles = [*(["recall", "recall, unseen rules", "recall, no formats", "harmless flagged"] if rows else [])]
+    titles = ["recall", "recall, unseen rules", "recall, no formats", "harmless flagged"] if rows else []
     titles += [f"false alarms/1k lines: {name}" for name in sets] + ["all documentation", "MB per processor second"]
     python = None if options.alone else rival_python(options.detect_secrets)
     measure(ours, rows, sets, redact)
     if python:
-        measure(rival, rows, {name: head(texts) for name, texts in sets.items()}, lambda texts: scan(python, texts))
+        measure(rival, rows, sets, lambda texts: scan(python, texts))
     width = max(map(len, titles))
     print(f"{'':{width}}  {ours.name:>12}  {RIVAL if python else '(detect-secrets absent)':>22}")
     for index, title in enumerate(titles):
@@ -111,7 +111,11 @@ def documentation(data: Path, roots: Sequence[Path]) -> Iterator[tuple[str, list
 
 
 def is_unseen(rule: str) -> bool:
-    """Half of the rules, by a hash of their name: their rows were not looked at while the patterns were written."""
+    """Half of the rules, by a hash of their names.
+
+    Their rows were not looked at before they were first measured (0.985 found, 0.20 of the harmless flagged); what was
+    learnt from them then is in the rules now, so this line can only show that nothing was lost since.
+    """
     return hashlib.sha256(f"holdout:{rule}".encode()).digest()[0] % 2 == 1
 
 
@@ -153,15 +157,6 @@ def is_hit(row: dict[str, Any], text: Text) -> bool:
 def share(hits: Iterable[bool]) -> str:
     every = list(hits)
     return f"{sum(every) / len(every):.4f}" if every else "-"
-
-
-def head(texts: list[str]) -> list[str]:
-    lines, kept = 0, []
-    for text in texts:
-        if lines < RIVAL_LINES:
-            kept.append(text)
-            lines += text.count("\n") + 1
-    return kept
 
 
 def rival_python(given: Path | None) -> Path | None:

@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from itertools import chain
 from json import dumps
@@ -217,6 +218,8 @@ def _blocks(text: str) -> Iterator[_Span]:
 def _named(text: str) -> Iterator[_Span]:
     """Yield values that follow a name which promises a secret."""
     kinds = _Kinds()
+    # Text that repeats itself is judged once; the memory ends with this call.
+    judge = lru_cache(maxsize=4_096)(is_secret)
     followers = (
         ((match, kinds[match["name"]]) for match in each.finditer(text)) for each in (_FLAG, _VARIABLE, _SPOKEN)
     )
@@ -227,7 +230,7 @@ def _named(text: str) -> Iterator[_Span]:
                 continue
             value, stop = _value(text, match)
             is_told = match.re is _SPOKEN or (match.re is _ASSIGNED and not match["sign"].endswith(_SIGNS))
-            if text[stop : stop + 1] != "(" and is_secret("spoken" if is_told and kind == "password" else kind, value):
+            if text[stop : stop + 1] != "(" and judge("spoken" if is_told and kind == "password" else kind, value):
                 rest = _REST.match(text, stop) if stop - match.end() >= _SIGHT else None
                 done = rest.end() if rest else stop
                 yield _Span(match.end(), done, 4, "token" if kind == "service" else kind)
