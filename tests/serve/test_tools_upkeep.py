@@ -146,7 +146,7 @@ def test_merging_writes_one_memory_and_moves_the_sources_to_the_trash(project: P
     three_notes(project)
     session = connect()
     answer = session.call("merge_memories", source_files=SOURCES, target_file="all", summary_content="Merged.\n")
-    assert list(answer) == ["status", "filename", "path", "version", "merged", "moved_to"]
+    assert list(answer) == ["status", "filename", "path", "version", "merged", "moved_to", "warnings"]
     assert (answer["status"], answer["filename"]) == ("merged", "all.md")
     assert answer["merged"] == ["auth-notes-1.md", "auth-notes-2.md", "auth-notes-3.md"]
     assert [Path(path).parent.name for path in answer["moved_to"]] == [".trash"] * 3
