@@ -196,7 +196,8 @@ def test_cutting_takes_time_in_proportion_to_the_text(unit: str) -> None:
     text = unit * (500_000 // len(unit))
     started = time.process_time()
     assert cut(text)
-    assert time.process_time() - started < 3
+    # It takes about one second; a square would take minutes.
+    assert time.process_time() - started < 15
 
 
 LINES = st.sampled_from(

@@ -83,7 +83,8 @@ def test_words_stay_what_their_author_wrote() -> None:
 def test_a_hostile_or_broken_block_is_refused_quickly_with_a_reason(block: str, complaint: str) -> None:
     started = time.process_time()
     loaded, problems = metadata.load(block)
-    assert time.process_time() - started < 0.5
+    # They take 0.06 s at the most; what is hostile about them would take minutes or crash.
+    assert time.process_time() - started < 2
     assert loaded == {}
     assert len(problems) == 1
     assert problems[0].startswith("frontmatter: ")

@@ -314,6 +314,8 @@ def is_random(value: str) -> bool:
         return length >= _LEAST_NUMBER
     if digits and length <= _PIECE * len(pieces):
         return True
+    if length < _LONG and not digits and (value.islower() or value.isupper()):
+        return False
     runs = _LETTERS.findall(value.lower())
     pairs = [run[index : index + 2] for run in runs for index in range(len(run) - 1)]
     limit = _WORDLIKE if length >= _LONG else _WORDLIKE_SHORT
@@ -324,7 +326,8 @@ def is_chosen(value: str) -> bool:
     """Tell what somebody may have chosen as a password from a word that only says what it is."""
     if any(map(str.isdigit, value)) or _SYMBOL.search(value):
         return any(map(str.isalpha, value))
-    return not _SELF.search(value)
+    # Documentation writes in capitals what the reader shall replace.
+    return not value.isupper() and not _SELF.search(value)
 
 
 def _is_monotonous(run: str) -> bool:
