@@ -25,7 +25,7 @@ STAGES = {"redact", "parse", "chunk", "encode", "fuse", "rank"}
 # Where each third-party package may be imported; one place each.
 HOMES = {
     "faiss": {"index/vectors.py"},
-    "whoosh": {"index/keywords.py", "index/terms.py"},
+    "whoosh": {"index/segments.py", "index/terms.py"},
     "networkx": {"index/graph.py"},
     "frontmatter": {"pipeline/metadata.py"},
     "yaml": {"pipeline/metadata.py"},

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import functools
 import json
+import mmap
 import os
 import platform
 import secrets
@@ -237,6 +238,26 @@ def read_file(path: Path, limit: int = SIZE_LIMIT) -> tuple[bytes, os.stat_resul
 def read_bytes(path: Path, limit: int = SIZE_LIMIT) -> bytes:
     """Read a regular file of at most `limit` bytes."""
     return read_file(path, limit)[0]
+
+
+def map_file(path: Path, limit: int = SIZE_LIMIT) -> memoryview:
+    """Return the bytes of a file that is replaced as a whole and never changed; pages come into memory when read."""
+    with explained("read", path):
+        descriptor = os.open(path, os.O_RDONLY | _OPEN | _NONBLOCK)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+                raise StorageError(f"cannot read {path}: it is not a file of at most {limit / 1e6:g} MB")
+            # Nothing cannot be mapped.
+            return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if status.st_size else b"")
+        finally:
+            os.close(descriptor)
+
+
+def release(view: memoryview) -> None:
+    """Let go of the pages of a mapped file that have been read; they come back from the file when read again."""
+    if isinstance(view.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        view.obj.madvise(mmap.MADV_DONTNEED)
 
 
 def contained(root: Path, relative: str, *, follow: bool = True) -> Path:

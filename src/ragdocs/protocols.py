@@ -60,20 +60,26 @@ class Index(Protocol):
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
         """Give vectors to the chunks with these digests."""
 
-    def nearest(self, vector: Vectors, k: int, where: Filter) -> Scored:
-        """Return the k chunks with the largest inner product."""
+    def nearest(self, vector: Vectors, k: int, *wheres: Filter) -> Scored:
+        """Return the k chunks with the largest inner product among those that pass each of the filters."""
 
-    def match(self, text: str, k: int, where: Filter) -> Scored:
-        """Return the k best chunks by keyword score; 1.0 is every term once in a passage of average length."""
+    def match(self, text: str, k: int, *wheres: Filter) -> Scored:
+        """Return the k best chunks by keyword score among those that pass each of the filters.
 
-    def matched(self, text: str, key: int) -> tuple[str, ...]:
-        """Return the words of a query that stand in a chunk, as the query wrote them."""
+        1.0 is every term once in a passage of average length.
+        """
+
+    def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return for each chunk the words of a query that stand in it, as the query wrote them."""
 
     def related(self, doc_ids: Sequence[str], where: Filter) -> list[tuple[str, str, float]]:
         """Return (from, to, weight) for the documents one step away in the graph."""
 
-    def links_to(self, names: Sequence[str]) -> Mapping[str, tuple[Link, ...]]:
-        """Map document ids to their links to any of these names."""
+    def links_to(self, names: Sequence[str], among: Collection[str] | None = None) -> Mapping[str, tuple[Link, ...]]:
+        """Map each document, or each among these, to its links to any of these names."""
+
+    def owners(self, keys: Sequence[int]) -> list[Document]:
+        """Return the documents that have the chunks with these keys."""
 
     def load(self, keys: Sequence[int]) -> list[tuple[Document, Chunk]]:
         """Return the chunks with these keys and their documents."""

@@ -21,8 +21,11 @@ def legs(vector: dict[int, float], keyword: dict[int, float]) -> list[fuse.Leg]:
 
 def score(vector: dict[int, float], keyword: dict[int, float]) -> dict[int, float]:
     found = legs(vector, keyword)
-    shares = fuse.calibrate(fuse.fuse(found, Ranking()), fuse.evidence(found))
-    return {key: fuse.total(signals) for key, signals in shares.items()}
+    return scores(fuse.calibrate(fuse.fuse(found, Ranking()), fuse.evidence(found)))
+
+
+def scores(board: fuse.Board) -> dict[int, float]:
+    return dict(zip(board.keys, board.scores.tolist(), strict=True))
 
 
 @given(cosines, keywords)
@@ -38,7 +41,7 @@ def test_a_higher_cosine_never_lowers_a_chunk_among_the_others(
         return sum(value > scores.get(key, 0.0) + 1e-9 for other, value in scores.items() if other != key)
 
     def raw(cosines: dict[int, float]) -> dict[int, float]:
-        return dict(fuse.scores(fuse.fuse(legs(cosines, keyword), Ranking())))
+        return scores(fuse.fuse(legs(cosines, keyword), Ranking()))
 
     lifted = {**vector, key: min(1.0, vector.get(key, 0.0) + more)}
     assert place(raw(lifted)) <= place(raw(vector))
@@ -47,9 +50,9 @@ def test_a_higher_cosine_never_lowers_a_chunk_among_the_others(
 @given(cosines, keywords)
 def test_the_order_of_the_sources_does_not_matter(vector: dict[int, float], keyword: dict[int, float]) -> None:
     forward, backward = legs(vector, keyword), legs(vector, keyword)[::-1]
-    one, other = fuse.fuse(forward, Ranking()), fuse.fuse(backward, Ranking())
-    assert {key: round(fuse.total(one[key]), 9) for key in one} == {
-        key: round(fuse.total(other[key]), 9) for key in other
+    one, other = scores(fuse.fuse(forward, Ranking())), scores(fuse.fuse(backward, Ranking()))
+    assert {key: round(value, 9) for key, value in one.items()} == {
+        key: round(value, 9) for key, value in other.items()
     }
 
 
@@ -57,10 +60,20 @@ def test_the_order_of_the_sources_does_not_matter(vector: dict[int, float], keyw
 def test_links_never_lift_a_score_above_one_nor_lower_any(
     vector: dict[int, float], keyword: dict[int, float], boosts: list[tuple[int, float]]
 ) -> None:
-    before = fuse.fuse(legs(vector, keyword), Ranking())
-    after = fuse.spread(before, boosts, Ranking())
-    assert all(fuse.total(after[key]) >= fuse.total(before[key]) for key in before)
-    assert all(fuse.total(signals) <= 1.0 + 1e-9 for signals in after.values())
+    board = fuse.fuse(legs(vector, keyword), Ranking())
+    before, after = scores(board), scores(fuse.spread(board, boosts, Ranking()))
+    assert all(after[key] >= before[key] for key in before)
+    assert all(value <= 1.0 + 1e-9 for value in after.values())
+
+
+@given(cosines, keywords, st.lists(st.tuples(st.integers(0, 40), st.floats(0, 1)), max_size=10))
+def test_the_signals_of_a_chunk_add_up_to_its_score(
+    vector: dict[int, float], keyword: dict[int, float], boosts: list[tuple[int, float]]
+) -> None:
+    found = legs(vector, keyword)
+    board = fuse.calibrate(fuse.spread(fuse.fuse(found, Ranking()), boosts, Ranking()), fuse.evidence(found))
+    for place, score in enumerate(board.scores.tolist()):
+        assert abs(sum(signal.share for signal in board.signals(place)) - score) < 1e-9
 
 
 @given(cosines, keywords)
@@ -70,15 +83,14 @@ def test_calibration_keeps_the_order_and_gives_the_best_what_the_evidence_is_wor
     found = legs(vector, keyword)
     raw, sure = fuse.fuse(found, Ranking()), fuse.evidence(found)
     calibrated = fuse.calibrate(raw, sure)
-    if calibrated and sure > 1e-6:
-        assert abs(max(map(fuse.total, calibrated.values())) - sure) < 1e-6
-        assert [key for key, _ in fuse.scores(raw)][:1] == [key for key, _ in fuse.scores(calibrated)][:1]
+    if calibrated.keys and sure > 1e-6:
+        assert abs(calibrated.scores.max() - sure) < 1e-6
+        assert fuse.order(raw)[:1] == fuse.order(calibrated)[:1]
 
 
 def test_a_source_that_cannot_be_asked_leaves_its_weight_to_the_other() -> None:
     alone = fuse.fuse([fuse.Leg(PROBE, "keyword", [(1, 0.8), (2, 0.4)])], Ranking())
-    assert fuse.total(alone[1]) == 1.0
-    assert fuse.total(alone[2]) == 0.5
+    assert scores(alone) == {1: 1.0, 2: 0.5}
 
 
 def test_a_query_that_nothing_matches_well_scores_low() -> None:
@@ -88,6 +100,4 @@ def test_a_query_that_nothing_matches_well_scores_low() -> None:
 def test_two_probes_share_the_weight_as_they_ask() -> None:
     heavy, light = Probe("a", "heavy", 3.0), Probe("b", "light", 1.0)
     found = [fuse.Leg(heavy, "keyword", [(1, 1.0)]), fuse.Leg(light, "keyword", [(2, 1.0)])]
-    shares = fuse.fuse(found, Ranking())
-    assert fuse.total(shares[1]) == 0.75
-    assert fuse.total(shares[2]) == 0.25
+    assert scores(fuse.fuse(found, Ranking())) == {1: 0.75, 2: 0.25}

@@ -7,28 +7,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragdocs.lanes import Ranking
-from ragdocs.pipeline.rank import rank
-from ragdocs.types import Chunk, Document, Findings, Hit, Probe, Query
+from ragdocs.pipeline.rank import Chosen, rank
+from ragdocs.types import Document, Probe, Query
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 BOOSTED = Ranking(recency_days=7, recency_factor=1.2, per_document=1)
 
 
-def hit(name: str, score: float, days: float | None = None, line: int = 1) -> Hit:
+Candidate = tuple[Document, float, int]
+Answer = list[tuple[str, float]]
+
+
+def hit(name: str, score: float, days: float | None = None, key: int = 1) -> Candidate:
     created = None if days is None else NOW - timedelta(days=days)
     document = Document(
         id=f"memory:{name}", lane="memory", path=f"{name}.md", title=name, version="v", created_at=created
     )
-    chunk = Chunk(f"{document.id}#{line}", document.id, (), "text", line, line, f"{name}{line}")
-    return Hit(document, chunk, score, ())
+    return document, score, key
 
 
-def names(findings: Findings) -> list[str]:
-    return [found.document.title for found in findings.hits]
+def names(answer: Answer) -> list[str]:
+    return [name for name, _ in answer]
 
 
-def ask(hits: list[Hit], limit: int = 5, ranking: Ranking = BOOSTED) -> Findings:
-    return rank(hits, Query(probes=(Probe("q"),), limit=limit), ranking, NOW)
+def ask(hits: list[Candidate], limit: int = 5, ranking: Ranking = BOOSTED) -> Answer:
+    chosen, _ = cut(hits, limit, ranking)
+    return [(hits[one.place][0].title, one.score) for one in chosen]
+
+
+def cut(hits: list[Candidate], limit: int = 5, ranking: Ranking = BOOSTED) -> tuple[list[Chosen], int]:
+    found = [(key, score) for _, score, key in hits]
+    return rank(found, [document for document, _, _ in hits], Query(probes=(Probe("q"),), limit=limit), ranking, NOW)
 
 
 def test_a_recent_memory_below_the_cut_rises_above_it() -> None:
@@ -40,36 +49,38 @@ def test_the_boost_does_not_invert_a_clear_gap() -> None:
 
 
 def test_the_last_day_of_the_boost_counts() -> None:
-    assert ask([hit("a", 0.5, 7.9)]).hits[0].score == 0.6
-    assert ask([hit("a", 0.5, 8.0)]).hits[0].score == 0.5
+    assert ask([hit("a", 0.5, 7.9)])[0][1] == 0.6
+    assert ask([hit("a", 0.5, 8.0)])[0][1] == 0.5
 
 
 def test_a_memory_from_the_future_is_boosted_like_one_of_today_and_no_more() -> None:
-    assert ask([hit("a", 0.5, -400)]).hits[0].score == 0.6
+    assert ask([hit("a", 0.5, -400)])[0][1] == 0.6
 
 
 def test_a_memory_without_a_date_is_not_boosted() -> None:
-    assert ask([hit("a", 0.5)]).hits[0].score == 0.5
+    assert ask([hit("a", 0.5)])[0][1] == 0.5
 
 
 def test_boosted_scores_are_shown_up_to_one_but_keep_their_order() -> None:
     found = ask([hit("first", 0.99, 1), hit("second", 0.9, 1)])
     assert names(found) == ["first", "second"]
-    assert [one.score for one in found.hits] == [1.0, 1.0]
+    assert [score for _, score in found] == [1.0, 1.0]
 
 
 def test_one_memory_takes_one_place() -> None:
-    found = ask([hit("a", 0.9, line=1), hit("a", 0.8, line=9), hit("b", 0.5)])
+    found = ask([hit("a", 0.9, key=1), hit("a", 0.8, key=9), hit("b", 0.5)])
     assert names(found) == ["a", "b"]
 
 
 def test_what_is_cut_is_counted() -> None:
-    assert ask([hit(str(n), 0.5 + n / 100) for n in range(9)], limit=4).omitted == 5
+    assert cut([hit(str(n), 0.5 + n / 100) for n in range(9)], limit=4)[1] == 5
 
 
 def test_equal_scores_have_one_order() -> None:
     hits = [hit("b", 0.5), hit("a", 0.5), hit("c", 0.5)]
     assert names(ask(hits)) == names(ask(hits[::-1])) == ["a", "b", "c"]
+    pieces = [hit("a", 0.5, key=7), hit("a", 0.5, key=3)]
+    assert [pieces[one.place][2] for one in cut(pieces, ranking=Ranking(per_document=2))[0]] == [3, 7]
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 1.0), st.floats(0, 30)), min_size=1, max_size=12, unique=True))

@@ -13,17 +13,18 @@ import numpy.typing as npt
 from ragdocs.types import Chunk, Document, Entry, Filter, GitContext, Link
 
 Mask = npt.NDArray[np.bool_]
+Buffer = bytes | memoryview
 
 
 class _Column:
     """A numpy array that grows by doubling."""
 
-    def __init__(self, dtype: npt.DTypeLike, blank: float) -> None:
+    def __init__(self, dtype: npt.DTypeLike, blank: Any) -> None:
         self._values: npt.NDArray[Any] = np.full(64, blank, dtype=dtype)
         self._blank = blank
         self._length = 0
 
-    def __setitem__(self, position: int, value: float) -> None:
+    def __setitem__(self, position: int, value: Any) -> None:
         while position >= len(self._values):
             extra = np.full(len(self._values), self._blank, dtype=self._values.dtype)
             self._values = np.concatenate([self._values, extra])
@@ -34,9 +35,32 @@ class _Column:
     def values(self) -> npt.NDArray[Any]:
         return self._values[: self._length]
 
+    @classmethod
+    def of(cls, values: npt.NDArray[Any], blank: Any) -> _Column:
+        column = cls(values.dtype, blank)
+        if len(values):
+            column._values, column._length = values.copy(), len(values)
+        return column
+
+
+# One record for each row that was ever given, also for those that hold no chunk any more.
+_ROW = np.dtype(
+    [
+        ("start_line", np.int32),
+        ("end_line", np.int32),
+        ("headings", np.int32),
+        ("at", np.int64),
+        ("size", np.int64),
+        ("digest", "S32"),
+    ]
+)
+
 
 class Catalog:
-    """Documents have slots, chunks have rows; rows are never used twice within one life of the catalog."""
+    """Documents have slots, chunks have rows; rows are never used twice within one life of the catalog.
+
+    A chunk is made when it is asked for: thousands of them as objects would cost seconds to load and be mostly idle.
+    """
 
     def __init__(self) -> None:
         self.stamps: dict[str, tuple[str, str]] = {}
@@ -44,14 +68,19 @@ class Catalog:
         self._by_path: dict[str, str] = {}
         self._slots: dict[str, int] = {}
         self._ids: list[str] = []
-        self._rows: dict[str, tuple[int, ...]] = {}
-        self._chunks: dict[int, Chunk] = {}
-        self._slot_of = _Column(np.int64, 0)
-        self._alive = _Column(np.bool_, 0)
+        self._rows: dict[str, range] = {}
+        # Apart from the rest, because every filter walks over them.
+        self._alive = _Column(np.bool_, blank=False)
+        self._slot_of = _Column(np.int32, 0)
+        self._table = _Column(_ROW, np.zeros((), dtype=_ROW))
+        # Texts that came with a snapshot, one after the other, and those that came since.
+        self._stored = memoryview(b"")
+        self._fresh: dict[int, str] = {}
+        self._headings: list[tuple[str, ...]] = []
+        self._heading_numbers: dict[tuple[str, ...], int] = {}
         self._created = _Column(np.float64, np.nan)
         self._expires = _Column(np.float64, np.inf)
         self._words: dict[tuple[str, str], set[int]] = defaultdict(set)
-        self._next_row = 0
 
     @property
     def alive(self) -> Mask:
@@ -61,31 +90,19 @@ class Catalog:
     def __len__(self) -> int:
         return len(self._documents)
 
-    def add(self, entry: Entry, rows: Sequence[int] | None = None) -> tuple[int, ...]:
+    def add(self, entry: Entry) -> range:
         """Add a document that is not there and return the rows of its chunks."""
-        document = entry.document
-        slot = self._slots.get(document.id)
-        if slot is None:
-            slot = self._slots[document.id] = len(self._ids)
-            self._ids.append(document.id)
-        self._documents[document.id] = document
-        self._by_path[document.path] = document.id
-        self.stamps[document.path] = (entry.stamp, document.version)
-        self._created[slot] = document.created_at.timestamp() if document.created_at else np.nan
-        self._expires[slot] = document.expires_at.timestamp() if document.expires_at else np.inf
-        for word in _words(document):
-            self._words[word].add(slot)
-        if rows is None:
-            rows = range(self._next_row, self._next_row + len(entry.chunks))
-        for row, chunk in zip(rows, entry.chunks, strict=True):
-            self._chunks[row] = chunk
-            self._slot_of[row] = slot
-            self._alive[row] = True
-            self._next_row = max(self._next_row, row + 1)
-        self._rows[document.id] = tuple(rows)
-        return self._rows[document.id]
+        slot = self._place(entry.document, entry.stamp)
+        first = len(self._table.values)
+        for row, chunk in enumerate(entry.chunks, start=first):
+            number = self._number(chunk.headings)
+            self._table[row] = (chunk.start_line, chunk.end_line, number, 0, 0, chunk.digest.encode())
+            self._alive[row], self._slot_of[row] = True, slot
+            self._fresh[row] = chunk.text
+        self._rows[entry.document.id] = range(first, first + len(entry.chunks))
+        return self._rows[entry.document.id]
 
-    def remove(self, path: str) -> tuple[str, tuple[int, ...]] | None:
+    def remove(self, path: str) -> tuple[str, range] | None:
         """Drop the document at this path; return its id and the rows it had."""
         doc_id = self._by_path.pop(path, None)
         if doc_id is None:
@@ -95,32 +112,53 @@ class Catalog:
         for word in _words(document):
             self._words[word].discard(slot)
         rows = self._rows.pop(doc_id)
+        self._alive.values[rows.start : rows.stop] = False
         for row in rows:
-            del self._chunks[row]
-            self._alive[row] = False
+            self._fresh.pop(row, None)
         return doc_id, rows
 
     def restamp(self, path: str, stamp: str) -> None:
         """Remember that the source was looked at and is the same."""
         self.stamps[path] = (stamp, self.stamps[path][1])
 
-    def document(self, doc_id: str) -> Document:
-        """Return one card."""
-        return self._documents[doc_id]
+    def document(self, doc_id: str) -> Document | None:
+        """Return one card, if there is such a document."""
+        return self._documents.get(doc_id)
 
     def documents(self, slots: Mask | None = None) -> list[Document]:
         """List cards in the order of their paths, or those of the slots in the mask."""
-        chosen = (d for d in self._documents.values() if slots is None or slots[self._slots[d.id]])
+        ids = self._documents if slots is None else [self._ids[slot] for slot in np.flatnonzero(slots).tolist()]
+        chosen = [self._documents[doc_id] for doc_id in ids if doc_id in self._documents]
         return sorted(chosen, key=lambda document: document.path)
 
-    def rows(self, doc_id: str) -> tuple[int, ...]:
+    def rows(self, doc_id: str) -> range:
         """Return the rows of one document's chunks, in order."""
-        return self._rows.get(doc_id, ())
+        return self._rows.get(doc_id, range(0))
+
+    def owner(self, row: int) -> Document:
+        """Return the card of the document that has a row."""
+        return self._documents[self._ids[self._slot_of.values[row]]]
+
+    def owners(self, rows: Sequence[int]) -> list[Document]:
+        """Return the cards of the documents that have these rows."""
+        slots = self._slot_of.values[np.asarray(rows, dtype=np.int64)].tolist()
+        return [self._documents[self._ids[slot]] for slot in slots]
+
+    def digests(self, rows: Sequence[int]) -> list[str]:
+        """Return the digests of these rows."""
+        found: list[bytes] = self._table.values["digest"][np.asarray(rows, dtype=np.int64)].tolist()
+        return [digest.decode() for digest in found]
 
     def chunk(self, row: int) -> tuple[Document, Chunk]:
         """Return the chunk of a row and the card of its document."""
-        chunk = self._chunks[row]
-        return self._documents[chunk.doc_id], chunk
+        start, end, headings, at, size, digest = self._table.values[row].item()
+        document = self.owner(row)
+        text = self._fresh.get(row)
+        if text is None:
+            text = str(self._stored[at : at + size], "utf-8", "surrogatepass")
+        number = row - self._rows[document.id].start
+        chunk_id = f"{document.id}#{number}"
+        return document, Chunk(chunk_id, document.id, self._headings[headings], text, start, end, digest.decode())
 
     def slots(self, where: Filter, linked: Iterable[str] | None = None) -> Mask:
         """Tell for each document slot whether it passes; `linked` are the ids that satisfy `where.linked_to`."""
@@ -152,47 +190,82 @@ class Catalog:
         result: Mask = self.alive & slots[self._slot_of.values] if len(slots) else self.alive.copy()
         return result
 
-    def dump(self) -> dict[str, Any]:
-        """Return everything but the links, which the graph keeps, as JSON-ready values."""
-        return {
-            "documents": [
-                {
-                    **_plain(document),
-                    "stamp": self.stamps[document.path][0],
-                    "rows": list(self._rows[document.id]),
-                    "chunks": [
-                        [list(c.headings), c.text, c.start_line, c.end_line, c.digest]
-                        for c in (self._chunks[row] for row in self._rows[document.id])
-                    ],
-                }
-                for document in self.documents()
-            ],
-            "next_row": self._next_row,
-        }
+    def dump(self) -> tuple[dict[str, Any], bytes, bytes]:
+        """Return the cards as JSON-ready values without the links, which the graph keeps; the table; and the texts."""
+        cards = []
+        table = np.zeros_like(self._table.values)
+        table[self.alive] = self._table.values[self.alive]
+        used, table["headings"][self.alive] = np.unique(table["headings"][self.alive], return_inverse=True)
+        texts: list[bytes] = []
+        at = 0
+        for document in self.documents():
+            rows = self._rows[document.id]
+            stamp = self.stamps[document.path][0]
+            cards.append({**_plain(document), "stamp": stamp, "rows": [rows.start, rows.stop]})
+            for row in rows:
+                fresh = self._fresh.get(row)
+                begin, size = table["at"][row], table["size"][row]
+                text = bytes(self._stored[begin : begin + size]) if fresh is None else _encoded(fresh)
+                table["at"][row], table["size"][row] = at, len(text)
+                texts.append(text)
+                at += len(text)
+        headings = [self._headings[number] for number in used.tolist()]
+        return {"documents": cards, "headings": headings}, table.tobytes(), b"".join(texts)
 
     @classmethod
-    def restore(cls, data: Mapping[str, Any], links: Callable[[str], tuple[Link, ...]]) -> Catalog:
+    def restore(
+        cls, cards: Mapping[str, Any], table: Buffer, texts: Buffer, links: Callable[[str], tuple[Link, ...]]
+    ) -> Catalog:
         """Rebuild a catalog from what `dump` returned, and the links of each document id."""
         catalog = cls()
-        if data["next_row"]:
-            # The keyword index still names rows of the dead: the columns reach as far as rows were ever given.
-            catalog._alive[data["next_row"] - 1] = False
-            catalog._slot_of[data["next_row"] - 1] = 0
-        for card in data["documents"]:
+        rows = np.frombuffer(table, dtype=_ROW)
+        if len(rows) and (int((rows["at"] + rows["size"]).max()) > len(texts) or int(rows["at"].min()) < 0):
+            raise ValueError("the stored passages do not fit their table")
+        # The keyword index still names rows of the dead: the table reaches as far as rows were ever given.
+        catalog._table = _Column.of(rows, np.zeros((), dtype=_ROW))
+        catalog._stored = memoryview(texts)
+        catalog._alive = _Column.of(np.zeros(len(rows), dtype=np.bool_), blank=False)
+        catalog._slot_of = _Column.of(np.zeros(len(rows), dtype=np.int32), 0)
+        for headings in cards["headings"]:
+            catalog._number(tuple(headings))
+        for card in cards["documents"]:
             document = _document(card, links(card["id"]))
-            chunks = tuple(
-                Chunk(f"{document.id}#{n}", document.id, tuple(headings), text, start, end, digest)
-                for n, (headings, text, start, end, digest) in enumerate(card["chunks"])
-            )
-            catalog.add(Entry(document, chunks, card["stamp"]), card["rows"])
-        catalog._next_row = data["next_row"]
+            first, end = card["rows"]
+            catalog._slot_of.values[first:end] = catalog._place(document, card["stamp"])
+            catalog._alive.values[first:end] = True
+            catalog._rows[document.id] = range(first, end)
         return catalog
+
+    def _place(self, document: Document, stamp: str) -> int:
+        slot = self._slots.get(document.id)
+        if slot is None:
+            slot = self._slots[document.id] = len(self._ids)
+            self._ids.append(document.id)
+        self._documents[document.id] = document
+        self._by_path[document.path] = document.id
+        self.stamps[document.path] = (stamp, document.version)
+        self._created[slot] = document.created_at.timestamp() if document.created_at else np.nan
+        self._expires[slot] = document.expires_at.timestamp() if document.expires_at else np.inf
+        for word in _words(document):
+            self._words[word].add(slot)
+        return slot
+
+    def _number(self, headings: tuple[str, ...]) -> int:
+        number = self._heading_numbers.setdefault(headings, len(self._headings))
+        if number == len(self._headings):
+            self._headings.append(headings)
+        return number
 
     def _having(self, field: str, words: Iterable[str]) -> Mask:
         slots: set[int] = set()
         for word in words:
             slots |= self._words.get((field, word.casefold()), set())
         return _chosen(len(self._ids), slots)
+
+
+def _encoded(text: str) -> bytes:
+    # A file name need not be text: half characters stand for its other bytes.
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _chosen(length: int, slots: set[int]) -> Mask:
@@ -220,7 +293,7 @@ def _plain(document: Document) -> dict[str, Any]:
 
 
 def _document(card: Mapping[str, Any], links: tuple[Link, ...]) -> Document:
-    values = {name: value for name, value in card.items() if name not in ("rows", "chunks", "stamp", "git")}
+    values = {name: value for name, value in card.items() if name not in ("rows", "stamp", "git")}
     values |= {name: tuple(values[name]) for name in ("tags", "aliases", "problems")}
     values |= {name: datetime.fromisoformat(values[name]).astimezone(UTC) for name in _DATES if name in values}
     if "git" in card:

@@ -6,10 +6,8 @@ import json
 import math
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
-
-import networkx as nx
 
 from ragdocs.types import Document, Link
 
@@ -26,63 +24,62 @@ class LinkGraph:
     """
 
     def __init__(self) -> None:
-        self._graph: Any = nx.MultiDiGraph()
+        self._links: dict[str, tuple[Link, ...]] = {}
         self._owners: dict[str, set[str]] = defaultdict(set)
         self._names: dict[str, tuple[str, ...]] = {}
-        # networkx counts edges by walking over all of them.
-        self._links = 0
+        self._built: Any = None
+        # Neighbours that were looked for since the last change.
+        self._near: dict[str, dict[str, float]] = {}
+        self._count = 0
 
     def __len__(self) -> int:
-        return self._links
+        return self._count
+
+    @property
+    def _graph(self) -> Any:
+        """The graph, made when it is first asked for: networkx takes 0.2 s to import, and a start does not need it."""
+        if self._built is None:
+            import networkx as nx
+
+            self._built = nx.MultiDiGraph()
+            for doc_id in self._links:
+                self._connect(doc_id)
+        return self._built
 
     def add(self, document: Document) -> None:
         """Add a document, its names and its links, replacing what it had."""
         self.remove(document.id)
-        self._names[document.id] = name_keys(document)
-        for name in self._names[document.id]:
-            self._owners[name].add(document.id)
-        self._graph.add_node(document.id, kind="document")
-        self._links += len(document.links)
-        for order, link in enumerate(document.links):
-            ghost = _ghost(link.target)
-            self._graph.add_node(ghost, kind="ghost")
-            self._graph.add_edge(
-                document.id,
-                ghost,
-                edge_type=link.kind,
-                edge_context=link.context,
-                written=link.target,
-                heading=link.heading,
-                order=order,
-            )
+        self.name(document)
+        self._links[document.id] = document.links
+        self._count += len(document.links)
+        if self._built is not None:
+            self._connect(document.id)
 
     def remove(self, doc_id: str) -> None:
         """Drop a document and its own links; links of others to it stay."""
+        self._near.clear()
         for name in self._names.pop(doc_id, ()):
             self._owners[name].discard(doc_id)
             if not self._owners[name]:
                 del self._owners[name]
-        if doc_id not in self._graph:
+        self._count -= len(self._links.pop(doc_id, ()))
+        if self._built is None or doc_id not in self._built:
             return
-        self._links -= self._graph.out_degree(doc_id)
-        targets = set(self._graph.successors(doc_id))
-        self._graph.remove_node(doc_id)
-        self._graph.remove_nodes_from([ghost for ghost in targets if not self._graph.in_degree(ghost)])
+        targets = set(self._built.successors(doc_id))
+        self._built.remove_node(doc_id)
+        self._built.remove_nodes_from([ghost for ghost in targets if not self._built.in_degree(ghost)])
 
     def links(self, doc_id: str) -> tuple[Link, ...]:
         """Return a document's links in the order it has them."""
-        if doc_id not in self._graph:
-            return ()
-        edges = [edge for same in self._graph.adj[doc_id].values() for edge in same.values()]
-        edges.sort(key=lambda edge: edge["order"])
-        return tuple(Link(d["written"], d["edge_type"], d["edge_context"], d["heading"]) for d in edges)
+        return self._links.get(doc_id, ())
 
-    def links_to(self, names: Sequence[str]) -> dict[str, tuple[Link, ...]]:
-        """Map document ids to their links to any of these names, all of them, in order."""
+    def links_to(self, names: Sequence[str], among: Collection[str] | None = None) -> dict[str, tuple[Link, ...]]:
+        """Map each document, or each among these, to its links to any of these names, all of them, in order."""
         ghosts = {_ghost(name) for name in names}
+        pointing = self.pointing(names)
         return {
             source: tuple(link for link in self.links(source) if _ghost(link.target) in ghosts)
-            for source in sorted(self.pointing(names))
+            for source in (sorted(pointing) if among is None else [doc_id for doc_id in among if doc_id in pointing])
         }
 
     def pointing(self, names: Sequence[str]) -> set[str]:
@@ -91,19 +88,14 @@ class LinkGraph:
         return {source for ghost in ghosts for source in self._graph.predecessors(ghost)}
 
     def related(self, doc_ids: Sequence[str]) -> list[tuple[str, str, float]]:
-        """Return (from, to, weight) for documents that link to each document, are linked from it, or share a target."""
-        triples = []
-        for doc_id in doc_ids:
-            weights: dict[str, float] = {}
-            for other, weight in self._neighbours(doc_id):
-                if other != doc_id:
-                    weights[other] = max(weight, weights.get(other, 0.0))
-            triples += [(doc_id, other, weights[other]) for other in sorted(weights)]
-        return triples
+        """Return (from, to, weight) for documents one link away, in either direction, or with a target in common."""
+        return [(doc_id, *pair) for doc_id in doc_ids for pair in self._neighbours(doc_id).items()]
 
     def dump(self) -> bytes:
         """Return the graph as node-link JSON."""
-        return json.dumps(nx.node_link_data(self._graph, edges="edges"), ensure_ascii=False).encode(
+        from networkx import node_link_data
+
+        return json.dumps(node_link_data(self._graph, edges="edges"), ensure_ascii=False).encode(
             "utf-8", "surrogatepass"
         )
 
@@ -111,12 +103,18 @@ class LinkGraph:
     def restore(cls, data: bytes) -> LinkGraph:
         """Rebuild a graph from what `dump` returned; the names come back with `name`."""
         graph = cls()
-        graph._graph = nx.node_link_graph(json.loads(data), directed=True, multigraph=True, edges="edges")
-        graph._links = graph._graph.number_of_edges()
+        stored = json.loads(data)
+        found: dict[str, list[Link]] = {node["id"]: [] for node in stored["nodes"] if node["kind"] == "document"}
+        for edge in sorted(stored["edges"], key=lambda edge: edge["order"]):
+            link = Link(edge["written"], edge["edge_type"], edge["edge_context"], edge["heading"])
+            found[edge["source"]].append(link)
+        graph._links = {doc_id: tuple(links) for doc_id, links in found.items()}
+        graph._count = len(stored["edges"])
         return graph
 
     def name(self, document: Document) -> None:
         """Register the names of a document whose links are in the graph already."""
+        self._near.clear()
         self._names[document.id] = name_keys(document)
         for name in self._names[document.id]:
             self._owners[name].add(document.id)
@@ -125,21 +123,47 @@ class LinkGraph:
         """List every link as (document, ghost, type, context), sorted."""
         return sorted((a, b, d["edge_type"], d["edge_context"]) for a, b, d in self._graph.edges(data=True))
 
-    def _neighbours(self, doc_id: str) -> Iterator[tuple[str, float]]:
-        if doc_id not in self._graph:
+    def _connect(self, doc_id: str) -> None:
+        self._built.add_node(doc_id, kind="document")
+        for order, link in enumerate(self._links[doc_id]):
+            ghost = _ghost(link.target)
+            self._built.add_node(ghost, kind="ghost")
+            self._built.add_edge(
+                doc_id,
+                ghost,
+                edge_type=link.kind,
+                edge_context=link.context,
+                written=link.target,
+                heading=link.heading,
+                order=order,
+            )
+
+    def _neighbours(self, doc_id: str) -> dict[str, float]:
+        """Map the documents related with one to how much, by name."""
+        known = self._near.get(doc_id)
+        if known is None:
+            weights: dict[str, float] = {}
+            for other, weight in self._steps(doc_id):
+                if other != doc_id:
+                    weights[other] = max(weight, weights.get(other, 0.0))
+            known = self._near[doc_id] = dict(sorted(weights.items()))
+        return known
+
+    def _steps(self, doc_id: str) -> Iterator[tuple[str, float]]:
+        graph = self._graph
+        if doc_id not in graph:
             return
-        for ghost in set(self._graph.successors(doc_id)):
+        for ghost in graph.adj[doc_id]:
             for owner in self._owners.get(ghost.removeprefix("ghost:"), ()):
                 yield owner, 1.0
-            sharing = set(self._graph.predecessors(ghost))
+            sharing = graph.pred[ghost]
             if len(sharing) <= CROWD:
                 weight = SHARED_TARGET / math.log2(1 + len(sharing))
                 yield from ((other, weight) for other in sharing)
         for name in self._names.get(doc_id, ()):
             ghost = f"ghost:{name}"
-            if ghost in self._graph:
-                for other in set(self._graph.predecessors(ghost)):
-                    yield other, 1.0
+            if ghost in graph:
+                yield from ((other, 1.0) for other in graph.pred[ghost])
 
 
 def target_key(target: str) -> str:

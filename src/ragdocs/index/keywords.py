@@ -1,32 +1,17 @@
-"""Keyword search: Whoosh keeps the postings, numpy scores them; with `terms` the only module that imports whoosh."""
+"""Keyword search: Whoosh keeps the postings, numpy scores them."""
 
 from __future__ import annotations
 
 import math
-import secrets
-import struct
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pickle import PickleError
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from whoosh import fields
-from whoosh.analysis import IDAnalyzer
-from whoosh.codec.whoosh3 import W3Codec
-from whoosh.filedb.filestore import RamStorage
-from whoosh.filedb.filetables import FileFormatError
-from whoosh.index import IndexError as WhooshError
-from whoosh.reading import SegmentReader
 
+from ragdocs.index.segments import Buffer, Floats, Mask, Rows, Segment, Segments
 from ragdocs.index.terms import STOP_TERMS, terms
-
-Mask = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float32]
-Rows = npt.NDArray[np.int64]
 
 # How much a term's occurrence counts where it stands; the body is the unit. Titles and headings say what a passage is
 # about, but a much larger boost loses precision where titles repeat common words.
@@ -46,172 +31,151 @@ MOST_TYPOS = 2
 SHORTEST_TYPO = 4
 # Decoded postings kept in memory, counted in postings of about 50 bytes.
 CACHED_POSTINGS = 1_000_000
-# Whoosh would put postings beyond its limit into a temporary file that a storage in memory does not keep.
-UNLIMITED = 1 << 20
-# More segments than this are merged when there is time.
-MOST_SEGMENTS = 12
-SIZE_CLASS = 8
-# Merging costs about a millisecond a row, during which nobody can search: a few rows at any time, many only when there
-# is much to gain, and never most of a large index.
-FEW_MERGED = 500
-MOST_MERGED = 4000
-
-
-class _Memory(RamStorage):  # type: ignore[misc] # whoosh has no types
-    """Whoosh files in memory; RamStorage itself keeps its work files under a fixed name in the temporary directory."""
-
-    def temp_storage(self, name: str | None = None) -> _Memory:  # noqa: ARG002 - Whoosh's signature
-        return _Memory()
-
-
-class _Codec(W3Codec):  # type: ignore[misc] # whoosh has no types
-    """Names segments by the system's randomness; Whoosh's own names repeat when somebody seeds the random module."""
-
-    def new_segment(self, storage: Any, indexname: str) -> Any:
-        segment = super().new_segment(storage, indexname)
-        segment.segid = secrets.token_hex(8)
-        return segment
-
-
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    reader: Any
-    rows: Rows
-    lengths: Mapping[str, Floats]
+# A term in more than this share of all rows is kept as one value for every row: adding a whole array takes a tenth of
+# the time of adding to chosen places.
+DENSE_SHARE = 0.06
+# Values kept ready between two changes, 4 or 12 bytes each.
+CACHED_IMPACTS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Postings:
-    """Where one term occurs in the segments named: rows, and (field, tf, field length) of each field."""
+    """Where one term occurs in the segments named: rows in order, and (tf, field length) of each field."""
 
     segments: frozenset[str]
     rows: Rows
     by_field: Mapping[str, tuple[Floats, Floats]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Impact:
+    """What one term adds to the score of its rows, or of every row where that is quicker, until the next change."""
+
+    rows: Rows | None
+    values: Floats
+    frequency: int
+
+
 class KeywordTable:
     """A Whoosh index in memory, with one Whoosh document for each row."""
 
-    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
-        self._storage = _Memory()
-        if files is None:
-            # Terms arrive ready-made as lists, so Whoosh's analyser has nothing to do.
-            text = {name: fields.TEXT(analyzer=IDAnalyzer(), phrase=False) for name in BOOSTS}
-            row = fields.NUMERIC(int, bits=64, sortable=True)
-            self._index: Any = self._storage.create_index(fields.Schema(row=row, **text))
-        else:
-            self._storage.files = dict(files)
-            try:
-                self._index = self._storage.open_index()
-            except (WhooshError, fields.FieldConfigurationError, FileFormatError, PickleError, struct.error) as error:
-                raise ValueError(f"the stored keywords cannot be read: {error}") from error
-        self._segments: dict[str, _Segment] = {}
+    def __init__(self, files: Mapping[str, Buffer] | None = None) -> None:
+        self._segments = Segments(tuple(BOOSTS), files)
         self._names: frozenset[str] = frozenset()
-        self._place: dict[int, tuple[str, int]] = {}
-        self._totals = dict.fromkeys(BOOSTS, 0.0)
+        self._count = 0
+        self._average = dict.fromkeys(BOOSTS, 1.0)
         self._spellings: dict[str, tuple[str, ...]] = {}
         self._cache: OrderedDict[str, _Postings] = OrderedDict()
         self._cached = 0
+        self._impacts: OrderedDict[str, _Impact] = OrderedDict()
+        self._kept = 0
         self._refresh()
 
     def apply(self, added: Mapping[int, Mapping[str, str]], removed: Iterable[int]) -> None:
         """Add rows with the text of each field, and remove rows, in one commit."""
-        writer = self._index.writer(codec=_Codec(), limitmb=UNLIMITED)
-        bases = _bases(writer.segments)
-        for row in removed:
-            name, number = self._place.pop(row)
-            writer.delete_document(bases[name] + number)
-            for field, lengths in self._segments[name].lengths.items():
-                self._totals[field] -= float(lengths[number])
-        for row, texts in added.items():
-            writer.add_document(row=row, **{name: list(terms(text)) for name, text in texts.items() if text})
-        writer.commit(merge=False)
+        ready = {row: {name: list(terms(text)) for name, text in texts.items() if text} for row, texts in added.items()}
+        self._segments.write(ready, np.fromiter(removed, dtype=np.int64))
         self._refresh()
 
-    def consolidate(self) -> bool:
-        """Merge segments of like size if there are many; tell whether anything was done."""
-        if len(self._segments) <= MOST_SEGMENTS:
-            return False
-        self._index.writer(codec=_Codec(), limitmb=UNLIMITED).commit(mergetype=_merge_alike)
-        self._refresh()
-        return True
+    def consolidate(self) -> None:
+        """Merge segments of like size if there are many."""
+        if self._segments.merge():
+            self._refresh()
 
-    def match(self, text: str, k: int, mask: Mask, alive: Mask) -> list[tuple[int, float]]:
-        """Score rows by BM25 over all fields; 1.0 is every term once in a passage of average length."""
+    def match(self, text: str, k: int, masks: Sequence[Mask], alive: Mask) -> list[tuple[int, float]]:
+        """Score rows by BM25 over all fields and return the k best under each mask.
+
+        1.0 is every term once in a passage of average length.
+        """
         weights = self._weigh(text, alive)
         total = sum(weight for _, weight in weights)
         if not total:
             return []
         # Over all live rows, not only the allowed ones: a filter must not change the order of what passes it.
-        average = {field: max(1.0, length / max(1, len(self._place))) for field, length in self._totals.items()}
-        scores = np.zeros(len(mask), dtype=np.float32)
+        scores = np.zeros(len(alive), dtype=np.float32)
         for variants, weight in weights:
             for term, share in variants:
-                postings = self._postings(term)
-                frequency = np.zeros(len(postings.rows), dtype=np.float32)
-                for field, (tf, length) in postings.by_field.items():
-                    frequency += BOOSTS[field] * tf / (1 - B + B * length / average[field])
-                scores[postings.rows] += (weight * share * (K1 + 1) / total) * (frequency / (frequency + K1))
-        scores[~mask] = 0.0
-        found = np.flatnonzero(scores)
-        if len(found) > k:
-            # Everything that ties with the k-th is kept until rows decide, so that equal scores have one order.
-            found = found[scores[found] >= np.partition(scores[found], -k)[-k]]
-        order = sorted(((int(row), float(scores[row])) for row in found), key=lambda pair: (-pair[1], pair[0]))
-        return order[:k]
+                impact = self._impact(term, alive)
+                factor = np.float32(weight * share * (K1 + 1) / total)
+                if impact.rows is None:
+                    scores += factor * impact.values
+                else:
+                    scores[impact.rows] += factor * impact.values
+        found = np.unique(np.concatenate([_best(np.where(mask, scores, 0), k) for mask in masks]))
+        order = np.lexsort((found, -scores[found]))
+        return [(int(row), float(scores[row])) for row in found[order]]
 
-    def holds(self, row: int, wanted: Collection[str]) -> bool:
-        """Tell whether a row has every one of these terms, and there are any."""
-        return bool(wanted) and all(bool(np.any(self._postings(term).rows == row)) for term in wanted)
+    def holding(self, rows: Sequence[int], wanted: Collection[str]) -> Mask:
+        """Tell for each row whether it has every one of these terms, and there are any."""
+        asked = np.asarray(rows, dtype=np.int64)
+        result = np.full(len(asked), bool(wanted))
+        for term in wanted:
+            found = self._postings(term).rows
+            places = np.searchsorted(found, asked)
+            result &= np.append(found, -1)[places] == asked
+        return result
 
     def dump(self) -> dict[str, bytes]:
         """Return the files of the Whoosh index."""
-        return {name: bytes(data) for name, data in self._storage.files.items()}
+        return self._segments.dump()
 
     def postings(self) -> list[tuple[str, str, int, float]]:
         """List every live posting as (field, term, row, weight), sorted: what `verify` compares."""
         listed = []
-        for segment in self._segments.values():
-            for field, term in segment.reader.all_terms():
-                if field in BOOSTS:
-                    numbers, weights = _decode(segment.reader, field, term)
-                    pairs = zip(segment.rows[numbers].tolist(), weights.tolist(), strict=True)
-                    listed += [(field, term.decode(), row, weight) for row, weight in pairs if row in self._place]
+        for segment in self._segments.opened.values():
+            for field, term, numbers, weights in segment.everything():
+                there = segment.alive[numbers]
+                pairs = zip(segment.rows[numbers[there]].tolist(), weights[there].tolist(), strict=True)
+                listed += [(field, term, row, weight) for row, weight in pairs]
         return sorted(listed)
 
     def _weigh(self, text: str, alive: Mask) -> list[tuple[list[tuple[str, float]], float]]:
         """Choose the terms of a query: (spellings with their shares, inverse document frequency), the rarest first."""
         distinct = dict.fromkeys(islice(terms(text[:LONGEST_QUERY]), MOST_LOOKUPS))
         meaningful = [term for term in distinct if term not in STOP_TERMS] or list(distinct)
-        count = len(self._place)
         weighed, unknown = [], []
         for term in meaningful:
-            frequency = self._frequency(term, alive)
+            frequency = self._impact(term, alive).frequency
             if frequency:
-                weighed.append(([(term, 1.0)], _rarity(count, frequency)))
+                weighed.append(([(term, 1.0)], _rarity(self._count, frequency)))
             else:
                 unknown.append(term)
         # A word nobody wrote weighs as much as the rarest word, so that a query of unknown words scores low.
-        rarest = _rarity(count, 1)
+        rarest = _rarity(self._count, 1)
         guesses = [self._near(term, alive) for term in unknown[:MOST_TYPOS]]
         weighed += [([(near, TYPO_WEIGHT) for near in guess], rarest) for guess in guesses]
         return sorted(weighed, key=lambda pair: -pair[1])[:MOST_TERMS]
 
-    def _frequency(self, term: str, alive: Mask) -> int:
-        return int(np.count_nonzero(alive[self._postings(term).rows]))
+    def _impact(self, term: str, alive: Mask) -> _Impact:
+        """Return what a term is worth in each row, computed once between two changes."""
+        known = self._impacts.get(term)
+        if known is not None:
+            self._impacts.move_to_end(term)
+            return known
+        postings = self._postings(term)
+        frequency = np.zeros(len(postings.rows), dtype=np.float32)
+        for field, (tf, length) in postings.by_field.items():
+            frequency += BOOSTS[field] * tf / (1 - B + B * length / self._average[field])
+        values = frequency / (frequency + np.float32(K1))
+        impact = _Impact(postings.rows, values, int(np.count_nonzero(alive[postings.rows])))
+        if len(values) > DENSE_SHARE * len(alive):
+            spread = np.zeros(len(alive), dtype=np.float32)
+            spread[postings.rows] = values
+            impact = replace(impact, rows=None, values=spread)
+        self._impacts[term] = impact
+        self._kept += 1 + len(impact.values)
+        while self._kept > CACHED_IMPACTS and len(self._impacts) > 1:
+            self._kept -= 1 + len(self._impacts.popitem(last=False)[1].values)
+        return impact
 
     def _near(self, term: str, alive: Mask) -> tuple[str, ...]:
         """Return the most frequent spellings one edit or one swap away from a term that is found nowhere."""
         if len(term) < SHORTEST_TYPO or not term.isalpha():
             return ()
         if term not in self._spellings:
-            readers = [segment.reader for segment in self._segments.values()]
-            near = {word for reader in readers for word in reader.terms_within("body", term, maxdist=1, prefix=1)}
-            # Two letters swapped are the commonest slip, and to Whoosh they are two edits.
-            swapped = {term[:i] + term[i + 1] + term[i] + term[i + 2 :] for i in range(1, len(term) - 1)}
-            near |= {word for reader in readers for word in swapped if ("body", word.encode()) in reader}
+            near = {word for segment in self._segments.opened.values() for word in segment.near("body", term)}
             # Words that stand only in removed documents are still in the postings.
-            counted = sorted((-self._frequency(word, alive), word) for word in near)
+            counted = sorted((-self._impact(word, alive).frequency, word) for word in near)
             self._spellings[term] = tuple(word for count, word in counted[:MOST_SPELLINGS] if count)
         return self._spellings[term]
 
@@ -224,7 +188,8 @@ class KeywordTable:
         if known is not None:
             self._cached -= 1 + len(self._cache.pop(term).rows)
         old = known if known is not None and known.segments <= self._names else None
-        fresh = [_gather(self._segments[name], term) for name in self._names - (old.segments if old else frozenset())]
+        unread = self._names - (old.segments if old else frozenset())
+        fresh = [_gather(self._segments.opened[name], term) for name in unread]
         postings = _concatenate(self._names, [*([old] if old else []), *fresh])
         self._cache[term] = postings
         self._cached += 1 + len(postings.rows)
@@ -233,47 +198,31 @@ class KeywordTable:
         return postings
 
     def _refresh(self) -> None:
-        """Open the segments that the last commit wrote; those that were there before cost nothing."""
-        found = {segment.segment_id(): segment for segment in self._index._segments()}  # noqa: SLF001 - the reason is at `_decode`
-        for name in self._segments.keys() - found.keys():
-            segment = self._segments.pop(name)
-            for row in segment.rows.tolist():
-                if self._place.get(row, ("", 0))[0] == name:
-                    number = self._place.pop(row)[1]
-                    for field, lengths in segment.lengths.items():
-                        self._totals[field] -= float(lengths[number])
-        for name in found.keys() - self._segments.keys():
-            reader = SegmentReader(self._storage, self._index.schema, found[name])
-            self._segments[name] = segment = _open(reader)
-            alive = np.fromiter(reader.all_doc_ids(), dtype=np.int64)
-            self._place.update({int(segment.rows[number]): (name, int(number)) for number in alive})
-            for field, lengths in segment.lengths.items():
-                self._totals[field] += float(lengths[alive].sum())
-        self._names = frozenset(self._segments)
+        """Count anew what depends on all rows, and forget what was computed from it."""
+        opened = self._segments.opened
+        self._names = frozenset(opened)
+        self._count = sum(int(np.count_nonzero(segment.alive)) for segment in opened.values())
+        for field in BOOSTS:
+            total = sum(float(segment.lengths[field] @ segment.alive) for segment in opened.values())
+            self._average[field] = max(1.0, total / max(1, self._count))
         self._spellings = {}
+        self._impacts.clear()
+        self._kept = 0
 
 
-def _bases(segments: Sequence[Any]) -> dict[str, int]:
-    """Return the number of the first document of each segment, as a writer counts them."""
-    counts = [segment.doc_count_all() for segment in segments]
-    return {segment.segment_id(): sum(counts[:place]) for place, segment in enumerate(segments)}
+def _best(scores: Floats, k: int) -> Rows:
+    found = np.flatnonzero(scores)
+    if len(found) > k:
+        # Everything that ties with the k-th is kept until rows decide, so that equal scores have one order.
+        there = scores[found]
+        found = found[there >= np.partition(there, -k)[-k]]
+        found = found[np.lexsort((found, -scores[found]))[:k]]
+    return found
 
 
-def _open(reader: Any) -> _Segment:
-    count = reader.doc_count_all()
-    column = reader.column_reader("row")
-    lengths = {
-        # Whoosh has no length for a field that holds no term.
-        field: np.fromiter((reader.doc_field_length(i, field) or 0 for i in range(count)), np.float32, count)
-        for field in BOOSTS
-    }
-    return _Segment(reader, np.fromiter((column[i] for i in range(count)), np.int64, count), lengths)
-
-
-def _gather(segment: _Segment, term: str) -> _Postings:
+def _gather(segment: Segment, term: str) -> _Postings:
     """Decode the postings of a term in all fields, lined up over the documents that have it anywhere."""
-    encoded = term.encode()
-    decoded = {field: _decode(segment.reader, field, encoded) for field in BOOSTS if (field, encoded) in segment.reader}
+    decoded = {field: there for field in BOOSTS if (there := segment.postings(field, term))}
     if not decoded:
         return _Postings(frozenset(), np.empty(0, dtype=np.int64), {})
     numbers = np.unique(np.concatenate([found for found, _ in decoded.values()]))
@@ -288,7 +237,7 @@ def _gather(segment: _Segment, term: str) -> _Postings:
 def _concatenate(names: frozenset[str], parts: Sequence[_Postings]) -> _Postings:
     """Join the postings of several segments; a field that a part does not have counts nothing there."""
     parts = [part for part in parts if len(part.rows)]
-    if len(parts) == 1:
+    if len(parts) == 1 and (len(parts[0].rows) < 2 or np.all(np.diff(parts[0].rows) > 0)):  # noqa: PLR2004 - one is in order
         return replace(parts[0], segments=names)
     present = [field for field in BOOSTS if any(field in part.by_field for part in parts)]
     by_field = {}
@@ -297,40 +246,10 @@ def _concatenate(names: frozenset[str], parts: Sequence[_Postings]) -> _Postings
         pairs = [part.by_field.get(field, empty) for part, empty in zip(parts, blank, strict=True)]
         by_field[field] = (np.concatenate([tf for tf, _ in pairs]), np.concatenate([length for _, length in pairs]))
     rows = np.concatenate([part.rows for part in parts]) if parts else np.empty(0, dtype=np.int64)
-    return _Postings(names, rows, by_field)
-
-
-def _decode(reader: Any, field: str, term: bytes) -> tuple[Rows, Floats]:
-    """Read a posting list block by block; Whoosh's public matcher takes a Python step for every posting."""
-    matcher = reader._terms.matcher(field, term, reader.schema[field].format)  # noqa: SLF001 - the reason is above
-    numbers: list[int] = []
-    weights: list[float] = []
-    while matcher.is_active():
-        matcher._read_ids()  # noqa: SLF001
-        matcher._read_weights()  # noqa: SLF001
-        numbers.extend(matcher._ids)  # noqa: SLF001
-        weights.extend(matcher._weights)  # noqa: SLF001
-        matcher._next_block()  # noqa: SLF001
-    return np.asarray(numbers, dtype=np.int64), np.asarray(weights, dtype=np.float32)
+    order = np.argsort(rows)
+    ordered = {field: (tf[order], length[order]) for field, (tf, length) in by_field.items()}
+    return _Postings(names, rows[order], ordered)
 
 
 def _rarity(count: int, frequency: int) -> float:
     return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
-
-
-def _merge_alike(writer: Any, segments: Sequence[Any]) -> list[Any]:
-    """Merge the segments of each size class that has several: a row moves once for each class it grows through."""
-    classes: dict[int, list[Any]] = {}
-    for segment in segments:
-        classes.setdefault(int(math.log(max(1, segment.doc_count_all()), SIZE_CLASS)), []).append(segment)
-    kept = []
-    for alike in classes.values():
-        total = sum(segment.doc_count_all() for segment in alike)
-        if len(alike) == 1 or total > (MOST_MERGED if len(alike) >= SIZE_CLASS else FEW_MERGED):
-            kept += alike
-            continue
-        for segment in alike:
-            reader = SegmentReader(writer.storage, writer.schema, segment)
-            writer.add_reader(reader)
-            reader.close()
-    return kept

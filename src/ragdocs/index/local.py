@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,13 @@ from ragdocs.protocols import Scored, Vectors
 from ragdocs.types import Chunk, Document, Entry, Filter, Link
 
 # The layout of a generation; a change here rebuilds every index.
-FORMAT = "2"
+FORMAT = "3"
 
 DOCSTORE = "vector/docstore.json"
 FAISS = "vector/faiss_index.bin"
 NEIGHBOURS = "vector/neighbours.bin"
+TABLE = "vector/table.bin"
+PASSAGES = "vector/passages.txt"
 GRAPH = "graph/graph.json"
 KEYWORD = "keyword/"
 
@@ -95,7 +98,7 @@ class LocalIndex:
                     added[row] = _fields(entry.document, chunk)
             if added or gone:
                 self._keywords.apply(added, gone)
-                self._vectors.remove(gone)
+                self._table().remove(gone)
                 self._bare = (self._bare - set(gone)) | added.keys()
                 self._waiting = None
                 self._dirty = True
@@ -108,7 +111,7 @@ class LocalIndex:
     def document(self, doc_id: str) -> Document | None:
         """Return one card, if there is such a document."""
         with self._lock:
-            return self._catalog.document(doc_id) if self._catalog.rows(doc_id) else None
+            return self._catalog.document(doc_id)
 
     def missing(self, limit: int, paths: Collection[str] = ()) -> list[tuple[Document, Chunk]]:
         """List chunks without a vector, one for each digest, most recently changed first, or those of these paths."""
@@ -121,39 +124,52 @@ class LocalIndex:
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
         """Give vectors to the chunks with these digests."""
         with self._lock:
+            table = self._table()
             waiting = self._wanting()
             wanted = [(row, vector) for digest, vector in vectors.items() for row in waiting.pop(digest, ())]
             if wanted:
-                self._vectors.add([row for row, _ in wanted], np.stack([vector for _, vector in wanted]))
+                table.add([row for row, _ in wanted], np.stack([vector for _, vector in wanted]))
                 self._bare.difference_update(row for row, _ in wanted)
                 self._dirty = True
 
-    def nearest(self, vector: Vectors, k: int, where: Filter) -> Scored:
-        """Return the k chunks with the largest inner product."""
+    def nearest(self, vector: Vectors, k: int, *wheres: Filter) -> Scored:
+        """Return the k chunks with the largest inner product among those that pass each of the filters."""
         with self._lock:
-            return self._vectors.nearest(vector, k, self._mask(where))
+            table = self._table()
+            found = dict(pair for where in wheres for pair in table.nearest(vector, k, self._mask(where)))
+        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
 
-    def match(self, text: str, k: int, where: Filter) -> Scored:
-        """Return the k best chunks by keyword score; 1.0 is every term once in a passage of average length."""
+    def match(self, text: str, k: int, *wheres: Filter) -> Scored:
+        """Return the k best chunks by keyword score among those that pass each of the filters.
+
+        1.0 is every term once in a passage of average length.
+        """
         with self._lock:
-            return self._keywords.match(text, k, self._mask(where), self._catalog.alive)
+            return self._keywords.match(text, k, [self._mask(where) for where in wheres], self._catalog.alive)
 
-    def matched(self, text: str, key: int) -> tuple[str, ...]:
-        """Return the words of a query that stand in a chunk, as the query wrote them."""
+    def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return for each chunk the words of a query that stand in it, as the query wrote them."""
         words = dict.fromkeys(word.strip(".,;:!?\"'()") for word in text[:2000].split())
         with self._lock:
-            return tuple(word for word in words if self._keywords.holds(key, set(terms(word)) - STOP_TERMS))
+            held = {word: self._keywords.holding(keys, _meant(word)) for word in words}
+        return [tuple(word for word, mask in held.items() if mask[place]) for place in range(len(keys))]
 
     def related(self, doc_ids: Sequence[str], where: Filter) -> list[tuple[str, str, float]]:
         """Return (from, to, weight) for the documents one step away in the graph that pass the filter."""
         with self._lock:
             slots = self._slots(where)
-            return [triple for triple in self._graph.related(doc_ids) if self._catalog.passes(triple[1], slots)]
+            triples = self._graph.related(doc_ids)
+            return triples if slots.all() else [one for one in triples if self._catalog.passes(one[1], slots)]
 
-    def links_to(self, names: Sequence[str]) -> Mapping[str, tuple[Link, ...]]:
-        """Map document ids to their links to any of these names."""
+    def links_to(self, names: Sequence[str], among: Collection[str] | None = None) -> Mapping[str, tuple[Link, ...]]:
+        """Map each document, or each among these, to its links to any of these names."""
         with self._lock:
-            return self._graph.links_to(names)
+            return self._graph.links_to(names, among) if names else {}
+
+    def owners(self, keys: Sequence[int]) -> list[Document]:
+        """Return the documents that have the chunks with these keys."""
+        with self._lock:
+            return self._catalog.owners(keys)
 
     def load(self, keys: Sequence[int]) -> list[tuple[Document, Chunk]]:
         """Return the chunks with these keys and their documents."""
@@ -168,7 +184,8 @@ class LocalIndex:
     def vectors(self, doc_ids: Sequence[str]) -> Vectors:
         """Return one unit vector for each document, the mean of its chunks; zero where it has none yet."""
         with self._lock:
-            means = [self._vectors.get(self._catalog.rows(doc_id)).sum(axis=0) for doc_id in doc_ids]
+            table = self._table()
+            means = [table.get(self._catalog.rows(doc_id)).sum(axis=0) for doc_id in doc_ids]
         matrix = np.stack(means) if means else np.zeros((0, self._dim), dtype=np.float32)
         lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
         unit: Vectors = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0).astype(np.float32)
@@ -194,7 +211,7 @@ class LocalIndex:
         with self._lock:
             rows = {row: self._catalog.chunk(row)[1] for row in np.flatnonzero(self._catalog.alive).tolist()}
             ordered = sorted(rows, key=lambda row: rows[row].id)
-            vectors = zip(ordered, self._vectors.get(ordered), strict=True)
+            vectors = zip(ordered, self._table().get(ordered), strict=True)
             return {
                 "documents": [replace(document, modified_at=None) for document in self._catalog.documents()],
                 "chunks": [rows[row] for row in ordered],
@@ -220,25 +237,42 @@ class LocalIndex:
             return False
         with self._lock:
             self._catalog, self._graph, self._keywords, self._vectors = restored
-            self._bare = {row for row in np.flatnonzero(self._catalog.alive).tolist() if row not in self._vectors}
-            self._waiting = None
             self._dirty = encoder != self._encoder
+            self._count_bare()
+        for part in parts.values():
+            # Only a little of what was mapped is needed again.
+            fsio.release(part)
         return True
 
     def _restore(
-        self, parts: Mapping[str, bytes], *, with_vectors: bool
+        self, parts: Mapping[str, memoryview], *, with_vectors: bool
     ) -> tuple[Catalog, LinkGraph, KeywordTable, VectorTable]:
-        data = json.loads(parts[DOCSTORE])
-        graph = LinkGraph.restore(parts[GRAPH])
-        catalog = Catalog.restore(data, graph.links)
+        cards = json.loads(bytes(parts[DOCSTORE]))
+        graph = LinkGraph.restore(bytes(parts[GRAPH]))
+        catalog = Catalog.restore(cards, parts[TABLE], parts[PASSAGES], graph.links)
         for document in catalog.documents():
             graph.name(document)
         files = {path.removeprefix(KEYWORD): body for path, body in parts.items() if path.startswith(KEYWORD)}
         # Vectors of another model are worthless here: the chunks wait for new ones.
         vectors = VectorTable(self._dim)
         if with_vectors:
-            vectors = VectorTable.restore(parts[FAISS], parts.get(NEIGHBOURS, b""), data["vector_rows"], self._dim)
+            vectors = VectorTable.restore(parts[FAISS], parts.get(NEIGHBOURS, b""), cards["vector_rows"], self._dim)
         return catalog, graph, KeywordTable(files), vectors
+
+    def _table(self) -> VectorTable:
+        """Return the vectors, opened; what cannot be opened is forgotten and computed anew."""
+        try:
+            self._vectors.open()
+        except ValueError as error:
+            logger.info("the stored vectors are made anew: %s", error)
+            self._vectors = VectorTable(self._dim)
+            self._vectors.open()
+            self._count_bare()
+        return self._vectors
+
+    def _count_bare(self) -> None:
+        self._bare = {row for row in np.flatnonzero(self._catalog.alive).tolist() if row not in self._vectors}
+        self._waiting = None
 
     def save(self) -> str | None:
         """Write a snapshot if anything changed and nobody else is writing one; return the generation's name."""
@@ -247,15 +281,16 @@ class LocalIndex:
         self._improve()
         with self._lock:
             self._keywords.consolidate()
-            faiss_index, neighbours, rows = self._vectors.dump()
-            docstore = {**self._catalog.dump(), "vector_rows": rows}
-            parts = {GRAPH: self._graph.dump(), FAISS: faiss_index}
+            faiss_index, neighbours, rows = self._table().dump()
+            cards, table, passages = self._catalog.dump()
+            parts = {GRAPH: self._graph.dump(), FAISS: faiss_index, TABLE: table, PASSAGES: passages}
             if neighbours:
                 parts[NEIGHBOURS] = neighbours
             parts |= {KEYWORD + name: data for name, data in self._keywords.dump().items()}
             self._dirty = False
         try:
             # A file name need not be text: half characters stand for its other bytes, and json reads them back.
+            docstore = {**cards, "vector_rows": rows}
             parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
             fsio.make_directories(self._directory, 0o700)
             with fsio.lock(self._directory, timeout=0):
@@ -268,7 +303,7 @@ class LocalIndex:
     def _improve(self) -> None:
         """Build the graph of a large table beside it: that takes long, and searches go on meanwhile."""
         with self._lock:
-            wanted = self._vectors.ungraphed()
+            wanted = self._table().ungraphed()
         if wanted:
             graph = build_graph(wanted[1])
             with self._lock:
@@ -285,13 +320,19 @@ class LocalIndex:
         """Map the digests that need a vector to their rows; kept until the next change of documents."""
         if self._waiting is None:
             self._waiting = {}
-            for row in sorted(self._bare, key=self._age):
-                self._waiting.setdefault(self._catalog.chunk(row)[1].digest, []).append(row)
+            rows = sorted(self._bare, key=self._age)
+            for row, digest in zip(rows, self._catalog.digests(rows), strict=True):
+                self._waiting.setdefault(digest, []).append(row)
         return self._waiting
 
     def _age(self, row: int) -> tuple[float, int]:
-        modified = self._catalog.chunk(row)[0].modified_at
+        modified = self._catalog.owner(row).modified_at
         return (-modified.timestamp() if modified else 0.0, row)
+
+
+@lru_cache(maxsize=4096)
+def _meant(word: str) -> frozenset[str]:
+    return frozenset(terms(word)) - STOP_TERMS
 
 
 def _fields(document: Document, chunk: Chunk) -> dict[str, str]:

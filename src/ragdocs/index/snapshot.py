@@ -48,10 +48,11 @@ def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str],
     return name
 
 
-def load(directory: Path, key: bytes) -> tuple[dict[str, str], dict[str, bytes]] | None:
+def load(directory: Path, key: bytes) -> tuple[dict[str, str], dict[str, memoryview]] | None:
     """Return recipe and parts of the live generation, or nothing if any byte of it is missing, changed or foreign.
 
-    The bytes that were checked are the bytes that are returned: nothing is opened a second time after the check.
+    The files that were checked are the files that are returned, mapped: nothing is opened a second time after the
+    check, and a file of a generation is never written to again.
     """
     # A home or cache folder may well be reached through a link; what the signature covers is the same there.
     directory = Path(os.path.realpath(directory))
@@ -65,7 +66,7 @@ def load(directory: Path, key: bytes) -> tuple[dict[str, str], dict[str, bytes]]
             signature = manifest.pop("signature")
             if not hmac.compare_digest(signature.encode(), _sign(manifest, key).encode()):
                 return None
-            parts = {path: fsio.read_bytes(fsio.contained(place, path), LARGEST) for path in manifest["files"]}
+            parts = {path: fsio.map_file(fsio.contained(place, path), LARGEST) for path in manifest["files"]}
     except (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     if any(_digest(data) != manifest["files"][path] for path, data in parts.items()):
@@ -73,7 +74,7 @@ def load(directory: Path, key: bytes) -> tuple[dict[str, str], dict[str, bytes]]
     return manifest["recipe"], parts
 
 
-def _digest(data: bytes) -> str:
+def _digest(data: bytes | memoryview) -> str:
     return f"{len(data)}:{hashlib.sha256(data).hexdigest()}"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import faiss
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +12,7 @@ from ragdocs.protocols import Vectors
 
 Mask = npt.NDArray[np.bool_]
 Pairs = list[tuple[int, float]]
+Buffer = bytes | memoryview
 
 # Removed vectors stay in place, hidden by the row mask, until they are this share of all: compacting copies everything.
 DEAD_SHARE = 0.25
@@ -29,11 +29,15 @@ STALE_SHARE = 0.2
 
 
 class VectorTable:
-    """A FAISS index in half precision whose entries are named by row numbers."""
+    """A FAISS index in half precision whose entries are named by row numbers.
+
+    What was stored is opened by `open`, when vectors are first needed: FAISS is large, and a start does without it.
+    """
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
-        self._index: Any = _exact(dim)
+        self._index: Any = None
+        self._stored: tuple[Buffer, Buffer] = (b"", b"")
         self._rows: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._position: dict[int, int] = {}
         self._graph: Any = None
@@ -49,7 +53,26 @@ class VectorTable:
     @property
     def method(self) -> str:
         """Say how vectors are searched."""
-        return "exact" if self._graph is None else f"HNSW over {self._graph.ntotal}, exact over the rest"
+        if self._graph is None and not self._stored[1]:
+            return "exact"
+        return f"HNSW over {self._graph.ntotal if self._graph else len(self._rows)}, exact over the rest"
+
+    def open(self) -> None:
+        """Bring the engine and what was stored into memory; raise ValueError if the two do not fit."""
+        if self._index is not None:
+            return
+        import faiss
+
+        data, graph = self._stored
+        self._stored = (b"", b"")
+        try:
+            index = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8)) if data else _exact(self.dim)
+            self._graph = faiss.deserialize_index(np.frombuffer(graph, dtype=np.uint8)) if graph else None
+        except RuntimeError as error:
+            raise ValueError(f"the stored vectors cannot be read: {error}") from error
+        if index.d != self.dim or index.ntotal != len(self._rows):
+            raise ValueError("the stored vectors do not fit their rows")
+        self._index = index
 
     def add(self, rows: Sequence[int], vectors: Vectors) -> None:
         """Store one vector for each row."""
@@ -103,6 +126,8 @@ class VectorTable:
 
     def dump(self) -> tuple[bytes, bytes, list[int]]:
         """Return index and graph as FAISS writes them, and the row of each entry, negative where it is dead."""
+        import faiss
+
         graph = b"" if self._graph is None else faiss.serialize_index(self._graph).tobytes()
         return (
             faiss.serialize_index(self._index).tobytes(),
@@ -111,19 +136,17 @@ class VectorTable:
         )
 
     @classmethod
-    def restore(cls, data: bytes, graph: bytes, rows: Sequence[int], dim: int) -> VectorTable:
-        """Rebuild a table from what `dump` returned."""
+    def restore(cls, data: Buffer, graph: Buffer, rows: Sequence[int], dim: int) -> VectorTable:
+        """Take what `dump` returned; `open` reads it."""
         table = cls(dim)
-        table._index = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
-        if table._index.d != dim or table._index.ntotal != len(rows):
-            raise ValueError("the stored vectors do not fit their rows")
+        table._stored = (data, graph)
         table._rows = np.asarray([row if row >= 0 else -1 - row for row in rows], dtype=np.int64)
         table._position = {row: position for position, row in enumerate(rows) if row >= 0}
-        if graph:
-            table._graph = faiss.deserialize_index(np.frombuffer(graph, dtype=np.uint8))
         return table
 
     def _search(self, index: Any, vector: Vectors, k: int, allowed: Mask) -> Pairs:
+        import faiss
+
         count = int(np.count_nonzero(allowed))
         if not count:
             return []
@@ -161,6 +184,8 @@ class VectorTable:
 
 def build_graph(vectors: Vectors) -> Any:
     """Build a graph over vectors; half a millisecond for each, so nobody should wait for it."""
+    import faiss
+
     half: Any = faiss.ScalarQuantizer.QT_fp16
     graph: Any = faiss.IndexHNSWSQ(vectors.shape[1], half, NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = BUILDING
@@ -170,4 +195,6 @@ def build_graph(vectors: Vectors) -> Any:
 
 
 def _exact(dim: int) -> Any:
+    import faiss
+
     return faiss.IndexScalarQuantizer(dim, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
 from ragdocs.lanes import Lane
 from ragdocs.pipeline import chunk, fuse, parse, rank
 from ragdocs.pipeline.redact import Redactor
-from ragdocs.protocols import Encoder, Index, Scored, Store
+from ragdocs.protocols import Encoder, Index, Store
 from ragdocs.types import (
     Change,
     Chunk,
@@ -124,20 +124,34 @@ class Corpus:
             where = replace(where, hidden=where.hidden or self.lane.hidden)
         probes = [probe for probe in query.probes if probe.text.strip()]
         k = max(LEAST_CANDIDATES, query.limit * 5)
-        legs = [leg for probe in probes for leg in self._ask(probe, k, where, now)]
-        shares = fuse.fuse(legs, self.lane.ranking)
-        shares = fuse.spread(shares, self._neighbours(shares, where), self.lane.ranking)
-        shares = fuse.calibrate(shares, fuse.evidence(legs))
-        keys = list(shares)
-        links = self.index.links_to(where.linked_to) if where.linked_to else {}
-        hits = [
-            Hit(document, piece, fuse.total(shares[key]), tuple(shares[key]), links.get(document.id, ()), key)
-            for key, (document, piece) in zip(keys, self.index.load(keys), strict=True)
-        ]
-        findings = rank.rank(hits, query, self.lane.ranking, now)
-        text = " ".join(probe.text for probe in probes)
-        explained = tuple(replace(hit, words=self.index.matched(text, hit.key)) for hit in findings.hits)
-        return replace(findings, hits=explained, notes=self.notes())
+        # What the recency boost may lift is asked for by itself: it must not be lost among many older candidates.
+        young = rank.youngest(self.lane.ranking, now)
+        wheres = [where] if young is None else [where, replace(where, since=max(young, where.since or young))]
+        legs = [leg for probe in probes for leg in self._ask(probe, k, wheres)]
+        board = fuse.fuse(legs, self.lane.ranking)
+        owners = self.index.owners(board.keys)
+        found = len(owners)
+        board = fuse.spread(board, self._neighbours(board, owners, where), self.lane.ranking)
+        board = fuse.calibrate(board, fuse.evidence(legs))
+        owners += self.index.owners(board.keys[found:])
+        scored = list(zip(board.keys, board.scores.tolist(), strict=True))
+        chosen, omitted = rank.rank(scored, owners, query, self.lane.ranking, now)
+        keys = [board.keys[one.place] for one in chosen]
+        links = self.index.links_to(where.linked_to, {owners[one.place].id for one in chosen})
+        words = self.index.matched(" ".join(probe.text for probe in probes), keys)
+        hits = tuple(
+            Hit(
+                document,
+                piece,
+                one.score,
+                board.signals(one.place) + one.signals,
+                links.get(document.id, ()),
+                key,
+                held,
+            )
+            for one, key, (document, piece), held in zip(chosen, keys, self.index.load(keys), words, strict=True)
+        )
+        return Findings(hits=hits, omitted=omitted, notes=self.notes())
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of an answer should know about the state of the index."""
@@ -168,34 +182,23 @@ class Corpus:
         self.index.fill({piece.digest: vector for (_, piece), vector in zip(batch, vectors, strict=True)})
         return len(batch)
 
-    def _ask(self, probe: Probe, k: int, where: Filter, now: datetime) -> list[fuse.Leg]:
-        def best(ask: Callable[[Filter], Scored]) -> Scored:
-            found = ask(where)
-            recent = self._recent(where, now) if len(found) >= k else None
-            return _joined(found, ask(recent)) if recent else found
-
-        legs = [fuse.Leg(probe, "keyword", best(lambda chosen: self.index.match(probe.text, k, chosen)))]
+    def _ask(self, probe: Probe, k: int, wheres: Sequence[Filter]) -> list[fuse.Leg]:
+        legs = [fuse.Leg(probe, "keyword", self.index.match(probe.text, k, *wheres))]
         if self.encoder and not self.silence and self.index.counts()["vectors"]:
             try:
                 vector = self.encoder.encode([probe.text])[0]
             except UnavailableError as error:
                 self.silence = str(error)
             else:
-                legs.append(fuse.Leg(probe, "vector", best(lambda chosen: self.index.nearest(vector, k, chosen))))
+                legs.append(fuse.Leg(probe, "vector", self.index.nearest(vector, k, *wheres)))
         return legs
 
-    def _recent(self, where: Filter, now: datetime) -> Filter | None:
-        """Narrow a filter to what the recency boost may lift: it must not be lost among many older candidates."""
-        days = self.lane.ranking.recency_days
-        since = now - timedelta(days=days + 1)
-        return replace(where, since=max(since, where.since or since)) if days > 0 else None
-
-    def _neighbours(self, shares: fuse.Shares, where: Filter) -> list[tuple[int, float]]:
+    def _neighbours(self, board: fuse.Board, owners: Sequence[Document], where: Filter) -> list[tuple[int, float]]:
         """Return (chunk, strength) for documents linked with the best ones: their best chunk, else their first."""
         best: dict[str, tuple[int, float]] = {}
-        ordered = fuse.scores(shares)
-        for (key, score), (document, _) in zip(ordered, self.index.load([key for key, _ in ordered]), strict=True):
-            best.setdefault(document.id, (key, score))
+        scores = board.scores.tolist()
+        for place in fuse.order(board):
+            best.setdefault(owners[place].id, (board.keys[place], scores[place]))
         seeds = list(best)[:SEEDS]
         strength: dict[str, float] = {}
         for source, target, weight in self.index.related(seeds, where):
@@ -259,7 +262,3 @@ def _below(path: str, folders: AbstractSet[str]) -> bool:
     """Tell whether a path is one of these or below one; costs its depth, not their number."""
     parts = path.split("/")
     return not folders.isdisjoint(["", ".", *("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))])
-
-
-def _joined(found: Scored, more: Scored) -> Scored:
-    return sorted({**dict(found), **dict(more)}.items(), key=lambda pair: (-pair[1], pair[0]))

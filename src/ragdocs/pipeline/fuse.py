@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from ragdocs.lanes import Ranking
 from ragdocs.types import Probe, Signal
@@ -14,7 +18,8 @@ CERTAIN_COSINE = 0.7
 # Even a passage with every word of the query may be about something else.
 KEYWORD_TRUST = 0.9
 
-Shares = dict[int, list[Signal]]
+Numbers = npt.NDArray[np.float64]
+Number = TypeVar("Number", np.float64, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +31,83 @@ class Leg:
     found: Sequence[tuple[int, float]]
 
 
-def fuse(legs: Sequence[Leg], ranking: Ranking) -> Shares:
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Candidates, and what each source says of each: a line for each (probe, source), a column for each candidate.
+
+    A rank of 0 means that the source says nothing.
+    """
+
+    keys: tuple[int, ...]
+    lines: tuple[tuple[str, str], ...]
+    ranks: npt.NDArray[np.int64]
+    raws: Numbers
+    shares: Numbers
+
+    @property
+    def scores(self) -> Numbers:
+        """What the shares of each candidate add up to."""
+        total: Numbers = self.shares.sum(axis=0)
+        return total
+
+    def signals(self, column: int) -> tuple[Signal, ...]:
+        """Return what the sources say of one candidate."""
+        said = zip(
+            self.lines,
+            self.ranks[:, column].tolist(),
+            self.raws[:, column].tolist(),
+            self.shares[:, column].tolist(),
+            strict=True,
+        )
+        return tuple(Signal(*line, rank, raw, share) for line, rank, raw, share in said if rank)
+
+
+def fuse(legs: Sequence[Leg], ranking: Ranking) -> Board:
     """Add up what the legs say of each chunk; a source that could not be asked leaves its weight to the others."""
     weights = {"vector": ranking.vector_weight, "keyword": ranking.keyword_weight}
-    asked = {leg.source for leg in legs}
-    whole = sum(weight for source, weight in weights.items() if source in asked) or 1.0
+    whole = sum(weight for source, weight in weights.items() if source in {leg.source for leg in legs}) or 1.0
     probes = sum(probe.weight for probe in {leg.probe for leg in legs}) or 1.0
-    shares: Shares = {}
-    for leg in legs:
-        weight = weights[leg.source] / whole * leg.probe.weight / probes
+    keys = {key: None for leg in legs for key, raw in leg.found if raw > 0}
+    column = {key: place for place, key in enumerate(keys)}
+    shape = (len(legs), len(keys))
+    board = Board(
+        keys=tuple(keys),
+        lines=tuple((leg.probe.name, leg.source) for leg in legs),
+        ranks=np.zeros(shape, dtype=np.int64),
+        raws=np.zeros(shape),
+        shares=np.zeros(shape),
+    )
+    for line, leg in enumerate(legs):
+        said = [(column[key], rank, raw) for rank, (key, raw) in enumerate(leg.found, start=1) if raw > 0]
+        if not said:
+            continue
+        places, ranks, raws = (np.array(values) for values in zip(*said, strict=True))
         # A keyword score has no natural top, so the query's best is the measure; a cosine has one.
-        best = max((raw for _, raw in leg.found), default=0.0) if leg.source == "keyword" else 1.0
-        for rank, (key, raw) in enumerate(leg.found, start=1):
-            if raw > 0 and best > 0:
-                share = weight * min(1.0, raw / best)
-                shares.setdefault(key, []).append(Signal(leg.probe.name, leg.source, rank, raw, share))
-    return shares
+        best = raws.max() if leg.source == "keyword" else 1.0
+        weight = weights[leg.source] / whole * leg.probe.weight / probes
+        board.ranks[line, places] = ranks
+        board.raws[line, places] = raws
+        board.shares[line, places] = weight * np.minimum(1.0, raws / best)
+    return board
 
 
-def spread(shares: Shares, boosts: Iterable[tuple[int, float]], ranking: Ranking) -> Shares:
+def spread(board: Board, boosts: Iterable[tuple[int, float]], ranking: Ranking) -> Board:
     """Give chunks of linked documents a part of what is missing to 1.0; `boosts` are (key, strength of the link)."""
     strongest: dict[int, float] = {}
     for key, strength in boosts:
         strongest[key] = max(strength, strongest.get(key, 0.0))
-    result = {key: list(signals) for key, signals in shares.items()}
-    for rank, (key, strength) in enumerate(sorted(strongest.items(), key=lambda pair: (-pair[1], pair[0])), start=1):
-        share = ranking.graph_weight * strength * (1.0 - total(result.get(key, ())))
+    ordered = sorted(strongest.items(), key=lambda pair: (-pair[1], pair[0]))
+    known = set(board.keys)
+    keys = (*board.keys, *(key for key, _ in ordered if key not in known))
+    column = {key: place for place, key in enumerate(keys)}
+    ranks, raws, shares = _wider(board.ranks, len(keys)), _wider(board.raws, len(keys)), _wider(board.shares, len(keys))
+    scores = shares.sum(axis=0)
+    for rank, (key, strength) in enumerate(ordered, start=1):
+        place = column[key]
+        share = ranking.graph_weight * strength * (1.0 - scores[place])
         if share > 0:
-            result.setdefault(key, []).append(Signal("graph", "graph", rank, strength, share))
-    return result
+            ranks[-1, place], raws[-1, place], shares[-1, place] = rank, strength, share
+    return Board(keys, (*board.lines, ("graph", "graph")), ranks, raws, shares)
 
 
 def evidence(legs: Sequence[Leg]) -> float:
@@ -66,26 +119,23 @@ def evidence(legs: Sequence[Leg]) -> float:
     return 1.0 - doubt
 
 
-def calibrate(shares: Shares, sureness: float) -> Shares:
+def calibrate(board: Board, sureness: float) -> Board:
     """Scale all shares alike so that the best chunk scores `sureness`; the order stays."""
-    best = max(map(total, shares.values()), default=0.0)
-    if best <= 0:
-        return {}
-    scale = sureness / best
-    return {
-        key: [Signal(s.probe, s.source, s.rank, s.raw, s.share * scale) for s in signals]
-        for key, signals in shares.items()
-    }
+    best = float(board.scores.max(initial=0.0))
+    return replace(board, shares=board.shares * (sureness / best if best > 0 else 0.0))
 
 
-def total(signals: Iterable[Signal]) -> float:
-    """Return the score that signals add up to."""
-    return sum(signal.share for signal in signals)
+def order(board: Board) -> list[int]:
+    """List the places of candidates by score, best first; equal scores go by key."""
+    places: list[int] = np.lexsort((np.array(board.keys, dtype=np.int64), -board.scores)).tolist()
+    return places
 
 
-def scores(shares: Mapping[int, Sequence[Signal]]) -> list[tuple[int, float]]:
-    """List chunks by score, best first; equal scores go by key."""
-    return sorted(((key, total(signals)) for key, signals in shares.items()), key=lambda pair: (-pair[1], pair[0]))
+def _wider(values: npt.NDArray[Number], columns: int) -> npt.NDArray[Number]:
+    """Return a copy with one more line and this many columns."""
+    result = np.zeros((values.shape[0] + 1, columns), dtype=values.dtype)
+    result[:-1, : values.shape[1]] = values
+    return result
 
 
 def _believe_cosine(cosine: float) -> float:

@@ -4,39 +4,55 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from ragdocs.lanes import Ranking
-from ragdocs.types import Document, Findings, Hit, Query, Signal
+from ragdocs.types import Document, Query, Signal
 
 
-def rank(hits: Sequence[Hit], query: Query, ranking: Ranking, now: datetime) -> Findings:
-    """Order hits and cut to the limit; what the boost lifts is lifted before the cut."""
-    boosted = [_boost(hit, ranking, now) for hit in hits]
-    ordered = sorted(boosted, key=lambda pair: (-pair[0], pair[1].document.path, pair[1].chunk.start_line))
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A candidate that made it: its place among those given, the score to show, and what ranking added to it."""
+
+    place: int
+    score: float
+    signals: tuple[Signal, ...] = ()
+
+
+def rank(
+    found: Sequence[tuple[int, float]], owners: Sequence[Document], query: Query, ranking: Ranking, now: datetime
+) -> tuple[list[Chosen], int]:
+    """Order candidates, given by key and score, and cut to the limit; tell how many were cut off.
+
+    What the boost lifts is lifted before the cut. Equal scores go by path, and by key in one document.
+    """
+    young = youngest(ranking, now)
+    factors = [1.0 if young is None or not _is_recent(owner, young) else ranking.recency_factor for owner in owners]
+    rows = enumerate(zip(found, factors, owners, strict=True))
+    ordered = sorted((-score * factor, owner.path, key, place) for place, ((key, score), factor, owner) in rows)
     taken: Counter[str] = Counter()
-    kept = []
-    for _, hit in ordered:
-        taken[hit.document.id] += 1
-        if hit.score >= query.min_score and hit.score > 0 and taken[hit.document.id] <= ranking.per_document:
-            kept.append(hit)
-    limit = max(0, query.limit)
-    return Findings(hits=tuple(kept[:limit]), omitted=len(kept) - len(kept[:limit]))
+    kept: list[Chosen] = []
+    omitted = 0
+    for negative, path, _, place in ordered:
+        # The score that orders may pass 1.0, the one that is shown may not.
+        shown = min(1.0, -negative)
+        taken[path] += 1
+        if shown <= 0 or shown < query.min_score or taken[path] > ranking.per_document:
+            continue
+        if len(kept) >= query.limit:
+            omitted += 1
+            continue
+        lift = Signal("recency", "recency", 0, factors[place], shown - found[place][1])
+        kept.append(Chosen(place, shown, () if factors[place] == 1.0 else (lift,)))
+    return kept, omitted
 
 
-def is_recent(document: Document, ranking: Ranking, now: datetime) -> bool:
-    """Tell whether a document is young enough for the boost; a date in the future counts as today."""
-    if document.created_at is None or ranking.recency_days <= 0:
-        return False
-    return max(0, (now - document.created_at).days) <= ranking.recency_days
+def youngest(ranking: Ranking, now: datetime) -> datetime | None:
+    """Return the moment after which a document is young enough for the boost, if there is one."""
+    return now - timedelta(days=ranking.recency_days + 1) if ranking.recency_days > 0 else None
 
 
-def _boost(hit: Hit, ranking: Ranking, now: datetime) -> tuple[float, Hit]:
-    """Return the score that orders, which may pass 1.0, and the hit with the score that is shown, which may not."""
-    if not is_recent(hit.document, ranking, now):
-        return hit.score, hit
-    score = hit.score * ranking.recency_factor
-    shown = min(1.0, score)
-    signal = Signal("recency", "recency", 0, ranking.recency_factor, shown - hit.score)
-    return score, replace(hit, score=shown, signals=(*hit.signals, signal))
+def _is_recent(document: Document, young: datetime) -> bool:
+    # A date in the future counts as today.
+    return document.created_at is not None and document.created_at > young

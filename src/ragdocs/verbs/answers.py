@@ -36,15 +36,23 @@ def check_limit(limit: int) -> int:
 
 def cost(value: Any) -> int:
     """Return the size of a value in an answer: written as JSON, or quoted line by line, whichever is longer."""
-    written = len(json.dumps(value, ensure_ascii=False))
+    written = len(_write(value))
     quoted = len(value) + QUOTE_MARK * (1 + value.count("\n")) if isinstance(value, str) else 0
     return max(written, quoted)
 
 
-def fit(findings: Findings, shape: Callable[[Hit, int], Shape], budget: int) -> tuple[list[Shape], int, list[str]]:
-    """Shape hits so that together they stay within the budget; return them, how many matched besides, and notes."""
+# Made once: `json.dumps` makes a new encoder at every call that asks for other than ASCII.
+_write = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def fit(findings: Findings, shape: Callable[[Hit], Shape], budget: int) -> tuple[list[Shape], int, list[str]]:
+    """Shape hits so that together they stay within the budget; return them, how many matched besides, and notes.
+
+    `shape` leaves the content empty: what room is left is shared out for it.
+    """
     hits = findings.hits
-    bare = [cost(shape(hit, 0)) for hit in hits]
+    shaped = [shape(hit) for hit in hits]
+    bare = [cost(one) for one in shaped]
     most = len(hits)
     while most > 1 and sum(bare[:most]) + most * LEAST_CONTENT > budget:
         most -= 1
@@ -54,9 +62,11 @@ def fit(findings: Findings, shape: Callable[[Hit, int], Shape], budget: int) -> 
         notes.append(
             f"{len(hits) - most} more results did not fit in {budget} characters; ask for fewer or be specific"
         )
-    if any(cost(hit.chunk.text) > allowance for hit in hits[:most]):
+    for one, hit in zip(shaped[:most], hits, strict=False):
+        one["content"] = cut(hit.chunk.text, allowance)
+    if any(one["content"] != hit.chunk.text for one, hit in zip(shaped[:most], hits, strict=False)):
         notes.append("contents ending in … are cut; read the file at the given lines for the rest")
-    return [shape(hit, allowance) for hit in hits[:most]], findings.omitted + len(hits[most:]), notes
+    return shaped[:most], findings.omitted + len(hits[most:]), notes
 
 
 def within(items: Iterable[Item], budget: int) -> list[Item]:
@@ -158,7 +168,7 @@ def excerpt(text: str, first: int, span: tuple[int, int] | None, budget: int) ->
     size, count = 0, 0
     for line in chosen:
         # As in JSON, where the two quotes stand for the escaped end of the line.
-        size += len(json.dumps(line, ensure_ascii=False))
+        size += len(_write(line))
         if size > budget and count:
             break
         count += 1

@@ -30,9 +30,7 @@ class Documents:
         answers.check_limit(limit)
         where = Filter(prefix=self._prefix(path), tags=tuple(tags))
         findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), self.clock())
-        shaped, omitted, notes = answers.fit(
-            findings, lambda hit, most: _shape(hit, most, explain=explain), self.budget
-        )
+        shaped, omitted, notes = answers.fit(findings, lambda hit: _shape(hit, explain=explain), self.budget)
         return DocHits(result=shaped, omitted=omitted, notes=notes)
 
     def read(self, path: str, heading: str | None = None, lines: str | None = None) -> DocText:
@@ -109,11 +107,11 @@ def _anchor(title: str) -> str:
     return "-".join(kept.split())
 
 
-def _shape(hit: Hit, most: int, *, explain: bool) -> DocHit:
+def _shape(hit: Hit, *, explain: bool) -> DocHit:
     shaped = DocHit(
         path=hit.document.path,
         score=round(hit.score, 3),
-        content=answers.cut(hit.chunk.text, most),
+        content="",
         title=answers.title(hit.document),
         header_path=answers.header(hit),
         lines=answers.lines(hit),

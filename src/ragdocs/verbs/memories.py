@@ -122,10 +122,7 @@ class Memories:
         now = self.clock()
         findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), now)
 
-        def shape(hit: Hit, most: int) -> MemoryHit:
-            return self._hit(hit, most, now, explain=explain)
-
-        shaped, omitted, notes = answers.fit(findings, shape, self.budget)
+        shaped, omitted, notes = answers.fit(findings, lambda hit: self._hit(hit, now, explain=explain), self.budget)
         return MemoryHits(result=shaped, omitted=omitted, notes=notes)
 
     def linked(self, query: str, target_document: str, limit: int = 5) -> LinkedHits:
@@ -136,10 +133,11 @@ class Memories:
         if not names:
             return LinkedHits(result=[], omitted=0, notes=[])
         where = Filter(linked_to=names)
-        findings = self.corpus.search(Query(probes=(Probe(query),), limit=answers.MOST_RESULTS, where=where), now)
-        hits = [*findings.hits, *self._unmatched(findings.hits, where)]
-        chosen = replace(findings, hits=tuple(hits[:limit]), omitted=len(hits[limit:]))
-        shaped, omitted, notes = answers.fit(chosen, lambda hit, most: self._linked(hit, most, now), self.budget)
+        findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), now)
+        linked = self.corpus.index.documents(replace(where, hidden=self.corpus.lane.hidden, alive_at=now))
+        hits = [*findings.hits, *self._unmatched(findings.hits, linked, limit, names)]
+        chosen = replace(findings, hits=tuple(hits), omitted=len(linked) - len(hits))
+        shaped, omitted, notes = answers.fit(chosen, lambda hit: self._linked(hit, now), self.budget)
         for hit in hits[: len(shaped)]:
             if len(hit.links) > MOST_LINKS:
                 notes.append(f"{hit.document.id} has {len(hit.links) - MOST_LINKS} more links to it")
@@ -187,25 +185,24 @@ class Memories:
         warnings = warnings + answers.removed(written)
         return Saved(status=status, filename=name, path=path, version=written.version, warnings=warnings)
 
-    def _unmatched(self, hits: Sequence[Hit], where: Filter) -> list[Hit]:
-        """Return linked memories that the query did not find, newest first: the link is reason enough to show them."""
+    def _unmatched(
+        self, hits: Sequence[Hit], linked: Sequence[Document], limit: int, names: Sequence[str]
+    ) -> list[Hit]:
+        """Fill up with linked memories that the query did not find, newest first: the link is reason enough."""
         found = {hit.document.id for hit in hits}
-        links = self.corpus.index.links_to(where.linked_to)
-        others = [
-            document
-            for document in self.corpus.index.documents(replace(where, hidden=self.corpus.lane.hidden))
-            if document.id not in found
-        ]
-        others.sort(key=_newest)
-        loaded = [(d, self.corpus.index.load(self.corpus.index.chunks(d.id)[:1])) for d in others]
+        others = [d for d in linked if d.id not in found] if len(hits) < limit else []
+        others = sorted(others, key=_newest)[: limit - len(hits)]
+        index = self.corpus.index
+        links = index.links_to(names, [document.id for document in others])
+        loaded = [(d, index.load(index.chunks(d.id)[:1])) for d in others]
         return [Hit(d, pairs[0][1], 0.0, (), links.get(d.id, ())) for d, pairs in loaded if pairs]
 
-    def _hit(self, hit: Hit, most: int, now: datetime, *, explain: bool) -> MemoryHit:
+    def _hit(self, hit: Hit, now: datetime, *, explain: bool) -> MemoryHit:
         document = hit.document
         shaped = MemoryHit(
             memory_id=document.id,
             score=round(hit.score, 3),
-            content=answers.cut(hit.chunk.text, most),
+            content="",
             type=document.kind,
             status=document.status,
             tags=answers.tags(document),
@@ -221,12 +218,12 @@ class Memories:
             shaped["signals"] = answers.signals(hit)
         return shaped
 
-    def _linked(self, hit: Hit, most: int, now: datetime) -> LinkedHit:
+    def _linked(self, hit: Hit, now: datetime) -> LinkedHit:
         telling = sorted(hit.links, key=lambda link: link.kind in _VAGUE)
         return LinkedHit(
             memory_id=hit.document.id,
             score=round(hit.score, 3),
-            content=answers.cut(hit.chunk.text, most),
+            content="",
             anchor_context=telling[0].context if telling else "",
             edge_type=telling[0].kind if telling else "related_to",
             file_path=self.corpus.store.locate(hit.document.path),
