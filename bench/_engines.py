@@ -31,7 +31,7 @@ def keywords(corpus: Corpus, repeats: int) -> list[Row]:
     fresh = KeywordTable(table.dump())
 
     def ask(query: str) -> list[tuple[int, float]]:
-        return fresh.match(query, CANDIDATES, alive, alive)
+        return fresh.match(query, CANDIDATES, [alive], alive)
 
     cold = each(ask, queries)
     warm = each(ask, queries)
@@ -60,7 +60,7 @@ def _body_only(corpus: Corpus, queries: Sequence[str]) -> list[Row]:
     table = KeywordTable()
     table.apply({row: {"body": chunk.text} for row, (_, chunk) in enumerate(index.load(keys))}, ())
     alive = np.ones(len(keys), dtype=np.bool_)
-    ours = [table.match(query, CANDIDATES, alive, alive) for query in queries]
+    ours = [table.match(query, CANDIDATES, [alive], alive) for query in queries]
     _, overlap, order = _whoosh(table, queries, ours)
     common = ("keywords", corpus.name, corpus.chunks)
     note = f"same order {order:.2f}, first {len(keys):,} chunks"
@@ -70,11 +70,15 @@ def _body_only(corpus: Corpus, queries: Sequence[str]) -> list[Row]:
 def _whoosh(
     table: KeywordTable, queries: Sequence[str], ours: Sequence[Sequence[tuple[int, float]]]
 ) -> tuple[Sample, float, float]:
+    from whoosh.filedb.filestore import RamStorage
     from whoosh.query import Or, Term
     from whoosh.scoring import BM25F
 
     sample, overlaps, orders = Sample(), [], []
-    with table._index.searcher(weighting=BM25F(B=B, K1=K1)) as searcher:  # noqa: SLF001 - the very same index
+    # The very same files, in the storage that Whoosh itself has for memory.
+    storage = RamStorage()
+    storage.files = table.dump()
+    with storage.open_index().searcher(weighting=BM25F(B=B, K1=K1)) as searcher:
         rows = searcher.reader().column_reader("row")
         for query, found in zip(queries, ours, strict=True):
             words = [term for term in dict.fromkeys(terms(query)) if term not in STOP_TERMS]
@@ -97,7 +101,7 @@ def _in_order(positions: Sequence[int]) -> float:
 def vectors(corpus: Corpus, repeats: int) -> list[Row]:
     """Ask for the nearest vectors, and compare with an exact search over all of them."""
     index = corpus.place.index
-    table = index._vectors  # noqa: SLF001 - the engine alone
+    table = index._table()  # noqa: SLF001 - the engine alone
     mask = index._catalog.alive.copy()  # noqa: SLF001
     queries = StandIn().encode(corpus.queries(repeats, seed=6))
     rows = np.flatnonzero(mask).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import numpy as np
@@ -93,6 +94,9 @@ class Index(Protocol):
     @property
     def vector_search(self) -> str:
         """Say how vectors are searched."""
+
+    def held(self) -> AbstractContextManager[object]:
+        """Keep the index as it is while several things are asked of it."""
 
     def counts(self) -> dict[str, int]:
         """Count documents, chunks, vectors and links."""

@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -195,6 +196,10 @@ class LocalIndex:
     def vector_search(self) -> str:
         """Say how vectors are searched."""
         return self._vectors.method
+
+    def held(self) -> AbstractContextManager[object]:
+        """Keep the index as it is while several things are asked of it."""
+        return self._lock
 
     def counts(self) -> dict[str, int]:
         """Count documents, chunks, vectors and links."""

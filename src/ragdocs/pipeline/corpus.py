@@ -13,7 +13,7 @@ from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
 from ragdocs.lanes import Lane
 from ragdocs.pipeline import chunk, fuse, parse, rank
 from ragdocs.pipeline.redact import Redactor
-from ragdocs.protocols import Encoder, Index, Store
+from ragdocs.protocols import Encoder, Index, Store, Vectors
 from ragdocs.types import (
     Change,
     Chunk,
@@ -122,34 +122,36 @@ class Corpus:
         where = replace(query.where, alive_at=query.where.alive_at or now)
         if not where.statuses:
             where = replace(where, hidden=where.hidden or self.lane.hidden)
-        probes = [probe for probe in query.probes if probe.text.strip()]
+        query = replace(query, where=where, probes=tuple(probe for probe in query.probes if probe.text.strip()))
+        # Encoding takes longer than all the rest, and needs nothing of the index.
+        vectors = [self._vector(probe) for probe in query.probes]
+        with self.index.held():
+            return self._find(query, vectors, now)
+
+    def _find(self, query: Query, vectors: Sequence[Vectors | None], now: datetime) -> Findings:
+        where, ranking = query.where, self.lane.ranking
         k = max(LEAST_CANDIDATES, query.limit * 5)
         # What the recency boost may lift is asked for by itself: it must not be lost among many older candidates.
-        young = rank.youngest(self.lane.ranking, now)
+        young = rank.youngest(ranking, now)
         wheres = [where] if young is None else [where, replace(where, since=max(young, where.since or young))]
-        legs = [leg for probe in probes for leg in self._ask(probe, k, wheres)]
-        board = fuse.fuse(legs, self.lane.ranking)
+        legs = []
+        for probe, vector in zip(query.probes, vectors, strict=True):
+            legs.append(fuse.Leg(probe, "keyword", self.index.match(probe.text, k, *wheres)))
+            if vector is not None:
+                legs.append(fuse.Leg(probe, "vector", self.index.nearest(vector, k, *wheres)))
+        board = fuse.fuse(legs, ranking)
         owners = self.index.owners(board.keys)
-        found = len(owners)
-        board = fuse.spread(board, self._neighbours(board, owners, where), self.lane.ranking)
+        board = fuse.spread(board, self._neighbours(board, owners, where), ranking)
         board = fuse.calibrate(board, fuse.evidence(legs))
-        owners += self.index.owners(board.keys[found:])
+        owners += self.index.owners(board.keys[len(owners) :])
         scored = list(zip(board.keys, board.scores.tolist(), strict=True))
-        chosen, omitted = rank.rank(scored, owners, query, self.lane.ranking, now)
+        chosen, omitted = rank.rank(scored, owners, query, ranking, now)
         keys = [board.keys[one.place] for one in chosen]
         links = self.index.links_to(where.linked_to, {owners[one.place].id for one in chosen})
-        words = self.index.matched(" ".join(probe.text for probe in probes), keys)
+        words = self.index.matched(" ".join(probe.text for probe in query.probes), keys)
         hits = tuple(
-            Hit(
-                document,
-                piece,
-                one.score,
-                board.signals(one.place) + one.signals,
-                links.get(document.id, ()),
-                key,
-                held,
-            )
-            for one, key, (document, piece), held in zip(chosen, keys, self.index.load(keys), words, strict=True)
+            Hit(card, piece, one.score, board.signals(one.place) + one.signals, links.get(card.id, ()), key, held)
+            for one, key, (card, piece), held in zip(chosen, keys, self.index.load(keys), words, strict=True)
         )
         return Findings(hits=hits, omitted=omitted, notes=self.notes())
 
@@ -182,16 +184,15 @@ class Corpus:
         self.index.fill({piece.digest: vector for (_, piece), vector in zip(batch, vectors, strict=True)})
         return len(batch)
 
-    def _ask(self, probe: Probe, k: int, wheres: Sequence[Filter]) -> list[fuse.Leg]:
-        legs = [fuse.Leg(probe, "keyword", self.index.match(probe.text, k, *wheres))]
-        if self.encoder and not self.silence and self.index.counts()["vectors"]:
-            try:
-                vector = self.encoder.encode([probe.text])[0]
-            except UnavailableError as error:
-                self.silence = str(error)
-            else:
-                legs.append(fuse.Leg(probe, "vector", self.index.nearest(vector, k, *wheres)))
-        return legs
+    def _vector(self, probe: Probe) -> Vectors | None:
+        if self.encoder is None or self.silence or not self.index.counts()["vectors"]:
+            return None
+        try:
+            vector: Vectors = self.encoder.encode([probe.text])[0]
+        except UnavailableError as error:
+            self.silence = str(error)
+            return None
+        return vector
 
     def _neighbours(self, board: fuse.Board, owners: Sequence[Document], where: Filter) -> list[tuple[int, float]]:
         """Return (chunk, strength) for documents linked with the best ones: their best chunk, else their first."""

@@ -219,7 +219,9 @@ class FileStore:
                 self._undo(steps)
                 self._history.fulfil()
             raise
-        self._history.fulfil()
+        # The change is made; a record that cannot be removed tells the next start so, and nothing more is done.
+        with contextlib.suppress(RagdocsError, OSError):
+            self._history.fulfil()
 
     def _do(self, step: Step) -> None:
         place = fsio.contained(self.root, step.path, follow=False)
@@ -315,10 +317,11 @@ class FileStore:
         spelled: list[str] = []
         for part in path.split("/"):
             names: list[str] = []
-            with contextlib.suppress(OSError, ValueError), os.scandir(self.root.joinpath(*spelled)) as entries:
-                names = [entry.name for entry in entries]
+            with contextlib.suppress(OSError, ValueError):
+                names = os.listdir(self.root.joinpath(*spelled))  # noqa: PTH208 - names are asked for, thousands at times
             wanted = _folded(part)
-            spelled.append(part if part in names else min((n for n in names if _folded(n) == wanted), default=part))
+            alike = (n for n in names if (n.lower() if n.isascii() else _folded(n)) == wanted)
+            spelled.append(part if part in names else min(alike, default=part))
         return "/".join(spelled)
 
     def _trash_name(self, path: str) -> str:

@@ -134,9 +134,9 @@ class Memories:
             return LinkedHits(result=[], omitted=0, notes=[])
         where = Filter(linked_to=names)
         findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), now)
-        linked = self.corpus.index.documents(replace(where, hidden=self.corpus.lane.hidden, alive_at=now))
-        hits = [*findings.hits, *self._unmatched(findings.hits, linked, limit, names)]
-        chosen = replace(findings, hits=tuple(hits), omitted=len(linked) - len(hits))
+        with self.corpus.index.held():
+            hits, count = self._filled(findings.hits, where, limit, now)
+        chosen = replace(findings, hits=hits, omitted=count - len(hits))
         shaped, omitted, notes = answers.fit(chosen, lambda hit: self._linked(hit, now), self.budget)
         for hit in hits[: len(shaped)]:
             if len(hit.links) > MOST_LINKS:
@@ -185,17 +185,20 @@ class Memories:
         warnings = warnings + answers.removed(written)
         return Saved(status=status, filename=name, path=path, version=written.version, warnings=warnings)
 
-    def _unmatched(
-        self, hits: Sequence[Hit], linked: Sequence[Document], limit: int, names: Sequence[str]
-    ) -> list[Hit]:
-        """Fill up with linked memories that the query did not find, newest first: the link is reason enough."""
-        found = {hit.document.id for hit in hits}
-        others = [d for d in linked if d.id not in found] if len(hits) < limit else []
-        others = sorted(others, key=_newest)[: limit - len(hits)]
+    def _filled(self, hits: tuple[Hit, ...], where: Filter, limit: int, now: datetime) -> tuple[tuple[Hit, ...], int]:
+        """Fill up with linked memories that the query did not find, newest first: the link is reason enough.
+
+        Tell also how many memories are linked in all.
+        """
         index = self.corpus.index
-        links = index.links_to(names, [document.id for document in others])
-        loaded = [(d, index.load(index.chunks(d.id)[:1])) for d in others]
-        return [Hit(d, pairs[0][1], 0.0, (), links.get(d.id, ())) for d, pairs in loaded if pairs]
+        linked = index.documents(replace(where, hidden=self.corpus.lane.hidden, alive_at=now))
+        found = {hit.document.id for hit in hits}
+        others = sorted((d for d in linked if d.id not in found and index.chunks(d.id)), key=_newest)
+        others = others[: limit - len(hits)]
+        links = index.links_to(where.linked_to, [document.id for document in others])
+        pieces = [piece for _, piece in index.load([index.chunks(document.id)[0] for document in others])]
+        more = [Hit(d, piece, 0.0, (), links.get(d.id, ())) for d, piece in zip(others, pieces, strict=True)]
+        return (*hits, *more), len(linked)
 
     def _hit(self, hit: Hit, now: datetime, *, explain: bool) -> MemoryHit:
         document = hit.document

@@ -109,7 +109,8 @@ class Merges:
         return {"type": kind, "status": "active", "tags": list(tags), "created_at": created}
 
     def _member(self, document: Document) -> ClusterMember:
-        loaded = self.corpus.index.load(self.corpus.index.chunks(document.id)[:1])
+        with self.corpus.index.held():
+            loaded = self.corpus.index.load(self.corpus.index.chunks(document.id)[:1])
         preview = answers.cut(" ".join(loaded[0][1].text.split()), PREVIEW) if loaded else ""
         return ClusterMember(id=document.id, file_path=self.corpus.store.locate(document.path), preview=preview)
 

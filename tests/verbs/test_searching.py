@@ -1,0 +1,52 @@
+"""Searching while the files change: every answer is about one state of the index."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ragdocs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from conftest import Project
+
+
+@contextmanager
+def churning(project: Project, workspace: Workspace) -> Iterator[None]:
+    """Remove, bring back and rewrite memories in another thread until the end."""
+    stop = threading.Event()
+
+    def churn() -> None:
+        turn = 0
+        while not stop.is_set():
+            turn += 1
+            for n in range(0, 40, 2):
+                if turn % 2:
+                    (project.root / f".memories/{n}.md").unlink()
+                else:
+                    project.memory(f"{n}.md", f"# Note {n}\n\nshared words and version{turn} of [[src/x.py]]")
+            workspace.places["memory"].corpus.sync()
+
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_no_search_meets_half_a_change(project: Project) -> None:
+    for n in range(40):
+        project.memory(f"{n}.md", f"# Note {n}\n\nshared words and version0 of [[src/x.py]]")
+    workspace = project.open()
+    with churning(project, workspace):
+        for _ in range(150):
+            found = workspace.memories.search("shared words", limit=12)["result"]
+            linked = workspace.memories.linked("nothing like it", "src/x.py", limit=12)["result"]
+            assert len(found) == 12
+            assert len(linked) == 12
+            for content in [one["content"] for one in found] + [one["content"] for one in linked]:
+                assert "shared words" in content
