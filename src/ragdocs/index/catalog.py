@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ragdocs import fsio
 from ragdocs.types import Chunk, Document, Entry, Filter, GitContext, Link
 
 Mask = npt.NDArray[np.bool_]
@@ -159,6 +160,10 @@ class Catalog:
         number = row - self._rows[document.id].start
         chunk_id = f"{document.id}#{number}"
         return document, Chunk(chunk_id, document.id, self._headings[headings], text, start, end, digest.decode())
+
+    def rest(self) -> None:
+        """Let go of the texts that were read of a mapped file."""
+        fsio.release(self._stored)
 
     def slots(self, where: Filter, linked: Iterable[str] | None = None) -> Mask:
         """Tell for each document slot whether it passes; `linked` are the ids that satisfy `where.linked_to`."""

@@ -67,6 +67,7 @@ class KeywordTable:
         self._spellings: dict[str, tuple[str, ...]] = {}
         self._cache: OrderedDict[str, _Postings] = OrderedDict()
         self._cached = 0
+        self._resting = True
         self._impacts: OrderedDict[str, _Impact] = OrderedDict()
         self._kept = 0
         self._refresh()
@@ -101,6 +102,10 @@ class KeywordTable:
                     scores += factor * impact.values
                 else:
                     scores[impact.rows] += factor * impact.values
+        if not self._resting:
+            # Looking a new term up touches pages all over the files.
+            self._segments.rest()
+            self._resting = True
         found = np.unique(np.concatenate([_best(np.where(mask, scores, 0), k) for mask in masks]))
         order = np.lexsort((found, -scores[found]))
         return [(int(row), float(scores[row])) for row in found[order]]
@@ -188,6 +193,7 @@ class KeywordTable:
         if known is not None:
             self._cached -= 1 + len(self._cache.pop(term).rows)
         old = known if known is not None and known.segments <= self._names else None
+        self._resting = False
         unread = self._names - (old.segments if old else frozenset())
         fresh = [_gather(self._segments.opened[name], term) for name in unread]
         postings = _concatenate(self._names, [*([old] if old else []), *fresh])

@@ -175,7 +175,9 @@ class LocalIndex:
     def load(self, keys: Sequence[int]) -> list[tuple[Document, Chunk]]:
         """Return the chunks with these keys and their documents."""
         with self._lock:
-            return [self._catalog.chunk(key) for key in keys]
+            loaded = [self._catalog.chunk(key) for key in keys]
+            self._catalog.rest()
+            return loaded
 
     def chunks(self, doc_id: str) -> list[int]:
         """Return the keys of one document's chunks, in order."""

@@ -24,6 +24,8 @@ from whoosh.index import IndexError as WhooshError
 from whoosh.reading import SegmentReader
 from whoosh.util.numeric import byte_to_length
 
+from ragdocs import fsio
+
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
@@ -183,6 +185,11 @@ class Segments:
         self._index.writer(codec=_Codec(), limitmb=UNLIMITED).commit(mergetype=_merge_alike)
         self._refresh()
         return True
+
+    def rest(self) -> None:
+        """Let go of what was read of mapped files."""
+        for file in self._storage.files.values():
+            fsio.release(file)
 
     def dump(self) -> dict[str, bytes]:
         """Return the files of the Whoosh index."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ragdocs import fsio
 from ragdocs.protocols import Vectors
 
 Mask = npt.NDArray[np.bool_]
@@ -73,6 +74,8 @@ class VectorTable:
         if index.d != self.dim or index.ntotal != len(self._rows):
             raise ValueError("the stored vectors do not fit their rows")
         self._index = index
+        for stored in (data, graph):
+            fsio.release(stored)
 
     def add(self, rows: Sequence[int], vectors: Vectors) -> None:
         """Store one vector for each row."""

@@ -17,6 +17,7 @@ import numpy as np
 from ragdocs.errors import UnavailableError
 from ragdocs.heap import give_back
 from ragdocs.pipeline.vector_cache import CachedEncoder
+from ragdocs.pipeline.weights import take_rows_first
 from ragdocs.protocols import Encoder, Vectors
 
 MINILM = "all-MiniLM-L6-v2"
@@ -55,6 +56,8 @@ class OnnxEncoder:
         if not texts:
             return vectors
         tokenizer, session = self._load()
+        if len(texts) == 1:
+            return _pool(session, [tokenizer.encode(_clean(texts[0][:MAX_CHARACTERS])).ids])
         # One thread a run and several runs at once: two threads inside a run took 1.1 times the processor time, and
         # 1.8 times with onnxruntime's spinning, which also doubled a single query (5 ms) on a busy machine.
         with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="encode") as pool:
@@ -65,8 +68,7 @@ class OnnxEncoder:
                 batches = ([ids[i] for i in group] for group in groups)
                 for group, pooled in zip(groups, pool.map(lambda rows: _pool(session, rows), batches), strict=True):
                     vectors[np.array(group) + start] = pooled
-        if len(texts) > 1:
-            give_back()
+        give_back()
         return vectors
 
     def _load(self) -> tuple[Any, Any]:
@@ -121,7 +123,9 @@ def _minilm_session(model_file: Path | None) -> Any:
     options.inter_op_num_threads = 1
     # The arena would keep the largest batch's memory for good; without it a query is no slower.
     options.enable_cpu_mem_arena = False
-    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(take_rows_first(content), options, providers=["CPUExecutionProvider"])
+    # It keeps the file for the case that another device fails; there is no other device here.
+    session._model_bytes = None  # noqa: SLF001 - 23 MB, and no public way to drop them
     del content
     give_back()
     return session
