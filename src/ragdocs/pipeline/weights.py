@@ -21,12 +21,15 @@ _BYTES = 2
 def take_rows_first(model: bytes) -> bytes:
     """Return the model with its words looked up before they are unpacked; raise ValueError if it is another model."""
     written: list[bytes | memoryview] = []
+    graph: list[bytes | memoryview] = []
     for number, whole, payload in _fields(memoryview(model)):
         if number == _GRAPH:
             graph = list(_rewritten(payload))
             written += [_varint(number << 3 | _BYTES), _varint(sum(map(len, graph))), *graph]
         else:
             written.append(whole)
+    if not graph:
+        raise ValueError("the model has no graph")
     return b"".join(written)
 
 
