@@ -51,6 +51,9 @@ class StandIn:
         self._centres = rng.normal(size=(self._CLUSTERS, self._LATENT)).astype(np.float32)
         self._spread = rng.normal(size=(self._LATENT, self.dim)).astype(np.float32)
 
+    def prepare(self) -> None:
+        pass
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         rows = np.empty((len(texts), self._LATENT), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):

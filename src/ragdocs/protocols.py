@@ -113,5 +113,8 @@ class Encoder(Protocol):
     def dim(self) -> int:
         """The number of components of a vector."""
 
+    def prepare(self) -> None:
+        """Load what the first text needs."""
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""

@@ -51,6 +51,9 @@ class CountingEncoder(HashEncoder):
         self.texts: list[str] = []
         self.gone = ""
 
+    def prepare(self) -> None:
+        pass
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         if self.gone:
             raise UnavailableError(self.gone)

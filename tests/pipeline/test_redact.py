@@ -218,6 +218,7 @@ def test_password_that_is_a_plain_word_is_taken_out_where_it_is_assigned() -> No
         'Authorization: Bearer "$(print-access-token)"',
         "curl -u user:password https://host",
         "kubectl --user=system:kube-proxy",
+        "openssl rsa -in a.key -passin pass:abcde12345",
     ],
 )
 def test_placeholder_reference_or_prose_is_left_alone(text: str) -> None:
@@ -229,6 +230,20 @@ def test_value_that_encodes_a_phrase_is_left_alone_and_one_that_encodes_a_passwo
     hidden = base64.b64encode(CHOSEN.encode()).decode()
     assert rules(f"secret: {phrase}") == []
     assert rules(f"secret: {hidden}") == ["secret"]
+
+
+def signed(issuer: str) -> str:
+    head, claims = (
+        base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
+        for part in ({"alg": "RS256"}, {"aud": "shop", "iss": issuer, "sub": noise(40)})
+    )
+    return f"{head}.{claims}.{noise(80)}"
+
+
+@pytest.mark.parametrize("text", ["TOKEN={}", "id-token: {}", "We used {} for it."])
+def test_signed_token_is_taken_out_unless_an_example_issued_it(text: str) -> None:
+    assert rules(text.format(signed("https://login.shop.org"))) == ["jwt"]
+    assert rules(text.format(signed("https://example.com"))) == []
 
 
 def pem(kind: str, lines: int = 4) -> str:

@@ -24,6 +24,9 @@ class Counting:
         self.dim = 64
         self.seen: list[str] = []
 
+    def prepare(self) -> None:
+        pass
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         self.seen.extend(texts)
         return HashEncoder().encode(texts)

@@ -35,9 +35,8 @@ class LinkGraph:
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def _graph(self) -> Any:
-        """The graph, made when it is first asked for: networkx takes 0.2 s to import, and a start does not need it."""
+    def open(self) -> Any:
+        """Return the graph, made when it is first asked for: networkx takes 0.2 s to import, and a start can wait."""
         if self._built is None:
             import networkx as nx
 
@@ -84,8 +83,9 @@ class LinkGraph:
 
     def pointing(self, names: Sequence[str]) -> set[str]:
         """Return the documents that link to any of these names."""
-        ghosts = {ghost for name in names if (ghost := _ghost(name)) in self._graph}
-        return {source for ghost in ghosts for source in self._graph.predecessors(ghost)}
+        graph = self.open()
+        ghosts = {ghost for name in names if (ghost := _ghost(name)) in graph}
+        return {source for ghost in ghosts for source in graph.predecessors(ghost)}
 
     def related(self, doc_ids: Sequence[str]) -> list[tuple[str, str, float]]:
         """Return (from, to, weight) for documents one link away, in either direction, or with a target in common."""
@@ -95,7 +95,7 @@ class LinkGraph:
         """Return the graph as node-link JSON."""
         from networkx import node_link_data
 
-        return json.dumps(node_link_data(self._graph, edges="edges"), ensure_ascii=False).encode(
+        return json.dumps(node_link_data(self.open(), edges="edges"), ensure_ascii=False).encode(
             "utf-8", "surrogatepass"
         )
 
@@ -121,7 +121,7 @@ class LinkGraph:
 
     def edges(self) -> list[tuple[str, str, str, str]]:
         """List every link as (document, ghost, type, context), sorted."""
-        return sorted((a, b, d["edge_type"], d["edge_context"]) for a, b, d in self._graph.edges(data=True))
+        return sorted((a, b, d["edge_type"], d["edge_context"]) for a, b, d in self.open().edges(data=True))
 
     def _connect(self, doc_id: str) -> None:
         self._built.add_node(doc_id, kind="document")
@@ -150,7 +150,7 @@ class LinkGraph:
         return known
 
     def _steps(self, doc_id: str) -> Iterator[tuple[str, float]]:
-        graph = self._graph
+        graph = self.open()
         if doc_id not in graph:
             return
         for ghost in graph.adj[doc_id]:

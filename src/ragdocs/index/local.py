@@ -203,6 +203,12 @@ class LocalIndex:
         """Keep the index as it is while several things are asked of it."""
         return self._lock
 
+    def prepare(self) -> None:
+        """Bring into memory what a search needs and opening left on disk."""
+        with self._lock:
+            self._table()
+            self._graph.open()
+
     def counts(self) -> dict[str, int]:
         """Count documents, chunks, vectors and links."""
         with self._lock:

@@ -50,6 +50,10 @@ class OnnxEncoder:
         self._loaded: tuple[Any, Any] | None = None
         self._lock = threading.Lock()
 
+    def prepare(self) -> None:
+        """Load the model."""
+        self._load()
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
@@ -188,6 +192,10 @@ class SentenceTransformerEncoder:
         """The number of components of a vector; loads the model."""
         return self._load().dim
 
+    def prepare(self) -> None:
+        """Load the model."""
+        self._load()
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""
         loaded = self._load()
@@ -274,6 +282,9 @@ class HashEncoder:
     def __init__(self, dim: int = 64) -> None:
         self.identity = f"hash/words+trigrams/{dim}"
         self.dim = dim
+
+    def prepare(self) -> None:
+        """Do nothing: there is no model."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""

@@ -50,6 +50,10 @@ class CachedEncoder:
         """The number of components of a vector."""
         return self._encoder.dim
 
+    def prepare(self) -> None:
+        """Load what the first new text needs."""
+        self._encoder.prepare()
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order; encode only the texts never seen before."""
         if not texts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,8 @@ logger = logging.getLogger("ragdocs")
 PATIENCE_SECONDS = 8.0
 # A snapshot is written after this long without a change, so that a burst of writes costs one.
 QUIET_SECONDS = 2.0
-# A long first encoding is interrupted for a snapshot this often, so that a kill costs little.
+# A long first encoding is interrupted for a snapshot this often, so that a kill costs little; files that never rest
+# do not put it off any longer either, because with it the index in memory is tidied up.
 SAVE_SECONDS = 60.0
 TICK_SECONDS = 0.25
 # How often the files are looked at where there are no events, or where a lane could not be read.
@@ -52,6 +54,8 @@ class Live:
         self._opened = threading.Event()
         self._indexed = threading.Event()
         self._stopping = threading.Event()
+        self._made = threading.Event()
+        self._foreseen = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._saved_at = 0.0
@@ -63,13 +67,27 @@ class Live:
                 self._thread = threading.Thread(target=self._run, name="ragdocs-keeper", daemon=True)
                 self._thread.start()
 
+    def foresee(self) -> None:
+        """Load the model for a search that waits for the index: two things that can happen at once."""
+        if not self._foreseen.is_set():
+            self._foreseen.set()
+            threading.Thread(target=self._load_model, name="ragdocs-model", daemon=True).start()
+
+    def _load_model(self) -> None:
+        self._made.wait(PATIENCE_SECONDS)
+        encoder = self._workspace.encoder if self._workspace else None
+        if encoder:
+            # The search that meets the same failure tells of it.
+            with suppress(UnavailableError):
+                encoder.prepare()
+
     def workspace(self) -> Workspace:
         """Return the workspace as soon as it is open; its index may still be growing."""
         self.start()
         self._opened.wait(PATIENCE_SECONDS)
         if self._failure:
             raise self._failure
-        if self._workspace is None:
+        if self._workspace is None or not self._opened.is_set():
             raise UnavailableError("the index is still being opened", "Ask again in a few seconds")
         return self._workspace
 
@@ -121,10 +139,10 @@ class Live:
         from ragdocs.workspace import Workspace
 
         self.progress = "opening"
-        workspace = Workspace(self.config)
-        workspace.load()
+        self._workspace = Workspace(self.config)
+        self._made.set()
+        self._workspace.load()
         give_back()
-        self._workspace = workspace
 
     def _keep(self) -> None:
         from ragdocs.serve.watch import Watcher
@@ -144,7 +162,7 @@ class Live:
                     reconciled_at = time.monotonic() if due else reconciled_at
                     changed_at = time.monotonic()
                 workspace.embed(stop=self._interrupted)
-                if time.monotonic() - changed_at >= QUIET_SECONDS:
+                if self._due_to_save(changed_at):
                     self._save(workspace)
                     changed_at = self._saved_at = time.monotonic()
             except _StoppedError:
@@ -167,6 +185,9 @@ class Live:
                 _tell(self._unread, name, f"the {name} lane cannot be read: {error}")
             else:
                 self._unread.pop(name, None)
+        if self._foreseen.is_set() and not self.ready:
+            for place in workspace.places.values():
+                place.index.prepare()
         self._indexed.set()
         self.ready = True
         self.progress = "ready"
@@ -174,6 +195,10 @@ class Live:
     def _interval(self) -> float:
         polling = self.watcher is not None and self.watcher.mode == "polling"
         return POLL_SECONDS if polling or self._unread else float(self.config.watch.reconcile_seconds)
+
+    def _due_to_save(self, changed_at: float) -> bool:
+        now = time.monotonic()
+        return now - changed_at >= QUIET_SECONDS or now - self._saved_at > SAVE_SECONDS
 
     def _interrupted(self) -> bool:
         pending = self.watcher is not None and self.watcher.pending.is_set()
