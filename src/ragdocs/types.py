@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+# What a text that says nothing about itself is worth, from 1 to 10, and how sure it is, from 0 to 1.
+UNSAID_IMPORTANCE = 5.0
+UNSAID_CONFIDENCE = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -47,6 +51,7 @@ class Document:
     expires_at: datetime | None = None
     links: tuple[Link, ...] = ()
     importance: float | None = None
+    confidence: float | None = None
     source: str = ""
     git: GitContext | None = None
     size: int = 0
@@ -97,6 +102,8 @@ class Filter:
     until: datetime | None = None
     prefix: str = ""
     linked_to: tuple[str, ...] = ()
+    min_importance: float = 0.0
+    min_confidence: float = 0.0
     alive_at: datetime | None = None
 
 
@@ -117,6 +124,10 @@ class Query:
     limit: int = 5
     where: Filter = field(default_factory=Filter)
     min_score: float = 0.0
+    # How much meaning and words count, if not as the lane has it; what counts nothing is not asked.
+    weights: tuple[float, float] | None = None
+    # Importance that documents have earned, by id, on top of what they say themselves.
+    earned: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +194,24 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """Move this path to the trash; `expect` is a version or an `Expect`."""
+    """Move this path to the trash, or without `trash` only away; `expect` is a version or an `Expect`."""
 
     path: str
     expect: str | Expect = Expect.PRESENT
+    trash: bool = True
 
 
-Change = Put | Discard
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Write at this path the very bytes that were kept under a version; `expect` is a version or an `Expect`."""
+
+    path: str
+    version: str
+    expect: str | Expect = Expect.ANY
+
+
+Change = Put | Discard | Restore
+Verb = Literal["create", "update", "append", "edit", "delete", "merge", "rename", "restore", "undo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +247,20 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """An earlier text of a path that was kept when it was overwritten or discarded."""
+    """One path's part of a commit: the text that was kept of it, and its version since; "" where there is no file."""
 
     path: str
     version: str
     at: datetime
-    verb: Literal["update", "delete", "merge", "restore"]
+    verb: Verb
     size: int
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What was changed together."""
+
+    at: datetime
+    verb: Verb
+    steps: tuple[Revision, ...]

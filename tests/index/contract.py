@@ -192,6 +192,14 @@ class IndexContract:
         assert "rare.md" not in matching(index, "token", k=60)
         assert "rare.md" not in near(index, axis(1), k=60)
 
+    def test_what_says_nothing_of_its_worth_counts_as_ordinary_and_sure(self, index: Index) -> None:
+        index.apply([entry("low.md", "x", importance=2.0, confidence=0.3), entry("plain.md", "x")])
+        index.apply([entry("high.md", "x", importance=9.0, confidence=0.9)])
+        assert listed(index, min_importance=5) == ["high.md", "plain.md"]
+        assert listed(index, min_importance=6) == ["high.md"]
+        assert listed(index, min_confidence=0.95) == ["plain.md"]
+        assert matching(index, "x", Filter(min_importance=3, min_confidence=0.5)) == ["plain.md", "high.md"]
+
     def test_a_filter_does_not_change_the_scores_of_what_passes(self, index: Index) -> None:
         index.apply([entry(f"{n}.md", f"apple {'pear ' * n}", tags=("even",) * (n % 2 == 0)) for n in range(8)])
         whole = dict(index.match("apple pear", 10, ANYTHING))

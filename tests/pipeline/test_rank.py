@@ -1,5 +1,6 @@
 """Recency, caps, order and the cut."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragdocs.lanes import Ranking
-from ragdocs.pipeline.rank import Chosen, rank
+from ragdocs.pipeline.rank import DOUBT_REACH, IMPORTANCE_REACH, Chosen, rank
 from ragdocs.types import Document, Probe, Query
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -92,3 +93,40 @@ def test_no_boost_lifts_a_memory_over_one_that_is_more_than_the_factor_better(
     order = names(found)
     for above, below in pairwise(order):
         assert original[below] <= original[above] * 1.2 + 1e-9
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.01, 1.0), st.floats(-50, 50), st.floats(-3, 3), st.floats(-20, 20)),
+        min_size=2,
+        max_size=12,
+        unique=True,
+    )
+)
+def test_importance_and_confidence_order_near_equals_and_lift_nothing_over_what_is_clearly_better(
+    scored: list[tuple[float, float, float, float]],
+) -> None:
+    hits = []
+    for n, (score, importance, confidence, _) in enumerate(scored):
+        document, _, key = hit(str(n), score)
+        hits.append((replace(document, importance=importance, confidence=confidence), score, key))
+    earned = {f"memory:{n}": more for n, (_, _, _, more) in enumerate(scored)}
+    query = Query(probes=(Probe("q"),), limit=20, earned=earned)
+    chosen, _ = rank([(key, score) for _, score, key in hits], [d for d, _, _ in hits], query, Ranking(), NOW)
+    most = (1 + IMPORTANCE_REACH) / ((1 - IMPORTANCE_REACH * 0.8) * (1 - DOUBT_REACH))
+    for above, below in pairwise(chosen):
+        assert hits[below.place][1] <= hits[above.place][1] * most + 1e-9
+    for one in chosen:
+        assert 0 < one.score <= 1
+        assert abs(hits[one.place][1] + sum(signal.share for signal in one.signals) - one.score) < 1e-9
+
+
+def test_of_equals_the_more_important_and_the_surer_come_first() -> None:
+    def ranked(**fields: float) -> list[str]:
+        plain, special = hit("a", 0.5), hit("b", 0.5)
+        return names(ask([plain, (replace(special[0], **fields), *special[1:])]))
+
+    assert ranked(importance=8.0) == ["b", "a"]
+    assert ranked(importance=5.0) == ["a", "b"]
+    assert ranked(importance=1.0, confidence=1.0) == ["a", "b"]
+    assert ranked(importance=6.0, confidence=0.2) == ["a", "b"]

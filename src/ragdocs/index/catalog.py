@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragdocs import fsio
-from ragdocs.types import Chunk, Document, Entry, Filter, GitContext, Link
+from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Chunk, Document, Entry, Filter, GitContext, Link
 
 Mask = npt.NDArray[np.bool_]
 Buffer = bytes | memoryview
@@ -81,6 +81,8 @@ class Catalog:
         self._heading_numbers: dict[tuple[str, ...], int] = {}
         self._created = _Column(np.float64, np.nan)
         self._expires = _Column(np.float64, np.inf)
+        self._importance = _Column(np.float64, UNSAID_IMPORTANCE)
+        self._confidence = _Column(np.float64, UNSAID_CONFIDENCE)
         self._words: dict[tuple[str, str], set[int]] = defaultdict(set)
 
     @property
@@ -180,8 +182,14 @@ class Catalog:
             mask &= _chosen(len(mask), set(below))
         if where.alive_at:
             mask &= self._expires.values > where.alive_at.timestamp()
-        if where.since:
-            mask &= self._created.values >= where.since.timestamp()
+        since = where.since.timestamp() if where.since else None
+        for column, least in (
+            (self._importance, where.min_importance or None),
+            (self._confidence, where.min_confidence or None),
+            (self._created, since),
+        ):
+            if least is not None:
+                mask &= column.values >= least
         if where.until:
             mask &= self._created.values <= where.until.timestamp()
         return mask
@@ -251,6 +259,8 @@ class Catalog:
         self.stamps[document.path] = (stamp, document.version)
         self._created[slot] = document.created_at.timestamp() if document.created_at else np.nan
         self._expires[slot] = document.expires_at.timestamp() if document.expires_at else np.inf
+        self._importance[slot] = UNSAID_IMPORTANCE if document.importance is None else document.importance
+        self._confidence[slot] = UNSAID_CONFIDENCE if document.confidence is None else document.confidence
         for word in _words(document):
             self._words[word].add(slot)
         return slot
@@ -288,7 +298,20 @@ _DATES = ("created_at", "modified_at", "expires_at")
 
 
 def _plain(document: Document) -> dict[str, Any]:
-    names = ("id", "lane", "path", "title", "version", "kind", "status", "tags", "aliases", "importance", "source")
+    names = (
+        "id",
+        "lane",
+        "path",
+        "title",
+        "version",
+        "kind",
+        "status",
+        "tags",
+        "aliases",
+        "importance",
+        "source",
+        "confidence",
+    )
     card: dict[str, Any] = {name: getattr(document, name) for name in (*names, "size", "problems")}
     card |= {name: moment.isoformat() for name in _DATES if (moment := getattr(document, name))}
     card["extra"] = dict(document.extra)

@@ -27,7 +27,7 @@ from ragdocs.protocols import Scored, Vectors
 from ragdocs.types import Chunk, Document, Entry, Filter, Link
 
 # The layout of a generation; a change here rebuilds every index.
-FORMAT = "3"
+FORMAT = "4"
 
 DOCSTORE = "vector/docstore.json"
 FAISS = "vector/faiss_index.bin"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
-from ragdocs.lanes import Lane
+from ragdocs.lanes import Lane, Ranking
 from ragdocs.pipeline import chunk, fuse, parse, rank
 from ragdocs.pipeline.redact import Redactor
 from ragdocs.protocols import Encoder, Index, Store, Vectors
@@ -124,19 +124,20 @@ class Corpus:
             where = replace(where, hidden=where.hidden or self.lane.hidden)
         query = replace(query, where=where, probes=tuple(probe for probe in query.probes if probe.text.strip()))
         # Encoding takes longer than all the rest, and needs nothing of the index.
-        vectors = [self._vector(probe) for probe in query.probes]
+        vectors = [self._vector(probe) if self._ranking(query).vector_weight else None for probe in query.probes]
         with self.index.held():
             return self._find(query, vectors, now)
 
     def _find(self, query: Query, vectors: Sequence[Vectors | None], now: datetime) -> Findings:
-        where, ranking = query.where, self.lane.ranking
+        where, ranking = query.where, self._ranking(query)
         k = max(LEAST_CANDIDATES, query.limit * 5)
         # What the recency boost may lift is asked for by itself: it must not be lost among many older candidates.
         young = rank.youngest(ranking, now)
         wheres = [where] if young is None else [where, replace(where, since=max(young, where.since or young))]
         legs = []
         for probe, vector in zip(query.probes, vectors, strict=True):
-            legs.append(fuse.Leg(probe, "keyword", self.index.match(probe.text, k, *wheres)))
+            if ranking.keyword_weight:
+                legs.append(fuse.Leg(probe, "keyword", self.index.match(probe.text, k, *wheres)))
             if vector is not None:
                 legs.append(fuse.Leg(probe, "vector", self.index.nearest(vector, k, *wheres)))
         board = fuse.fuse(legs, ranking)
@@ -183,6 +184,12 @@ class Corpus:
             return 0
         self.index.fill({piece.digest: vector for (_, piece), vector in zip(batch, vectors, strict=True)})
         return len(batch)
+
+    def _ranking(self, query: Query) -> Ranking:
+        if query.weights is None:
+            return self.lane.ranking
+        vector, keyword = query.weights
+        return replace(self.lane.ranking, vector_weight=vector, keyword_weight=keyword)
 
     def _vector(self, probe: Probe) -> Vectors | None:
         if self.encoder is None or self.silence or not self.index.counts()["vectors"]:

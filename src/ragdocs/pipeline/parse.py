@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -22,9 +23,23 @@ KNOWN_KINDS = ("journal", "plan", "fact", "observation", "reflection", "conventi
 _LINT_LIMIT = 20
 # A first line longer than this is a sentence, not a title.
 _TITLE_LINE = 80
+# A file that was named by a clock.
+_MOMENT = re.compile(r"\d{6}_[0-9a-f]{4}")
 _PLAIN_SUFFIXES = (".txt", ".rst")
 _CARD_KEYS = frozenset(
-    ("title", "type", "status", "tags", "aliases", "created_at", "expires_at", "importance", "source", "git")
+    (
+        "title",
+        "type",
+        "status",
+        "tags",
+        "aliases",
+        "created_at",
+        "expires_at",
+        "importance",
+        "confidence",
+        "source",
+        "git",
+    )
 )
 
 
@@ -46,11 +61,12 @@ def parse(source: Source, lane: Lane) -> Parsed:
         status=card.text("status") or "active",
         tags=card.words("tags", mark="#"),
         aliases=card.words("aliases"),
-        created_at=card.time(next((key for key in ("created_at", "date", "created") if key in loaded), "created_at")),
+        created_at=card.created(),
         modified_at=source.modified_at,
         expires_at=card.time("expires_at"),
         links=(*islice(links.find(shown, body, source.path, lane.base), links.LINK_LIMIT), *_touched(git)),
         importance=card.number("importance"),
+        confidence=card.number("confidence"),
         source=card.text("source"),
         git=git,
         size=source.size,
@@ -88,12 +104,19 @@ def _title(body: str, blocks: Sequence[markup.Block], path: str) -> str:
     """Return the first main heading, or a plain text's first short line, or the file's name made readable."""
     found = next((block.title for block in blocks if block.level == 1 and block.title), "")
     if not found and path.endswith(".txt"):
-        first_line = body.lstrip().partition("\n")[0].strip()
-        found = first_line if len(first_line) <= _TITLE_LINE else ""
+        found = _first_words(body)
+    if not found and _MOMENT.fullmatch(PurePosixPath(path).stem):
+        # A time is no title; what was remembered begins with what it is about.
+        found = next((block.title for block in blocks if block.title), "") or _first_words(body)
     if found:
         return markup.caption(found)
     name = " ".join(re.split(r"[\s_-]+", PurePosixPath(path).stem)).strip() or path
     return name[0].upper() + name[1:]
+
+
+def _first_words(body: str) -> str:
+    first_line = body.lstrip().partition("\n")[0].strip()
+    return first_line if len(first_line) <= _TITLE_LINE else ""
 
 
 def _touched(git: GitContext | None) -> list[Link]:
@@ -151,6 +174,16 @@ class _Card:
             self._complain(key, f"{written[:60]!r} is not an ISO 8601 time")
             return None
         return time
+
+    def created(self) -> datetime | None:
+        """Return when the text was written, under any of the names that people and programs use for that."""
+        key = next((key for key in ("created_at", "date", "created") if key in self.loaded), "")
+        if key:
+            return self.time(key)
+        seconds = self.number("timestamp")
+        with contextlib.suppress(ValueError, OverflowError, OSError):
+            return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None
+        return None
 
     def number(self, key: str) -> float | None:
         """Return a finite number."""

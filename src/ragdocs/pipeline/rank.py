@@ -1,14 +1,19 @@
-"""Scores become an answer: recency, a cap for each document, one order, and the cut, in this sequence."""
+"""Scores become an answer: boosts, a cap for each document, one order, and the cut, in this sequence."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import prod
 
 from ragdocs.lanes import Ranking
-from ragdocs.types import Document, Query, Signal
+from ragdocs.types import UNSAID_IMPORTANCE, Document, Query, Signal
+
+# The most that importance (1 to 10, 5 is ordinary) and doubt change a score by: they order what is nearly equal.
+IMPORTANCE_REACH = 0.1
+DOUBT_REACH = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +30,14 @@ def rank(
 ) -> tuple[list[Chosen], int]:
     """Order candidates, given by key and score, and cut to the limit; tell how many were cut off.
 
-    What the boost lifts is lifted before the cut. Equal scores go by path, and by key in one document.
+    What a boost lifts is lifted before the cut. Equal scores go by path, and by key in one document.
     """
     young = youngest(ranking, now)
-    factors = [1.0 if young is None or not _is_recent(owner, young) else ranking.recency_factor for owner in owners]
-    rows = enumerate(zip(found, factors, owners, strict=True))
-    ordered = sorted((-score * factor, owner.path, key, place) for place, ((key, score), factor, owner) in rows)
+    boosts = [_boosts(owner, young, ranking, query) for owner in owners]
+    rows = enumerate(zip(found, boosts, owners, strict=True))
+    ordered = sorted(
+        (-score * prod(boost.values()), owner.path, key, place) for place, ((key, score), boost, owner) in rows
+    )
     taken: Counter[str] = Counter()
     kept: list[Chosen] = []
     omitted = 0
@@ -43,8 +50,7 @@ def rank(
         if len(kept) >= query.limit:
             omitted += 1
             continue
-        lift = Signal("recency", "recency", 0, factors[place], shown - found[place][1])
-        kept.append(Chosen(place, shown, () if factors[place] == 1.0 else (lift,)))
+        kept.append(Chosen(place, shown, _explained(found[place][1], boosts[place])))
     return kept, omitted
 
 
@@ -53,6 +59,25 @@ def youngest(ranking: Ranking, now: datetime) -> datetime | None:
     return now - timedelta(days=ranking.recency_days + 1) if ranking.recency_days > 0 else None
 
 
-def _is_recent(document: Document, young: datetime) -> bool:
+def _boosts(owner: Document, young: datetime | None, ranking: Ranking, query: Query) -> dict[str, float]:
+    boosts = {}
     # A date in the future counts as today.
-    return document.created_at is not None and document.created_at > young
+    if young is not None and owner.created_at is not None and owner.created_at > young:
+        boosts["recency"] = ranking.recency_factor
+    earned = query.earned.get(owner.id, 0.0)
+    if owner.importance is not None or earned:
+        said = UNSAID_IMPORTANCE if owner.importance is None else owner.importance
+        boosts["importance"] = 1 + IMPORTANCE_REACH * (min(10.0, max(1.0, said + earned)) - UNSAID_IMPORTANCE) / 5
+    if owner.confidence is not None:
+        boosts["confidence"] = 1 - DOUBT_REACH * (1 - min(1.0, max(0.0, owner.confidence)))
+    return boosts
+
+
+def _explained(score: float, boosts: Mapping[str, float]) -> tuple[Signal, ...]:
+    """Return what each boost added to the score that is shown, which never passes 1.0."""
+    signals = []
+    for name, factor in boosts.items():
+        lifted = score * factor
+        signals.append(Signal(name, name, 0, factor, min(1.0, lifted) - min(1.0, score)))
+        score = lifted
+    return tuple(signals)
