@@ -231,7 +231,8 @@ def _gather(segment: Segment, term: str) -> _Postings:
     decoded = {field: there for field in BOOSTS if (there := segment.postings(field, term))}
     if not decoded:
         return _Postings(frozenset(), np.empty(0, dtype=np.int64), {})
-    numbers = np.unique(np.concatenate([found for found, _ in decoded.values()]))
+    every = [found for found, _ in decoded.values()]
+    numbers = np.unique(np.concatenate(every)) if len(every) > 1 else every[0]
     by_field = {}
     for field, (found, weights) in decoded.items():
         tf = np.zeros(len(numbers), dtype=np.float32)

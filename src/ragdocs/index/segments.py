@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import secrets
@@ -21,7 +20,7 @@ from whoosh.filedb.filestore import RamStorage
 from whoosh.filedb.filetables import FileFormatError
 from whoosh.filedb.structfile import BufferFile
 from whoosh.index import IndexError as WhooshError
-from whoosh.reading import SegmentReader
+from whoosh.reading import SegmentReader, TermNotFound
 from whoosh.util.numeric import byte_to_length
 
 from ragdocs import fsio
@@ -33,6 +32,7 @@ Buffer = bytes | memoryview
 
 # Whoosh would put postings beyond its limit into a temporary file that a storage in memory does not keep.
 UNLIMITED = 1 << 20
+PEEKED = 256
 # More segments than this are merged when there is time.
 MOST_SEGMENTS = 12
 SIZE_CLASS = 8
@@ -42,21 +42,25 @@ FEW_MERGED = 500
 MOST_MERGED = 4000
 
 
-class _Cursor(io.RawIOBase):
-    """Reads a piece of memory from where it stands."""
+class _Cursor:
+    """Reads a piece of memory from where it stands, as a file does."""
 
     def __init__(self, view: memoryview) -> None:
         self._view = view
         self._at = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        piece = self._view[self._at : self._at + len(buffer)]
-        buffer[: len(piece)] = piece
+    def read(self, size: int = -1) -> bytes:
+        piece = bytes(self._view[self._at : None if size < 0 else self._at + size])
         self._at += len(piece)
-        return len(piece)
+        return piece
+
+    def readline(self) -> bytes:
+        end = bytes(self._view[self._at :]).find(b"\n")
+        return self.read(end + 1 if end >= 0 else -1)
+
+    def peek(self, _: int = 0) -> bytes:
+        """Show what comes next: pickle would read byte after byte without it. Whoosh's headers are short."""
+        return bytes(self._view[self._at : self._at + PEEKED])
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         self._at = offset + (0, self._at, len(self._view))[whence]
@@ -64,6 +68,9 @@ class _Cursor(io.RawIOBase):
 
     def tell(self) -> int:
         return self._at
+
+    def close(self) -> None:
+        """Do nothing: the memory belongs to somebody else."""
 
 
 class _View(BufferFile):  # type: ignore[misc] # whoosh has no types
@@ -112,8 +119,10 @@ class Segment:
 
     def postings(self, field: str, term: str) -> tuple[Rows, Floats] | None:
         """Return the documents that have a term in a field, by their numbers here, and how often."""
-        encoded = term.encode()
-        return self._decode(field, encoded) if (field, encoded) in self.reader else None
+        try:
+            return self._decode(field, term.encode())
+        except TermNotFound:
+            return None
 
     def everything(self) -> Iterator[tuple[str, str, Rows, Floats]]:
         """Yield every field and term with its postings."""
