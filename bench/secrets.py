@@ -3,6 +3,7 @@
     python bench/secrets.py [--data ../shared/data] [--docs DIRECTORY ...] [--detect-secrets PYTHON] [--alone]
 
 detect-secrets runs in an environment of its own: one that has it (`--detect-secrets`), or one that pip makes for now.
+The exit code is 1 if one of our figures misses its bar.
 """
 
 import argparse
@@ -26,6 +27,8 @@ from ragdocs.pipeline.redact import Redactor
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 RIVAL = "detect-secrets==1.5.0"
+# The scoreboard: S5 found at least, S6 flagged at most.
+BARS = {"recall": ("S5", 0.97, 1.0), "harmless flagged": ("S6", 0.0, 0.19), "all documentation": ("S6", 0.0, 0.10)}
 # Reads one JSON string a line, has it scanned as a file, as its users do, and answers with what was found.
 RIVAL_PROGRAM = """
 import json, os, sys, tempfile
@@ -57,7 +60,7 @@ class Side:
     cells: list[str] = field(default_factory=list)
 
 
-def main() -> None:
+def main() -> int:
     options = arguments()
     rows = labelled(options.data / "secrets" / "secrets.jsonl.gz")
     sets = dict(documentation(options.data, options.docs))
@@ -73,6 +76,19 @@ def main() -> None:
     for index, title in enumerate(titles):
         other = rival.cells[index] if python else "-"
         print(f"{title:{width}}  {ours.cells[index]:>12}  {other:>22}")
+    return judge(dict(zip(titles, ours.cells, strict=True)))
+
+
+def judge(figures: dict[str, str]) -> int:
+    """Print each line of the scoreboard with its bar, and tell whether one is missed."""
+    missed = 0
+    for title, (line, low, high) in BARS.items():
+        if title in figures:
+            is_met = low <= float(figures[title]) <= high
+            missed += not is_met
+            bar = f"at least {low}" if low else f"at most {high}"
+            print(f"{line} {title}: {figures[title]}, {bar}: {'met' if is_met else 'MISSED'}")
+    return 1 if missed else 0
 
 
 def arguments() -> argparse.Namespace:
@@ -185,4 +201,4 @@ def scan(python: Path, texts: list[str]) -> list[Text]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

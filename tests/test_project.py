@@ -5,10 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ragdocs import project
 from ragdocs.config import Config, MemoryConfig, load
@@ -318,3 +321,71 @@ def test_without_a_place_for_it_the_key_lasts_as_long_as_the_process(
     environ["XDG_STATE_HOME"] = str(Path(environ["HOME"]) / "file")
     assert len(project.signing_key(environ)) == 32
     assert "built anew at every start" in caplog.text
+
+
+# Remotes
+
+
+@pytest.mark.parametrize(
+    ("address", "clean"),
+    [
+        ("https://user:token@github.com:443/owner/repo/?foo=bar#section", "https://github.com/owner/repo"),
+        ("git@github.com:owner/repo.git", "ssh://github.com/owner/repo"),
+        ("ssh://user@github.com:22/owner/repo.git?foo=bar", "ssh://github.com/owner/repo"),
+        ("HTTPS://GitHub.com/Owner/Repo.git/", "https://github.com/Owner/Repo"),
+        ("http://host:80/a//b", "http://host/a/b"),
+        ("https://host:8443/a", "https://host:8443/a"),
+        ("ssh://git@host:2222/a", "ssh://host/a"),
+        ("git@[2001:db8::1]:a/b.git", "ssh://[2001:db8::1]/a/b"),
+        ("https://host/@scope/a", "https://host/@scope/a"),
+        ("git@host:a@v1", ""),
+        ("https://dev.azure.com/org/a%20b/_git/repo", "https://dev.azure.com/org/a%20b/_git/repo"),
+        ("/srv/git/repo.git", "file:///srv/git/repo"),
+        ("file:///srv/git/repo.git", "file:///srv/git/repo"),
+        ("C:\\git\\repo", "file:///C:/git/repo"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_told_in_one_spelling(address: str, clean: str) -> None:
+    assert project.sanitised(address) == clean
+
+
+@given(st.text() | st.from_regex(r"[a-z]{0,5}:?/{0,2}[^\n]{0,9}[:@/?#][^\n]{0,20}"))
+def test_no_address_is_too_odd(address: str) -> None:
+    assert project.sanitised(address).isprintable()
+
+
+def commit(root: Path, *words: str) -> None:
+    who = ["-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path.resolve() / "repository"
+    root.mkdir()
+    commit(root, "init")
+    commit(root, "commit", "--allow-empty", "-m", "first")
+    return root
+
+
+def test_the_worktrees_of_a_repository_are_one_project(repository: Path) -> None:
+    tree = repository.parent / "tree"
+    commit(repository, "worktree", "add", "--detach", str(tree))
+    assert project.identity(tree, per_branch=False) == project.identity(repository, per_branch=False)
+    assert project.identity(tree) != project.identity(repository), "a detached worktree is at a commit, not on main"
+
+
+def test_an_identity_depends_on_place_remote_and_branch_and_not_on_credentials(repository: Path) -> None:
+    first = project.identity(repository)
+    assert project.identity(repository) == first
+    commit(repository, "remote", "add", "origin", "https://me:old@github.com/owner/repo")
+    second = project.identity(repository)
+    commit(repository, "remote", "set-url", "origin", "https://me:new@github.com:443/owner/repo.git")
+    assert project.identity(repository) == second != first
+    commit(repository, "checkout", "-b", "topic")
+    shared = project.identity(repository, per_branch=False)
+    assert project.identity(repository) not in {first, second, shared}
+    commit(repository, "checkout", "main")
+    assert project.identity(repository, per_branch=False) == shared
+    assert project.identity(repository.parent) != first, "outside a repository the place alone counts"

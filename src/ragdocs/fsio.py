@@ -59,6 +59,8 @@ STALE_SECONDS = 600.0
 # File systems answer these where they cannot lock a directory (NFS wants it open for writing).
 NO_FLOCK = frozenset({errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 SIZE_LIMIT = 10_000_000
+# What is done to a change that is in place already; when it fails, a loss of power may still take the change back.
+SYNC = "make durable"
 
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NO_PERMISSION = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
@@ -71,8 +73,9 @@ _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 def explain(error: OSError, action: str, path: Path | str) -> RagdocsError:
     """Turn a refusal of the operating system into an error that says what to do."""
     what = f"cannot {action} {path}: {error.strerror or error}"
+    left = "It has the old text or the new one: read it" if action == SYNC else "What was there before is untouched"
     if error.errno in _NO_SPACE:
-        return StorageError(what, "Free some space and try again; what was there before is untouched")
+        return StorageError(what, f"{left}. Free some space and try again")
     if error.errno in _NO_PERMISSION:
         kind = StorageError if action == "read" else ReadOnlyError
         return kind(what, "Check the permissions of the folder and whether its file system is mounted read-only")
@@ -80,7 +83,7 @@ def explain(error: OSError, action: str, path: Path | str) -> RagdocsError:
         return NotFoundError(what)
     if error.errno == errno.ELOOP:
         return StorageError(what, "It is a symbolic link; name the file itself")
-    return StorageError(what, "What was there before is untouched")
+    return StorageError(what, left)
 
 
 @contextlib.contextmanager
@@ -142,7 +145,8 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
-        sync_directory(path.parent)
+        with explained(SYNC, path):
+            sync_directory(path.parent)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
@@ -189,8 +193,9 @@ def move(source: Path, target: Path) -> None:
             if read_bytes(target, limit=sys.maxsize) != data:
                 raise RenameError(f"the copy of {source} at {target} differs", "The original is untouched") from error
             source.unlink()
-        sync_directory(target.parent)
-        sync_directory(source.parent)
+        with explained(SYNC, source):
+            sync_directory(target.parent)
+            sync_directory(source.parent)
 
 
 def append_line(path: Path, line: bytes, *, mode: int = 0o666) -> None:
@@ -254,9 +259,9 @@ def map_file(path: Path, limit: int = SIZE_LIMIT) -> memoryview:
             os.close(descriptor)
 
 
-def release(view: memoryview) -> None:
+def release(view: bytes | memoryview) -> None:
     """Let go of the pages of a mapped file that have been read; they come back from the file when read again."""
-    if isinstance(view.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+    if isinstance(view, memoryview) and isinstance(view.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         view.obj.madvise(mmap.MADV_DONTNEED)
 
 
@@ -334,7 +339,8 @@ def _try_lock(directory: Path, shared: bool) -> Callable[[], None] | None:
 def _release(descriptor: int) -> None:
     if descriptor in _held:
         _held.discard(descriptor)
-        os.close(descriptor)
+        with contextlib.suppress(OSError):  # the lock is gone with the descriptor, whatever is said of it
+            os.close(descriptor)
 
 
 def _try_lock_file(path: Path) -> Callable[[], None] | None:
@@ -389,8 +395,6 @@ def _alive(pid: int) -> bool:
         return bool(handle)
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    except OSError as error:  # not ours to signal, but alive
+        return error.errno != errno.ESRCH
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import re
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ragdocs import git
 from ragdocs.errors import ConfigError, UnavailableError
 from ragdocs.lanes import Lane
 
@@ -25,6 +27,10 @@ MEMORIES = ".memories"
 # The presence of either marks the top of a project that has no config.toml.
 MARKERS = (".git", MEMORIES)
 KEY_BYTES = 32
+# No remote has a longer address; cutting one could leave half a password.
+LONGEST = 2000
+# A port that says nothing, by scheme; that of ssh never does, because the short form of an address cannot name one.
+DEFAULT_PORTS = {"http": "80", "https": "443", "git": "9418"}
 NO_ROOT_HINT = (
     "Name the project in the client's configuration: add --project with its absolute path to the arguments, "
     "or set cwd there"
@@ -161,6 +167,55 @@ def project_key(root: Path) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", Path(resolved).name.casefold()).strip("-")[:40]
     digest = hashlib.blake2b(os.fsencode(resolved), digest_size=6).hexdigest()
     return f"{slug}-{digest}" if slug else digest
+
+
+def identity(root: Path, *, per_branch: bool = True) -> str:
+    """Return a name for a repository that its worktrees share: of its place, its remote and, if wanted, its branch."""
+    place, head = os.path.realpath(root), git.head(root) if per_branch else None
+    tree, shared = git.top(root), git.common_dir(root)
+    if tree and shared:
+        main = shared.parent if shared.name == ".git" else shared
+        place = os.path.realpath(main / root.relative_to(tree))
+    branch = (head.branch or head.commit) if head else ""
+    parts = json.dumps([place, sanitised(git.remote(root)), branch])
+    return hashlib.blake2b(parts.encode(errors="surrogateescape"), digest_size=16).hexdigest()
+
+
+def sanitised(address: str) -> str:
+    """Return the address of a remote without credentials, query and ending; what cannot be read becomes nothing."""
+    text = "".join(filter(str.isprintable, address)).replace("\\", "/").strip() if len(address) <= LONGEST else ""
+    address = re.sub(r"\A[\w-]+::", "", text)
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        # What stands behind the name of a program that carries the text elsewhere may be anything.
+        return _short(text) if address == text else ""
+    scheme = "ssh" if "ssh" in scheme.lower() else scheme.lower()
+    before, _, after = rest.rpartition("@")
+    # A password may hold any sign that it should not, so the last @ ends it, unless no password can stand before it.
+    authority, _, path = (after if ":" in before or "/" not in before else rest).partition("/")
+    found = re.fullmatch(r"([\w.-]*|\[[0-9a-fA-F:.]+\])(?::(\d*))?", re.split("[?#;]", authority)[0])
+    if not found or not re.fullmatch("[a-z][a-z0-9+.-]*", scheme) or (not found[1] and scheme != "file"):
+        return ""
+    port = "" if scheme == "ssh" or found[2] in {None, "", DEFAULT_PORTS.get(scheme)} else f":{found[2]}"
+    path = "" if authority != re.split("[?#;]", authority)[0] else path
+    return f"{scheme}://{found[1].lower()}{port}{_path(path)}"
+
+
+def _short(text: str) -> str:
+    """Return the address of a remote that has no scheme: host:path, or a folder."""
+    # The last @ ends the user, and what looks like a user again in the path is not worth a password.
+    tail = text.rpartition("@")[2]
+    found = re.fullmatch(r"([\w.-]{2,}|\[[0-9a-fA-F:.]+\]):(.*)", tail)
+    if found:
+        return f"ssh://{found[1].lower()}{_path(found[2])}"
+    return f"file://{_path(text)}" if text and tail == text else ""
+
+
+def _path(text: str) -> str:
+    """Return a path in one spelling: no query, no parameters, no empty steps, no ending."""
+    steps = (step.partition(";")[0] for step in re.split("[?#]", text)[0].split("/"))
+    path = "/".join(filter(None, steps)).removesuffix(".git").rstrip("/")
+    return f"/{path}" if path else ""
 
 
 def signing_key(environ: Environ | None = None) -> bytes:

@@ -83,6 +83,13 @@ def test_token_of_a_known_issuer_is_named_in_its_place(rule: str, token: str) ->
 
 
 @pytest.mark.parametrize(("rule", "token"), TOKENS.items(), ids=TOKENS)
+def test_token_in_the_string_of_a_program_is_taken_out(rule: str, token: str) -> None:
+    for text in (json.dumps(f"first line\n{token}\n"), repr(f"a\t{token}"), f"x\\r\\n{token}"):
+        assert token in text
+        assert rules(text) == [rule]
+
+
+@pytest.mark.parametrize(("rule", "token"), TOKENS.items(), ids=TOKENS)
 def test_mask_in_the_form_of_a_token_is_left_alone(rule: str, token: str) -> None:
     head, tail = token[:8], token[8:]
     mask = head + "".join("x" if character.isalnum() else character for character in tail)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragdocs.errors import ConfigError
+from ragdocs.errors import ConfigError, ValidationError
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -61,3 +61,20 @@ def test_text_without_secrets_is_written_as_given(project: Project) -> None:
     memories.create("a", "x", [])
     memories.update("a", text)
     assert memories.read("a")["content"] == text
+
+
+def test_a_long_value_of_the_frontmatter_is_not_folded_between_a_name_and_its_secret(project: Project) -> None:
+    secret = "kR7" + "wZ2qV9" * 4
+    memories = project.open().memories
+    for length in range(60, 120, 4):
+        words = ("word " * 30)[:length].strip()
+        memories.create(f"m{length}", f'---\nnote: {words} client_secret = "{secret}"\n---\nx', [])
+    assert leaks(project, secret) == []
+
+
+def test_a_secret_is_refused_as_the_name_of_a_file(project: Project) -> None:
+    memories = project.open().memories
+    with pytest.raises(ValidationError, match="the name of the file holds a secret") as refused:
+        memories.create(f"notes/{TOKEN}", "text", [])
+    assert TOKEN not in str(refused.value)
+    assert not list(project.root.rglob("*ghp_*"))

@@ -50,3 +50,22 @@ def test_no_search_meets_half_a_change(project: Project) -> None:
             assert len(linked) == 12
             for content in [one["content"] for one in found] + [one["content"] for one in linked]:
                 assert "shared words" in content
+
+
+def test_a_hit_says_where_it_comes_from_as_far_as_the_memory_does(project: Project) -> None:
+    project.memory(
+        "a.md",
+        """
+        ---
+        author: Ada
+        source: agent
+        git: {branch: main, commit: 3f2a9b8c7d, dirty: false}
+        ---
+        shared words about [[src/x.py]]
+        """,
+    )
+    project.memory("b.md", "shared words about [[src/x.py]]")
+    memories = project.open().memories
+    for result in (memories.search("shared words")["result"], memories.linked("shared", "src/x.py")["result"]):
+        said = {one["memory_id"]: [one.get(key) for key in ("author", "source", "branch", "commit")] for one in result}
+        assert said == {"memory:a": ["Ada", "agent", "main", "3f2a9b8c7d"], "memory:b": [None] * 4}

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
-from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
+from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.lanes import Lane, Ranking
 from ragdocs.pipeline import chunk, fuse, parse, rank
 from ragdocs.pipeline.redact import Redactor
@@ -170,6 +170,8 @@ class Corpus:
         """Take secrets out of what is to be written; tell what was taken and from which line."""
         if not isinstance(change, Put):
             return change, ()
+        if self.redactor.redact(change.path).findings:
+            raise ValidationError("the name of the file holds a secret", "Choose another name")
         redaction = self.redactor.redact(change.text)
         removed = tuple(f"{finding.rule} in line {finding.line}" for finding in redaction.findings)
         return replace(change, text=redaction.text), removed

@@ -34,6 +34,7 @@ _INLINE = re.compile(rf"{_WIKI}|(?<![\\!])\[{_LABEL}\]{_DESTINATION}")
 _REFERENCED = re.compile(
     rf"{_WIKI}|(?<!\\)(?P<image>!)?\[{_LABEL}\](?:{_DESTINATION}|\[(?P<reference>[^\[\]\n]{{0,200}}+)\]|(?![:\[(]))"
 )
+_PLACES = re.compile(rf"{_WIKI}|(?<!\\)\[{_LABEL}\]{_DESTINATION}")
 _DEFINITION = re.compile(
     r"^ {0,3}\[(?P<name>[^\[\]\n^][^\[\]\n]{0,200}+)\]:[ \t]{0,20}+"
     r"(?:<(?P<angle>[^<>\n]{1,1000}+)>|(?P<path>[^\s<>]{1,1000}+))",
@@ -96,6 +97,19 @@ def find(shown: str, text: str, path: str, base: str = "") -> Iterator[Link]:
             kind = MENTIONS
         if target:
             yield Link(target, kind, _context(text, match.start(), match.end()), heading.strip())
+
+
+def places(shown: str, path: str) -> Iterator[tuple[int, int, str, bool]]:
+    """Yield the start and stop of each link's written name, what it means from the root, and whether it is a wikilink.
+
+    Definitions and images count: whoever moves a file wants to know all of them.
+    """
+    for match in (*_PLACES.finditer(shown), *_DEFINITION.finditer(shown)):
+        group = next(name for name in ("wiki", "angle", "path") if match.groupdict().get(name) is not None)
+        name = re.split(r"[|#]" if group == "wiki" else r"[?#]", match[group], maxsplit=1)[0].removesuffix("\\")
+        target = clean_target(name) if group == "wiki" else _resolve(_unescaped(name), path)[0]
+        if target:
+            yield match.start(group), match.start(group) + len(name), target, group == "wiki"
 
 
 def lint(shown: str, first_line: int = 1) -> Iterator[str]:
@@ -201,8 +215,12 @@ def _destination(match: re.Match[str], definitions: Mapping[str, str]) -> str:
     if definitions and match["image"]:
         return ""
     if written is not None or not definitions:
-        return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", written or "")
+        return _unescaped(written or "")
     return definitions.get(_fold(match["reference"] or match["label"]), "")
+
+
+def _unescaped(destination: str) -> str:
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", destination)
 
 
 def _resolve(destination: str, path: str) -> tuple[str, str]:

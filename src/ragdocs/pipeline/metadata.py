@@ -74,7 +74,8 @@ def render(metadata: Mapping[str, Any], body: str) -> str:
     if not keys:
         return f"---\n---\n\n{body}" if markup.front(body) else body
     ordered = {key: plain(metadata[key]) for key in keys}
-    block = YAMLHandler().export(ordered, Dumper=_dumper(), sort_keys=False, default_flow_style=None, width=120)
+    # A value that is folded to a width parts the name of a secret from the secret, and no rule would find it.
+    block = YAMLHandler().export(ordered, Dumper=_dumper(), sort_keys=False, default_flow_style=None, width=2**31 - 1)
     between = "" if not body or body.startswith(("\n", "\r\n")) else "\n"
     return f"---\n{block}\n---\n{between}{body}"
 

@@ -17,14 +17,19 @@ from ragdocs.lanes import Lane
 from ragdocs.pipeline import links, metadata
 from ragdocs.types import Document, GitContext, Link, Parsed, Source
 
-KNOWN_KINDS = ("journal", "plan", "fact", "observation", "reflection", "convention", "decision", "note")
+# Of memories, of a repository's store, and of entries.
+KNOWN_KINDS = (
+    *("journal", "plan", "fact", "observation", "reflection"),
+    *("convention", "decision", "note"),
+    *("preference", "event", "insight", "task", "relationship"),
+)
 
 # More of the same complaint helps nobody.
 _LINT_LIMIT = 20
 # A first line longer than this is a sentence, not a title.
 _TITLE_LINE = 80
-# A file that was named by a clock.
-_MOMENT = re.compile(r"\d{6}_[0-9a-f]{4}")
+# A file that was named by a clock, or by the digest of its text.
+_MADE_UP = re.compile(r"\d{6}_[0-9a-f]{4}|mem_[0-9a-f]{12}")
 _PLAIN_SUFFIXES = (".txt", ".rst")
 _CARD_KEYS = frozenset(
     (
@@ -48,14 +53,20 @@ def parse(source: Source, lane: Lane) -> Parsed:
     text = source.text.removeprefix("\ufeff").replace("\r\n", "\n")
     loaded, body, first_line, problems = _open(text, source.path)
     blocks = markup.blocks(body, source.path, top=first_line == 1)
-    shown = "" if source.path.endswith(_PLAIN_SUFFIXES) else links.visible(body, blocks)
     card = _Card(loaded, problems)
+    title = markup.caption(card.text("title")) or _title(body, blocks, source.path)
+    if context := card.text("context"):
+        # Searched like the text below it; it stands in the block, so it takes the numbers of the block's last lines.
+        between = "\n" if body.startswith("\n") else "\n\n"
+        body, first_line = f"Context: {context}{between}{body}", first_line - len(between)
+        blocks = markup.blocks(body, source.path)
+    shown = "" if source.path.endswith(_PLAIN_SUFFIXES) else links.visible(body, blocks)
     git = card.git()
     document = Document(
         id=document_id(lane, source.path),
         lane=lane.name,
         path=source.path,
-        title=markup.caption(card.text("title")) or _title(body, blocks, source.path),
+        title=title,
         version=source.version,
         kind=card.text("type") or lane.default_kind,
         status=card.text("status") or "active",
@@ -105,18 +116,21 @@ def _title(body: str, blocks: Sequence[markup.Block], path: str) -> str:
     found = next((block.title for block in blocks if block.level == 1 and block.title), "")
     if not found and path.endswith(".txt"):
         found = _first_words(body)
-    if not found and _MOMENT.fullmatch(PurePosixPath(path).stem):
-        # A time is no title; what was remembered begins with what it is about.
-        found = next((block.title for block in blocks if block.title), "") or _first_words(body)
+    if not found and _MADE_UP.fullmatch(PurePosixPath(path).stem):
+        # Neither a time nor a digest is a title; what was remembered begins with what it is about.
+        found = next((block.title for block in blocks if block.title), "") or _first_words(body, cut=True)
     if found:
         return markup.caption(found)
     name = " ".join(re.split(r"[\s_-]+", PurePosixPath(path).stem)).strip() or path
     return name[0].upper() + name[1:]
 
 
-def _first_words(body: str) -> str:
+def _first_words(body: str, *, cut: bool = False) -> str:
+    """Return the first line if it is short; else its beginning, if it may be cut."""
     first_line = body.lstrip().partition("\n")[0].strip()
-    return first_line if len(first_line) <= _TITLE_LINE else ""
+    if len(first_line) <= _TITLE_LINE:
+        return first_line
+    return f"{first_line[:_TITLE_LINE].rpartition(' ')[0]}…" if cut and " " in first_line[:_TITLE_LINE] else ""
 
 
 def _touched(git: GitContext | None) -> list[Link]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode
+from base64 import b64decode, urlsafe_b64decode
 from collections import defaultdict
+from itertools import pairwise
 
 
 def _set(words: str) -> frozenset[str]:
@@ -107,7 +108,7 @@ onepassword-key     ops_ey[\w+/=-]{100,}+
 docker-login        eyJhdXRocyI6[A-Za-z0-9+/]{16,}+=*+
 private-key         LS0tLS1CRUdJTi[A-Za-z0-9+/]{40,}+=*+
 age-key             AGE-SECRET-KEY-1[A-Z0-9]{50,}+
-jwt                 ey(?<![\w-]ey)[\w-]{8,}+\.ey[\w-]{8,}+(?:\.[\w-]*+)*+
+jwt                 ey(?:(?<![\w-]ey)|(?<=\\[nrt]ey))[\w-]{8,}+\.ey[\w-]{8,}+(?:\.[\w-]*+)*+
 """
 # Issuers whose tokens are a prefix of their own and a run of any form.
 _PREFIXES = _set("""
@@ -129,12 +130,14 @@ def _by_first_character(patterns: list[str]) -> str:
 
 
 _RULES = [line.split() for line in _FORMATS.strip().splitlines()]
-_RULES += [["token", rf"{prefix}(?<![\w./-]{prefix})[\w=-]{{16,}}+"] for prefix in sorted(_PREFIXES)]
+_RULES += [
+    ["token", rf"{prefix}(?:(?<![\w./-]{prefix})|(?<=\\[nrt]{prefix}))[\w=-]{{16,}}+"] for prefix in sorted(_PREFIXES)
+]
 _NAMED = [(name, re.compile(pattern, re.ASCII)) for name, pattern in _RULES]
-# Only a word that starts here and is long enough is tried at all: one pass for all issuers costs little in prose.
-FORMATS = re.compile(
-    rf"(?<![A-Za-z0-9+])(?=[\w.:~+/=@%|-]{{16}})(?:{_by_first_character([pattern for _, pattern in _RULES])})", re.ASCII
-)
+# Only a word that starts here and is long enough is tried at all: one pass for all issuers costs little in prose. In a
+# string of a program or of JSON, n, r or t may belong to an escaped end of the line and not to the word.
+_START = r"(?<![A-Za-moqsu-z0-9+])(?<!(?<!\\)[nrt])(?=[\w.:~+/=@%|-]{16})"
+FORMATS = re.compile(f"{_START}(?:{_by_first_character([pattern for _, pattern in _RULES])})", re.ASCII)
 
 
 def format_name(text: str, start: int) -> str:
@@ -298,7 +301,8 @@ def is_fake(value: str) -> bool:
     """Tell a placeholder, a mask or a documented example from a real secret."""
     runs = [run for run in _RUNS.findall(value) if len(run) >= _LEAST - 2]
     is_mask = bool(runs) and all(map(_is_monotonous, runs))
-    return is_mask or bool(_FAKE.search(value)) or _is_meaningless(value) or _is_phrase(_decoded(value))
+    is_told = _is_counted(value) or _is_issued_by_an_example(value) or bool(_FAKE.search(value))
+    return is_mask or is_told or _is_meaningless(value) or _is_phrase(_decoded(value))
 
 
 def is_random(value: str) -> bool:
@@ -333,6 +337,21 @@ def is_chosen(value: str) -> bool:
 def _is_monotonous(run: str) -> bool:
     kinds = set(run)
     return max(map(run.count, kinds)) * 5 >= len(run) * 2 or len(kinds) * 8 <= min(len(run), 48)
+
+
+def _is_counted(value: str) -> bool:
+    """Tell a few keys pressed in the order of the alphabet, as in abcde12345."""
+    steps = sum(ord(after) - ord(before) == 1 for before, after in pairwise(value))
+    return 1 < len(value) < _LONG and steps * 4 >= (len(value) - 1) * 3
+
+
+def _is_issued_by_an_example(value: str) -> bool:
+    """Tell a signed token whose own text says that it comes from one of the hosts that exist for examples."""
+    claims = value.split(".", 2)[1] if value.startswith("ey") and "." in value else ""
+    try:
+        return b"://example." in urlsafe_b64decode(claims[: len(claims) // 4 * 4])
+    except ValueError:
+        return False
 
 
 def _is_meaningless(value: str) -> bool:

@@ -6,15 +6,16 @@ import bisect
 import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ragdocs.errors import ValidationError
 from ragdocs.types import Document, Findings, Hit, Written
-from ragdocs.verbs.shapes import SignalShape
+from ragdocs.verbs.shapes import Provenance, SignalShape
 
 MOST_RESULTS = 50
 MOST_TAGS = 30
 LONGEST_TITLE = 200
+LONGEST_ORIGIN = 80
 # The mark that text answers put before each quoted line.
 QUOTE_MARK = 5
 # Less than this tells a reader nothing.
@@ -147,6 +148,18 @@ def age(moment: datetime | None, now: datetime) -> str:
             count = int(seconds // length)
             return f"{count} {unit}{'s' if count > 1 else ''} ago"
     return "just now" if seconds < 60 else f"{int(seconds // 60)} min ago"  # noqa: PLR2004 - seconds in a minute
+
+
+def provenance(document: Document) -> Provenance:
+    """Say who wrote a memory, from where, and at which state of the code, as far as the memory says so."""
+    git = document.git
+    said = {
+        "author": document.extra.get("author") or "",
+        "source": document.source,
+        "branch": git.branch if git else "",
+        "commit": git.commit if git else "",
+    }
+    return cast("Provenance", {name: cut(str(value), LONGEST_ORIGIN) for name, value in said.items() if value})
 
 
 def moment(value: datetime | None) -> str | None:

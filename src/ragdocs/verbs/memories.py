@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import cast
 
-from ragdocs.errors import ConflictError, NotFoundError, ValidationError
+from ragdocs.errors import ConflictError, ValidationError
 from ragdocs.names import relative_name
 from ragdocs.pipeline import metadata
 from ragdocs.pipeline.corpus import Corpus
 from ragdocs.types import Discard, Document, Expect, Filter, Hit, Probe, Put, Query, Written
 from ragdocs.verbs import answers
+from ragdocs.verbs.merge_text import proposing
 from ragdocs.verbs.shapes import (
     Deleted,
     LinkedHit,
@@ -21,7 +23,6 @@ from ragdocs.verbs.shapes import (
     MemoryHit,
     MemoryHits,
     MemoryText,
-    RevisionShape,
     Saved,
     Stats,
 )
@@ -49,12 +50,11 @@ class Memories:
     def create(self, filename: str, content: str, tags: Sequence[str], memory_type: str = "journal") -> Saved:
         """Write a new memory; an existing one is never touched."""
         name = relative_name(filename)
-        if not _KIND.fullmatch(memory_type):
-            raise ValidationError(f"{memory_type[:60]!r} is not a memory type", f"Use one of {', '.join(KINDS)}")
+        check_kind(memory_type)
         check_content(content)
         created = self.clock().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         defaults = {"type": memory_type, "status": "active", "tags": [], "created_at": created}
-        text = _tagged(metadata.merge(content, defaults), check_tags(tags))
+        text = tagged(metadata.merge(content, defaults), check_tags(tags))
         written = self.corpus.commit([Put(name, text, Expect.ABSENT)])[0]
         unknown = memory_type not in KINDS
         warnings = [f"{memory_type!r} is not one of the usual types: {', '.join(KINDS)}"] if unknown else []
@@ -77,7 +77,8 @@ class Memories:
         before = self.corpus.store.read(name)
         dropped = sorted(_keys(before.text) - _keys(content))
         put = Put(name, content, expected_version or Expect.PRESENT)
-        written = self.corpus.commit([put])[0]
+        with proposing(self.corpus.store, expected_version):
+            written = self.corpus.commit([put])[0]
         warnings = (
             [f"dropped from the frontmatter: {', '.join(dropped)}; the old text is in history"] if dropped else []
         )
@@ -92,18 +93,21 @@ class Memories:
             text = f"{before.text}\n\n{content}"
             check_content(text)
             try:
-                written = self.corpus.commit([Put(name, text, expected_version or before.version)])[0]
-            except ConflictError:
+                with proposing(self.corpus.store, expected_version):
+                    written = self.corpus.commit([Put(name, text, expected_version or before.version)], "append")[0]
+            except ConflictError as error:
+                # Whatever stands there now, this goes behind it.
+                error.yours, error.merged, error.overlaps = content, error.yours, 0
                 if expected_version or attempt == APPEND_TRIES - 1:
                     raise
             else:
                 return self._saved("appended", name, written, [])
         raise AssertionError  # the loop returns or raises
 
-    def delete(self, filename: str) -> Deleted:
+    def delete(self, filename: str, expected_version: str | None = None) -> Deleted:
         """Move a memory to the trash."""
         name = relative_name(filename)
-        written = self.corpus.commit([Discard(name)], "delete")[0]
+        written = self.corpus.commit([Discard(name, expected_version or Expect.PRESENT)], "delete")[0]
         return Deleted(status="deleted", filename=name, moved_to=written.moved_to)
 
     def search(
@@ -160,26 +164,6 @@ class Memories:
             notes=[f"{count} rarer {what} are not listed" for what, count in hidden.items() if count],
         )
 
-    def history(self, filename: str = "") -> list[RevisionShape]:
-        """List the earlier texts that were kept, newest first."""
-        revisions = self.corpus.store.history(relative_name(filename) if filename else "")
-        return [
-            RevisionShape(filename=r.path, version=r.version, at=r.at.isoformat(), verb=r.verb, size=r.size)
-            for r in revisions
-        ]
-
-    def restore(self, filename: str, version: str | None = None) -> Saved:
-        """Bring back an earlier text of a memory, the latest kept one unless a version is named."""
-        name = relative_name(filename)
-        revisions = self.corpus.store.history(name)
-        wanted = next((r for r in revisions if not version or r.version.startswith(version)), None)
-        if wanted is None:
-            kept = ", ".join(r.version for r in revisions[:5]) or "none"
-            raise NotFoundError(f"no earlier text {version or ''} of {name} is kept", f"Kept versions: {kept}")
-        text = self.corpus.store.recover(wanted.version)
-        written = self.corpus.commit([Put(name, text, Expect.ANY)], "restore")[0]
-        return self._saved("restored", name, written, [])
-
     def _saved(self, status: str, name: str, written: Written, warnings: list[str]) -> Saved:
         path = self.corpus.store.locate(name)
         warnings = warnings + answers.removed(written)
@@ -219,7 +203,7 @@ class Memories:
         )
         if explain:
             shaped["signals"] = answers.signals(hit)
-        return shaped
+        return cast("MemoryHit", {**shaped, **answers.provenance(document)})
 
     def _linked(self, hit: Hit, now: datetime) -> LinkedHit:
         telling = sorted(hit.links, key=lambda link: link.kind in _VAGUE)
@@ -236,7 +220,14 @@ class Memories:
             age=answers.age(hit.document.created_at, now),
             why=answers.why(hit),
             links=[LinkShape(edge_type=link.kind, anchor_context=link.context) for link in hit.links[:MOST_LINKS]],
+            **answers.provenance(hit.document),
         )
+
+
+def check_kind(kind: str) -> None:
+    """Refuse a type that is not one word."""
+    if not _KIND.fullmatch(kind):
+        raise ValidationError(f"{kind[:60]!r} is not a memory type", f"Use one of {', '.join(KINDS)}")
 
 
 def check_tags(tags: Sequence[str]) -> list[str]:
@@ -257,7 +248,7 @@ def check_content(content: str, name: str = "content") -> None:
         raise ValidationError(f"{name} holds characters that no text file can", "Remove NUL and lone surrogates")
 
 
-def _tagged(text: str, tags: Sequence[str]) -> str:
+def tagged(text: str, tags: Sequence[str]) -> str:
     """Add tags to those that the text's own block has."""
     block, body, _ = metadata.split(text)
     fields = metadata.load(block or "")[0]

@@ -17,6 +17,7 @@ from ragdocs.protocols import Vectors
 from ragdocs.types import Change, Discard, Document, Expect, Filter, Put
 from ragdocs.verbs import answers
 from ragdocs.verbs.memories import check_content
+from ragdocs.verbs.merge_text import proposing
 from ragdocs.verbs.shapes import Cluster, ClusterMember, Clusters, Merged
 
 PREVIEW = 160
@@ -56,7 +57,8 @@ class Merges:
         # The versions that were read: a source that changes in between is not thrown away unseen.
         discards = [Discard(name, texts[name].version) for name in sources if name != target]
         changes: list[Change] = [Put(target, text, expect), *discards]
-        written = self.corpus.commit(changes, "merge")
+        with proposing(self.corpus.store, expected_version):
+            written = self.corpus.commit(changes, "merge")
         return Merged(
             status="merged",
             filename=target,
@@ -137,7 +139,7 @@ def _cluster(vectors: Vectors, threshold: float) -> list[tuple[float, list[int]]
     """Join the most similar pairs first; a group grows only while every two of its members are alike."""
     groups = {number: [number] for number in range(len(vectors))}
     home = list(range(len(vectors)))
-    for _, one, other in _pairs(vectors, threshold):
+    for _, one, other in similar_pairs(vectors, threshold):
         left, right = home[one], home[other]
         if left == right:
             continue
@@ -154,7 +156,8 @@ def _cluster(vectors: Vectors, threshold: float) -> list[tuple[float, list[int]]
     return sorted(clusters, key=lambda cluster: (-cluster[0], cluster[1]))
 
 
-def _pairs(vectors: Vectors, threshold: float) -> list[tuple[float, int, int]]:
+def similar_pairs(vectors: Vectors, threshold: float) -> list[tuple[float, int, int]]:
+    """Return (similarity, one, other) for every two rows that are alike, the most alike first."""
     pairs = []
     for start in range(0, len(vectors), STRIPE):
         similar = vectors[start : start + STRIPE] @ vectors.T

@@ -25,7 +25,16 @@ class LinkShape(TypedDict):
     anchor_context: str
 
 
-class MemoryHit(TypedDict):
+class Provenance(TypedDict, total=False):
+    """Where a memory comes from, as far as it says so."""
+
+    author: str
+    source: str
+    branch: str
+    commit: str
+
+
+class MemoryHit(Provenance):
     """A memory that answers a query, by its best passage."""
 
     memory_id: str
@@ -44,7 +53,7 @@ class MemoryHit(TypedDict):
     signals: NotRequired[list[SignalShape]]
 
 
-class LinkedHit(TypedDict):
+class LinkedHit(Provenance):
     """A memory that links to the document that was asked about."""
 
     memory_id: str
@@ -188,16 +197,6 @@ class Clusters(TypedDict):
     notes: list[str]
 
 
-class RevisionShape(TypedDict):
-    """An earlier text of a memory."""
-
-    filename: str
-    version: str
-    at: str
-    verb: str
-    size: int
-
-
 class LaneStatus(TypedDict):
     """The state of one lane's index against its files."""
 
@@ -222,3 +221,109 @@ class Status(TypedDict):
     watcher: str
     heartbeat: str | None
     lanes: list[LaneStatus]
+
+
+class Remembered(TypedDict):
+    """A memory that was written under the moment it was made."""
+
+    id: str
+    path: str
+    warnings: list[str]
+
+
+class GitShape(TypedDict):
+    """The state of the working tree when a memory was written."""
+
+    branch: str
+    commit: str
+    dirty: bool
+    files_changed: list[str]
+
+
+class RecalledMemory(TypedDict):
+    """A memory with when and where it was written; `project` is there when all projects were asked."""
+
+    id: str
+    timestamp: int
+    tags: list[str]
+    content: str
+    git: GitShape | None
+    age: str
+    path: str
+    project: NotRequired[str]
+
+
+class Recalled(TypedDict):
+    """Memories, newest first or best first; `omitted` counts what also matched."""
+
+    result: list[RecalledMemory]
+    omitted: int
+    notes: list[str]
+
+
+class Edited(TypedDict):
+    """A memory of which a part was changed; `content` is the new passage with the lines around it."""
+
+    status: str
+    filename: str
+    path: str
+    version: str
+    places: int
+    lines: str
+    content: str
+    warnings: list[str]
+
+
+class Renamed(TypedDict):
+    """A memory under its new name; `files` counts the links that were rewritten in each memory."""
+
+    status: str
+    filename: str
+    previous: str
+    path: str
+    version: str
+    links: int
+    files: dict[str, int]
+    warnings: list[str]
+
+
+class RevisionShape(TypedDict):
+    """An earlier text of a memory, the change that replaced it, and the version it became ("" where it was removed)."""
+
+    filename: str
+    version: str
+    at: str
+    age: str
+    verb: str
+    size: int
+    became: str
+
+
+class Revisions(TypedDict):
+    """Earlier texts, newest first; `current` is the version now, where one memory was asked for."""
+
+    result: list[RevisionShape]
+    current: str
+    omitted: int
+    notes: list[str]
+
+
+class Difference(TypedDict):
+    """What differs between two texts of a memory."""
+
+    filename: str
+    before: str
+    after: str
+    content: str
+
+
+class Undone(TypedDict):
+    """A change that was taken back: the memories that are as before it, and the new ones that went away."""
+
+    status: str
+    verb: str
+    at: str
+    restored: list[str]
+    removed: list[str]
+    moved_to: list[str]
+    warnings: list[str]
