@@ -1,17 +1,32 @@
 """The `ragdocs` command: a connection to the shared server takes the short way, everything else the long one."""
 
+import os
+import signal
 import sys
+import threading
+import time
 
 from ragdocs.serve import shim
+
+# How soon a client is missed that died while somebody else still held its end of our input open.
+POLL_SECONDS = 0.5
 
 
 def main() -> int:
     """Run the command that the arguments name."""
-    if sys.argv[1:2] == ["mcp"] and shim.run(sys.argv[2:]):
-        return 0
+    if sys.argv[1:2] == ["mcp"]:
+        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+        if shim.run(sys.argv[2:]):
+            return 0
     from ragdocs.serve.cli import main as run
 
     return run()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(POLL_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

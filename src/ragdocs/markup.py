@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal, NamedTuple
 
 Kind = Literal["heading", "fence", "list", "table", "text", "comment", "front"]
@@ -39,10 +40,15 @@ class Line(NamedTuple):
 
 # A heading is repeated in every passage below it, so an absurdly long one is shortened there.
 TITLE_LIMIT = 200
+# Nobody writes so many by hand. What stands below is plain text: a file of ten million number signs would otherwise
+# hold up every start for minutes.
+BLOCK_LIMIT = 20_000
+LINE_LIMIT = 200_000
 # A line indented by more than this, within its container, is code and no markup.
 _CODE_INDENT = 3
 
 _LINE = re.compile(r"[^\n]+")
+_INK = re.compile(r"\S")
 _FRONT_OPEN = re.compile(r"---[ \t]*+\r?\n")
 _FRONT_CLOSE = re.compile(r"^---[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
 _ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t\r]|$)")
@@ -61,6 +67,9 @@ _DECORATION = (
     (re.compile(r"(\*{1,3})(?=\S)([^*]{1,300}+)\1|`"), r"\2"),
 )
 
+# Without any of them there is nothing to take away; most headings have none.
+_DECORATING = frozenset("[<{*`")
+
 
 def front(text: str) -> tuple[int, int, int] | None:
     """Find a block between two `---` lines at the very top: where it starts, where it stops, where the rest starts."""
@@ -71,24 +80,34 @@ def front(text: str) -> tuple[int, int, int] | None:
 
 def blocks(text: str, path: str, *, top: bool = False) -> list[Block]:
     """Read the blocks of a text in the markup its file name tells; `top` says that the text begins with the file."""
-    found: list[Block] = []
+    found = list(islice(_blocks(text, path, top), BLOCK_LIMIT))
+    rest = _INK.search(text, found[-1].stop if found else 0)
+    if rest:
+        # Every line with something on it is in a block, unless there are too many of either.
+        found.append(Block("text", rest.start(), len(text.rstrip())))
+    return found
+
+
+def _blocks(text: str, path: str, top: bool) -> Iterator[Block]:
     skipped = 0
     if path.endswith(".rst"):
-        return list(_rst(_lines(text, 0)))
+        yield from _rst(_lines(text, 0))
+        return
     if path.endswith(".txt"):
-        return list(_plain(_lines(text, 0)))
+        yield from _plain(_lines(text, 0))
+        return
     if top and (block := front(text)):
         # Metadata that could not be read: words to be found, but no headings and no links.
         skipped = block[2]
         lines = _lines(text[:skipped], 0)
-        found.append(Block("front", 0, lines[-1].stop, joints=tuple(line.start for line in lines[1:])))
-    return [*found, *_Markdown(text, _lines(text, skipped)).blocks()]
+        yield Block("front", 0, lines[-1].stop, joints=tuple(line.start for line in lines[1:]))
+    yield from _Markdown(text, _lines(text, skipped)).blocks()
 
 
 def caption(text: str) -> str:
     """Return a heading or title as a reader sees it: no links, tags, emphasis or line breaks, not too long."""
     seen = text = text[: 4 * TITLE_LIMIT]
-    if not seen.isalnum():
+    if not _DECORATING.isdisjoint(seen):
         for pattern, replacement in _DECORATION:
             seen = pattern.sub(replacement, seen)
     seen = " ".join(seen.split()) or " ".join(text.split())
@@ -96,7 +115,8 @@ def caption(text: str) -> str:
 
 
 def _lines(text: str, start: int) -> list[Line]:
-    return [Line(match.start(), match[0]) for match in _LINE.finditer(text, start) if not match[0].isspace()]
+    found = (Line(match.start(), match[0]) for match in _LINE.finditer(text, start) if not match[0].isspace())
+    return list(islice(found, LINE_LIMIT))
 
 
 def _indent(line: str) -> int:

@@ -6,10 +6,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from pathlib import Path
 
-from ragdocs import __version__, project
+from ragdocs import __version__, project, registry
+from ragdocs.access import AccessLog
 from ragdocs.config import Config
+from ragdocs.elsewhere import Elsewhere
 from ragdocs.errors import UnavailableError
 from ragdocs.index.local import LocalIndex
 from ragdocs.lanes import DOCS, MEMORY, Lane
@@ -21,10 +24,15 @@ from ragdocs.protocols import Encoder
 from ragdocs.store.files import FileStore
 from ragdocs.types import Report
 from ragdocs.verbs.documents import Documents
+from ragdocs.verbs.edits import Edits
+from ragdocs.verbs.entries import Entries
+from ragdocs.verbs.entry_care import EntryCare
 from ragdocs.verbs.memories import Memories
 from ragdocs.verbs.merges import Merges
+from ragdocs.verbs.recall import Recall
 from ragdocs.verbs.shapes import Status
 from ragdocs.verbs.status import lane_status
+from ragdocs.verbs.versions import Versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +70,48 @@ class Workspace:
         return Memories(self._corpus(MEMORY.name, "memory"), self.clock, self.config.server.answer_chars)
 
     @property
+    def edits(self) -> Edits:
+        """The verbs that change a part of a memory, or its name."""
+        return Edits(self._corpus(MEMORY.name, "memory"), self.config.server.answer_chars)
+
+    @property
+    def versions(self) -> Versions:
+        """The verbs about earlier texts of memories."""
+        return Versions(self._corpus(MEMORY.name, "memory"), self.clock, self.config.server.answer_chars)
+
+    @property
     def merges(self) -> Merges:
         """The verbs that consolidate memories."""
         return Merges(self._corpus(MEMORY.name, "memory"), self.clock, self.config.server.answer_chars)
+
+    @cached_property
+    def elsewhere(self) -> Elsewhere:
+        """The memories of this user's other projects."""
+        return Elsewhere(self.config, memory_lane(self.config), self._read_only)
+
+    @property
+    def recall(self) -> Recall:
+        """The verbs that go by time and place; not only this project's."""
+        own = partial(self._corpus, MEMORY.name, "memory")
+        return Recall(self.config.root, own, self.elsewhere.banks, self.clock, self.config.server.answer_chars)
+
+    @property
+    def entries(self) -> Entries:
+        """The verbs of memories that are known by ids."""
+        corpus, memory = self._corpus(MEMORY.name, "memory"), self.config.memory
+        return Entries(corpus, self.access, self.clock, self.config.server.answer_chars, memory.entries_vector_weight)
+
+    @property
+    def entry_care(self) -> EntryCare:
+        """The verbs that look after entries in the course of time."""
+        return EntryCare(self._corpus(MEMORY.name, "memory"), self.access, self.clock)
+
+    @cached_property
+    def access(self) -> AccessLog:
+        """What is known about the use of memories: of the user's bank, or of this project in all its worktrees."""
+        own = self.config.memory.storage_strategy != "user"
+        key = project.project_key(registry.main_worktree(self.config.root)) if own else "user"
+        return AccessLog(project.state_dir() / "access.sqlite", key)
 
     def load(self) -> None:
         """Open the snapshot of each index, where there is one that can be trusted."""
@@ -113,10 +160,20 @@ class Workspace:
         corpus.silence = self.silence or corpus.silence
         self.places[lane.name] = Place(corpus, store, index)
 
+    def _read_only(self, lane: Lane, root: Path, directory: Path) -> Corpus | None:
+        """Open the snapshot of another project, or nothing if it cannot be trusted."""
+        index = self._index(lane, directory)
+        if not index.open():
+            return None
+        corpus = Corpus(lane, FileStore(root, lane), index, self.encoder)
+        corpus.silence = self.silence or corpus.silence
+        return corpus
+
     def _index(self, lane: Lane, directory: Path | None) -> LocalIndex:
         recipe = f"{CHUNKER}/{lane.chunking.target}/{lane.chunking.limit}"
         key = project.signing_key() if directory else b""
-        return LocalIndex(directory, recipe=recipe, encoder=self.identity, dim=self.dim, key=key)
+        private = directory is not None and directory.is_relative_to(project.cache_dir())
+        return LocalIndex(directory, recipe=recipe, encoder=self.identity, dim=self.dim, key=key, mapped=private)
 
     def _corpus(self, lane: str, section: str) -> Corpus:
         if lane in self.closed:
@@ -130,7 +187,8 @@ class Workspace:
 def docs_lane(config: Config) -> Lane:
     """Return the documentation lane as configured."""
     docs = config.docs
-    return replace(DOCS, include=tuple(docs.include), exclude=tuple(docs.exclude), gitignore=docs.gitignore)
+    include, exclude, largest = tuple(docs.include), tuple(docs.exclude), config.watch.largest_kb * 1000
+    return replace(DOCS, include=include, exclude=exclude, gitignore=docs.gitignore, largest=largest)
 
 
 def memory_lane(config: Config) -> Lane:
@@ -141,7 +199,7 @@ def memory_lane(config: Config) -> Lane:
     )
     # The user's bank lies in no project, so nothing can be reached from it by a relative link.
     base = "" if memory.storage_strategy == "user" else MEMORY.base
-    return replace(MEMORY, ranking=ranking, base=base)
+    return replace(MEMORY, ranking=ranking, base=base, largest=config.watch.largest_kb * 1000)
 
 
 def _encoder(config: Config) -> tuple[Encoder | None, str, int, str]:

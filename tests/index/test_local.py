@@ -21,16 +21,17 @@ KEY = b"k" * 32
 CHANGES = {"apply", "fill", "restamp"}
 
 
-def make(directory: Path | None, encoder: str = "test/8") -> LocalIndex:
-    return LocalIndex(directory, recipe="1/900/1400", encoder=encoder, dim=DIM, key=KEY)
+def make(directory: Path | None, encoder: str = "test/8", *, mapped: bool = False) -> LocalIndex:
+    return LocalIndex(directory, recipe="1/900/1400", encoder=encoder, dim=DIM, key=KEY, mapped=mapped)
 
 
 class Restarting:
     """A LocalIndex that is saved and opened anew after every change, as by a process that ends."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, mapped: bool = False) -> None:
         self._directory = directory
-        self._index = make(directory)
+        self._mapped = mapped
+        self._index = make(directory, mapped=mapped)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._index, name)
@@ -41,7 +42,7 @@ class Restarting:
             change(*arguments)
             was_dirty = self._index.dirty
             assert bool(self._index.save()) == was_dirty
-            self._index = make(self._directory)
+            self._index = make(self._directory, mapped=self._mapped)
             self._index.open()
 
         return changed
@@ -57,6 +58,12 @@ class TestReopened(IndexContract):
     @pytest.fixture
     def index(self, tmp_path: Path) -> Index:
         return cast("Index", Restarting(tmp_path / "indices"))
+
+
+class TestMapped(IndexContract):
+    @pytest.fixture
+    def index(self, tmp_path: Path) -> Index:
+        return cast("Index", Restarting(tmp_path / "indices", mapped=True))
 
 
 # --- an index is what its documents make it, whatever happened on the way ---

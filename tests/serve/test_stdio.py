@@ -46,6 +46,8 @@ class Wire:
         # PYTHONUNBUFFERED would hide prints that a buffer holds back until the end.
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"} | {"PYTHONPATH": path}
         self.log = log
+        # Whether it serves by itself, and not through the shared server of its project.
+        self.alone = os.environ.get("RAGDOCS_SERVER_SHARED") == "false"
         with log.open("w") as stderr:
             self.process = subprocess.Popen(
                 command,
@@ -95,11 +97,23 @@ class Wire:
             self.process.stdin.close()
         else:
             self.process.send_signal(number)
-        assert self.process.wait(timeout=ANSWER_SECONDS) == 0, self.log.read_text()
+        code = self.process.wait(timeout=ANSWER_SECONDS)
+        # A window has nothing to tidy up: a signal may simply end it.
+        assert code in ({0} if self.alone else {0, -(number or 0)}), self.log.read_text()
         assert time.monotonic() - started < EXIT_SECONDS
         assert self._lines.get(timeout=ANSWER_SECONDS) == b"", "nothing is written after the last answer"
         with pytest.raises(ProcessLookupError):
             os.killpg(self.process.pid, 0)
+
+    def orphan(self) -> None:
+        """Kill the parent between us and the server, whose input stays open; the server must end as well."""
+        parent, self.alone = self.process, False
+        server = int(Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text())
+        parent.kill()
+        deadline = time.monotonic() + EXIT_SECONDS
+        while is_alive(server):
+            assert time.monotonic() < deadline
+            threading.Event().wait(0.02)
 
     def close(self) -> None:
         if self.process.poll() is None:
@@ -177,21 +191,60 @@ def many_documents(project: Project) -> None:
         project.doc(f"{number}.md", f"# Page {number}\n\n{sections}\n")
 
 
-@pytest.mark.parametrize("number", [None, signal.SIGTERM])
-def test_the_server_ends_at_once_in_the_middle_of_indexing(
-    project: Project, wires: ExitStack, number: int | None
-) -> None:
-    many_documents(project)
-    wire = start(wires, project, model="all-MiniLM-L6-v2")
-    found = wire.ask("tools/call", call("search_docs", query="section"))["structuredContent"]
-    assert any("still embedding" in note for note in found["notes"])
-    wire.end(number)
+ENDS = [None, signal.SIGTERM, signal.SIGINT, "dead parent"]
+PARENT = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
 
 
-def test_the_server_ends_when_interrupted(project: Project, wires: ExitStack) -> None:
-    wire = start(wires, project)
-    wire.ask("server/discover", MODERN)
-    wire.end(signal.SIGINT)
+def is_alive(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def end(wires: ExitStack, project: Project, how: int | str | None, *, busy: bool) -> None:
+    """Start a server or a window, let it be at work or at rest, and end it."""
+    parent = ("-c", PARENT, sys.executable) if how == "dead parent" else ()
+    wire = start(wires, project, *parent, model="all-MiniLM-L6-v2" if busy else "hash")
+    if busy:
+        found = wire.ask("tools/call", call("search_docs", query="section"))["structuredContent"]
+        assert any("still embedding" in note for note in found["notes"])
+    else:
+        wire.ask("server/discover", MODERN)
+    if isinstance(how, str):
+        wire.orphan()
+    else:
+        wire.end(how)
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the windows of a test share a server, and end it with the test."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delenv("RAGDOCS_SERVER_SHARED")
+    yield
+    servers = [int(lock.read_text()) for lock in tmp_path.glob("ragdocs-*/*.lock")]
+    for server in servers:
+        os.kill(server, signal.SIGKILL)
+    assert len(servers) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc who is alive")
+@pytest.mark.parametrize("busy", [False, True], ids=["at rest", "in the middle of indexing"])
+@pytest.mark.parametrize("how", ENDS)
+def test_a_server_ends_at_once(project: Project, wires: ExitStack, how: int | str | None, busy: bool) -> None:
+    if busy:
+        many_documents(project)
+    end(wires, project, how, busy=busy)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc who is alive")
+@pytest.mark.parametrize("busy", [False, True], ids=["at rest", "in the middle of indexing"])
+def test_a_window_of_a_shared_server_ends_at_once(project: Project, wires: ExitStack, shared: None, busy: bool) -> None:
+    if busy:
+        many_documents(project)
+    for how in ENDS:
+        end(wires, project, how, busy=busy)
 
 
 def test_broken_input_does_not_end_the_session(project: Project, wires: ExitStack) -> None:

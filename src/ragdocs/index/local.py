@@ -46,8 +46,18 @@ logger = logging.getLogger("ragdocs")
 class LocalIndex:
     """Finds chunks of one lane; every method may be called from any thread."""
 
-    def __init__(self, directory: Path | None, *, recipe: str, encoder: str, dim: int, key: bytes = b"") -> None:
+    def __init__(
+        self,
+        directory: Path | None,
+        *,
+        recipe: str,
+        encoder: str,
+        dim: int,
+        key: bytes = b"",
+        mapped: bool = False,
+    ) -> None:
         self._directory = directory
+        self._mapped = mapped
         self._recipe = {"format": FORMAT, "analyser": ANALYSER, "chunker": recipe}
         self._encoder = encoder
         self._dim = dim
@@ -235,7 +245,7 @@ class LocalIndex:
 
     def open(self) -> bool:
         """Load the live generation from disk; tell whether there was one that could be used."""
-        stored = snapshot.load(self._directory, self._key) if self._directory else None
+        stored = snapshot.load(self._directory, self._key, mapped=self._mapped) if self._directory else None
         if stored is None:
             return False
         recipe, parts = stored

@@ -26,8 +26,6 @@ LARGEST = 1 << 34
 
 def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str], key: bytes) -> str:
     """Write a generation and publish it; the caller holds the lock of the directory."""
-    if not (directory / ".gitignore").exists():
-        fsio.write_atomic(directory / ".gitignore", b"*\n")
     name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
     place = directory / name
     manifest: dict[str, object] = {
@@ -35,24 +33,30 @@ def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str],
         "files": {path: _digest(data) for path, data in sorted(parts.items())},
     }
     manifest["signature"] = _sign(manifest, key)
-    try:
-        for path, data in {**parts, MANIFEST: json.dumps(manifest, indent=1).encode()}.items():
-            fsio.make_directories((place / path).parent, 0o700)
-            fsio.write_atomic(place / path, data)
-    except BaseException:
-        # On a full disk every attempt would leave another half.
-        shutil.rmtree(place, ignore_errors=True)
-        raise
-    fsio.write_atomic(directory / POINTER, name.encode())
-    _prune(directory, name)
+    with fsio.explained("write", directory):
+        if not (directory / ".gitignore").exists():
+            fsio.write_atomic(directory / ".gitignore", b"*\n")
+        try:
+            for path, data in {**parts, MANIFEST: json.dumps(manifest, indent=1).encode()}.items():
+                fsio.make_directories((place / path).parent, 0o700)
+                fsio.write_atomic(place / path, data)
+        except BaseException:
+            # On a full disk every attempt would leave another half.
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        fsio.write_atomic(directory / POINTER, name.encode())
+    # What is published is published, whatever becomes of the old ones.
+    with suppress(OSError, RagdocsError):
+        _prune(directory, name)
     return name
 
 
-def load(directory: Path, key: bytes) -> tuple[dict[str, str], dict[str, memoryview]] | None:
+def load(directory: Path, key: bytes, *, mapped: bool) -> tuple[dict[str, str], dict[str, memoryview]] | None:
     """Return recipe and parts of the live generation, or nothing if any byte of it is missing, changed or foreign.
 
-    The files that were checked are the files that are returned, mapped: nothing is opened a second time after the
-    check, and a file of a generation is never written to again.
+    Nothing is opened a second time after the check. We never write to a file of a generation again, so the files of a
+    folder that is this user's alone are `mapped`; those of a project may be changed by whatever works there, and are
+    read: the bytes that were checked are the bytes that are returned.
     """
     # A home or cache folder may well be reached through a link; what the signature covers is the same there.
     directory = Path(os.path.realpath(directory))
@@ -66,12 +70,16 @@ def load(directory: Path, key: bytes) -> tuple[dict[str, str], dict[str, memoryv
             signature = manifest.pop("signature")
             if not hmac.compare_digest(signature.encode(), _sign(manifest, key).encode()):
                 return None
-            parts = {path: fsio.map_file(fsio.contained(place, path), LARGEST) for path in manifest["files"]}
+            parts = {path: _opened(fsio.contained(place, path), mapped=mapped) for path in manifest["files"]}
     except (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     if any(_digest(data) != manifest["files"][path] for path, data in parts.items()):
         return None
     return manifest["recipe"], parts
+
+
+def _opened(path: Path, *, mapped: bool) -> memoryview:
+    return fsio.map_file(path, LARGEST) if mapped else memoryview(fsio.read_bytes(path, LARGEST))
 
 
 def _digest(data: bytes | memoryview) -> str:

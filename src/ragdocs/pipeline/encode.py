@@ -290,7 +290,7 @@ class HashEncoder:
         """Return one unit vector for each text, in order."""
         rows = np.zeros((len(texts), self.dim), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
-            for feature, weight in _features(text):
+            for feature, weight in _features(text[:MAX_CHARACTERS]):
                 number = int.from_bytes(hashlib.blake2b(feature.encode(), digest_size=8).digest(), "little")
                 row[(number >> 1) % self.dim] += weight if number & 1 else -weight
             if not row.any():

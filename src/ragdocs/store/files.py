@@ -29,17 +29,15 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.lanes import Lane
-from ragdocs.store.globs import Rules, Walk, stamp
-from ragdocs.store.history import VERBS, History, Step, Verb, version_of
-from ragdocs.types import Change, Discard, Expect, Put, Revision, Scan, Source, Written
+from ragdocs.store.globs import Rules, Walk, stamp_as_read
+from ragdocs.store.history import VERBS, History, Step, version_of
+from ragdocs.types import Change, Commit, Discard, Expect, Put, Restore, Revision, Scan, Source, Verb, Written
 
 TRASH = ".trash"
-# Nobody writes ten megabytes of prose by hand; a larger file is data, and would hold up every search while it is cut.
+# Of a file that is to be replaced or moved: more than any lane reads.
 SIZE_LIMIT = 10_000_000
 # Text has no NUL; git looks at as many bytes to tell binary files.
 BINARY_PROBE = 8192
-# File times move in ticks of up to some ten milliseconds: two writes within one tick look the same to a scan.
-RACY_SECONDS = 0.05
 BOM = b"\xef\xbb\xbf"
 
 
@@ -93,13 +91,13 @@ class FileStore:
         if path not in scan.stamps:
             raise self._not_found(path)
         moment = time.time()
-        data, status = fsio.read_file(fsio.contained(self.root, path), SIZE_LIMIT)
+        data, status = fsio.read_file(fsio.contained(self.root, path), self._lane.largest)
         text, problems = _decoded(path, data)
         return Source(
             path=path,
             text=text,
             version=version_of(data),
-            stamp=_stamp_as_read(status, moment),
+            stamp=stamp_as_read(status, moment),
             size=len(data),
             modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
             problems=problems,
@@ -131,6 +129,10 @@ class FileStore:
         """Return an earlier text by its version."""
         return _decoded(version, self._history.recover(version))[0]
 
+    def commits(self) -> list[Commit]:
+        """List what was changed, newest first; the last one may have been announced and never made."""
+        return self._history.commits()
+
     # --- changing ---
 
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
@@ -146,7 +148,7 @@ class FileStore:
             plan = self._plan(changes)
             # The steps that need room come first: moving to the trash needs none.
             steps = sorted((step for step in plan if step.before != step.after), key=lambda step: step.after is None)
-            self._keep(steps, verb)
+            self._history.keep(steps, cast("Verb", verb), self._now())
             self._carry_out(steps)
             with contextlib.suppress(RagdocsError, OSError):  # the change itself is made
                 self._history.prune(self._now())
@@ -168,7 +170,7 @@ class FileStore:
         spelled = self._spelled(path)
         if _composed(spelled) == path:
             path = spelled
-        elif isinstance(change, Put) and change.expect in {Expect.ABSENT, Expect.ANY}:
+        elif not isinstance(change, Discard) and change.expect in {Expect.ABSENT, Expect.ANY}:
             message = f"{path} differs only in upper and lower case from {spelled}, which exists"
             raise AlreadyExistsError(message, f"Use {spelled}, or another name")
         place = fsio.contained(self.root, path, follow=False)
@@ -178,8 +180,10 @@ class FileStore:
         current = self._current(path)
         self._check_expectation(change, path, current)
         if isinstance(change, Discard):
-            return Step(path, current, None, self._trash_name(path) if current is not None else "")
-        return Step(path, current, _encoded(change, current))
+            return Step(path, current, None, self._trash_name(path) if change.trash and current is not None else "")
+        if isinstance(change, Restore):
+            return Step(path, current, self._history.recover(change.version))
+        return Step(path, current, _encoded(change, current, self._lane.largest))
 
     def _check_expectation(self, change: Change, path: str, current: bytes | None) -> None:
         if current is None:
@@ -195,12 +199,6 @@ class FileStore:
                 yours=change.text if isinstance(change, Put) else "",
                 version=version_of(current),
             )
-
-    def _keep(self, steps: Sequence[Step], verb: str) -> None:
-        for step in steps:
-            if step.before is not None:
-                discarded = verb == "update" and step.after is None
-                self._history.keep(step, "delete" if discarded else cast("Verb", verb), self._now())
 
     def _carry_out(self, steps: Sequence[Step]) -> None:
         if len(steps) < 2:  # noqa: PLR2004  # one file changes at once, by its rename
@@ -229,6 +227,9 @@ class FileStore:
             fsio.make_directories(place.parent)
             fsio.write_atomic(place, step.after)
             return
+        if not step.trash:
+            _remove(place)
+            return
         trash = fsio.contained(self.root, step.trash, follow=False)
         fsio.make_directories(trash.parent, 0o700)
         if os.path.lexists(trash):  # only when a change is finished after a crash
@@ -241,8 +242,7 @@ class FileStore:
                 continue
             place = fsio.contained(self.root, step.path, follow=False)
             if step.before is None:
-                place.unlink()
-                fsio.sync_directory(place.parent)
+                _remove(place)
             elif step.trash and self._current(step.trash) == step.before:
                 fsio.move(self.root / step.trash, place)
             else:
@@ -330,7 +330,7 @@ class FileStore:
         # Two in the same second both stay.
         endings = itertools.chain([""], (f"_{number}" for number in itertools.count(2)))
         names = (f"{stem}{ending}{own.suffix}" for ending in endings)
-        return next(name for name in names if not os.path.lexists(self.root / name))
+        return next(name for name in names if not os.path.lexists(f"{self.root}/{name}"))
 
     def _not_found(self, path: str) -> NotFoundError:
         known = self.scan().stamps
@@ -353,6 +353,11 @@ def _composed(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
+def _remove(place: Path) -> None:
+    place.unlink()
+    fsio.sync_directory(place.parent)
+
+
 def _decoded(name: str, data: bytes, *, strict: bool = True) -> tuple[str, tuple[str, ...]]:
     """Read bytes as text and tell what had to be mended; line endings stay as they are."""
     if strict and b"\0" in data[:BINARY_PROBE]:
@@ -365,7 +370,7 @@ def _decoded(name: str, data: bytes, *, strict: bool = True) -> tuple[str, tuple
         return data.decode(errors="replace"), (f"not valid UTF-8, first in line {line}: shown with replacements",)
 
 
-def _encoded(change: Put, current: bytes | None) -> bytes:
+def _encoded(change: Put, current: bytes | None, largest: int) -> bytes:
     """Turn a text into bytes, with the byte order mark and the line endings of the file it replaces."""
     try:
         data = change.text.encode()
@@ -375,8 +380,8 @@ def _encoded(change: Put, current: bytes | None) -> bytes:
         ) from error
     if b"\0" in data:
         raise ValidationError("the text contains a NUL character", "Remove it")
-    if len(data) > SIZE_LIMIT:
-        raise ValidationError(f"the text is larger than {SIZE_LIMIT / 1e6:g} MB", "Split it into several files")
+    if len(data) > largest:
+        raise ValidationError(f"the text is larger than {largest / 1e6:g} MB", "Split it into several files")
     if current is None:
         return data
     if current.startswith(BOM) and not data.startswith(BOM):
@@ -385,14 +390,3 @@ def _encoded(change: Put, current: bytes | None) -> bytes:
     if lines and lines == current.count(b"\r\n"):
         data = re.sub(rb"(?<!\r)\n", b"\r\n", data)
     return data
-
-
-def _stamp_as_read(status: os.stat_result, moment: float) -> str:
-    """Stamp what was read; a file that has just changed gets a stamp that no scan gives.
-
-    A second write within the same tick of the file system's clock, of the same length, would leave size and times as
-    they were: the change would never be seen. With a stamp of its own the file is simply read again next time.
-    """
-    # The change time moves with every write and cannot be set by hand; a time in the far future is not racy.
-    racy = any(abs(moment - at) < RACY_SECONDS for at in (status.st_mtime, status.st_ctime))
-    return f"racy-{stamp(status)}" if racy else stamp(status)

@@ -27,6 +27,8 @@ IGNORE_LIMIT = 65_536
 LINKED_FOLDERS = 100
 # No write takes so long: an older temporary file belongs to a process that was killed.
 LEFTOVER_SECONDS = 3600
+# File times move in ticks of up to some ten milliseconds: two writes within one tick look the same to a scan.
+RACY_SECONDS = 0.05
 
 Segment = Callable[[str], object] | None
 
@@ -154,6 +156,17 @@ class Rules:
 def stamp(status: os.stat_result) -> str:
     """Tell one state of a file from the next without reading it."""
     return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
+
+
+def stamp_as_read(status: os.stat_result, moment: float) -> str:
+    """Stamp what was read; a file that has just changed gets a stamp that no scan gives.
+
+    A second write within the same tick of the file system's clock, of the same length, would leave size and times as
+    they were: the change would never be seen. With a stamp of its own the file is simply read again next time.
+    """
+    # The change time moves with every write and cannot be set by hand; a time in the far future is not racy.
+    racy = any(abs(moment - at) < RACY_SECONDS for at in (status.st_mtime, status.st_ctime))
+    return f"racy-{stamp(status)}" if racy else stamp(status)
 
 
 @dataclass(frozen=True, slots=True)

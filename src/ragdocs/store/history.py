@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 import re
@@ -11,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from ragdocs import fsio
 from ragdocs.errors import NotFoundError, RagdocsError, StorageError, ValidationError
-from ragdocs.types import Revision
+from ragdocs.types import Commit, Revision, Verb
 
 FOLDER = ".history"
 # A year covers every "what did this say last spring"; 50 MB is some ten thousand versions, and small beside an index.
@@ -25,10 +24,11 @@ KEEP_AGE = timedelta(days=365)
 KEEP_ALWAYS = 100
 # Every object takes at least one block on disk, so tiny texts may not fill the log without end.
 BLOCK = 4096
+# A line about a file that was not there before has no text to keep.
+LINE = 256
 LOG_LIMIT = 50_000_000
 VERSION = re.compile(r"[0-9a-f]{16}\Z")
 DIGEST = re.compile(r"[0-9a-f]{64}\Z")
-Verb = Literal["update", "delete", "merge", "restore"]
 VERBS = frozenset(get_args(Verb))
 
 
@@ -60,32 +60,43 @@ class History:
         # So that the first text kept by a process prunes what others left.
         self._since_pruning = KEEP_BYTES
 
-    def keep(self, step: Step, verb: Verb, at: datetime) -> None:
-        """Keep the bytes that a step is about to overwrite or discard."""
-        assert step.before is not None, step.path
-        digest = self.store(step.before)
-        revision = Revision(step.path, digest[:16], at, verb, len(step.before))
-        fsio.append_line(self._place("log.jsonl"), json.dumps(_record(revision)).encode(), mode=0o600)
-        self._since_pruning += len(step.before) + BLOCK
+    def keep(self, steps: Sequence[Step], verb: Verb, at: datetime) -> None:
+        """Keep the bytes that a change is about to overwrite or discard, and log the change in one line."""
+        if not steps:
+            return
+        if verb == "update" and all(step.before is None for step in steps):
+            verb = "create"
+        elif verb == "update" and all(step.after is None for step in steps):
+            verb = "delete"
+        self._prepare()
+        revisions = []
+        for step in steps:
+            version = "" if step.before is None else self.store(step.before)[:16]
+            after = "" if step.after is None else version_of(step.after)
+            revisions.append(Revision(step.path, version, at, verb, len(step.before or b""), after))
+            self._since_pruning += revisions[-1].size + BLOCK if version else LINE
+        line = json.dumps(_record(Commit(at, verb, tuple(revisions))))
+        fsio.append_line(self._place("log.jsonl"), line.encode(), mode=0o600)
 
     def prune(self, now: datetime) -> None:
         """Drop the oldest texts over the limits, once in a while."""
         if self._since_pruning < KEEP_BYTES // 10:
             return
         self._since_pruning = 0
-        kept: list[Revision] = []
+        kept: list[Commit] = []
         versions: set[str] = set()
         total = 0
-        revisions = self.revisions()
-        for revision in revisions:
-            total += BLOCK if revision.version in versions else max(revision.size, BLOCK)
-            old = now - revision.at > KEEP_AGE and len(kept) >= KEEP_ALWAYS
+        commits = self.commits()
+        for commit in commits:
+            for one in commit.steps:
+                total += LINE if not one.version else BLOCK if one.version in versions else max(one.size, BLOCK)
+            old = now - commit.at > KEEP_AGE and len(kept) >= KEEP_ALWAYS
             if kept and (total > KEEP_BYTES or old):
                 break
-            kept.append(revision)
-            versions.add(revision.version)
-        if len(kept) < len(revisions):
-            lines = [json.dumps(_record(revision)) + "\n" for revision in reversed(kept)]
+            kept.append(commit)
+            versions.update(one.version for one in commit.steps)
+        if len(kept) < len(commits):
+            lines = [json.dumps(_record(commit)) + "\n" for commit in reversed(kept)]
             fsio.write_atomic(self._place("log.jsonl"), "".join(lines).encode(), mode=0o600)
         # After the log, so that a line never lacks its text.
         self._drop_objects(versions)
@@ -122,8 +133,13 @@ class History:
         raise NotFoundError(f"no text is kept under version {version}", "List the history to see which are")
 
     def revisions(self, path: str = "") -> list[Revision]:
-        """List what was kept, newest first, for one path or all."""
-        return [revision for revision in reversed(list(self._log())) if path in {"", revision.path}]
+        """List the texts that were kept, newest first, of one path or all."""
+        every = (one for commit in self.commits() for one in commit.steps if one.version)
+        return [revision for revision in every if path in {"", revision.path}]
+
+    def commits(self) -> list[Commit]:
+        """List what was logged, newest first."""
+        return list(self._log())[::-1]
 
     # --- the record of a half-made change ---
 
@@ -183,7 +199,7 @@ class History:
             if trash:
                 fsio.relative_name(trash.removeprefix(".trash/"))
             before, after = (self._named(record[side]) for side in ("before", "after"))
-            if path != record["path"] or (after is None and not trash.startswith(".trash/")):
+            if path != record["path"] or before is after is None or not (trash or ".trash/").startswith(".trash/"):
                 raise ValueError(path)
             steps.append(Step(path, before, after, trash))
         return steps
@@ -211,7 +227,7 @@ class History:
         if not ignore.exists():
             fsio.write_atomic(ignore, b"*\n", mode=0o600)
 
-    def _log(self) -> Iterator[Revision]:
+    def _log(self) -> Iterator[Commit]:
         try:
             data = fsio.read_bytes(self._place("log.jsonl"), LOG_LIMIT)
         except NotFoundError:
@@ -220,16 +236,10 @@ class History:
             with contextlib.suppress(
                 ValueError, LookupError, TypeError, OverflowError, RecursionError
             ):  # torn or foreign
-                record = json.loads(line)
-                revision = Revision(
-                    path=str(record["path"]),
-                    version=str(record["version"]),
-                    at=datetime.fromisoformat(record["at"]),
-                    verb=record["verb"],
-                    size=int(record["size"]),
-                )
-                if VERSION.match(revision.version) and revision.verb in VERBS and revision.at.tzinfo:
-                    yield revision
+                commit = _commit(json.loads(line))
+                versions = {version for one in commit.steps for version in (one.version, one.after)} - {""}
+                if commit.verb in VERBS and commit.at.tzinfo and commit.steps and all(map(VERSION.match, versions)):
+                    yield commit
 
     def _drop_objects(self, versions: set[str]) -> None:
         with fsio.explained("read", self._root / FOLDER):
@@ -243,5 +253,15 @@ class History:
                         place.unlink()
 
 
-def _record(revision: Revision) -> dict[str, Any]:
-    return {**dataclasses.asdict(revision), "at": revision.at.isoformat()}
+def _record(commit: Commit) -> dict[str, Any]:
+    steps = [{"path": one.path, "version": one.version, "size": one.size, "after": one.after} for one in commit.steps]
+    return {"at": commit.at.isoformat(), "verb": commit.verb, "steps": steps}
+
+
+def _commit(record: Any) -> Commit:
+    at, verb = datetime.fromisoformat(record["at"]), record["verb"]
+    steps = (
+        Revision(str(one["path"]), str(one["version"]), at, verb, int(one["size"]), str(one["after"]))
+        for one in record["steps"]
+    )
+    return Commit(at, verb, tuple(steps))

@@ -1,21 +1,36 @@
-"""Files as people and machines really leave them: indexed as far as possible, never touched, named by status."""
+"""Files and queries as people, machines and enemies leave them: none is fatal, none is slow, no file is touched."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import string
+import sys
+import time
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ragdocs.lanes import MEMORY
+from ragdocs.pipeline import chunk, parse
 from ragdocs.store.files import SIZE_LIMIT
-from ragdocs.types import Filter
+from ragdocs.types import Filter, Source
 from ragdocs.workspace import Workspace
 
 if TYPE_CHECKING:
     from tests.conftest import Project
+
+    from .conftest import Tally
+
+# What the scoreboard allows, in seconds of processor time, and how much more a busy machine may make of it.
+QUICK = 0.5
+LARGE = 2.0
+SLACK = 3
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,9 @@ CASES = {
     "bad utf-8": Case(b"# Title\n\nneedle caf\xe9 after\n", ("needle", "after"), "UTF-8.*line 3"),
     "utf-16": Case("needle".encode("utf-16"), problem="NUL", found=False),
     "latin-1 only": Case("größe needle".encode("latin-1"), problem="UTF-8"),
+    "utf-16 without a mark": Case("needle".encode("utf-16-be"), problem="NUL", found=False),
+    "utf-32": Case("needle".encode("utf-32"), problem="NUL", found=False),
+    "shift-jis": Case("needle 日本語".encode("shift-jis"), problem="UTF-8"),
     "cut inside a character": Case("needle größ".encode()[:-1], problem="UTF-8"),
     "bom": Case(b"\xef\xbb\xbf---\ntags: [bomtag]\n---\n\nneedle\n", ("needle", "bomtag")),
     "crlf": Case(b"---\r\ntags: [crlftag]\r\n---\r\n\r\n# Title\r\n\r\nneedle\r\n", ("needle", "crlftag", "title")),
@@ -90,6 +108,144 @@ LENIENT = {"control characters", "keys that are not words", "half a character", 
 @pytest.fixture(scope="module")
 def planted() -> dict[str, bytes]:
     return {f"{name.replace(' ', '-')}.md": case.data for name, case in CASES.items()}
+
+
+# --- how long one text takes ---
+
+# Texts over which a careless pattern would brood.
+UNITS = (
+    *(
+        "[[a",
+        "[[",
+        "[",
+        "]]",
+        "![",
+        "[a](",
+        "[a][",
+        "[[a]]",
+        "]:",
+        "`",
+        "` ``",
+        "``` ",
+        "<!--",
+        "<a ",
+        "\\",
+        "*a",
+        "**",
+    ),
+    *(
+        "# ",
+        "#\n",
+        "> ",
+        "- ",
+        "1. ",
+        "| a |\n",
+        "=\n",
+        "---\n",
+        "~~~\n",
+        "```\n",
+        "    x\n",
+        "\t",
+        "a\r",
+        "&#x0;",
+        "{#",
+    ),
+)
+
+
+def cost(data: bytes) -> float:
+    """Return the processor time of reading one text and cutting it into passages."""
+    text = data.decode("utf-8", "replace")
+    source = Source("a.md", text, "v", "s", len(data), datetime(2026, 2, 4, tzinfo=UTC))
+    started = time.process_time()
+    assert chunk.chunk(parse.parse(source, MEMORY), MEMORY.chunking)
+    return time.process_time() - started
+
+
+def test_no_hostile_file_takes_long(tally: Tally) -> None:
+    yaml = [case.data for case in CASES.values() if case.data.startswith((b"---", b"\xef\xbb\xbf---"))]
+    encoded = [case.data for case in CASES.values() if "UTF-8" in case.problem or "NUL" in case.problem]
+    others = [case.data for case in CASES.values() if case.data not in (*yaml, *encoded)]
+    units = [(unit * (100_000 // len(unit))).encode() for unit in UNITS]
+    assert len(yaml) >= 26
+    assert len(encoded) >= 6
+    worst = max(map(cost, [*yaml, *encoded, *others, *units]))
+    counts = {"yaml": len(yaml), "encodings": len(encoded), "patterns": len(units), "others": len(others)}
+    tally("S3 hostile files", **counts, deaths=0, worst_ms=round(1000 * worst))
+    assert worst < QUICK * SLACK
+
+
+@pytest.mark.parametrize("unit", ["[[", "#", "`", "#\n"])
+def test_ten_megabytes_of_marks_take_seconds(tally: Tally, unit: str) -> None:
+    taken = cost((unit * (10_000_000 // len(unit))).encode())
+    tally("S3 ten megabytes of marks", texts=1, deaths=0, worst_ms=round(1000 * taken))
+    assert taken < LARGE * SLACK
+
+
+def test_what_stands_below_too_many_headings_is_found_as_text() -> None:
+    text = "# a\n" * 40_000 + "\nneedle at the end\n"
+    source = Source("a.md", text, "v", "s", len(text), datetime(2026, 2, 4, tzinfo=UTC))
+    pieces = chunk.chunk(parse.parse(source, MEMORY), MEMORY.chunking)
+    assert pieces[-1].text.endswith("needle at the end")
+    assert pieces[-1].end_line == 40_002
+
+
+# --- hostile queries ---
+
+
+def queries() -> dict[str, str]:
+    """Spell queries of every operator character, every Unicode category, and a megabyte of this and that."""
+    signs: dict[str, str] = defaultdict(str)
+    for code in range(sys.maxunicode + 1):
+        category = unicodedata.category(chr(code))
+        if len(signs[category]) < 300:
+            signs[category] += chr(code)
+    shapes = ("{0}", "needle{0}", "{0}needle", "needle {0}{0} word", "{0}(needle {0}", "needle" + "{0}" * 50)
+    operators = {f"{sign} in shape {n}": s.format(sign) for sign in string.punctuation for n, s in enumerate(shapes)}
+    units = (
+        "a",
+        "needle ",
+        "a.",
+        '"',
+        "[[a",
+        "検索",
+        "e\u0301",
+        "(",
+        "* ",
+        "NOT AND OR ",
+        "the of to ",
+        "aA",
+        "\0",
+        "🙂",
+    )
+    megabytes = {f"a megabyte of {unit!r}": unit * (1_000_000 // len(unit)) for unit in units}
+    words = {"ten thousand words": " ".join(f"word{n}" for n in range(10_000)), "nothing": "", "white": " \n\t"}
+    return {**{f"category {name}": text for name, text in signs.items()}, **operators, **megabytes, **words}
+
+
+def test_no_query_raises_or_takes_long(project: Project, tally: Tally) -> None:
+    for number in range(8):
+        project.doc(f"{number}.md", f"# Page {number}\n\nA needle and word{number} of the harbour.\n")
+        project.memory(f"{number}.md", f"A needle, word{number}, and the lantern [[src/auth.py]].\n")
+    workspace = project.open(**{"embedding.model": "all-MiniLM-L6-v2"})
+    searches: list[Callable[[str], object]] = [
+        workspace.documents.search,
+        workspace.memories.search,
+        lambda query: workspace.memories.linked(query, "src/auth.py"),
+    ]
+    worst = 0.0
+    for query in queries().values():
+        for search in searches:
+            started = time.process_time()
+            search(query)
+            worst = max(worst, time.process_time() - started)
+    count = len(queries())
+    tally("S4 hostile queries", queries=count, searches=len(searches) * count, errors=0, worst_ms=round(1000 * worst))
+    assert count >= 42
+    assert worst < QUICK * SLACK
+
+
+# --- files as they are found ---
 
 
 def problems(workspace: Workspace) -> dict[str, str]:

@@ -1,0 +1,52 @@
+"""What was tried and what survived, counted by the tests here and printed when the run ends."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+Tally = Callable[..., None]
+COUNTS = pytest.StashKey[dict[str, dict[str, float]]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    counts: dict[str, dict[str, float]] = defaultdict(dict)
+    config.stash[COUNTS] = counts
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    """Give a folder in memory where there is such a place: thousands of small trees are made in it and removed."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Tally:
+    """Count under a line of the scoreboard: `tally("R1 kill at any call", points=1, survived=1)`.
+
+    Counts of one line are added up over all tests; of a count whose name begins with `worst` the largest stays.
+    """
+    counts = request.config.stash[COUNTS]
+
+    def count(line: str, **more: float) -> None:
+        for name, number in more.items():
+            before = counts[line].get(name, 0)
+            counts[line][name] = max(before, number) if name.startswith("worst") else before + number
+
+    return count
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    counts = config.stash[COUNTS]
+    if counts:
+        terminalreporter.section("counted")
+    for line, numbers in sorted(counts.items()):
+        words = (f"{name.replace('_', ' ')} {number:,g}" for name, number in numbers.items())
+        terminalreporter.write_line(f"{line}: {', '.join(words)}")

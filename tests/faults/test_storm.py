@@ -1,0 +1,50 @@
+"""Storms of file events, and none at all: the index follows, encodes nothing twice, and says how it looks."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from bench import faults
+from bench._faults_nursery import QUIET, SAVE
+from bench._faults_servers import Yard
+from bench._faults_storm import LIMITS, namespaces_work, until
+
+from .world import judge, open_yard
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Tally
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Yard:
+    return open_yard(tmp_path)
+
+
+def test_a_storm_over_all_files_encodes_nothing_again_and_loses_nothing(yard: Yard, tally: Tally) -> None:
+    judge(faults.storm(yard, 200), tally)
+
+
+def test_files_that_never_rest_do_not_put_off_the_snapshot_for_ever(yard: Yard) -> None:
+    root = yard.project("restless")
+    note, pointer = root / ".memories/a.md", root / ".memories/indices/current"
+    edits = itertools.count()
+
+    def saved() -> bool:
+        # More often than the two seconds that a snapshot otherwise waits for.
+        note.write_text(f"edit {next(edits)}")
+        return pointer.exists()
+
+    with yard.start(root, environment={SAVE: "1", QUIET: "60"}) as line:
+        line.greet().call("get_memory_stats")
+        until(saved, 30, "a snapshot")
+
+
+@pytest.mark.skipif(not namespaces_work(), reason="the kernel lets nobody make a user namespace")
+@pytest.mark.parametrize("limit", ["few watches", "used up later"])
+def test_where_the_kernel_gives_no_events_changes_are_found_and_said_to_be_polled(
+    yard: Yard, tally: Tally, limit: str
+) -> None:
+    judge(faults.limits(yard, {limit: LIMITS[limit]}), tally)

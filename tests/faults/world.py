@@ -1,0 +1,34 @@
+"""Servers to be hurt, for the tests of this folder that need many: one nursery forks them all."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench._faults_nursery import Nursery
+from bench._faults_servers import Yard
+
+if TYPE_CHECKING:
+    from bench.faults import Row
+    from tests.faults.conftest import Tally
+
+
+@functools.cache
+def _nursery() -> Nursery:
+    nursery = Nursery()
+    atexit.register(nursery.close)
+    return nursery
+
+
+def open_yard(work: Path, *settings: str) -> Yard:
+    return Yard(work, _nursery(), settings)
+
+
+def judge(rows: Iterable[Row], tally: Tally) -> None:
+    """Count what was tried under its line of the scoreboard, and fail where a bar is missed."""
+    for row in rows:
+        tally(f"{row.number} {row.name}".strip(), **row.counts)
+        assert row.met, (row.counts, row.bar, row.problems)
