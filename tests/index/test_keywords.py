@@ -43,13 +43,13 @@ class Bench:
 def count_decoding(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note every term whose postings are read from Whoosh, once for each segment."""
     decoded: list[str] = []
-    gather = keywords._gather
+    gather = KeywordTable._gather
 
-    def counting(segment: Any, term: str) -> Any:
+    def counting(self: KeywordTable, segment: Any, term: str) -> Any:
         decoded.append(term)
-        return gather(segment, term)
+        return gather(self, segment, term)
 
-    monkeypatch.setattr(keywords, "_gather", counting)
+    monkeypatch.setattr(KeywordTable, "_gather", counting)
     return decoded
 
 

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from ragdocs.index import local
 from ragdocs.index.local import LocalIndex
 from ragdocs.protocols import Index, Vectors
 from ragdocs.types import Entry, Filter, Link
+from ragdocs.verbs.verify import compare
 
 from .contract import DIM, IndexContract, axis, digest, entry, matching
 
@@ -57,6 +59,14 @@ class TestFresh(IndexContract):
 class TestReopened(IndexContract):
     @pytest.fixture
     def index(self, tmp_path: Path) -> Index:
+        return cast("Index", Restarting(tmp_path / "indices"))
+
+
+class TestCompacted(IndexContract):
+    @pytest.fixture
+    def index(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+        monkeypatch.setattr(local, "MOST_ROWS", 1)
+        monkeypatch.setattr(local, "SPARE_ROWS", 0)
         return cast("Index", Restarting(tmp_path / "indices"))
 
 
@@ -162,6 +172,20 @@ def test_a_word_of_a_removed_document_is_searched_for_after_a_restart(tmp_path: 
     again = make(tmp_path)
     assert again.open()
     assert matching(again, "common pear") == ["a.md"]
+
+
+def test_an_index_that_is_edited_for_long_keeps_its_size(tmp_path: Path) -> None:
+    index = make(tmp_path / "indices")
+    for turn in range(12):
+        index.apply([entry(f"{n}.md", f"apple turn{turn}", f"pear {n}") for n in range(100)])
+        fill(index, 1000)
+        index.save()
+        assert len(index._catalog.alive) <= local.MOST_ROWS * 200 + local.SPARE_ROWS + 200
+        assert [d.path for d, _ in index.load([k for k, _ in index.match(f"turn{turn} apple", 100, Filter())])]
+    reopened = make(tmp_path / "indices")
+    assert reopened.open()
+    assert not compare(reopened.contents(), index.contents())["difference"]
+    assert index.counts() == {"documents": 100, "chunks": 200, "vectors": 200, "links": 0}
 
 
 def test_rows_are_not_given_twice_after_a_restart(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from ragdocs import fsio
 from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Chunk, Document, Entry, Filter, GitContext, Link
 
 Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int64]
 Buffer = bytes | memoryview
 
 
@@ -248,6 +249,28 @@ class Catalog:
             catalog._alive.values[first:end] = True
             catalog._rows[document.id] = range(first, end)
         return catalog
+
+    def compacted(self) -> tuple[Catalog, Rows]:
+        """Return a catalog without the rows and slots of the dead, and the new row of each row, -1 for the dead."""
+        alive = self.alive
+        count = int(np.count_nonzero(alive))
+        moved = np.full(len(alive), -1, dtype=np.int64)
+        moved[alive] = np.arange(count)
+        new = Catalog()
+        new._table = _Column.of(self._table.values[alive], np.zeros((), dtype=_ROW))
+        new._alive = _Column.of(np.ones(count, dtype=np.bool_), blank=False)
+        new._slot_of = _Column.of(np.zeros(count, dtype=np.int32), 0)
+        new._stored = self._stored
+        new._fresh = {int(moved[row]): text for row, text in self._fresh.items()}
+        used, new._table.values["headings"] = np.unique(new._table.values["headings"], return_inverse=True)
+        for number in used.tolist():
+            new._number(self._headings[number])
+        for doc_id, rows in self._rows.items():
+            document = self._documents[doc_id]
+            first = int(moved[rows.start]) if rows else 0
+            new._rows[doc_id] = range(first, first + len(rows))
+            new._slot_of.values[first : first + len(rows)] = new._place(document, self.stamps[document.path][0])
+        return new, moved
 
     def _place(self, document: Document, stamp: str) -> int:
         slot = self._slots.get(document.id)

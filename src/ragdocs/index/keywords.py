@@ -36,6 +36,8 @@ CACHED_POSTINGS = 1_000_000
 DENSE_SHARE = 0.06
 # Values kept ready between two changes, 4 or 12 bytes each.
 CACHED_IMPACTS = 2_000_000
+# The name of our own file among Whoosh's.
+ROWS = "rows.bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,10 @@ class KeywordTable:
     """A Whoosh index in memory, with one Whoosh document for each row."""
 
     def __init__(self, files: Mapping[str, Buffer] | None = None) -> None:
-        self._segments = Segments(tuple(BOOSTS), files)
+        stored = dict(files or {})
+        # Whoosh knows a row by a number that is never used twice; here is the row, or -1 when it is gone.
+        self._row_of: Rows = np.frombuffer(stored.pop(ROWS, b""), dtype=np.int64).copy()
+        self._segments = Segments(tuple(BOOSTS), None if files is None else stored)
         self._names: frozenset[str] = frozenset()
         self._count = 0
         self._average = dict.fromkeys(BOOSTS, 1.0)
@@ -74,8 +79,21 @@ class KeywordTable:
 
     def apply(self, added: Mapping[int, Mapping[str, str]], removed: Iterable[int]) -> None:
         """Add rows with the text of each field, and remove rows, in one commit."""
-        ready = {row: {name: list(terms(text)) for name, text in texts.items() if text} for row, texts in added.items()}
-        self._segments.write(ready, np.fromiter(removed, dtype=np.int64))
+        gone = np.flatnonzero(np.isin(self._row_of, np.fromiter(removed, dtype=np.int64)))
+        ready = {
+            number: {name: list(terms(text)) for name, text in texts.items() if text}
+            for number, texts in enumerate(added.values(), start=len(self._row_of))
+        }
+        self._segments.write(ready, gone)
+        self._row_of[gone] = -1
+        self._row_of = np.concatenate([self._row_of, np.fromiter(added, dtype=np.int64)])
+        self._refresh()
+
+    def renumber(self, moved: Rows) -> None:
+        """Take over new numbers of rows."""
+        self._row_of = np.where(self._row_of >= 0, moved[self._row_of], -1)
+        self._cache.clear()
+        self._cached = 0
         self._refresh()
 
     def consolidate(self) -> None:
@@ -122,7 +140,7 @@ class KeywordTable:
 
     def dump(self) -> dict[str, bytes]:
         """Return the files of the Whoosh index."""
-        return self._segments.dump()
+        return {**self._segments.dump(), ROWS: self._row_of.tobytes()}
 
     def postings(self) -> list[tuple[str, str, int, float]]:
         """List every live posting as (field, term, row, weight), sorted: what `verify` compares."""
@@ -130,7 +148,7 @@ class KeywordTable:
         for segment in self._segments.opened.values():
             for field, term, numbers, weights in segment.everything():
                 there = segment.alive[numbers]
-                pairs = zip(segment.rows[numbers[there]].tolist(), weights[there].tolist(), strict=True)
+                pairs = zip(self._row_of[segment.rows[numbers[there]]].tolist(), weights[there].tolist(), strict=True)
                 listed += [(field, term, row, weight) for row, weight in pairs]
         return sorted(listed)
 
@@ -195,13 +213,28 @@ class KeywordTable:
         old = known if known is not None and known.segments <= self._names else None
         self._resting = False
         unread = self._names - (old.segments if old else frozenset())
-        fresh = [_gather(self._segments.opened[name], term) for name in unread]
+        fresh = [self._gather(self._segments.opened[name], term) for name in unread]
         postings = _concatenate(self._names, [*([old] if old else []), *fresh])
         self._cache[term] = postings
         self._cached += 1 + len(postings.rows)
         while self._cached > CACHED_POSTINGS and len(self._cache) > 1:
             self._cached -= 1 + len(self._cache.popitem(last=False)[1].rows)
         return postings
+
+    def _gather(self, segment: Segment, term: str) -> _Postings:
+        """Decode the postings of a term in all fields, lined up over the rows that have it anywhere."""
+        decoded = {field: there for field in BOOSTS if (there := segment.postings(field, term))}
+        if not decoded:
+            return _Postings(frozenset(), np.empty(0, dtype=np.int64), {})
+        every = [found for found, _ in decoded.values()]
+        numbers = np.unique(np.concatenate(every)) if len(every) > 1 else every[0]
+        by_field = {}
+        alive = segment.alive[numbers]
+        for field, (found, weights) in decoded.items():
+            tf = np.zeros(len(numbers), dtype=np.float32)
+            tf[np.searchsorted(numbers, found)] = weights
+            by_field[field] = (tf[alive], segment.lengths[field][numbers[alive]])
+        return _Postings(frozenset(), self._row_of[segment.rows[numbers[alive]]], by_field)
 
     def _refresh(self) -> None:
         """Count anew what depends on all rows, and forget what was computed from it."""
@@ -224,21 +257,6 @@ def _best(scores: Floats, k: int) -> Rows:
         found = found[there >= np.partition(there, -k)[-k]]
         found = found[np.lexsort((found, -scores[found]))[:k]]
     return found
-
-
-def _gather(segment: Segment, term: str) -> _Postings:
-    """Decode the postings of a term in all fields, lined up over the documents that have it anywhere."""
-    decoded = {field: there for field in BOOSTS if (there := segment.postings(field, term))}
-    if not decoded:
-        return _Postings(frozenset(), np.empty(0, dtype=np.int64), {})
-    every = [found for found, _ in decoded.values()]
-    numbers = np.unique(np.concatenate(every)) if len(every) > 1 else every[0]
-    by_field = {}
-    for field, (found, weights) in decoded.items():
-        tf = np.zeros(len(numbers), dtype=np.float32)
-        tf[np.searchsorted(numbers, found)] = weights
-        by_field[field] = (tf, segment.lengths[field][numbers])
-    return _Postings(frozenset(), segment.rows[numbers], by_field)
 
 
 def _concatenate(names: frozenset[str], parts: Sequence[_Postings]) -> _Postings:

@@ -27,7 +27,7 @@ from ragdocs.protocols import Scored, Vectors
 from ragdocs.types import Chunk, Document, Entry, Filter, Link
 
 # The layout of a generation; a change here rebuilds every index.
-FORMAT = "4"
+FORMAT = "5"
 
 DOCSTORE = "vector/docstore.json"
 FAISS = "vector/faiss_index.bin"
@@ -36,6 +36,10 @@ TABLE = "vector/table.bin"
 PASSAGES = "vector/passages.txt"
 GRAPH = "graph/graph.json"
 KEYWORD = "keyword/"
+
+# Rows that were ever given, for each that is alive, before they are numbered anew.
+MOST_ROWS = 2
+SPARE_ROWS = 1_000
 
 # What engines say of bytes that we signed ourselves, with another version of them or on another kind of machine.
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ImportError, OSError, EOFError, RuntimeError)
@@ -303,6 +307,7 @@ class LocalIndex:
             return None
         self._improve()
         with self._lock:
+            self._compact()
             self._keywords.consolidate()
             faiss_index, neighbours, rows = self._table().dump()
             cards, table, passages = self._catalog.dump()
@@ -322,6 +327,17 @@ class LocalIndex:
         except BaseException:
             self._dirty = True
             raise
+
+    def _compact(self) -> None:
+        """Give rows new numbers when most numbers belong to the dead: every filter and score walks over them all."""
+        alive = self._catalog.alive
+        if len(alive) <= MOST_ROWS * np.count_nonzero(alive) + SPARE_ROWS:
+            return
+        catalog, moved = self._catalog.compacted()
+        if self._table().renumber(moved):
+            self._catalog = catalog
+            self._keywords.renumber(moved)
+            self._count_bare()
 
     def _improve(self) -> None:
         """Build the graph of a large table beside it: that takes long, and searches go on meanwhile."""

@@ -115,6 +115,15 @@ class VectorTable:
             result[offsets] = self._index.reconstruct_batch(positions)
         return result
 
+    def renumber(self, moved: npt.NDArray[np.int64]) -> bool:
+        """Take over new numbers of rows, unless a graph would have to be built anew; tell whether it was done."""
+        if self._graph is not None:
+            return False
+        self._compact()
+        self._rows = moved[self._rows]
+        self._position = {row: position for position, row in enumerate(self._rows.tolist())}
+        return True
+
     def ungraphed(self) -> tuple[int, Vectors] | None:
         """Return the vectors that a new graph should hold, and their epoch, if so many are worth building one."""
         covered = 0 if self._graph is None else self._graph.ntotal
