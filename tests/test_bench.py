@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,37 @@ def test_peers_measures_ragdocs_over_mcp_without_installing_anything(
     table = run("peers", *arguments)
     assert table.splitlines()[2].startswith("| ragdocs ")
     assert "passages, each with its vector" in table
+
+
+def label(folder: Path, documents: Sequence[object], questions: Sequence[object], answers: dict[str, str]) -> None:
+    folder.mkdir(parents=True)
+    for name, rows in ("corpus", documents), ("queries", questions):
+        with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    with gzip.open(folder / "qrels.tsv.gz", "wt", encoding="utf-8") as file:
+        file.writelines(["query-id\tcorpus-id\tscore\n", *(f"{one}\t{other}\t1\n" for one, other in answers.items())])
+    (folder / "meta.json").write_text("{}")
+
+
+def test_variants_compares_encoders_on_the_same_part_of_every_labelled_set(tmp_path: Path) -> None:
+    texts = ["Volcanoes erupt.", "Bread is baked.", "Ships sail.", "Cats purr.", "Rain falls.", "Clocks tick."]
+    animals = [{"_id": str(number), "title": "", "text": text} for number, text in enumerate(texts)]
+    questions = [{"_id": "q", "text": "Which sound does a cat make?"}, {"_id": "unanswered", "text": "Why?"}]
+    label(tmp_path / "data" / "animals", animals, questions, {"q": "3"})
+    # One of the two would come second if the whole set were searched.
+    talks = [{"_id": group, "text": "I moved to Rome.", "metadata": {"group": group}} for group in ("first", "second")]
+    asked = [{**talk, "text": "Where do I live?"} for talk in talks]
+    label(tmp_path / "data" / "talks", talks, asked, {"first": "first", "second": "second"})
+    table = run("variants", "--documents", "3", "--data", str(tmp_path / "data"), "--work", str(tmp_path))
+    rows = {cells[1]: cells for line in table.splitlines() if (cells := [cell.strip() for cell in line.split("|")])[1:]}
+    assert rows["animals"][2:7] == ["3", "1", "1.0000", "1.0000", "+0.00 ± 0.00"]
+    assert rows["talks"][2:7] == ["2", "2", "1.0000", "1.0000", "+0.00 ± 0.00"]
+    assert float(rows["reference"][3]) > float(rows["built-in"][3]) > float(rows["dynamic int8"][3]) > 0.9
+    assert float(rows["built-in"][4]) > 0.9999
+
+
+def test_variants_says_that_there_are_no_labelled_sets(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bench.variants", "--data", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"ABSENT: no labelled sets in {tmp_path}")

@@ -23,7 +23,8 @@ from ragdocs.project import ancestors, checked_root, config_dir, nearest_marked,
 
 FILE_NAME = "config.toml"
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
-TOOLSETS = ("docs", "memory")
+TOOLSETS = ("docs", "memory", "recall")
+MORE_TOOLSETS = ("edit", "entries")
 RANKING = MEMORY.ranking
 # A hundred times what a person writes; a file from a clone may be anything.
 FILE_LIMIT = 65_536
@@ -64,6 +65,7 @@ class MemoryConfig:
     recency_boost_factor: float = _key(
         RANKING.recency_factor, "What a recent score is multiplied by.", low=1.0, high=2.0
     )
+    entries_vector_weight: float = _key(0.7, "What meaning counts in memory_search; words have the rest.", high=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,9 @@ class EmbeddingConfig:
 class ServerConfig:
     """What the MCP server offers."""
 
-    toolsets: tuple[str, ...] = _key(TOOLSETS, "Groups of tools that are offered.", low=1, choices=TOOLSETS)
+    toolsets: tuple[str, ...] = _key(
+        TOOLSETS, "Groups of tools that are offered.", low=1, choices=(*TOOLSETS, *MORE_TOOLSETS)
+    )
     shared: bool = _key(True, "Whether the windows of one project share one server process.")
     answer_chars: int = _key(9000, "Largest size of one answer, in characters.", low=1000, high=40_000)
 
@@ -93,6 +97,7 @@ class WatchConfig:
     enabled: bool = _key(True, "Whether a running server follows changes of files.")
     debounce_ms: int = _key(500, "Quiet milliseconds after a change before it is indexed.", high=60_000)
     poll: bool = _key(False, "Whether to look for changes by polling, where file events do not arrive.")
+    largest_kb: int = _key(10_000, "Largest file that is indexed; larger ones are reported.", low=1, high=10_000)
     reconcile_seconds: int = _key(300, "Seconds between full comparisons of files and index.", low=1, high=86_400)
 
 

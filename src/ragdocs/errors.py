@@ -26,7 +26,14 @@ class AlreadyExistsError(RagdocsError):
 
 
 class ConflictError(RagdocsError):
-    """The text changed since the caller read it."""
+    """The text changed since the caller read it.
+
+    `base` is what both sides started from, `merged` how they go together but for the marked `overlaps`, if known.
+    """
+
+    base: str = ""
+    merged: str = ""
+    overlaps: int = 0
 
     def __init__(self, message: str, hint: str = "", *, theirs: str = "", yours: str = "", version: str = "") -> None:
         super().__init__(message, hint)

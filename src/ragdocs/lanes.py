@@ -40,6 +40,8 @@ class Lane:
     # Where the lane's root is below the project's: markdown links such as ../src/auth.py are written from there.
     base: str = ""
     default_kind: str = ""
+    # Bytes of a file. Nobody writes ten megabytes of prose by hand, and cutting them would hold up every search.
+    largest: int = 10_000_000
     # Statuses left out of a search unless asked for.
     hidden: tuple[str, ...] = ()
     chunking: Chunking = field(default_factory=Chunking)

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ragdocs.types import Change, Chunk, Document, Entry, Filter, Link, Revision, Scan, Source, Written
+from ragdocs.types import Change, Chunk, Commit, Document, Entry, Filter, Link, Revision, Scan, Source, Written
 
 Vectors = npt.NDArray[np.float32]
 Scored = list[tuple[int, float]]
@@ -35,6 +35,9 @@ class Store(Protocol):
 
     def recover(self, version: str) -> str:
         """Return an earlier text by its version."""
+
+    def commits(self) -> list[Commit]:
+        """List what was changed, newest first; the last one may have been announced and never made."""
 
 
 class Index(Protocol):

@@ -88,7 +88,7 @@ def run(root: Path, verb: str, blow: Blow) -> tuple[list[str], BaseException | N
         with struck(blow) as log:
             return commit(*arguments)
 
-    world.store.commit = disturbed  # type: ignore[method-assign]
+    world.store.commit = disturbed  # type: ignore[method-assign, assignment]
     try:
         VERBS[verb][1](world)
     except (RagdocsError, KilledError) as error:

@@ -174,9 +174,9 @@ def test_files_that_were_being_changed_are_touched_by_the_memory() -> None:
 
 def test_unknown_metadata_is_kept_as_plain_values() -> None:
     document = card(
-        "---\nconfidence: 0.9\nnested: {when: 2025-01-10, list: [1, no]}\nsource: manual\naliases: A, B\n---\n"
+        "---\ncertainty: 0.9\nnested: {when: 2025-01-10, list: [1, no]}\nsource: manual\naliases: A, B\n---\n"
     )
-    assert document.extra == {"confidence": 0.9, "nested": {"when": "2025-01-10", "list": [1, "no"]}}
+    assert document.extra == {"certainty": 0.9, "nested": {"when": "2025-01-10", "list": [1, "no"]}}
     assert json.loads(json.dumps(document.extra)) == document.extra
     assert (document.source, document.aliases) == ("manual", ("A", "B"))
 

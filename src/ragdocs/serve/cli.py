@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from ragdocs import __version__
 from ragdocs import config as configuration
 from ragdocs.config import Config
 from ragdocs.errors import ConfigError, ConflictError, LockAcquisitionError, RagdocsError
+from ragdocs.serve.framing import framed, visible
 
 if TYPE_CHECKING:
     from ragdocs.workspace import Workspace
@@ -24,8 +26,11 @@ examples:
   ragdocs search "how are tokens refreshed"     search the documentation
   ragdocs search --lane memory auth --explain   search the memories and show why each was found
   ragdocs memory create plan.md --type plan --tag auth < plan.txt
+  ragdocs remember "Chose OAuth2: sessions must be revocable" --tag auth
+  ragdocs recall --since yesterday --scope global    a stand-up: what was done where, in all projects
   ragdocs status --json                         what is indexed, what is not, and why
   ragdocs lint                                  broken frontmatter, unknown types, links that are none
+  ragdocs lint --secrets                        tokens, keys and passwords that are written down already
   ragdocs verify                                prove that the index equals one built from the files alone
 
 exit codes: 0 done, 1 failed or a difference was found, 2 wrong usage
@@ -42,11 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options) or 0)
     except RagdocsError as error:
-        print(f"ragdocs: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"  {error.hint}", file=sys.stderr)
-        if isinstance(error, ConflictError) and error.theirs:
-            print(f"--- the text there now (version {error.version}) ---\n{error.theirs}", file=sys.stderr)
+        print(_explained(error), file=sys.stderr)
         return 1
     except BrokenPipeError:
         # The reader of our output, such as `head`, has seen enough.
@@ -56,9 +57,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _explained(error: RagdocsError) -> str:
+    """Return an error as a person reads it, without secrets: terminals are logged."""
+    from ragdocs.pipeline.redact import Redactor
+
+    text = f"ragdocs: {error.message}" + (f"\n  {error.hint}" if error.hint else "")
+    if isinstance(error, ConflictError) and error.theirs:
+        text += f"\n--- the text there now (version {error.version}) ---\n{error.theirs}"
+        if error.merged:
+            text += f"\n--- both changes together, overlapping in {error.overlaps} places ---\n{error.merged}"
+    return visible(Redactor(os.environ).redact(text).text)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    from ragdocs.serve import cli_memory
+    from ragdocs.serve import cli_memory, cli_recall
 
     parser = argparse.ArgumentParser(
         prog="ragdocs",
@@ -90,12 +103,14 @@ def build_parser() -> argparse.ArgumentParser:
     command = add("status", parents=[common], help="what is indexed, what is not, and why")
     command.set_defaults(run=_status)
     command = add("lint", parents=[common], help="list what is wrong with documents and memories, by file and line")
+    command.add_argument("--secrets", action="store_true", help="look for secrets, in earlier and deleted texts too")
     command.set_defaults(run=_lint)
     command = add("verify", parents=[common], help="prove that the index equals one built from the files alone")
     command.set_defaults(run=_verify)
     command = add("check-config", parents=[common], help="show every setting, its value and where it came from")
     command.set_defaults(run=_check_config)
     cli_memory.add(commands, common)
+    cli_recall.add(commands, common)
     return parser
 
 
@@ -147,7 +162,8 @@ def save(workspace: Workspace) -> None:
 
 
 def show(options: argparse.Namespace, value: Any, text: Callable[[Any], str]) -> int:
-    """Print an answer as JSON or as text."""
+    """Print an answer as JSON or as text, with nothing hidden in it."""
+    value = framed(value)
     print(json.dumps(value, indent=2, ensure_ascii=False) if options.json else text(value))
     return 0
 
@@ -259,8 +275,15 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _lint(options: argparse.Namespace) -> int:
+    from ragdocs.verbs.lint import secrets
     from ragdocs.verbs.status import problems
+    from ragdocs.workspace import Workspace
 
+    if options.secrets:
+        places = Workspace(load_config(options)).places.values()
+        leaks = [leak for place in places for leak in secrets(place.corpus)]
+        show(options, leaks, _secrets_text)
+        return 1 if leaks else 0
     workspace = open_workspace(options, embed=False)
     found = {
         place.store.locate(path): list(reasons)
@@ -274,6 +297,10 @@ def _lint(options: argparse.Namespace) -> int:
 def _lint_text(found: dict[str, list[str]]) -> str:
     rows = [f"{path}: {reason}" for path, reasons in found.items() for reason in reasons]
     return "\n".join(rows) or "nothing to complain about"
+
+
+def _secrets_text(leaks: list[dict[str, Any]]) -> str:
+    return "\n".join(f"{leak['path']}:{leak['line']}: {leak['rule']}" for leak in leaks) or "no secrets found"
 
 
 def _verify(options: argparse.Namespace) -> int:

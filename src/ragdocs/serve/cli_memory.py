@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragdocs.errors import StorageError, ValidationError
-from ragdocs.serve import cli
+from ragdocs.serve import cli, cli_entries
 
 if TYPE_CHECKING:
     from ragdocs.workspace import Workspace
@@ -20,8 +21,14 @@ examples:
   ragdocs memory append auth-plan.md < progress.md
   ragdocs memory linked src/auth.py --query "known problems"
   ragdocs memory merge a.md b.md --into auth.md --file summary.md
+  ragdocs memory edit auth-plan.md --section Progress --mode append --text "- shipped"
+  ragdocs memory rename auth-plan.md auth/plan.md
   ragdocs memory log auth-plan.md && ragdocs memory restore auth-plan.md
+  ragdocs memory undo
 """
+# Said at the end of the help of each command about earlier texts.
+EXIT_CODES = "exit codes: 0 done, 1 failed or refused with nothing changed, 2 wrong usage"
+COLOURS = {"+": "32", "-": "31", "@": "36"}
 
 Verb = Callable[["Workspace", argparse.Namespace], Any]
 
@@ -36,8 +43,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: a
     )
     verbs = memory.add_subparsers(title="memory commands", metavar="VERB", required=True)
 
-    def verb(name: str, help_text: str, run: Verb, text: str, *, filename: bool = True) -> argparse.ArgumentParser:
-        command = verbs.add_parser(name, parents=[common], help=help_text)
+    def verb(
+        name: str, help_text: str, run: Verb, text: str, *, filename: bool = True, epilog: str = ""
+    ) -> argparse.ArgumentParser:
+        command = verbs.add_parser(
+            name,
+            parents=[common],
+            help=help_text,
+            epilog=epilog and f"examples:\n{epilog}\n{EXIT_CODES}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         if filename:
             command.add_argument("filename", help="the memory's file name below the memory folder")
         command.set_defaults(run=lambda options: _run(options, run, text))
@@ -46,6 +61,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: a
     _add_writing(verb)
     _add_finding(verb)
     _add_upkeep(verb)
+    _add_past(verb)
+    cli_entries.add(verb)
 
 
 def _add_writing(verb: Callable[..., argparse.ArgumentParser]) -> None:
@@ -60,7 +77,25 @@ def _add_writing(verb: Callable[..., argparse.ArgumentParser]) -> None:
         command = verb(name, help_text, run, "saved")
         _add_content(command)
         command.add_argument("--expect", metavar="VERSION", help="refuse if the memory is at another version")
-    verb("delete", "move a memory to the trash", lambda w, o: w.memories.delete(o.filename), "deleted")
+    command = verb(
+        "edit",
+        "change a part of a memory",
+        _edit,
+        "edited",
+        epilog="  ragdocs memory edit plan.md --find 'in May' --text 'in June'\n"
+        "  ragdocs memory edit plan.md --section 'Plan > Progress' --mode append --text '- shipped'\n"
+        "  ragdocs memory edit plan.md --field status=archived --field draft=\n",
+    )
+    command.add_argument("--text", help="the new text")
+    command.add_argument("--find", help="the passage to change, as it stands in the memory")
+    command.add_argument("--section", help="the section to change, by its heading")
+    command.add_argument("--mode", default="replace", help="replace (default), replace_all, append or prepend")
+    command.add_argument(
+        "--field", action="append", default=[], metavar="KEY=VALUE", help="a field to set; KEY= removes it"
+    )
+    command.add_argument("--expect", metavar="VERSION", help="refuse if the memory is at another version")
+    command = verb("delete", "move a memory to the trash", _delete, "deleted")
+    command.add_argument("--expect", metavar="VERSION", help="refuse if the memory is at another version")
 
 
 def _add_finding(verb: Callable[..., argparse.ArgumentParser]) -> None:
@@ -89,10 +124,53 @@ def _add_upkeep(verb: Callable[..., argparse.ArgumentParser]) -> None:
     command.add_argument("--threshold", type=float, default=0.85, help="similarity from 0.0 to 1.0 (default: 0.85)")
     command.add_argument("--limit", type=int, default=5, help="how many groups (default: 5)")
     command.add_argument("--type", default="journal", help='only memories of this type, or "all" (default: journal)')
-    command = verb("log", "list the earlier texts of memories", _log, "log", filename=False)
-    command.add_argument("filename", nargs="?", default="", help="one memory only")
-    command = verb("restore", "bring back an earlier text of a memory", _restore, "saved")
-    command.add_argument("--version", dest="revision", help="which one (default: the latest that was replaced)")
+    command = verb(
+        "rename",
+        "give a memory another name and rewrite the links to it",
+        _rename,
+        "renamed",
+        epilog="  ragdocs memory rename notes.md auth/session-notes.md\n",
+    )
+    command.add_argument("new_name", help="the new file name")
+    command.add_argument("--expect", metavar="VERSION", help="refuse if the memory is at another version")
+
+
+def _add_past(verb: Callable[..., argparse.ArgumentParser]) -> None:
+    command = verb(
+        "log",
+        "list the earlier texts of memories, newest first",
+        _log,
+        "revisions",
+        filename=False,
+        epilog="  ragdocs memory log\n  ragdocs memory log auth-plan.md --limit 50 --json\n",
+    )
+    command.add_argument("filename", nargs="?", default="", help="one memory only, under all names it had")
+    command.add_argument("--limit", type=int, default=20, help="how many (default: 20)")
+    command = verb(
+        "diff",
+        "show what changed between two texts of a memory",
+        _diff,
+        "difference",
+        epilog="  ragdocs memory diff auth-plan.md\n  ragdocs memory diff auth-plan.md 3f2a9b8c 77aa01bc\n",
+    )
+    command.add_argument("before", nargs="?", help="a version from the log (default: the latest that was replaced)")
+    command.add_argument("after", nargs="?", help="another version (default: the text there now)")
+    command = verb(
+        "restore",
+        "bring back an earlier text of a memory, or a deleted one",
+        _restore,
+        "saved",
+        epilog="  ragdocs memory restore auth-plan.md\n  ragdocs memory restore auth-plan.md 3f2a9b8c\n",
+    )
+    command.add_argument("revision", nargs="?", metavar="version", help="from the log (default: the latest replaced)")
+    verb(
+        "undo",
+        "take back the last change of any memory, whole",
+        lambda w, _: w.versions.undo(),
+        "undone",
+        filename=False,
+        epilog="  ragdocs memory undo\n  ragdocs memory undo --json\n",
+    )
 
 
 def _add_content(command: argparse.ArgumentParser) -> None:
@@ -118,7 +196,8 @@ def _run(options: argparse.Namespace, run: Verb, text: str) -> int:
     workspace = cli.open_workspace(options)
     answer = run(workspace, options)
     cli.save(workspace)
-    return cli.show(options, answer, _log_text if text == "log" else getattr(render, text))
+    coloured = text == "difference" and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return cli.show(options, answer, _coloured if coloured else getattr(render, text))
 
 
 def _create(workspace: Workspace, options: argparse.Namespace) -> Any:
@@ -131,6 +210,27 @@ def _update(workspace: Workspace, options: argparse.Namespace) -> Any:
 
 def _append(workspace: Workspace, options: argparse.Namespace) -> Any:
     return workspace.memories.append(options.filename, _content(options), options.expect)
+
+
+def _edit(workspace: Workspace, options: argparse.Namespace) -> Any:
+    from ragdocs.verbs.revise import Edit
+
+    fields = {}
+    for pair in options.field:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ValidationError(f"--field {pair!r} is not KEY=VALUE", "Write it as --field status=archived")
+        fields[key.strip()] = value.strip() or None
+    edit = Edit(options.text, options.find, options.section, options.mode, fields)
+    return workspace.edits.edit(options.filename, edit, options.expect)
+
+
+def _delete(workspace: Workspace, options: argparse.Namespace) -> Any:
+    return workspace.memories.delete(options.filename, options.expect)
+
+
+def _rename(workspace: Workspace, options: argparse.Namespace) -> Any:
+    return workspace.edits.rename(options.filename, options.new_name, options.expect)
 
 
 def _search(workspace: Workspace, options: argparse.Namespace) -> Any:
@@ -158,13 +258,19 @@ def _suggest(workspace: Workspace, options: argparse.Namespace) -> Any:
 
 
 def _log(workspace: Workspace, options: argparse.Namespace) -> Any:
-    return workspace.memories.history(options.filename)
+    return workspace.versions.history(options.filename, options.limit)
+
+
+def _diff(workspace: Workspace, options: argparse.Namespace) -> Any:
+    return workspace.versions.diff(options.filename, options.before, options.after)
 
 
 def _restore(workspace: Workspace, options: argparse.Namespace) -> Any:
-    return workspace.memories.restore(options.filename, options.revision)
+    return workspace.versions.restore(options.filename, options.revision)
 
 
-def _log_text(revisions: list[dict[str, Any]]) -> str:
-    rows = [f"{r['at']}  {r['version']}  {r['verb']:<8} {r['size']:>7}  {r['filename']}" for r in revisions]
-    return "\n".join(rows) or "no earlier texts are kept"
+def _coloured(answer: Any) -> str:
+    from ragdocs.serve import render
+
+    lines = render.difference(answer).split("\n")
+    return "\n".join(f"\x1b[{COLOURS[line[0]]}m{line}\x1b[0m" if line[:1] in COLOURS else line for line in lines)

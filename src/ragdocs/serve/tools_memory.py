@@ -1,15 +1,16 @@
-"""The `memory` toolset: the ten tools of the memory lane."""
+"""The `memory` toolset: the ten tools of the memory lane, and one that changes a part of a memory."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp_types import CallToolResult, ToolAnnotations
 
 from ragdocs.serve import render
 from ragdocs.serve.live import Live
 from ragdocs.serve.tools_docs import READ
-from ragdocs.verbs.shapes import Clusters, Deleted, LinkedHits, MemoryHits, MemoryText, Merged, Saved, Stats
+from ragdocs.verbs.revise import Edit
+from ragdocs.verbs.shapes import Clusters, Deleted, Edited, LinkedHits, MemoryHits, MemoryText, Merged, Saved, Stats
 
 if TYPE_CHECKING:
     from ragdocs.serve.server import ToolServer
@@ -57,10 +58,30 @@ def _register_writing(server: ToolServer, live: Live) -> None:
         saved = live.workspace().memories.append(filename, content, expected_version)
         return render.result(saved, render.saved(saved))
 
+    @server.tool(title="Change a part of a memory", annotations=REMOVE)
+    def edit_memory(
+        filename: str,
+        text: str | None = None,
+        find: str | None = None,
+        section: str | None = None,
+        mode: Literal["replace", "replace_all", "append", "prepend"] = "replace",
+        *,
+        fields: dict[str, Any] | None = None,
+        expected_version: str | None = None,
+    ) -> Annotated[CallToolResult, Edited]:
+        """Change a part of a memory instead of rewriting it: put `text` in place of (or before, behind) the one passage
+        that `find` quotes, or of the section under a heading; `fields` sets frontmatter, null removes. The rest stays
+        as it is. Returns the changed lines.
+        Examples: {"filename": "plan.md", "find": "in May", "text": "in June"} or {"filename": "plan.md", "section":
+        "Done", "mode": "append", "text": "- shipped"} or {"filename": "plan.md", "fields": {"status": "archived"}}"""
+        edit = Edit(text, find, section, mode, fields)
+        edited = live.workspace().edits.edit(filename, edit, expected_version)
+        return render.result(edited, render.edited(edited))
+
     @server.tool(title="Delete a memory", annotations=REMOVE)
-    def delete_memory(filename: str) -> Annotated[CallToolResult, Deleted]:
+    def delete_memory(filename: str, expected_version: str | None = None) -> Annotated[CallToolResult, Deleted]:
         """Move a memory that is wrong or no longer needed to the trash folder; the answer says where it went."""
-        deleted = live.workspace().memories.delete(filename)
+        deleted = live.workspace().memories.delete(filename, expected_version)
         return render.result(deleted, render.deleted(deleted))
 
 

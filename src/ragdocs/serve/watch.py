@@ -90,7 +90,10 @@ class Watcher:
             unseen = []
             # A folder that was removed and made anew has the same name, and of it there would be no events.
             removed = any(change is Change.deleted and Path(path) in roots for change, path in batch)
-            if removed or self._roots(recursive=recursive) != roots:
+            # Where the system has no watch left for a new folder, it is silent for ever, and so is watchfiles: only
+            # listening anew tells.
+            grown = recursive and any(change is Change.added and Path(path).is_dir() for change, path in batch)
+            if removed or grown or self._roots(recursive=recursive) != roots:
                 return
 
     def _roots(self, *, recursive: bool) -> dict[Path, int]:

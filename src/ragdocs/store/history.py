@@ -68,7 +68,9 @@ class History:
             verb = "create"
         elif verb == "update" and all(step.after is None for step in steps):
             verb = "delete"
-        self._prepare()
+        log = self._place("log.jsonl")
+        if not log.exists():
+            self._prepare()
         revisions = []
         for step in steps:
             version = "" if step.before is None else self.store(step.before)[:16]
@@ -76,7 +78,7 @@ class History:
             revisions.append(Revision(step.path, version, at, verb, len(step.before or b""), after))
             self._since_pruning += revisions[-1].size + BLOCK if version else LINE
         line = json.dumps(_record(Commit(at, verb, tuple(revisions))))
-        fsio.append_line(self._place("log.jsonl"), line.encode(), mode=0o600)
+        fsio.append_line(log, line.encode(), mode=0o600)
 
     def prune(self, now: datetime) -> None:
         """Drop the oldest texts over the limits, once in a while."""
@@ -89,7 +91,9 @@ class History:
         commits = self.commits()
         for commit in commits:
             for one in commit.steps:
-                total += LINE if not one.version else BLOCK if one.version in versions else max(one.size, BLOCK)
+                seen = one.version in versions
+                # As JSON, one letter of a name may take six bytes.
+                total += max(one.size * (not seen), BLOCK) if one.version else LINE + 6 * len(one.path)
             old = now - commit.at > KEEP_AGE and len(kept) >= KEEP_ALWAYS
             if kept and (total > KEEP_BYTES or old):
                 break

@@ -57,7 +57,6 @@ DIGITS = 12
 BESIDE_CONTENT = 3000
 
 _OWN_ID = re.compile(rf"mem_[0-9a-f]{{{DIGITS}}}")
-_HOME = re.compile(rf"{FOLDER}/{_OWN_ID.pattern}\.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +175,7 @@ class Entries:
             return document
         with index.held():
             # Those at home have the id of their name, and were asked for already.
-            moved = (index.document(document_id(lane, path)) for path in index.stamps() if not _HOME.fullmatch(path))
+            moved = (index.document(document_id(lane, path)) for path in index.stamps() if not _is_home(path))
             return next((card for card in moved if card and own_id(card) == entry_id), None)
 
     def _add_as(self, entry_id: str, content: str, fields: Mapping[str, object]) -> EntryAdded | None:
@@ -266,13 +265,17 @@ def own_id(document: Document) -> str:
     named = document.extra.get("id")
     if isinstance(named, str) and _OWN_ID.fullmatch(named):
         return named
-    return (
-        document.path.removeprefix(f"{FOLDER}/").removesuffix(".md") if _HOME.fullmatch(document.path) else document.id
-    )
+    name = document.path.removeprefix(f"{FOLDER}/").removesuffix(".md")
+    return name if _is_home(document.path) and _OWN_ID.fullmatch(name) else document.id
 
 
 def _home(entry_id: str) -> str:
     return f"{FOLDER}/{entry_id}.md"
+
+
+def _is_home(path: str) -> bool:
+    # Asked of every path when an id is unknown, so no pattern is tried.
+    return len(path) == len(_home("mem_")) + DIGITS and path.startswith(f"{FOLDER}/mem_")
 
 
 def _ids(content: str) -> list[str]:

@@ -1,0 +1,108 @@
+"""Labelled sets: documents, questions, and which document answers which question; read where they lie."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A document or a question; questions have no title."""
+
+    id: str
+    title: str
+    text: str
+    metadata: Mapping[str, Any]
+
+    @property
+    def group(self) -> str | None:
+        """What a question is asked within, such as a conversation; None where everything is searched."""
+        return self.metadata.get("group")
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One set: grades are by question, then by document."""
+
+    name: str
+    documents: Sequence[Item]
+    questions: Sequence[Item]
+    grades: Mapping[str, Mapping[str, int]]
+    about: Mapping[str, Any]
+
+    def pool(self, question: Item) -> list[int]:
+        """Return the places of the documents that a question is asked of."""
+        return [i for i, document in enumerate(self.documents) if document.group == question.group]
+
+    def sample(self, documents: int, questions: int) -> Labelled:
+        """Return some of the questions, and their answers with as many other documents as still fit."""
+        asked = _spread(self.questions, questions)
+        answers = {id_ for question in asked for id_ in self.grades[question.id]}
+        groups = {question.group for question in asked}
+        room = documents - len(answers)
+        kept = []
+        for document in self.documents:
+            is_other = document.id not in answers
+            if document.group in groups and not (is_other and room <= 0):
+                kept.append(document)
+                room -= is_other
+        return replace(self, documents=kept, questions=asked)
+
+
+def folders(data: Path) -> list[Path]:
+    """Return the folders of the sets; end the program, saying why, if there are none."""
+    found = sorted(path.parent for path in data.glob("*/qrels.tsv.gz"))
+    if not found:
+        raise SystemExit(f"ABSENT: no labelled sets in {data}; name their folder with --data")
+    return found
+
+
+def read(folder: Path) -> Labelled:
+    """Return a whole set, without questions that nothing answers."""
+    grades: dict[str, dict[str, int]] = {}
+    with gzip.open(folder / "qrels.tsv.gz", "rt", encoding="utf-8") as lines:
+        next(lines)
+        for line in lines:
+            question, document, grade = line.split("\t")
+            if int(grade) > 0:
+                grades.setdefault(question, {})[document] = int(grade)
+    return Labelled(
+        folder.name,
+        list(_items(folder / "corpus.jsonl.gz")),
+        [question for question in _items(folder / "queries.jsonl.gz") if question.id in grades],
+        grades,
+        json.loads((folder / "meta.json").read_text(encoding="utf-8")),
+    )
+
+
+def ndcg(ranked: Sequence[str], grades: Mapping[str, int], k: int = 10) -> float:
+    """Return how near the first k documents are to the best order there could be, 0 to 1."""
+    best = sorted(grades.values(), reverse=True)[:k]
+    return _gain([grades.get(id_, 0) for id_ in ranked[:k]]) / _gain(best)
+
+
+def _gain(grades: Sequence[int]) -> float:
+    return sum(grade / math.log2(place + 2) for place, grade in enumerate(grades))
+
+
+def _items(path: Path) -> Iterator[Item]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            yield Item(row["_id"], row.get("title") or "", row["text"], row.get("metadata") or {})
+
+
+def _spread(questions: Sequence[Item], most: int) -> Sequence[Item]:
+    # Questions of one kind stand together in some files. Where they are asked of groups, those of the first groups
+    # are taken instead: a few whole groups are as hard to search as the set, fragments of all would be easier.
+    if len(questions) <= most or questions[0].group is not None:
+        return questions[:most]
+    return [questions[i * len(questions) // most] for i in range(most)]
