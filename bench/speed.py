@@ -1,4 +1,4 @@
-"""Measures search, writes, start, memory and indexing on generated and real corpora, against the goals of the project."""
+"""Measures search, writes, start, memory and indexing on generated and real corpora, against the project's goals."""
 
 from __future__ import annotations
 

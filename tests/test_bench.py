@@ -86,3 +86,15 @@ def test_variants_says_that_there_are_no_labelled_sets(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith(f"ABSENT: no labelled sets in {tmp_path}")
+
+
+def test_entries_measures_every_mode_beside_the_claims_of_its_document(tmp_path: Path) -> None:
+    rows = json.loads(
+        run("entries", "--entries", "30", "--repeats", "2", "--no-model", "--work", str(tmp_path), "--json")
+    )
+    values = {row["name"]: (row["value"], row["goal"]) for row in rows}
+    for mode, claimed in (("vector", "4 p50"), ("keyword", "1"), ("hybrid", "4 p50, 4 p95")):
+        value, goal = values[f"{mode}, cpu p50"]
+        assert value > 0
+        assert goal == claimed
+    assert values["memory_add, cpu p50"][0] > values["memory_add of what is there, cpu p50"][0]

@@ -137,6 +137,15 @@ def test_consolidating_changes_the_number_of_segments_and_nothing_else() -> None
     assert bench.table.postings() == postings
 
 
+def test_changes_that_never_pause_do_not_pile_up_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keywords, "PILED_SEGMENTS", 15)
+    bench = Bench()
+    for row in range(60):
+        bench.apply({row: f"apple {prose(row)}"}, (row - 1,) if row % 2 else ())
+        assert len(bench.table._segments.opened) <= 15
+    assert sorted(bench.rows("apple", 100)) == list(range(1, 60, 2))
+
+
 def test_what_is_dumped_is_restored_with_the_same_scores(prose_bench: Bench) -> None:
     restored = KeywordTable(prose_bench.table.dump())
     mask = np.ones(300, dtype=np.bool_)

@@ -122,11 +122,12 @@ def test_importance_and_confidence_order_near_equals_and_lift_nothing_over_what_
 
 
 def test_of_equals_the_more_important_and_the_surer_come_first() -> None:
-    def ranked(**fields: float) -> list[str]:
+    def ranked(importance: float, confidence: float) -> list[str]:
         plain, special = hit("a", 0.5), hit("b", 0.5)
-        return names(ask([plain, (replace(special[0], **fields), *special[1:])]))
+        document = replace(special[0], importance=importance, confidence=confidence)
+        return names(ask([plain, (document, *special[1:])]))
 
-    assert ranked(importance=8.0) == ["b", "a"]
-    assert ranked(importance=5.0) == ["a", "b"]
-    assert ranked(importance=1.0, confidence=1.0) == ["a", "b"]
-    assert ranked(importance=6.0, confidence=0.2) == ["a", "b"]
+    assert ranked(8, 1) == ["b", "a"]
+    assert ranked(5, 1) == ["a", "b"]
+    assert ranked(1, 1) == ["a", "b"]
+    assert ranked(6, 0.2) == ["a", "b"]

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -221,13 +221,15 @@ def test_the_text_of_an_answer_quotes_what_others_wrote(session: Session) -> Non
 def test_answers_fit_the_budget(session: Session) -> None:
     for number in range(12):
         session.call("memory_add", content=f"needle {number} " * 900, context="why needle " * 150, tags=[f"t{number}"])
-    for arguments in ({"limit": 50}, {"limit": 50, "mode": "keyword"}, {"limit": 3}):
+    every: tuple[tuple[int, str], ...] = ((50, "hybrid"), (50, "keyword"), (3, "hybrid"))
+    for limit, mode in every:
+        arguments = {"limit": limit, "mode": mode}
         answer = session.call("memory_search", query="needle", **arguments)
         assert len(json.dumps(answer, ensure_ascii=False)) < 10_000
         assert len(session.text("memory_search", query="needle", **arguments)) < 10_000
-        assert 1 <= len(answer["results"]) <= arguments["limit"]
+        assert 1 <= len(answer["results"]) <= limit
         assert len(answer["results"]) <= answer["total"] <= 12
-        assert any("are cut" in note or "did not fit" in note for note in answer["notes"]) is (arguments["limit"] > 3)
+        assert any("are cut" in note or "did not fit" in note for note in answer["notes"]) is (limit > 3)
     entry = session.call("memory_get", id=answer["results"][0]["id"])
     assert "the content is cut" in entry["message"]
     assert len(json.dumps(entry, ensure_ascii=False)) < 10_000
@@ -252,7 +254,7 @@ def test_a_file_that_appears_is_indexed_and_one_that_is_saved_unchanged_is_not(
 
 
 @pytest.fixture
-def command(project: Project, capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
+def command(project: Project, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     def run(*words: str) -> Any:
         options = [f"--set={key}={str(value).lower()}" for key, value in project.flags.items()]
         code = cli.main(["memory", *words, "--project", str(project.root), *options])

@@ -58,6 +58,10 @@ def found(where: Workspace, query: str, *arguments: Any, **named: Any) -> list[s
     return [one["content"] for one in where.entries.search(query, *arguments, **named)["results"]]
 
 
+def read(verbs: Entries, entry_id: str) -> Any:
+    return verbs.get(entry_id)["entry"]
+
+
 def files(project: Project) -> list[str]:
     return sorted(path.name for path in (project.root / ".memories").rglob("*.md") if ".daily" not in path.parts)
 
@@ -305,7 +309,7 @@ def test_memories_that_were_written_as_files_are_found_too(project: Project) -> 
     hit = project.open().entries.search("palette")["results"][0]
     assert (hit["id"], hit["source"], hit["entryType"]) == ("memory:notes/theme", "file-index", "journal")
     assert (hit["importance"], hit["confidence"]) == (5, 1)
-    assert project.open().entries.get(hit["id"])["entry"]["content"] == "# Theme\n\nThe dark palette was chosen."
+    assert read(project.open().entries, hit["id"])["content"] == "# Theme\n\nThe dark palette was chosen."
 
 
 def test_an_entry_is_called_by_its_first_words(project: Project) -> None:
@@ -419,7 +423,7 @@ def test_an_id_survives_renaming_rebuilding_and_editing(project: Project) -> Non
     for path in sorted((memories / "indices").rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
     again = project.open()
-    entry = again.entries.get(own_id)["entry"]
+    entry = read(again.entries, own_id)
     assert (entry["id"], entry["content"], entry["path"]) == (own_id, "User prefers a dark mode", str(moved))
     assert entry["accesses"] == {"get": 1, "search": 0, "used": 1}
     assert again.entries.search("dark")["results"][0]["id"] == own_id
@@ -431,7 +435,7 @@ def test_an_entry_whose_id_was_removed_by_hand_is_known_by_its_name(project: Pro
     own_id = add(project.open(), "User prefers dark mode")["id"]
     path = project.root / f".memories/entries/{own_id}.md"
     path.write_text("User prefers dark mode\n")
-    assert project.open().entries.get(own_id)["entry"]["content"] == "User prefers dark mode"
+    assert read(project.open().entries, own_id)["content"] == "User prefers dark mode"
     assert add(project.open(), "User prefers dark mode")["duplicate"]
 
 

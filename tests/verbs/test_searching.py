@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ragdocs.workspace import Workspace
 
 if TYPE_CHECKING:
-    from conftest import Project
+    from tests.conftest import Project
 
 
 @contextmanager

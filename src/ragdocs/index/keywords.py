@@ -36,6 +36,8 @@ CACHED_POSTINGS = 1_000_000
 DENSE_SHARE = 0.06
 # Values kept ready between two changes, 4 or 12 bytes each.
 CACHED_IMPACTS = 2_000_000
+# Segments are merged with every snapshot; where changes never pause for one, this many may pile up.
+PILED_SEGMENTS = 64
 # The name of our own file among Whoosh's.
 ROWS = "rows.bin"
 
@@ -88,6 +90,8 @@ class KeywordTable:
         self._row_of[gone] = -1
         self._row_of = np.concatenate([self._row_of, np.fromiter(added, dtype=np.int64)])
         self._refresh()
+        if len(self._segments.opened) > PILED_SEGMENTS:
+            self.consolidate()
 
     def renumber(self, moved: Rows) -> None:
         """Take over new numbers of rows."""
