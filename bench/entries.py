@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import json
 import re
+import sqlite3
 import sys
 import tempfile
 import time
@@ -24,7 +25,7 @@ from ragdocs.lanes import MEMORY
 from ragdocs.pipeline.chunk import passage
 from ragdocs.pipeline.encode import OnnxEncoder
 from ragdocs.pipeline.parse import parse
-from ragdocs.types import Entry, Source
+from ragdocs.types import Entry, Filter, Source
 from ragdocs.verbs.entries import own_id
 from ragdocs.verbs.entry_rules import TYPES, NewEntry, Wanted
 
@@ -39,7 +40,8 @@ def main() -> None:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
         corpus = _filled(work / f"entries-{options.entries}", options.entries)
-        rows = [*_searching(corpus, options.repeats), *_adding(corpus, options.repeats), *_bulk(corpus)]
+        rows = [*_searching(corpus, options.repeats), *_engines(corpus, options.repeats)]
+        rows += [*_adding(corpus, options.repeats), *_bulk(corpus)]
         rows += _model(options.repeats) if options.model else []
         rows += _titles(options.data) if options.model and (options.data / "locomo").is_dir() else []
     print(json.dumps([asdict(row) for row in rows], indent=1) if options.json else table(rows))
@@ -70,6 +72,27 @@ def _searching(corpus: Corpus, repeats: int) -> Iterator[Row]:
             samples[name].take(partial(way, query))
     for name, sample in samples.items():
         yield _row(f"{name}, cpu p50", corpus, sample, CLAIMED.get(name, ""))
+
+
+def _engines(corpus: Corpus, repeats: int) -> Iterator[Row]:
+    """Ask the engines alone, as the document did, and its keyword engine on the same entries and this machine."""
+    index, queries = corpus.place.index, corpus.queries(repeats, seed=8)
+    table = sqlite3.connect(":memory:")
+    table.execute("CREATE VIRTUAL TABLE fts USING fts5(content)")
+    with index.held():
+        bodies = [piece.text for document in index.documents() for _, piece in index.load(index.chunks(document.id))]
+    table.executemany("INSERT INTO fts VALUES (?)", [(body,) for body in bodies])
+    vectors = {query: corpus.workspace.encoder.encode([query])[0] for query in queries if corpus.workspace.encoder}
+    asked = "SELECT rowid, rank FROM fts WHERE fts MATCH ? ORDER BY rank LIMIT 30"
+    ways: dict[str, Callable[[str], Any]] = {
+        "vector": lambda query: index.nearest(vectors[query], 30, Filter()),
+        "keyword": lambda query: index.match(query, 30, Filter()),
+        "SQLite FTS5, for comparison": lambda query: table.execute(asked, (" OR ".join(query.split()),)).fetchall(),
+    }
+    for way in ways.values():
+        each(way, queries)
+    for name, way in ways.items():
+        yield _row(f"{name}, engine alone, cpu p50", corpus, each(way, queries), CLAIMED.get(name, ""))
 
 
 def _adding(corpus: Corpus, repeats: int) -> Iterator[Row]:

@@ -14,7 +14,7 @@ from ragdocs.markup import Block
 from ragdocs.types import Chunk, Parsed
 
 # Part of the identity of an index: another way of cutting is another number.
-CHUNKER = "1"
+CHUNKER = "2"
 
 # A section shorter than this says too little to be found alone, so what follows it may join it.
 _TINY = 200
