@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -114,24 +114,29 @@ def each(crowd: Crowd, lines: list[Line], work: Callable[[Line, int], None]) -> 
         list(pool.map(guarded, enumerate(lines)))
 
 
-def appends(yard: Yard, processes: int, writes: int) -> Crowd:
-    """Append to one memory from several servers at once."""
-    crowd = Crowd(yard.project(f"appends-{processes}"))
-    with servers(yard, crowd.root, processes) as lines:
-        first = crowd.number()
-        lines[0].call("create_memory", filename="one.md", content=entry(first), tags=[])
-        crowd.promise("one.md", first, acknowledged=True)
+def appends(yard: Yard, processes: Sequence[int], writes: int) -> dict[int, Crowd]:
+    """Append to one memory from several servers at once, for each number of servers."""
+    root = yard.project("appends")
+    crowds = {count: Crowd(root) for count in processes}
+    with servers(yard, root, max(processes)) as lines:
+        for count, crowd in crowds.items():
+            _append_together(crowd, lines[:count], f"by-{count}.md", writes)
+    for crowd in crowds.values():
+        crowd.settle()
+    return crowds
 
-        def work(line: Line, _: int) -> None:
-            for _ in range(writes):
-                number = crowd.number()
-                line.call("append_memory", filename="one.md", content=entry(number))
-                crowd.promise("one.md", number, acknowledged=True)
-                crowd.add("acknowledged")
 
-        each(crowd, lines, work)
-    crowd.settle()
-    return crowd
+def _append_together(crowd: Crowd, lines: list[Line], name: str, writes: int) -> None:
+    _begin(crowd, lines[0], name)
+
+    def work(line: Line, _: int) -> None:
+        for _ in range(writes):
+            number = crowd.number()
+            line.call("append_memory", filename=name, content=entry(number))
+            crowd.promise(name, number, acknowledged=True)
+            crowd.add("acknowledged")
+
+    each(crowd, lines, work)
 
 
 def updates(yard: Yard, processes: int, writes: int, files: int = 4) -> Crowd:

@@ -23,7 +23,7 @@ AT_ONCE = 4
 KILLS_IN_A_PROJECT = 50
 # Snapshots are written after two quiet seconds; so soon, they are written all the time.
 QUIET_SECONDS = "0.05"
-LONGEST_BURST = 0.5
+LONGEST_BURST = 0.4
 LONGEST_START = 0.3
 LONGEST_END = 0.1
 # The share of servers that are killed before they have answered anything.

@@ -69,8 +69,7 @@ def writers(yard: Yard, reads: int, deaths: int) -> Iterator[Row]:
 
 
 def appends(yard: Yard, processes: Sequence[int], writes: int) -> Iterator[Row]:
-    for count in processes:
-        crowd = _faults_crowd.appends(yard, count, writes)
+    for count, crowd in _faults_crowd.appends(yard, processes, writes).items():
         bar = {"acknowledged": count * writes, "lost": 0, "errors": 0, "deadlocks": 0}
         yield row("R5", f"{count} processes append to one memory", crowd, bar)
 

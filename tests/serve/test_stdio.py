@@ -152,7 +152,7 @@ def test_a_client_is_answered_before_anything_heavy_is_imported(
     assert "mcp" in wire.imported()
     assert not wire.imported() & HEAVY
     meta = {} if hello == "initialize" else params
-    assert len(wire.ask("tools/list", meta)["tools"]) == 13
+    assert len(wire.ask("tools/list", meta)["tools"]) == 16
     assert not wire.imported() & HEAVY
     if hello == "initialize":
         wire.send("notifications/initialized")

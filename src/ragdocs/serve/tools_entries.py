@@ -12,7 +12,6 @@ from ragdocs.serve import render
 from ragdocs.serve.live import Live
 from ragdocs.serve.tools_docs import READ
 from ragdocs.serve.tools_memory import ADD, REMOVE
-from ragdocs.verbs.entry_rules import NewEntry, Wanted
 from ragdocs.verbs.entry_shapes import EntryAdded, EntryDeleted, EntryFound, EntryHits, EntryStats
 
 if TYPE_CHECKING:
@@ -45,6 +44,8 @@ def _register_adding(server: ToolServer, live: Live) -> None:
         `expiresAt` (ISO 8601 or Unix milliseconds) it is not found any more. The same content again returns the id
         that it has. Example: {"content": "User prefers dark mode", "entryType": "preference", "importance": 7,
         "tags": ["ui"]}"""
+        from ragdocs.verbs.entry_rules import NewEntry
+
         added = live.workspace().entries.add(
             NewEntry(
                 content=content,
@@ -74,6 +75,8 @@ def _register_finding(server: ToolServer, live: Live) -> None:
         """Find entries and other memories by meaning, words or both, before you ask or assume. Returns content, score,
         what matched, age and id. Say with memory_get and used=true which one helped: being found earns nothing.
         Example: {"query": "which theme does the user like", "entryTypes": ["preference"], "minImportance": 5}"""
+        from ragdocs.verbs.entry_rules import Wanted
+
         wanted = Wanted(
             kinds=entryTypes or (), min_importance=minImportance, min_confidence=minConfidence, tags=tags or ()
         )
