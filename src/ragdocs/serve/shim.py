@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import stat
 import sys
@@ -49,6 +50,8 @@ def run(arguments: list[str]) -> bool:
     except OSError:
         # Serving alone says what is wrong, if it is the configuration.
         return False
+    # Whoever starts a window in the background may have interrupts ignored; a server heeds them all the same.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         line.serve()
     except KeyboardInterrupt:
