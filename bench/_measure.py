@@ -54,7 +54,7 @@ def each(action: Callable[[Any], Any], arguments: Iterable[Any], clock: Clock = 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a result: what, on what, how much, and whether that is what issue 3 asks for."""
+    """One line of a result: what, on what, how much, and whether that meets its goal."""
 
     part: str
     name: str
