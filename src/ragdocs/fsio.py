@@ -141,7 +141,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
             finally:
                 os.close(descriptor)
             _rename_into_place(temporary, path)
-        except BaseException:
+        except (OSError, RagdocsError):  # what an interrupted write leaves is swept like that of a killed one
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise

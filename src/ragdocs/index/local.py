@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -316,17 +316,20 @@ class LocalIndex:
                 parts[NEIGHBOURS] = neighbours
             parts |= {KEYWORD + name: data for name, data in self._keywords.dump().items()}
             self._dirty = False
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._soil)
             # A file name need not be text: half characters stand for its other bytes, and json reads them back.
             docstore = {**cards, "vector_rows": rows}
             parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
             fsio.make_directories(self._directory, 0o700)
             with fsio.lock(self._directory, timeout=0):
                 recipe = {**self._recipe, "encoder": self._encoder}
-                return snapshot.save(self._directory, parts, recipe, self._key)
-        except BaseException:
-            self._dirty = True
-            raise
+                name = snapshot.save(self._directory, parts, recipe, self._key)
+            undo.pop_all()
+        return name
+
+    def _soil(self) -> None:
+        self._dirty = True
 
     def _compact(self) -> None:
         """Give rows new numbers when most numbers belong to the dead: every filter and score walks over them all."""

@@ -10,7 +10,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from ragdocs import fsio
@@ -36,14 +36,13 @@ def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str],
     with fsio.explained("write", directory):
         if not (directory / ".gitignore").exists():
             fsio.write_atomic(directory / ".gitignore", b"*\n")
-        try:
+        with ExitStack() as undo:
+            # On a full disk every attempt would leave another half.
+            undo.callback(shutil.rmtree, place, ignore_errors=True)
             for path, data in {**parts, MANIFEST: json.dumps(manifest, indent=1).encode()}.items():
                 fsio.make_directories((place / path).parent, 0o700)
                 fsio.write_atomic(place / path, data)
-        except BaseException:
-            # On a full disk every attempt would leave another half.
-            shutil.rmtree(place, ignore_errors=True)
-            raise
+            undo.pop_all()
         fsio.write_atomic(directory / POINTER, name.encode())
     # What is published is published, whatever becomes of the old ones.
     with suppress(OSError, RagdocsError):
