@@ -1,23 +1,15 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
-import platform
-import signal
 import stat
-import subprocess
-import sys
 import threading
-import time
-import warnings
 from pathlib import Path
 
 import pytest
 
 from ragdocs import fsio
 from ragdocs.errors import (
-    LockAcquisitionError,
     NotFoundError,
     ReadOnlyError,
     RenameError,
@@ -200,148 +192,3 @@ def test_paths_are_contained_on_boundaries(tmp_path: Path) -> None:
     for name in [*outside, "up/a", "twin/a", "abs/passwd", "dangling", "dangling/a", "chain/root-twin/a"]:
         with pytest.raises(ValidationError):
             fsio.contained(root, name)
-
-
-# --- locks ---
-
-
-@pytest.fixture(params=["flock", "lock file"])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "lock file":
-        monkeypatch.setattr(fsio, "fcntl", None)
-    return str(request.param)
-
-
-def test_a_held_lock_times_out_for_others_and_is_free_again_after(tmp_path: Path, kind: str) -> None:
-    with fsio.lock(tmp_path), pytest.raises(LockAcquisitionError), fsio.lock(tmp_path, timeout=0.02):
-        pass
-    with fsio.lock(tmp_path, timeout=0.5):
-        pass
-    assert names(tmp_path) == []
-
-
-def test_threads_exclude_each_other(tmp_path: Path, kind: str) -> None:
-    counter = tmp_path / "counter"
-    counter.write_text("0")
-    directory = tmp_path / "locked"
-    directory.mkdir()
-
-    def count() -> None:
-        for _ in range(25):
-            with fsio.lock(directory, timeout=30):
-                counter.write_text(str(int(counter.read_text()) + 1))
-
-    threads = [threading.Thread(target=count) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert counter.read_text() == "100"
-
-
-def test_readers_share_a_lock_and_keep_writers_out(tmp_path: Path) -> None:
-    with (
-        fsio.lock(tmp_path, shared=True),
-        fsio.lock(tmp_path, timeout=0.5, shared=True),
-        pytest.raises(LockAcquisitionError),
-        fsio.lock(tmp_path, timeout=0.02),
-    ):
-        pass
-    with fsio.lock(tmp_path), pytest.raises(LockAcquisitionError), fsio.lock(tmp_path, timeout=0.02, shared=True):
-        pass
-
-
-HOLD = """
-import sys
-from pathlib import Path
-from ragdocs import fsio
-if sys.argv[2] == "lock file":
-    fsio.fcntl = None
-with fsio.lock(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-def test_a_killed_holder_frees_the_lock(tmp_path: Path, kind: str) -> None:
-    command = [sys.executable, "-c", HOLD, str(tmp_path), kind]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(LockAcquisitionError), fsio.lock(tmp_path, timeout=0.02):
-            pass
-        holder.send_signal(signal.SIGKILL)
-        holder.wait()
-    with fsio.lock(tmp_path, timeout=1):
-        pass
-
-
-def test_a_forked_child_does_not_hold_its_parents_lock(tmp_path: Path) -> None:
-    reading, writing = os.pipe()
-    with fsio.lock(tmp_path):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            child = os.fork()
-        if child == 0:
-            os.close(writing)
-            os.read(reading, 1)
-            os._exit(0)
-    try:
-        with fsio.lock(tmp_path, timeout=0.5):
-            pass
-    finally:
-        os.close(writing)
-        os.close(reading)
-        os.waitpid(child, 0)
-
-
-def test_a_lock_on_a_folder_made_anew_is_a_lock_on_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    held = fsio.lock(folder)
-    held.__enter__()
-    folder.rmdir()
-    folder.mkdir()
-    with fsio.lock(folder, timeout=0.5), pytest.raises(LockAcquisitionError), fsio.lock(folder, timeout=0.02):
-        pass
-    held.__exit__(None, None, None)
-
-
-@pytest.mark.parametrize(
-    ("record", "age", "stale"),
-    [
-        ({"pid": os.getpid(), "host": platform.node()}, 0, False),
-        ({"pid": 2**22 + 1, "host": platform.node()}, 0, True),
-        ({"pid": os.getpid(), "host": platform.node()}, 3600, True),
-        ({"pid": 2**22 + 1, "host": "another"}, 0, False),
-        ({"pid": 2**22 + 1, "host": "another"}, 3600, True),
-        (None, 0, False),
-        (None, 3600, True),
-    ],
-)
-def test_a_lock_file_is_broken_only_when_its_holder_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: dict[str, object] | None, age: float, stale: bool
-) -> None:
-    monkeypatch.setattr(fsio, "fcntl", None)
-    place = tmp_path / fsio.LOCK_FILE
-    place.write_text("" if record is None else json.dumps(record))
-    os.utime(place, (time.time() - age,) * 2)
-    try:
-        with fsio.lock(tmp_path, timeout=0.05):
-            taken = True
-    except LockAcquisitionError:
-        taken = False
-    assert taken is stale
-    assert place.exists() is not stale
-
-
-def test_a_file_system_without_flock_gets_a_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fcntl.flock", failing(errno.EBADF))
-    with fsio.lock(tmp_path):
-        assert names(tmp_path) == [fsio.LOCK_FILE]
-    assert names(tmp_path) == []
-
-
-def test_a_lock_needs_its_folder(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError), fsio.lock(tmp_path / "missing"):
-        pass

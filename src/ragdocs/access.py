@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import sqlite3
-import threading
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-log = logging.getLogger(__name__)
+from ragdocs.sidefile import SideFile
 
 Kind = Literal["get", "search", "used"]
 KINDS: tuple[Kind, ...] = ("get", "search", "used")
@@ -44,11 +40,8 @@ class AccessLog:
     """The accesses to one project's memories; where the database cannot be used, nothing is noted and all is zero."""
 
     def __init__(self, path: Path, project: str) -> None:
-        self._path = path
         self._project = project
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
-        self._usable = True
+        self._file = SideFile(path, _TABLES, name="access log", wait_seconds=WAIT_SECONDS)
 
     def note(self, kind: Kind, accessed: Sequence[tuple[str, float | None]], at: datetime, query: str = "") -> bool:
         """Note accesses to memories, each with the score it had in a search; tell whether that could be done."""
@@ -64,7 +57,7 @@ class AccessLog:
                 )
             return True
 
-        return not rows or bool(self._guarded(write))
+        return not rows or bool(self._file.ask(write))
 
     def counts(self, kind: Kind) -> dict[str, int]:
         """Map each memory that was ever accessed in this way to how often it was."""
@@ -97,37 +90,5 @@ class AccessLog:
         return self._asked(question, limit)
 
     def _asked(self, question: str, *values: object) -> list[Any]:
-        found = self._guarded(lambda connection: connection.execute(question, (self._project, *values)).fetchall())
+        found = self._file.ask(lambda connection: connection.execute(question, (self._project, *values)).fetchall())
         return found or []
-
-    def _guarded(self, action: Callable[[sqlite3.Connection], Any]) -> Any:
-        with self._lock:
-            if not self._usable:
-                return None
-            try:
-                if self._connection is None:
-                    self._connection = _open(self._path)
-                    weakref.finalize(self, self._connection.close)
-                return action(self._connection)
-            except (sqlite3.Error, OSError) as error:
-                # Somebody else is writing: do without it this once.
-                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-                if not busy:
-                    self._usable = False
-                    log.warning("No access log: %s: %s. Delete the file to have a new one.", self._path, error)
-                return None
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # It holds what somebody searched for: for its owner only, as are the files that SQLite puts beside it.
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    connection = sqlite3.connect(path, timeout=WAIT_SECONDS, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.executescript(_TABLES)
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection

@@ -1,23 +1,18 @@
-"""Files that survive and stay inside: atomic writes, locks, checked names, contained paths."""
+"""Files that survive and stay inside: atomic writes, checked names, contained paths."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import functools
-import json
 import mmap
 import os
-import platform
 import secrets
 import stat
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from ragdocs.errors import (
-    LockAcquisitionError,
     NotFoundError,
     RagdocsError,
     ReadOnlyError,
@@ -27,11 +22,6 @@ from ragdocs.errors import (
 )
 from ragdocs.names import relative_name
 
-try:
-    import fcntl
-except ImportError:  # Windows has none; lock files take its place
-    fcntl = None  # type: ignore[assignment]
-
 # Names and containment are asked for in one place, though the rules for names fill a module of their own.
 __all__ = [
     "TEMPORARY",
@@ -39,7 +29,6 @@ __all__ = [
     "contained",
     "explain",
     "explained",
-    "lock",
     "make_directories",
     "move",
     "read_bytes",
@@ -51,13 +40,6 @@ __all__ = [
 
 # Unfinished writes are told from everything else by this ending, so that leftovers of a killed process can be swept.
 TEMPORARY = ".ragdocs-tmp"
-LOCK_FILE = ".ragdocs-lock"
-# Waiting is polling, because flock has no timeout; short, because a commit holds the lock for some ten milliseconds.
-POLL_SECONDS = 0.002
-# No commit takes so long; an older lock file belongs to a machine that is gone or a process id that was reused.
-STALE_SECONDS = 600.0
-# File systems answer these where they cannot lock a directory (NFS wants it open for writing).
-NO_FLOCK = frozenset({errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 SIZE_LIMIT = 10_000_000
 # What is done to a change that is in place already; when it fails, a loss of power may still take the change back.
 SYNC = "make durable"
@@ -66,7 +48,7 @@ _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NO_PERMISSION = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
 # Each flag is missing on some platform, where nothing takes its place.
-_OPEN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+OPEN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 
 
@@ -130,11 +112,11 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
         except FileNotFoundError:
             before = None
         temporary = path.with_name(f".{secrets.token_hex(8)}{TEMPORARY}")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN
         descriptor = os.open(temporary, flags, 0o666 if mode is None else mode)
         try:
             try:
-                _write_all(descriptor, data)
+                write_all(descriptor, data)
                 if before is not None and stat.S_ISREG(before.st_mode):
                     _keep_permissions(descriptor, before)
                 os.fsync(descriptor)
@@ -149,7 +131,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
             sync_directory(path.parent)
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -201,7 +183,7 @@ def move(source: Path, target: Path) -> None:
 def append_line(path: Path, line: bytes, *, mode: int = 0o666) -> None:
     """Append one line durably in one write, on a line of its own even after a torn one."""
     with explained("append to", path):
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _OPEN | _NONBLOCK, mode)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | OPEN | _NONBLOCK, mode)
         try:
             size = os.fstat(descriptor).st_size
             torn = False
@@ -223,7 +205,7 @@ def read_file(path: Path, limit: int = SIZE_LIMIT) -> tuple[bytes, os.stat_resul
     """Read a regular file without following a link at its end, and its state before it was read."""
     with explained("read", path):
         # Without O_NONBLOCK, opening a pipe waits for a writer that may never come.
-        descriptor = os.open(path, os.O_RDONLY | _OPEN | _NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | OPEN | _NONBLOCK)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -248,7 +230,7 @@ def read_bytes(path: Path, limit: int = SIZE_LIMIT) -> bytes:
 def map_file(path: Path, limit: int = SIZE_LIMIT) -> memoryview:
     """Return the bytes of a file that is replaced as a whole and never changed; pages come into memory when read."""
     with explained("read", path):
-        descriptor = os.open(path, os.O_RDONLY | _OPEN | _NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | OPEN | _NONBLOCK)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
@@ -281,120 +263,3 @@ def contained(root: Path, relative: str, *, follow: bool = True) -> Path:
         own = path.relative_to(root).as_posix()
         raise ValidationError(f"{relative[:80]!r} leads through a symbolic link", f"Use {own} itself")
     return path
-
-
-# --- locks ---
-
-_held: set[int] = set()
-
-
-def _forget_locks_in_child() -> None:
-    # A child made by fork shares the lock and would keep it after its parent is killed.
-    for descriptor in _held:
-        os.close(descriptor)
-    _held.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_locks_in_child)
-
-
-@contextlib.contextmanager
-def lock(directory: Path, timeout: float = 5.0, shared: bool = False) -> Iterator[None]:
-    """Hold a directory against other processes and threads; several may hold it shared. Not re-entrant."""
-    deadline = time.monotonic() + timeout
-    while (release := _try_lock(directory, shared)) is None:
-        if time.monotonic() >= deadline:
-            message = f"{directory} was locked by another process for more than {timeout:g} seconds"
-            raise LockAcquisitionError(message, "Try again; if it persists, look for a stuck ragdocs process")
-        time.sleep(POLL_SECONDS)
-    try:
-        yield
-    finally:
-        release()
-
-
-def _try_lock(directory: Path, shared: bool) -> Callable[[], None] | None:
-    if fcntl is None:
-        return _try_lock_file(directory / LOCK_FILE)
-    with explained("lock", directory):
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        _held.add(descriptor)
-        try:
-            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-            # The directory may have been removed and made anew (a checkout) since it was opened.
-            if os.path.samestat(os.fstat(descriptor), directory.stat()):
-                return functools.partial(_release, descriptor)
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            _release(descriptor)
-            if error.errno in NO_FLOCK:
-                return _try_lock_file(directory / LOCK_FILE)
-            raise
-        _release(descriptor)
-        return None
-
-
-def _release(descriptor: int) -> None:
-    if descriptor in _held:
-        _held.discard(descriptor)
-        with contextlib.suppress(OSError):  # the lock is gone with the descriptor, whatever is said of it
-            os.close(descriptor)
-
-
-def _try_lock_file(path: Path) -> Callable[[], None] | None:
-    """Take the lock by creating a file; every holder is exclusive here."""
-    holder = {"pid": os.getpid(), "host": platform.node(), "at": time.time(), "token": secrets.token_hex(8)}
-    record = json.dumps(holder).encode()
-    with explained("lock", path.parent):
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN, 0o600)
-        except FileExistsError:
-            _break_stale(path)
-            return None
-        try:
-            _write_all(descriptor, record)
-        finally:
-            os.close(descriptor)
-    return functools.partial(_remove_if, path, record)
-
-
-def _remove_if(path: Path, record: bytes) -> None:
-    """Remove a lock file if it still holds this record; another holder's goes back to its place."""
-    aside = path.with_name(f".{secrets.token_hex(8)}{TEMPORARY}")
-    with contextlib.suppress(OSError):
-        path.rename(aside)
-        if aside.read_bytes() != record:
-            with contextlib.suppress(FileExistsError):
-                path.hardlink_to(aside)
-        aside.unlink()
-
-
-def _break_stale(path: Path) -> None:
-    try:
-        record, status = read_file(path)
-        holder = json.loads(record)
-        here = holder["host"] == platform.node()
-        dead = here and not _alive(int(holder["pid"]))
-    except NotFoundError:
-        return
-    except (ValueError, KeyError, TypeError):  # its holder has not written it yet, or never will
-        dead = False
-    if dead or time.time() - status.st_mtime > STALE_SECONDS:
-        _remove_if(path, record)
-
-
-def _alive(pid: int) -> bool:
-    if sys.platform == "win32":  # os.kill would end the process there
-        import ctypes
-
-        handle = ctypes.windll.kernel32.OpenProcess(0x1000, False, pid)
-        if handle:
-            ctypes.windll.kernel32.CloseHandle(handle)
-        return bool(handle)
-    try:
-        os.kill(pid, 0)
-    except OSError as error:  # not ours to signal, but alive
-        return error.errno != errno.ESRCH
-    return True

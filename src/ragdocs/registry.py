@@ -12,6 +12,7 @@ from typing import Any
 
 from ragdocs import fsio, git, project
 from ragdocs.errors import NotFoundError, ParseError, RagdocsError
+from ragdocs.locks import lock
 
 FILE_NAME = "registry.json"
 VERSION = 1
@@ -39,7 +40,7 @@ def register(root: Path, moment: float, environ: project.Environ | None = None) 
     if _is_fresh(_load(path), root, moment):
         return
     fsio.make_directories(path.parent, 0o700)
-    with fsio.lock(path.parent, timeout=LOCK_SECONDS):
+    with lock(path.parent, timeout=LOCK_SECONDS):
         known = _load(path)
         entries = _entries(known)
         before = entries.get(str(root), {})

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from ragdocs import fsio
 from ragdocs.errors import LockAcquisitionError, StorageError
 from ragdocs.index import local, snapshot
 from ragdocs.index.local import LocalIndex
+from ragdocs.locks import lock
 from ragdocs.types import Filter, Link
 
 from .contract import DIM, axis, entry
@@ -100,7 +100,7 @@ def test_two_generations_are_kept(place: Path) -> None:
 def test_a_generation_that_is_being_read_stays_until_it_is_free(place: Path) -> None:
     read = live(place)
     index = make(place)
-    with fsio.lock(read, shared=True):
+    with lock(read, shared=True):
         for n in range(3):
             index.apply([entry("a.md", str(n))])
             index.save()
@@ -119,7 +119,7 @@ def test_who_finds_the_folder_locked_keeps_its_changes_for_later(place: Path) ->
     index = make(place)
     index.apply([entry("a.md", "x")])
     before = live(place)
-    with fsio.lock(place), pytest.raises(LockAcquisitionError):
+    with lock(place), pytest.raises(LockAcquisitionError):
         index.save()
     assert index.dirty
     assert live(place) == before

@@ -128,7 +128,7 @@ class TestCache:
     def test_a_writer_that_holds_the_file_delays_but_never_fails(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(vector_cache, "CACHE_WAIT_MS", 10)
+        monkeypatch.setattr(vector_cache, "WAIT_SECONDS", 0.01)
         path = tmp_path / "vectors.sqlite"
         cached = CachedEncoder(HashEncoder(), path)
         cached.encode(["a"])

@@ -23,6 +23,7 @@ from ragdocs.index.graph import LinkGraph
 from ragdocs.index.keywords import KeywordTable
 from ragdocs.index.terms import ANALYSER, STOP_TERMS, terms
 from ragdocs.index.vectors import VectorTable, build_graph
+from ragdocs.locks import lock
 from ragdocs.protocols import Scored, Vectors
 from ragdocs.types import Chunk, Document, Entry, Filter, Link
 
@@ -322,7 +323,7 @@ class LocalIndex:
             docstore = {**cards, "vector_rows": rows}
             parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
             fsio.make_directories(self._directory, 0o700)
-            with fsio.lock(self._directory, timeout=0):
+            with lock(self._directory, timeout=0):
                 recipe = {**self._recipe, "encoder": self._encoder}
                 name = snapshot.save(self._directory, parts, recipe, self._key)
             undo.pop_all()

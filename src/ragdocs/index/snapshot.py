@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ragdocs import fsio
 from ragdocs.errors import LockAcquisitionError, RagdocsError
+from ragdocs.locks import lock
 
 POINTER = "current"
 MANIFEST = "manifest.json"
@@ -64,7 +65,7 @@ def load(directory: Path, key: bytes, *, mapped: bool) -> tuple[dict[str, str], 
         if not name or Path(name).name != name or name.startswith("."):
             return None
         place = fsio.contained(directory, name)
-        with fsio.lock(place, shared=True):
+        with lock(place, shared=True):
             manifest = json.loads(fsio.read_bytes(place / MANIFEST))
             signature = manifest.pop("signature")
             if not hmac.compare_digest(signature.encode(), _sign(manifest, key).encode()):
@@ -92,5 +93,5 @@ def _sign(manifest: Mapping[str, object], key: bytes) -> str:
 def _prune(directory: Path, live: str) -> None:
     generations = sorted((p for p in directory.iterdir() if p.is_dir() and not p.is_symlink()), reverse=True)
     for old in [p for p in generations if p.name != live][KEPT - 1 :]:
-        with suppress(OSError, LockAcquisitionError), fsio.lock(old, timeout=0):
+        with suppress(OSError, LockAcquisitionError), lock(old, timeout=0):
             shutil.rmtree(old)

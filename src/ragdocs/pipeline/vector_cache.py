@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import sqlite3
 import threading
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ragdocs.protocols import Encoder, Vectors
-
-log = logging.getLogger(__name__)
+from ragdocs.sidefile import SideFile
 
 # Texts looked up or encoded at a time: bounds what is lost when a process is stopped.
 PORTION = 256
@@ -26,7 +22,10 @@ PORTION = 256
 CACHE_LIMIT = 100_000
 
 # Long enough for any writer of one portion, short enough that a search does not seem dead.
-CACHE_WAIT_MS = 2_000
+WAIT_SECONDS = 2.0
+
+# A plain rowid table: rowids grow, so they tell which vectors are the oldest.
+_TABLES = "CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL);"
 
 
 class CachedEncoder:
@@ -34,10 +33,8 @@ class CachedEncoder:
 
     def __init__(self, encoder: Encoder, path: Path) -> None:
         self._encoder = encoder
-        self._path = path
+        self._file = SideFile(path, _TABLES, name="vector cache", wait_seconds=WAIT_SECONDS)
         self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
-        self._usable = True
         self.encoded = 0
 
     @property
@@ -62,50 +59,16 @@ class CachedEncoder:
         seed = self.identity.encode() + b"\0"
         keys = [hashlib.blake2b(seed + text.encode("utf-8", "surrogatepass")).digest() for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
-        known = self._guarded(partial(_select, list(wanted), self.dim)) or {}
+        known = self._file.ask(partial(_select, list(wanted), self.dim)) or {}
         missing = iter([(key, text) for key, text in wanted.items() if key not in known])
         while portion := list(islice(missing, PORTION)):
             vectors = self._encoder.encode([text for _, text in portion])
             fresh = {key: vector for (key, _), vector in zip(portion, vectors, strict=True)}
             with self._lock:
                 self.encoded += len(fresh)
-            self._guarded(partial(_insert, fresh))
+            self._file.ask(partial(_insert, fresh))
             known.update(fresh)
         return np.stack([known[key] for key in keys])
-
-    def _guarded(self, action: Callable[[sqlite3.Connection], Any]) -> Any:
-        with self._lock:
-            if not self._usable:
-                return None
-            try:
-                if self._connection is None:
-                    self._connection = _open_cache(self._path)
-                    # Closes with the encoder, so that whoever holds one need not know that it has a file.
-                    weakref.finalize(self, self._connection.close)
-                return action(self._connection)
-            except (sqlite3.Error, OSError) as error:
-                # Somebody else is writing: do without it this once.
-                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-                if not busy:
-                    self._usable = False
-                    log.warning("No vector cache: %s: %s. Delete the file to have a new one.", self._path, error)
-                return None
-
-
-def _open_cache(path: Path) -> sqlite3.Connection:
-    # Vectors tell something about the texts they were made of: for their owner only.
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    connection = sqlite3.connect(path, timeout=CACHE_WAIT_MS / 1000, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        with connection:
-            # A plain rowid table: rowids grow, so they tell which vectors are the oldest.
-            connection.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)")
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
 
 
 def _select(keys: Sequence[bytes], dim: int, connection: sqlite3.Connection) -> dict[bytes, Vectors]:

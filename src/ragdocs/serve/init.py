@@ -9,8 +9,9 @@ from pathlib import Path
 
 from ragdocs import config as configuration
 from ragdocs import project
-from ragdocs.config import FILE_NAME, KEYS, toml
+from ragdocs.config import KEYS
 from ragdocs.fsio import explained
+from ragdocs.keys import FILE_NAME, toml
 from ragdocs.lanes import MEMORY
 
 # The two sections a newcomer changes; everything else has a default that is meant to be kept.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ragdocs import config
+from ragdocs.keys import toml
 from ragdocs.serve import cli
 from ragdocs.serve.live import Live
 from ragdocs.serve.server import TOOLSETS, ToolServer
@@ -37,9 +38,9 @@ def keys() -> str:
     """Return the table of keys for the documentation."""
     lines = ["| Key | Default | Takes | From a project's file | What it does |", "|---|---|---|---|---|"]
     for key in config.KEYS.values():
-        project_may = " or ".join(f"`{config.toml(choice)}`" for choice in key.project_choices)
+        project_may = " or ".join(f"`{toml(choice)}`" for choice in key.project_choices)
         trust = f"only {project_may}" if project_may else "yes"
-        lines.append(f"| `{key.full_name}` | `{config.toml(key.default)}` | {key.wanted} | {trust} | {key.about} |")
+        lines.append(f"| `{key.full_name}` | `{toml(key.default)}` | {key.wanted} | {trust} | {key.about} |")
     return "\n".join(lines)
 
 
@@ -69,7 +70,7 @@ def outdated(root: Path, *, write: bool = False) -> list[str]:
 def _tool(tool: Any) -> str:
     required = tool.input_schema.get("required", [])
     defaults = {
-        name: "required" if name in required else f"`{config.toml(schema.get('default'))}`"
+        name: "required" if name in required else f"`{toml(schema.get('default'))}`"
         for name, schema in tool.input_schema["properties"].items()
     }
     rows = [f"| `{n}` | {_type(tool.input_schema['properties'][n])} | {default} |" for n, default in defaults.items()]

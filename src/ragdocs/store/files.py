@@ -29,6 +29,7 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.lanes import Lane
+from ragdocs.locks import lock
 from ragdocs.store.globs import Rules, Walk, stamp_as_read
 from ragdocs.store.history import VERBS, History, Step, version_of
 from ragdocs.types import Change, Commit, Discard, Expect, Put, Restore, Revision, Scan, Source, Verb, Written
@@ -143,7 +144,7 @@ class FileStore:
             raise ValidationError(f"{verb!r} is not a kind of change", f"Use one of {', '.join(sorted(VERBS))}")
         self._exists()
         fsio.make_directories(self.root)
-        with fsio.explained("write", self.root), fsio.lock(self.root):
+        with fsio.explained("write", self.root), lock(self.root):
             self._finish()
             plan = self._plan(changes)
             # The steps that need room come first: moving to the trash needs none.
@@ -282,7 +283,7 @@ class FileStore:
         # Searching goes on where nothing can be written: the next commit will say why not.
         with contextlib.suppress(RagdocsError, OSError):
             if self._lane.writable and self._history.pending() and self._exists():
-                with fsio.lock(self.root):
+                with lock(self.root):
                     self._finish()
 
     # --- places ---

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ragdocs import fsio
+from ragdocs.locks import lock
 
 # Folders with a dot in front belong to no lane, so what is logged is not found a second time as a memory.
 FOLDER = ".daily"
@@ -26,6 +27,6 @@ def append(root: Path, now: datetime, kind: str, source: str, text: str) -> None
 def _begin(path: Path, header: str) -> None:
     """Make the file with its header; whoever comes second finds it made."""
     fsio.make_directories(path.parent)
-    with fsio.lock(path.parent):
+    with lock(path.parent):
         if not path.exists():
             fsio.write_atomic(path, header.encode())
