@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ragdocs import config
 from ragdocs import project as projects
 from ragdocs.serve import cli
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .conftest import Tally
 
 SCORE = "S7 canaries"
+EVERY_TOOLSET = ("--set", f"server.toolsets={','.join(config.KEYS['server.toolsets'].choices)}")
 LETTERS = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
 # Where a secret stands in a text: the canary itself comes in at the braces. No issuer's form stands in this file.
@@ -137,6 +139,18 @@ def through_tools(window: Window, flock: Flock) -> Iterator[str]:
             ("search_docs", {"query": text[:900], "path": lines[1]}),
             ("search_linked_memories", {"query": lines[2], "target_document": lines[3]}),
             ("delete_memory", {"filename": f"m{number}"}),
+            ("remember", {"content": text, "tags": [x for x in lines if len(x) < 100]}),
+            ("recall", {"query": text[:900], "tags": lines, "since": lines[0]}),
+            ("edit_memory", {"filename": f"b{number}", "text": f"\n\n{text}", "mode": "append"}),
+            ("edit_memory", {"filename": f"b{number}", "text": text, "find": "x"}),
+            ("edit_memory", {"filename": f"b{number}", "text": text, "find": text}),
+            ("edit_memory", {"filename": f"b{number}", "fields": {"note": text, "tags": lines}}),
+            ("rename_memory", {"filename": f"b{number}", "new_name": lines[0]}),
+            ("restore_memory", {"filename": f"b{number}", "version": lines[4]}),
+            ("memory_add", {"content": text, "context": text, "source": "agent"}),
+            ("memory_add", {"content": "x", "source": lines[0], "tags": lines}),
+            ("memory_search", {"query": text[:900], "tags": lines}),
+            ("memory_get", {"id": lines[5]}),
         ]
         for line in lines:
             calls += [("read_memory", {"filename": line}), ("read_doc", {"path": line})]
@@ -166,7 +180,7 @@ def test_no_canary_is_found_after_every_tool(
     project: Project, flock: Flock, own_directories: Path, tmp_path: Path, tally: Tally
 ) -> None:
     log = tmp_path / "log"
-    with Window(project.root, log) as window:
+    with Window(project.root, log, [*SETTINGS, *EVERY_TOOLSET]) as window:
         answers = list(through_tools(window, flock))
     assert sum("placeholder" in answer for answer in answers) >= 20, "most writes said what they took out"
     assert look(flock, [*answers, log.read_text(encoding="utf-8")], project.root, own_directories) == []

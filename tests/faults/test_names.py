@@ -231,7 +231,9 @@ def tools(project: Project) -> Iterator[Callable[[], Tools]]:
     opened: list[Live] = []
 
     def open_tools() -> Tools:
-        opened.append(Live(project.config(**{"watch.enabled": False})))
+        opened.append(
+            Live(project.config(**{"watch.enabled": False, "server.toolsets": "docs,memory,recall,edit,entries"}))
+        )
         return Tools(opened[-1])
 
     yield open_tools
@@ -245,6 +247,11 @@ CALLS: dict[str, Callable[[Tools, str], str]] = {
     "update": lambda tools, name: tools.error("update_memory", filename=name, content="x"),
     "append": lambda tools, name: tools.error("append_memory", filename=name, content="x"),
     "delete": lambda tools, name: tools.error("delete_memory", filename=name),
+    "edit": lambda tools, name: tools.error("edit_memory", filename=name, text="x", mode="append"),
+    "history": lambda tools, name: tools.error("memory_history", filename=name or "."),
+    "restore": lambda tools, name: tools.error("restore_memory", filename=name),
+    "rename": lambda tools, name: tools.error("rename_memory", filename=name, new_name="new.md"),
+    "rename to": lambda tools, name: tools.error("rename_memory", filename="here.md", new_name=name),
     "merge from": lambda tools, name: tools.error(
         "merge_memories", source_files=["here.md", name], target_file="new.md", summary_content="x"
     ),

@@ -117,7 +117,7 @@ class Entries:
         document = self.find(entry_id)
         content = self._content(document.path) if document else None
         if document is None or content is None:
-            return EntryFound(found=False, entry=None, message=_absent(entry_id))
+            return EntryFound(found=False, entry=None, message=_absent(self._named(entry_id)))
         shown = answers.cut(content, max(answers.LEAST_CONTENT, self.budget - BESIDE_CONTENT))
         expired = document.expires_at is not None and document.expires_at <= now
         said = [f"it expired {answers.age(document.expires_at, now)}"] if expired else []
@@ -163,9 +163,14 @@ class Entries:
         with suppress(NotFoundError):
             written = self.corpus.commit([Discard(document.path)], "delete")[0] if document else None
         if written is None:
-            return EntryDeleted(id=entry_id, deleted=False, message=_absent(entry_id), movedTo="")
+            asked = self._named(entry_id)
+            return EntryDeleted(id=asked, deleted=False, message=_absent(asked), movedTo="")
         message = f"deleted; it is kept at {written.moved_to}"
         return EntryDeleted(id=entry_id, deleted=True, message=message, movedTo=written.moved_to)
+
+    def _named(self, entry_id: str) -> str:
+        """Return what was asked for as it may be repeated: what is no id may be anything, a secret too."""
+        return self.corpus.redactor.redact(entry_id).text[:60]
 
     def find(self, entry_id: str) -> Document | None:
         """Return the card of an entry by its own id, wherever its file is now, or by that of its path."""
@@ -320,4 +325,4 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _absent(entry_id: str) -> str:
-    return f"there is no entry {entry_id[:60]!r}; memory_search finds the ids that there are"
+    return f"there is no entry {entry_id!r}; memory_search finds the ids that there are"
