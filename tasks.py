@@ -149,11 +149,11 @@ def lint(environment: Environment, _: "list[str]") -> int:
 
 
 def test(environment: Environment, arguments: "list[str]") -> int:
-    """Lint, check types and run the tests, which come last so that their closing line does."""
+    """Lint, check types and run the tests on all cores; they come last so that their closing line does."""
     linted = lint(environment, [])
     if linted:
         say("lint failed (above); the tests run all the same")
-    return environment.run("pytest", *arguments) or linted
+    return environment.run("pytest", "-n", "auto", "--dist", "worksteal", *arguments) or linted
 
 
 def docs(environment: Environment, _: "list[str]") -> int:

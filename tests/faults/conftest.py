@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import tempfile
 from collections import defaultdict
@@ -11,12 +13,15 @@ from pathlib import Path
 import pytest
 
 Tally = Callable[..., None]
-COUNTS = pytest.StashKey[dict[str, dict[str, float]]]()
+Counts = dict[str, dict[str, float]]
+COUNTS = pytest.StashKey[Counts]()
+PROPERTY = "counted"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    counts: dict[str, dict[str, float]] = defaultdict(dict)
+    counts: Counts = defaultdict(dict)
     config.stash[COUNTS] = counts
+    config.pluginmanager.register(Ledger(counts))
 
 
 @pytest.fixture
@@ -28,19 +33,34 @@ def scratch(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def tally(request: pytest.FixtureRequest) -> Tally:
+def tally(record_property: Callable[[str, object], None]) -> Iterator[Tally]:
     """Count under a line of the scoreboard: `tally("R1 kill at any call", points=1, survived=1)`.
 
     Counts of one line are added up over all tests; of a count whose name begins with `worst` the largest stays.
     """
-    counts = request.config.stash[COUNTS]
+    counts: Counts = defaultdict(dict)
+    yield functools.partial(add, counts)
+    # Properties reach the process that prints, whichever ran the test.
+    record_property(PROPERTY, json.dumps(counts))
 
-    def count(line: str, **more: float) -> None:
-        for name, number in more.items():
-            before = counts[line].get(name, 0)
-            counts[line][name] = max(before, number) if name.startswith("worst") else before + number
 
-    return count
+def add(counts: Counts, line: str, **more: float) -> None:
+    for name, number in more.items():
+        before = counts[line].get(name, 0)
+        counts[line][name] = max(before, number) if name.startswith("worst") else before + number
+
+
+class Ledger:
+    """Adds up what the tests counted."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, value in report.user_properties if report.when == "teardown" else ():
+            if name == PROPERTY:
+                for line, numbers in json.loads(str(value)).items():
+                    add(self._counts, line, **numbers)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
