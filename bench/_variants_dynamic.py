@@ -11,8 +11,6 @@ from typing import Any
 
 from ragdocs.pipeline.encode import OnnxEncoder, _minilm_tokenizer
 from ragdocs.pipeline.weights import (
-    _BYTES,
-    _GRAPH,
     _INPUT,
     _NODE,
     _OPERATOR,
@@ -23,6 +21,7 @@ from ragdocs.pipeline.weights import (
     _varint,
     _written,
     take_rows_first,
+    with_graph,
 )
 
 # Numbers of more fields in ONNX's messages.
@@ -57,15 +56,8 @@ def _session() -> Any:
 
 def quantised(model: bytes) -> bytes:
     """Return the model with every product of unpacked weights replaced by one of packed ones."""
-    written: list[bytes | memoryview] = []
-    for number, whole, payload in _fields(memoryview(model)):
-        if number == _GRAPH:
-            graph = list(_rewritten(payload))
-            written += [_varint(number << 3 | _BYTES), _varint(sum(map(len, graph))), *graph]
-        else:
-            written.append(whole)
     version = _varint(_OPSET_VERSION << 3) + _varint(1)
-    return b"".join([*written, _field(_OPSETS, _field(_OPSET_DOMAIN, _DOMAIN) + version)])
+    return with_graph(model, _rewritten) + _field(_OPSETS, _field(_OPSET_DOMAIN, _DOMAIN) + version)
 
 
 def _rewritten(graph: memoryview) -> Iterator[bytes | memoryview]:

@@ -7,7 +7,7 @@ to be known of that format is below, so that no package is needed for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 WORDS = "inner.embeddings.word_embeddings.weight"
 
@@ -20,11 +20,16 @@ _BYTES = 2
 
 def take_rows_first(model: bytes) -> bytes:
     """Return the model with its words looked up before they are unpacked; raise ValueError if it is another model."""
+    return with_graph(model, _words_looked_up)
+
+
+def with_graph(model: bytes, rewrite: Callable[[memoryview], Iterable[bytes | memoryview]]) -> bytes:
+    """Return the model with its graph written again."""
     written: list[bytes | memoryview] = []
     graph: list[bytes | memoryview] = []
     for number, whole, payload in _fields(memoryview(model)):
         if number == _GRAPH:
-            graph = list(_rewritten(payload))
+            graph = list(rewrite(payload))
             written += [_varint(number << 3 | _BYTES), _varint(sum(map(len, graph))), *graph]
         else:
             written.append(whole)
@@ -33,7 +38,7 @@ def take_rows_first(model: bytes) -> bytes:
     return b"".join(written)
 
 
-def _rewritten(graph: memoryview) -> Iterator[bytes | memoryview]:
+def _words_looked_up(graph: memoryview) -> Iterator[bytes | memoryview]:
     casting = b""
     replaced = 0
     for number, whole, payload in _fields(graph):
