@@ -23,7 +23,7 @@ def without_collection() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Return freed memory: loading the model leaves 73 MB of it, a batch of passages 50 MB."""
+    """Return freed memory: loading the model and a batch of passages each leave a fair part of the whole."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)
