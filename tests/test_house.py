@@ -55,7 +55,7 @@ HOMES = {
     "tomli": {"config.py"},
     "watchfiles": {"serve/watch.py"},
     # pydantic reads the shapes of answers.
-    "typing_extensions": {"verbs/shapes.py", "verbs/entry_shapes.py"},
+    "typing_extensions": {"verbs/shapes.py", "verbs/entry_shapes.py", "verbs/repo_shapes.py"},
 }
 # The protocol's own packages belong to the rim, in any module of it.
 RIM = {"mcp", "mcp_types", "anyio", "pydantic"}

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragdocs import project
+from ragdocs import git, project
 from ragdocs.config import Config, MemoryConfig, load
-from ragdocs.errors import ConfigError, UnavailableError
+from ragdocs.errors import ConfigError, TooSlowError, UnavailableError
 from ragdocs.lanes import DOCS, MEMORY
 
 DIRECTORIES = {
@@ -369,23 +369,45 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
+def own(root: Path) -> str:
+    return project.identity(root, git.branch(root))
+
+
 def test_the_worktrees_of_a_repository_are_one_project(repository: Path) -> None:
     tree = repository.parent / "tree"
     commit(repository, "worktree", "add", "--detach", str(tree))
-    assert project.identity(tree, per_branch=False) == project.identity(repository, per_branch=False)
-    assert project.identity(tree) != project.identity(repository), "a detached worktree is at a commit, not on main"
+    assert project.identity(tree) == project.identity(repository)
+    assert own(tree) != own(repository), "a detached worktree is at a commit, not on main"
+    commit(repository, "checkout", "--detach")
+    assert own(tree) == own(repository)
 
 
 def test_an_identity_depends_on_place_remote_and_branch_and_not_on_credentials(repository: Path) -> None:
-    first = project.identity(repository)
-    assert project.identity(repository) == first
+    first = own(repository)
+    assert own(repository) == first
     commit(repository, "remote", "add", "origin", "https://me:old@github.com/owner/repo")
-    second = project.identity(repository)
+    second = own(repository)
     commit(repository, "remote", "set-url", "origin", "https://me:new@github.com:443/owner/repo.git")
-    assert project.identity(repository) == second != first
+    assert own(repository) == second != first
     commit(repository, "checkout", "-b", "topic")
-    shared = project.identity(repository, per_branch=False)
-    assert project.identity(repository) not in {first, second, shared}
+    shared = project.identity(repository)
+    assert own(repository) not in {first, second, shared}
     commit(repository, "checkout", "main")
-    assert project.identity(repository, per_branch=False) == shared
-    assert project.identity(repository.parent) != first, "outside a repository the place alone counts"
+    assert project.identity(repository) == shared
+    assert own(repository.parent) != first, "outside a repository the place alone counts"
+
+
+def test_the_first_commit_of_a_repository_changes_nothing_about_its_identity(tmp_path: Path) -> None:
+    commit(tmp_path, "init")
+    before = own(tmp_path)
+    assert git.branch(tmp_path) == "main"
+    commit(tmp_path, "commit", "--allow-empty", "-m", "first")
+    assert own(tmp_path) == before
+
+
+def test_a_git_that_does_not_answer_is_an_error_and_not_another_identity(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git, "PATIENCE_SECONDS", 0.0)
+    with pytest.raises(TooSlowError):
+        project.identity(repository)

@@ -19,7 +19,7 @@ from ragdocs.project import ancestors, checked_root, config_dir, nearest_marked,
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 TOOLSETS = ("docs", "memory", "recall")
-MORE_TOOLSETS = ("edit", "entries")
+MORE_TOOLSETS = ("edit", "entries", "repo")
 RANKING = MEMORY.ranking
 # A hundred times what a person writes; a file from a clone may be anything.
 FILE_LIMIT = 65_536
@@ -55,6 +55,17 @@ class MemoryConfig:
         RANKING.recency_factor, "What a recent score is multiplied by.", low=1.0, high=2.0
     )
     entries_vector_weight: float = declare(0.7, "What meaning counts in memory_search; words have the rest.", high=1.0)
+    branch_scope: str = declare(
+        "perBranch",
+        "Whether conventions, decisions, notes and summaries belong to the branch or to the repository.",
+        choices=("perBranch", "sharedRepo"),
+        shared_variable="MEMORY_BRANCH_SCOPE",
+    )
+    max_summaries_in_context: int = declare(10, "How many summaries a context pack has at most.", high=100)
+    summaries_max_entries: int = declare(100, "How many summaries are kept; the oldest leave.", low=1, high=10_000)
+    summaries_max_bytes: int = declare(
+        1_000_000, "Largest size of all summaries together; the oldest leave.", low=1000, high=100_000_000
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,15 +250,18 @@ def _line_numbers(text: str) -> dict[str, int]:
 
 
 def _from_environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[Setting]:
+    for key in KEYS.values():
+        if text := environ.get(key.shared_variable, "").strip():
+            yield _setting(key.full_name, key.parse(text), f"environment {key.shared_variable}")
     variables = {key.variable: key for key in KEYS.values()}
     for variable in sorted(name for name in environ if name.startswith("RAGDOCS_")):
-        key, text, where = variables.get(variable), environ[variable], f"environment {variable}"
-        if key is None:
+        own, text, where = variables.get(variable), environ[variable], f"environment {variable}"
+        if own is None:
             # Not an error: the environment is not ours alone.
             near = nearest(variable, variables)
             problems.append(f"{where} means nothing to ragdocs" + (f"; did you mean {near}?" if near else ""))
         elif text.strip():
-            yield _setting(key.full_name, key.parse(text), where)
+            yield _setting(own.full_name, own.parse(text), where)
 
 
 def _from_flags(flags: Mapping[str, object]) -> Iterator[Setting]:

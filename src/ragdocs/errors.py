@@ -62,6 +62,10 @@ class UnavailableError(RagdocsError):
     """Something needed (a model, a directory, a lane) cannot be had now."""
 
 
+class TooSlowError(UnavailableError):
+    """Something that is there did not answer in time, so nothing is known about it."""
+
+
 class StorageError(RagdocsError):
     """Reading or writing failed in the file system."""
 

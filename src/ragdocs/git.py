@@ -18,12 +18,14 @@ from subprocess import PIPE
 from tempfile import TemporaryFile
 from typing import IO
 
-from ragdocs.errors import UnavailableError, ValidationError
+from ragdocs.errors import TooSlowError, UnavailableError, ValidationError
 from ragdocs.types import GitContext
 
 # A context is worth a moment, never a wait: first for all of it, then for the name of the branch alone.
 CONTEXT_SECONDS = 0.7
 HEAD_SECONDS = 0.2
+# Of what decides where something is kept: half an answer would be another place.
+PATIENCE_SECONDS = 10.0
 # A change of more files is a checkout or a build, and says nothing about what somebody worked on.
 MOST_FILES = 100
 SHORT_HASH = 10
@@ -148,22 +150,34 @@ def head(root: Path) -> GitContext | None:
     return None
 
 
+def branch(root: Path) -> str:
+    """Return the branch, also one without commits, or else the commit; nothing outside a repository or without git."""
+    name = _told(root, ["symbolic-ref", "--quiet", "--short", "HEAD"], codes=(0, 1))
+    return (name or _told(root, ["rev-parse", "HEAD"])).rstrip("\n")
+
+
 def common_dir(root: Path) -> Path | None:
     """Return the folder that all worktrees of a repository share, or nothing outside a repository or without git."""
-    with contextlib.suppress(UnavailableError):
-        out = run(root, ["rev-parse", "--path-format=absolute", "--git-common-dir"]) if top(root) else b""
-        return Path(os.fsdecode(out.rstrip(b"\n"))) if out.strip() else None
-    return None
+    place = _told(root, ["rev-parse", "--path-format=absolute", "--git-common-dir"]).rstrip("\n")
+    return Path(place) if place else None
 
 
 def remote(root: Path) -> str:
     """Return the address of origin, else of the first remote, as it is written: it may hold a password."""
-    with contextlib.suppress(UnavailableError):
-        options = ["config", "--local", "--null", "--get-regexp", r"^remote\..*\.url$"]
-        out = run(root, options, terms=Terms(codes=(0, 1))) if top(root) else b""
-        pairs = [item.partition("\n") for item in out.decode(errors="replace").split("\0") if item]
-        return next((url for name, _, url in pairs if name == "remote.origin.url"), pairs[0][2] if pairs else "")
-    return ""
+    told = _told(root, ["config", "--local", "--null", "--get-regexp", r"^remote\..*\.url$"], codes=(0, 1))
+    pairs = [item.partition("\n") for item in told.split("\0") if item]
+    return next((url for name, _, url in pairs if name == "remote.origin.url"), pairs[0][2] if pairs else "")
+
+
+def _told(root: Path, options: Sequence[str], codes: tuple[int, ...] = (0,)) -> str:
+    """Return what git says of a repository, or nothing where there is none; that it took too long is an error."""
+    try:
+        terms = Terms(seconds=PATIENCE_SECONDS, codes=codes)
+        return os.fsdecode(run(root, options, terms=terms)) if top(root) else ""
+    except TooSlowError:
+        raise
+    except UnavailableError:
+        return ""
 
 
 def _emptied_drivers(root: Path, terms: Terms) -> dict[str, str]:
@@ -245,10 +259,10 @@ def _heard(process: subprocess.Popen[bytes], stdin: bytes, terms: Terms) -> tupl
     try:
         reading.join(max(0.0, deadline - time.monotonic()))
         if not heard or len(heard[0]) > terms.most:
-            raise UnavailableError("git took too long or said too much", "Is the repository very large?")
+            raise TooSlowError("git took too long or said too much", "Is the repository very large?")
         return heard[0], process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
-        raise UnavailableError("git took too long") from None
+        raise TooSlowError("git took too long") from None
     finally:
         # While its end was not asked for, its number cannot belong to anybody else.
         if process.returncode is None:

@@ -41,6 +41,8 @@ class Key:
     # What a project's own file may say, where that is less than the user may.
     project_choices: tuple[str, ...] = ()
     globs: bool = False
+    # A second variable that other programs read too; the own one has the last word.
+    shared_variable: str = ""
 
     @property
     def full_name(self) -> str:

@@ -169,14 +169,12 @@ def project_key(root: Path) -> str:
     return f"{slug}-{digest}" if slug else digest
 
 
-def identity(root: Path, *, per_branch: bool = True) -> str:
-    """Return a name for a repository that its worktrees share: of its place, its remote and, if wanted, its branch."""
-    place, head = os.path.realpath(root), git.head(root) if per_branch else None
-    tree, shared = git.top(root), git.common_dir(root)
+def identity(root: Path, branch: str = "") -> str:
+    """Return a name for a repository that its worktrees share: of its place, its remote and, if given, a branch."""
+    place, tree, shared = os.path.realpath(root), git.top(root), git.common_dir(root)
     if tree and shared:
         main = shared.parent if shared.name == ".git" else shared
         place = os.path.realpath(main / root.relative_to(tree))
-    branch = (head.branch or head.commit) if head else ""
     parts = json.dumps([place, sanitised(git.remote(root)), branch])
     return hashlib.blake2b(parts.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 

@@ -30,8 +30,11 @@ from ragdocs.verbs.entry_care import EntryCare
 from ragdocs.verbs.memories import Memories
 from ragdocs.verbs.merges import Merges
 from ragdocs.verbs.recall import Recall
+from ragdocs.verbs.repo import Repository
+from ragdocs.verbs.scope import Scope, find_scope
 from ragdocs.verbs.shapes import Status
 from ragdocs.verbs.status import lane_status
+from ragdocs.verbs.summaries import Limits, Summaries
 from ragdocs.verbs.versions import Versions
 
 
@@ -105,6 +108,24 @@ class Workspace:
     def entry_care(self) -> EntryCare:
         """The verbs that look after entries in the course of time."""
         return EntryCare(self._corpus(MEMORY.name, "memory"), self.access, self.clock)
+
+    @property
+    def repository(self) -> Repository:
+        """The verbs of what the repository knows about itself."""
+        corpus, chars = self._corpus(MEMORY.name, "memory"), self.config.server.answer_chars
+        return Repository(self.config.root, corpus, self.scope, self.summaries, self.clock, chars)
+
+    def scope(self, policy: str | None = None, branch: str | None = None) -> Scope:
+        """Return whose knowledge is asked for: as configured, and of the branch that is checked out, unless said."""
+        memory = self.config.memory
+        own_bank = memory.storage_strategy != "user"
+        return find_scope(self.config.root, policy or memory.branch_scope, own_bank=own_bank, branch=branch)
+
+    def summaries(self, where: Scope) -> Summaries:
+        """Return the summaries of a scope."""
+        memory = self.config.memory
+        limits = Limits(memory.max_summaries_in_context, memory.summaries_max_entries, memory.summaries_max_bytes)
+        return Summaries(project.data_dir() / "repos" / where.identity, limits, self.redactor)
 
     @cached_property
     def access(self) -> AccessLog:

@@ -241,6 +241,7 @@ def everything(clone: Clone, root: Path) -> Iterator[Step]:
     """Yield all that we ever ask of git, and what a journal may ask of it."""
     yield lambda _: git.context(root)
     yield lambda _: git.head(root)
+    yield lambda _: git.branch(root)
     yield lambda _: git.common_dir(root)
     yield lambda _: git.remote(root)
     yield lambda _: project.identity(root)

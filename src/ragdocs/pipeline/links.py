@@ -14,6 +14,7 @@ from ragdocs.types import Link
 MENTIONS = "mentions"
 RELATED_TO = "related_to"
 TOUCHES = "touches"
+IMPACTS = "impacts"
 
 # A document with more is generated, and its links say nothing.
 LINK_LIMIT = 5_000

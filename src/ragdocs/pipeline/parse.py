@@ -75,7 +75,11 @@ def parse(source: Source, lane: Lane) -> Parsed:
         created_at=card.created(),
         modified_at=source.modified_at,
         expires_at=card.time("expires_at"),
-        links=(*islice(links.find(shown, body, source.path, lane.base), links.LINK_LIMIT), *_touched(git)),
+        links=(
+            *islice(links.find(shown, body, source.path, lane.base), links.LINK_LIMIT),
+            *_touched(git),
+            *_impacted(title, card.words("impacted_paths")),
+        ),
         importance=card.number("importance"),
         confidence=card.number("confidence"),
         source=card.text("source"),
@@ -139,6 +143,13 @@ def _touched(git: GitContext | None) -> list[Link]:
         return []
     state = " ".join(part for part in (git.branch and f"on {git.branch}", git.commit and f"at {git.commit}") if part)
     return [Link(path, links.TOUCHES, f"{path} was being changed {state}".rstrip()) for path in git.files_changed]
+
+
+def _impacted(title: str, paths: Sequence[str]) -> list[Link]:
+    """Return a link to each path that a decision is about; a folder stands for all that is below it."""
+    named = [(path, links.clean_target(path)) for path in paths[: links.LINK_LIMIT]]
+    targets = [f"{target}/*" if path.endswith("/") else target for path, target in named if target]
+    return [Link(target, links.IMPACTS, f"{title} (impacts {target})") for target in targets]
 
 
 class _Card:

@@ -71,7 +71,7 @@ def _explained(error: RagdocsError) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    from ragdocs.serve import cli_memory, cli_recall
+    from ragdocs.serve import cli_memory, cli_recall, cli_repo
 
     parser = argparse.ArgumentParser(
         prog="ragdocs",
@@ -111,6 +111,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_check_config)
     cli_memory.add(commands, common)
     cli_recall.add(commands, common)
+    cli_repo.add(commands, common)
     return parser
 
 

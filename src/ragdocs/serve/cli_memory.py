@@ -179,7 +179,8 @@ def _add_content(command: argparse.ArgumentParser) -> None:
     group.add_argument("--file", type=Path, help="a file with the text (default: standard input)")
 
 
-def _content(options: argparse.Namespace) -> str:
+def read_content(options: argparse.Namespace) -> str:
+    """Return the text that the options name, or that is piped in."""
     if options.content is not None:
         return str(options.content)
     if options.file is None and sys.stdin.isatty():
@@ -201,15 +202,15 @@ def _run(options: argparse.Namespace, run: Verb, text: str) -> int:
 
 
 def _create(workspace: Workspace, options: argparse.Namespace) -> Any:
-    return workspace.memories.create(options.filename, _content(options), options.tag, options.type)
+    return workspace.memories.create(options.filename, read_content(options), options.tag, options.type)
 
 
 def _update(workspace: Workspace, options: argparse.Namespace) -> Any:
-    return workspace.memories.update(options.filename, _content(options), options.expect)
+    return workspace.memories.update(options.filename, read_content(options), options.expect)
 
 
 def _append(workspace: Workspace, options: argparse.Namespace) -> Any:
-    return workspace.memories.append(options.filename, _content(options), options.expect)
+    return workspace.memories.append(options.filename, read_content(options), options.expect)
 
 
 def _edit(workspace: Workspace, options: argparse.Namespace) -> Any:
@@ -249,7 +250,7 @@ def _linked(workspace: Workspace, options: argparse.Namespace) -> Any:
 
 
 def _merge(workspace: Workspace, options: argparse.Namespace) -> Any:
-    return workspace.merges.merge(options.sources, options.into, _content(options))
+    return workspace.merges.merge(options.sources, options.into, read_content(options))
 
 
 def _suggest(workspace: Workspace, options: argparse.Namespace) -> Any:

@@ -66,7 +66,7 @@ def documents(found: DocHits) -> str:
     """Write passages of the documentation."""
     blocks = [
         f"{number}. {hit['path']}:{hit['lines']} · {_place(hit['title'], hit['header_path'])} · "
-        f"score {hit['score']:.2f}\n   why: {hit['why']}\n{_quote(hit['content'])}{_signals(hit.get('signals'))}"
+        f"score {hit['score']:.2f}\n   why: {hit['why']}\n{quote(hit['content'])}{_signals(hit.get('signals'))}"
         for number, hit in enumerate(_inline(found)["result"], start=1)
     ]
     return _listing(blocks, found["omitted"], found["notes"], "passages")
@@ -78,7 +78,7 @@ def memories(found: MemoryHits) -> str:
         f"{number}. {hit['memory_id']} · {_place(hit['title'], hit['header_path'])} · {hit['type']}, {hit['status']}, "
         f"{_age(hit)} · score {hit['score']:.2f}\n"
         f"   file: {hit['file_path']}:{hit['lines']} · tags: {', '.join(hit['tags']) or 'none'} · why: {hit['why']}\n"
-        f"{_quote(hit['content'])}{_signals(hit.get('signals'))}"
+        f"{quote(hit['content'])}{_signals(hit.get('signals'))}"
         for number, hit in enumerate(_inline(found)["result"], start=1)
     ]
     return _listing(blocks, found["omitted"], found["notes"], "memories")
@@ -90,7 +90,7 @@ def linked(found: LinkedHits) -> str:
         f"{number}. {hit['memory_id']} · {hit['title']} · {_age(hit)} · score {hit['score']:.2f}\n"
         f"   file: {hit['file_path']}:{hit['lines']}\n"
         + "".join(f"   link | {link['edge_type']}: {link['anchor_context']}\n" for link in hit["links"])
-        + _quote(hit["content"])
+        + quote(hit["content"])
         for number, hit in enumerate(_inline(found)["result"], start=1)
     ]
     return _listing(blocks, found["omitted"], found["notes"], "memories")
@@ -103,7 +103,7 @@ def document(text: DocText) -> str:
     if text["omitted"]:
         parts.append(f"[{text['omitted']}]")
     if text["headings"]:
-        parts.append("Headings:\n" + _quote("\n".join(text["headings"])))
+        parts.append("Headings:\n" + quote("\n".join(text["headings"])))
     return "\n\n".join(parts)
 
 
@@ -182,7 +182,7 @@ def recalled(found: Recalled) -> str:
     blocks = [
         f"{number}. {' · '.join(filter(None, (hit['id'], hit.get('project'), written(hit))))}\n"
         f"   file: {hit['path']} · tags: {', '.join(hit['tags']) or 'none'}{_changing(hit['git'])}\n"
-        f"{_quote(hit['content'])}"
+        f"{quote(hit['content'])}"
         for number, hit in enumerate(_inline(found)["result"], start=1)
     ]
     return _listing(blocks, found["omitted"], found["notes"], "memories")
@@ -203,7 +203,7 @@ def edited(answer: Edited) -> str:
     places = f"{answer['places']} place{'s' if answer['places'] != 1 else ''}"
     head = f"{answer['status']} {answer['filename']} (version {answer['version']}), {places}, lines {answer['lines']}"
     notes = "".join(f"\nNote: {line(warning)}" for warning in answer["warnings"])
-    return f"{head}\n{_quote(answer['content'])}{notes}"
+    return f"{head}\n{quote(answer['content'])}{notes}"
 
 
 def renamed(answer: Renamed) -> str:
@@ -278,7 +278,7 @@ def entry_added(answer: EntryAdded) -> str:
 def entries(found: EntryHits) -> str:
     """Write entries."""
     blocks = [
-        f"{number}. {_entry(hit)} · score {hit['score']:.2f}, by {hit['matchedBy']}\n{_quote(hit['content'])}"
+        f"{number}. {_entry(hit)} · score {hit['score']:.2f}, by {hit['matchedBy']}\n{quote(hit['content'])}"
         for number, hit in enumerate(_inline(found)["results"], start=1)
     ]
     return _listing(blocks, found["total"] - len(blocks), found["notes"], "entries")
@@ -315,7 +315,7 @@ def entry_deleted(answer: EntryDeleted) -> str:
 def expired(answer: Expired) -> str:
     """List what is over, and what became of it."""
     rows = [
-        f"{one['id']} · over since {one['expiredAt']} · {one['movedTo'] or one['path']}\n{_quote(one['preview'])}"
+        f"{one['id']} · over since {one['expiredAt']} · {one['movedTo'] or one['path']}\n{quote(one['preview'])}"
         for one in _inline(answer)["result"]
     ]
     summary = f"{answer['moved']} moved to the trash" if answer["moved"] else f"{len(rows)} are over; nothing was moved"
@@ -325,7 +325,7 @@ def expired(answer: Expired) -> str:
 def reviewed(found: Reviewed) -> str:
     """List entries that somebody might look at."""
     rows = [
-        f"{one['id']} · {one['age']} · {'; '.join(one['reasons'])}\n   file: {one['path']}\n{_quote(one['preview'])}"
+        f"{one['id']} · {one['age']} · {'; '.join(one['reasons'])}\n   file: {one['path']}\n{quote(one['preview'])}"
         for one in _inline(found)["result"]
     ]
     return _listing(rows, found["omitted"], found["notes"], "entries to look at")
@@ -371,7 +371,7 @@ def _place(title: str, header_path: str) -> str:
     return header_path if header_path.startswith(title) else STEP.join(filter(None, (title, header_path)))
 
 
-def _quote(content: str) -> str:
+def quote(content: str) -> str:
     """Mark content as quoted text, so that nothing in it can pose as the server's own words."""
     return "\n".join(f"   | {line}" for line in content.split("\n"))
 

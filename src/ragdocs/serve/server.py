@@ -23,7 +23,16 @@ from pydantic import ValidationError as ArgumentError
 from ragdocs import __version__
 from ragdocs.config import Config
 from ragdocs.errors import ConflictError, RagdocsError
-from ragdocs.serve import render, resources, tools_docs, tools_edit, tools_entries, tools_memory, tools_recall
+from ragdocs.serve import (
+    render,
+    resources,
+    tools_docs,
+    tools_edit,
+    tools_entries,
+    tools_memory,
+    tools_recall,
+    tools_repo,
+)
 from ragdocs.serve.framing import framed
 from ragdocs.serve.live import PATIENCE_SECONDS, Live
 
@@ -33,6 +42,7 @@ TOOLSETS = {
     "recall": tools_recall,
     "edit": tools_edit,
     "entries": tools_entries,
+    "repo": tools_repo,
 }
 
 INSTRUCTIONS = """\

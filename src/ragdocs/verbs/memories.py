@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import cast
 
 from ragdocs.errors import ConflictError, ValidationError
@@ -267,9 +268,10 @@ def _newest(document: Document) -> tuple[float, str]:
 
 
 def _spellings(target: str) -> tuple[str, ...]:
-    """Return the ways in which a link may name this document: with and without its markdown ending."""
+    """Return the ways in which a link may name this document: with and without its markdown ending, or its folders."""
     name = target.strip().removeprefix("ghost:").replace("\\", "/").removeprefix("./").split("#")[0].strip()
-    name = name.removeprefix("docs:").removeprefix("memory:")
+    name = name.removeprefix("docs:").removeprefix("memory:").rstrip("/")
     if not name:
         return ()
-    return (name, name.removesuffix(".md")) if name.endswith(".md") else (name, f"{name}.md")
+    folders = [f"{folder}/*" for folder in (name, *map(str, PurePosixPath(name).parents)) if folder != "."]
+    return (name, name.removesuffix(".md") if name.endswith(".md") else f"{name}.md", *folders)
