@@ -16,6 +16,7 @@ from bench._labelled import Item, Labelled
 
 from ragdocs import config
 from ragdocs.pipeline.corpus import Corpus
+from ragdocs.verbs.evaluation import Question, ask
 from ragdocs.workspace import Workspace
 
 # Sets whose documents are turns of conversations are memories, everything else is documentation.
@@ -37,6 +38,11 @@ class Project:
     def prefix(self, question: Item) -> str:
         """Return what the paths begin with that a question is asked of."""
         return f"{question.group}/" if question.group else ""
+
+    def found(self, question: Item) -> list[str]:
+        """Ask a question as `ragdocs eval` does, and return the documents that were found, best first."""
+        asked = Question(question.id, question.text, {}, prefix=self.prefix(question))
+        return [self.ids[path] for path in ask(self.corpus, asked, self.asked_at(question)).ranked]
 
     def asked_at(self, question: Item) -> datetime:
         """Return when a question is asked."""

@@ -16,17 +16,13 @@ from pathlib import Path
 
 import numpy as np
 from bench import _baselines, _corpora, _labelled, _projects, _report
-from bench._labelled import Item
 from bench._measure import grid
 from bench._projects import Project
 
-from ragdocs.types import Filter, Probe, Query
 from ragdocs.verbs.measures import DEEP, Difference, Measures, compare, measure
 
 ROOT = Path(__file__).resolve().parent.parent
 WORDS, MEANING, OURS, RRF, MIN_MAX = "words alone", "meaning alone", "ours", "RRF, k = 60", "0.7 / 0.3 min-max"
-# Results asked of a search: a page may give several passages, and ten documents are measured.
-LIMIT = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ def _outcome(project: Project) -> Outcome:
         ranked = {
             WORDS: list(keyword),
             MEANING: list(vector),
-            OURS: _ours(project, question),
+            OURS: project.found(question),
             RRF: _baselines.rrf((keyword, vector)),
             MIN_MAX: _baselines.min_max(keyword, vector),
         } | {way: ask(question) for way, ask in others}
@@ -97,14 +93,6 @@ def _outcome(project: Project) -> Outcome:
     _say(f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s")
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
     return Outcome(name, kinds, chunks, found)
-
-
-def _ours(project: Project, question: Item) -> list[str]:
-    """Search as the verbs do, and return the documents of the hits."""
-    where = Filter(prefix=project.prefix(question))
-    query = Query(probes=(Probe(question.text),), limit=LIMIT, where=where)
-    hits = project.corpus.search(query, project.asked_at(question)).hits
-    return list(dict.fromkeys(project.ids[hit.document.path] for hit in hits))
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
