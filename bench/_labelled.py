@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,16 +80,6 @@ def read(folder: Path) -> Labelled:
         grades,
         json.loads((folder / "meta.json").read_text(encoding="utf-8")),
     )
-
-
-def ndcg(ranked: Sequence[str], grades: Mapping[str, int], k: int = 10) -> float:
-    """Return how near the first k documents are to the best order there could be, 0 to 1."""
-    best = sorted(grades.values(), reverse=True)[:k]
-    return _gain([grades.get(id_, 0) for id_ in ranked[:k]]) / _gain(best)
-
-
-def _gain(grades: Sequence[int]) -> float:
-    return sum(grade / math.log2(place + 2) for place, grade in enumerate(grades))
 
 
 def _items(path: Path) -> Iterator[Item]:

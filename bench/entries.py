@@ -28,6 +28,7 @@ from ragdocs.pipeline.parse import parse
 from ragdocs.types import Entry, Filter, Source
 from ragdocs.verbs.entries import own_id
 from ragdocs.verbs.entry_rules import TYPES, NewEntry, Wanted
+from ragdocs.verbs.measures import ndcg
 
 # What the document claims for 10,000 entries, in milliseconds.
 CLAIMED = {"vector": "4 p50", "keyword": "1", "hybrid": "4 p50, 4 p95"}
@@ -161,9 +162,7 @@ def _titles(data: Path) -> Iterator[Row]:
         for question, vector in zip(labelled.questions, asked, strict=True):
             pool = labelled.pool(question)
             order = sorted(pool, key=lambda place, near=vectors @ vector: -near[place])  # type: ignore[misc]
-            gains.append(
-                _labelled.ndcg([labelled.documents[place].id for place in order], labelled.grades[question.id])
-            )
+            gains.append(ndcg([labelled.documents[place].id for place in order], labelled.grades[question.id]))
         value = sum(gains) / len(gains)
         yield Row("titles", f"NDCG@10 by meaning, title: {name}", "locomo", len(texts), value, "")
 

@@ -25,6 +25,7 @@ from bench._variants_dynamic import DynamicEncoder
 from ragdocs.pipeline.encode import OnnxEncoder, SentenceTransformerEncoder
 from ragdocs.pipeline.vector_cache import CachedEncoder
 from ragdocs.protocols import Encoder, Vectors
+from ragdocs.verbs.measures import ndcg
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS, QUESTIONS = 1200, 200
@@ -116,7 +117,7 @@ def _scores(chosen: Labelled, pools: Sequence[Vectors], vectors: Vectors) -> Vec
     asked = vectors[len(chosen.documents) :]
     for question, pool, vector in zip(chosen.questions, pools, asked, strict=True):
         nearest = pool[np.argsort(-(vectors[pool] @ vector), kind="stable")[:10]]
-        scores.append(_labelled.ndcg([chosen.documents[i].id for i in nearest], chosen.grades[question.id]))
+        scores.append(ndcg([chosen.documents[i].id for i in nearest], chosen.grades[question.id]))
     return np.array(scores)
 
 

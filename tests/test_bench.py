@@ -88,6 +88,34 @@ def test_variants_says_that_there_are_no_labelled_sets(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"ABSENT: no labelled sets in {tmp_path}")
 
 
+def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> None:
+    pages = [
+        {"_id": "animals/cats.md", "title": "Cats", "text": "They purr when they are happy.", "metadata": {}},
+        {"_id": "ships.md", "title": "Ships", "text": "They sail over the sea.", "metadata": {"links": []}},
+    ]
+    label(tmp_path / "data" / "pages", pages, [{"_id": "q", "text": "why do cats purr"}], {"q": "animals/cats.md"})
+    turns = [
+        {
+            "_id": f"{group}/D1:1",
+            "text": "Ann: I moved to Rome.",
+            "metadata": {"group": group, "session": f"{group}/1", "date": "1:56 pm on 8 May, 2023"},
+        }
+        for group in ("first", "second")
+    ]
+    asked = [
+        {"_id": turn["_id"], "text": "Where does Ann live?", "metadata": {"group": group, "kind": "fact"}}
+        for group, turn in zip(("first", "second"), turns, strict=True)
+    ]
+    label(tmp_path / "data" / "talks", turns, asked, {f"{g}/D1:1": f"{g}/D1:1" for g in ("first", "second")})
+    printed = run("quality", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"))
+    rows = [[cell.strip() for cell in line.split("|")][1:-1] for line in printed.splitlines() if line.startswith("|")]
+    table = {row[0]: row for row in reversed(rows)}
+    assert table["pages"][1:8] == ["2", "1", *["1.0000"] * 5]
+    assert table["talks"][1:8] == ["2", "2", *["1.0000"] * 5]
+    assert ["talks", "fact", "2", *["1.000"] * 7] in rows
+    assert "points over RRF on the mean of 2 sets" in printed
+
+
 def test_entries_measures_every_mode_beside_the_claims_of_its_document(tmp_path: Path) -> None:
     rows = json.loads(
         run("entries", "--entries", "30", "--repeats", "2", "--no-model", "--work", str(tmp_path), "--json")

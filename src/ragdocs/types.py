@@ -156,11 +156,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """The answer to a query: hits, how many more there were, and what was missing while looking."""
+    """The answer to a query: hits, how many more there were, what was missing while looking, and the time it took."""
 
     hits: tuple[Hit, ...]
     omitted: int = 0
     notes: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

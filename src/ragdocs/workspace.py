@@ -62,6 +62,10 @@ class Workspace:
         if config.memory.enabled:
             self._open(memory_lane(config), lambda: project.memory_root(config))
 
+    def corpus(self, lane: str) -> Corpus:
+        """Return the pipeline of a lane, for those who look into it rather than ask it."""
+        return self._corpus(lane, lane)
+
     @property
     def documents(self) -> Documents:
         """The verbs of the documentation lane."""

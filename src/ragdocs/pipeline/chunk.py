@@ -14,7 +14,7 @@ from ragdocs.markup import Block
 from ragdocs.types import Chunk, Parsed
 
 # Part of the identity of an index: another way of cutting is another number.
-CHUNKER = "2"
+CHUNKER = "3"
 
 # A section shorter than this says too little to be found alone, so what follows it may join it.
 _TINY = 200
@@ -44,9 +44,10 @@ def chunk(parsed: Parsed, chunking: Chunking) -> tuple[Chunk, ...]:
 
 
 def passage(title: str, headings: Sequence[str], text: str) -> str:
-    """Return what is embedded for a chunk: one line that says where it stands, then its text."""
+    """Return what is embedded for a chunk: one line that says where it stands, unless the text begins with it."""
     place = _SEPARATOR.join(headings if headings and headings[0] == title else (title, *headings))
-    return text if text == place else f"{place}\n{text}"
+    # A text without a heading may have got its first words for a title; said twice they would outweigh the rest.
+    return text if text.startswith(place.removesuffix("\u2026")) else f"{place}\n{text}"
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
+from itertools import pairwise
 
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.lanes import Lane, Ranking
@@ -123,10 +124,13 @@ class Corpus:
         if not where.statuses:
             where = replace(where, hidden=where.hidden or self.lane.hidden)
         query = replace(query, where=where, probes=tuple(probe for probe in query.probes if probe.text.strip()))
+        started = time.perf_counter()
         # Encoding takes longer than all the rest, and needs nothing of the index.
         vectors = [self._vector(probe) if self._ranking(query).vector_weight else None for probe in query.probes]
+        encoded = time.perf_counter()
         with self.index.held():
-            return self._find(query, vectors, now)
+            found = self._find(query, vectors, now)
+        return replace(found, seconds={"encode": encoded - started, **found.seconds})
 
     def _find(self, query: Query, vectors: Sequence[Vectors | None], now: datetime) -> Findings:
         where, ranking = query.where, self._ranking(query)
@@ -134,12 +138,14 @@ class Corpus:
         # What the recency boost may lift is asked for by itself: it must not be lost among many older candidates.
         young = rank.youngest(ranking, now)
         wheres = [where] if young is None else [where, replace(where, since=max(young, where.since or young))]
+        clock = [time.perf_counter()]
         legs = []
-        for probe, vector in zip(query.probes, vectors, strict=True):
-            if ranking.keyword_weight:
-                legs.append(fuse.Leg(probe, "keyword", self.index.match(probe.text, k, *wheres)))
-            if vector is not None:
-                legs.append(fuse.Leg(probe, "vector", self.index.nearest(vector, k, *wheres)))
+        if ranking.keyword_weight:
+            legs += [fuse.Leg(p, "keyword", self.index.match(p.text, k, *wheres)) for p in query.probes]
+        clock.append(time.perf_counter())
+        pairs = zip(query.probes, vectors, strict=True)
+        legs += [fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres)) for p, v in pairs if v is not None]
+        clock.append(time.perf_counter())
         board = fuse.fuse(legs, ranking)
         owners = self.index.owners(board.keys)
         board = fuse.spread(board, self._neighbours(board, owners, where), ranking)
@@ -154,7 +160,9 @@ class Corpus:
             Hit(card, piece, one.score, board.signals(one.place) + one.signals, links.get(card.id, ()), key, held)
             for one, key, (card, piece), held in zip(chosen, keys, self.index.load(keys), words, strict=True)
         )
-        return Findings(hits=hits, omitted=omitted, notes=self.notes())
+        clock.append(time.perf_counter())
+        seconds = dict(zip(("words", "meaning", "ranking"), (b - a for a, b in pairwise(clock)), strict=True))
+        return Findings(hits=hits, omitted=omitted, notes=self.notes(), seconds=seconds)
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of an answer should know about the state of the index."""

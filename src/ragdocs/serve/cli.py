@@ -31,6 +31,7 @@ examples:
   ragdocs status --json                         what is indexed, what is not, and why
   ragdocs lint                                  broken frontmatter, unknown types, links that are none
   ragdocs lint --secrets                        tokens, keys and passwords that are written down already
+  ragdocs eval                                  how well this project's texts are found
   ragdocs verify                                prove that the index equals one built from the files alone
 
 exit codes: 0 done, 1 failed or a difference was found, 2 wrong usage
@@ -71,7 +72,7 @@ def _explained(error: RagdocsError) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    from ragdocs.serve import cli_memory, cli_recall, cli_repo
+    from ragdocs.serve import cli_eval, cli_memory, cli_recall, cli_repo
 
     parser = argparse.ArgumentParser(
         prog="ragdocs",
@@ -109,9 +110,8 @@ def build_parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_verify)
     command = add("check-config", parents=[common], help="show every setting, its value and where it came from")
     command.set_defaults(run=_check_config)
-    cli_memory.add(commands, common)
-    cli_recall.add(commands, common)
-    cli_repo.add(commands, common)
+    for family in (cli_memory, cli_recall, cli_repo, cli_eval):
+        family.add(commands, common)
     return parser
 
 

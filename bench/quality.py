@@ -1,0 +1,206 @@
+"""Measures what is found on labelled sets, through the product's own pipeline: files, chunks, index, search.
+
+Every set becomes a project on disk. One table: words alone, meaning alone, our search, and two usual ways to join the
+legs; then our words beside other keyword engines over the same passages. Differences are paired, question by question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from bench import _baselines, _corpora, _labelled, _projects, _report
+from bench._measure import grid
+from bench._projects import Project
+
+from ragdocs.verbs.measures import DEEP, Difference, Measures, compare, measure
+
+ROOT = Path(__file__).resolve().parent.parent
+WORDS, MEANING, OURS, RRF, MIN_MAX = "words alone", "meaning alone", "ours", "RRF, k = 60", "0.7 / 0.3 min-max"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What every way made of every question of a set."""
+
+    name: str
+    kinds: Sequence[str]
+    chunks: int
+    found: Mapping[str, Sequence[Measures]]
+
+    def ndcg(self, way: str) -> list[float]:
+        """Return nDCG@10 of each question."""
+        return [one.ndcg_10 for one in self.found[way]]
+
+    def mean(self, way: str) -> float:
+        """Return the mean of nDCG@10."""
+        return float(np.mean(self.ndcg(way)))
+
+    def better_leg(self) -> str:
+        """Return the leg that finds more by itself."""
+        return max((WORDS, MEANING), key=self.mean)
+
+    def gain(self, way: str, other: str) -> Difference:
+        """Return what a way gains on another."""
+        return compare(self.ndcg(way), self.ndcg(other))
+
+
+def main() -> None:
+    options = _options()
+    folders = [f for f in _labelled.folders(options.data) if not options.only or f.name in options.only.split(",")]
+    with tempfile.TemporaryDirectory(prefix="ragdocs-bench-") as scratch:
+        work = (options.work or Path(scratch)).resolve()
+        _corpora.enter(work)
+        outcomes = []
+        for folder in folders:
+            chosen = _labelled.read(folder)
+            if options.documents or options.queries:
+                chosen = chosen.sample(options.documents or len(chosen.documents), options.queries or 10**9)
+            outcomes.append(_outcome(_projects.write(chosen, work / folder.name)))
+    printed = "\n\n".join([_table(outcomes), _engines(outcomes), _slices(outcomes), _verdicts(outcomes)])
+    print(printed)
+    _say(f"{time.process_time() / 60:.1f} processor minutes")
+    if options.write:
+        _report.replace_block(ROOT / "docs" / "quality.md", "quality", f"`{_command(options)}`\n\n{printed}")
+
+
+def _outcome(project: Project) -> Outcome:
+    corpus, name = project.corpus, project.chosen.name
+    started = time.monotonic()
+    corpus.sync()
+    corpus.embed(lambda what, done, of: _say(f"{name:14} {what} {done:6,} of {of:,}") if done % 1024 < 64 else None)
+    chunks = corpus.index.counts()["chunks"]
+    _say(f"{name:14} {chunks:,} chunks after {time.monotonic() - started:.0f} s")
+    found: dict[str, list[Measures]] = {}
+    others = list(_baselines.rivals(project))
+    for question in project.chosen.questions:
+        keyword, vector = (_baselines.pooled(project, leg) for leg in _baselines.legs(project, question))
+        ranked = {
+            WORDS: list(keyword),
+            MEANING: list(vector),
+            OURS: project.found(question),
+            RRF: _baselines.rrf((keyword, vector)),
+            MIN_MAX: _baselines.min_max(keyword, vector),
+        } | {way: ask(question) for way, ask in others}
+        for way, documents in ranked.items():
+            found.setdefault(way, []).append(measure(documents[:DEEP], project.chosen.grades[question.id]))
+    _say(f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s")
+    kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
+    return Outcome(name, kinds, chunks, found)
+
+
+def _table(outcomes: Sequence[Outcome]) -> str:
+    ways = (WORDS, MEANING, OURS, RRF, MIN_MAX)
+    head = ("set", "chunks", "questions", *ways, "ours - RRF", "p", "ours - better leg", "p")
+    lines = []
+    for outcome in outcomes:
+        gained, on_leg = outcome.gain(OURS, RRF), outcome.gain(OURS, outcome.better_leg())
+        cells = (f"{outcome.mean(way):.4f}" for way in ways)
+        counts = (outcome.name, f"{outcome.chunks:,}", f"{len(outcome.kinds):,}")
+        lines.append((*counts, *cells, str(gained), _p(gained), str(on_leg), _p(on_leg)))
+    means = [float(np.mean([outcome.mean(way) for outcome in outcomes])) for way in ways]
+    on_rrf, on_better = means[2] - means[3], means[2] - max(means[:2])
+    error = _error(outcomes, RRF)
+    tail = (f"{on_rrf * 100:+.1f} ± {error:.1f}", "", f"{on_better * 100:+.1f}", "")
+    lines.append(("mean", "", "", *(f"{mean:.4f}" for mean in means), *tail))
+    words = (
+        f"nDCG@10 over documents, a document where its best passage is. Differences are in points, paired by question, "
+        f"± the standard error; p by {10_000:,} random sign flips. The ways but ours join the same two legs."
+    )
+    return f"{grid(head, lines)}\n\n{words}"
+
+
+def _engines(outcomes: Sequence[Outcome]) -> str:
+    """Compare our words alone with other engines over the same passages."""
+    names = [way for way in ("bm25s", "tantivy") if all(way in outcome.found for outcome in outcomes)]
+    if not names:
+        return f"Other keyword engines: ABSENT, {_baselines.INSTALL}"
+    head = ("set", WORDS, *(cell for name in names for cell in (name, "ours - it", "p")))
+    lines = []
+    for outcome in outcomes:
+        line = [outcome.name, f"{outcome.mean(WORDS):.4f}"]
+        for name in names:
+            gained = outcome.gain(WORDS, name)
+            line += [f"{outcome.mean(name):.4f}", str(gained), _p(gained)]
+        lines.append(line)
+    words = (
+        "nDCG@10 of words alone; the others have English stemming and stop words, and title, headings and text as one."
+    )
+    return f"{grid(head, lines)}\n\n{words}"
+
+
+def _slices(outcomes: Sequence[Outcome]) -> str:
+    """Tell what our search finds of each kind of question, and how that compares."""
+    head = ("set", "kind", "questions", "Recall@5", "Recall@10", "MRR@10", "nDCG@10", WORDS, MEANING, RRF)
+    lines = []
+    for outcome in outcomes:
+        for kind in sorted(set(outcome.kinds)):
+            places = [i for i, one in enumerate(outcome.kinds) if one == kind]
+            mine = [outcome.found[OURS][i] for i in places]
+            measures = ("recall_5", "recall_10", "mrr_10", "ndcg_10")
+            means = [f"{np.mean([getattr(one, name) for one in mine]):.3f}" for name in measures]
+            rest = [f"{np.mean([outcome.found[way][i].ndcg_10 for i in places]):.3f}" for way in (WORDS, MEANING, RRF)]
+            lines.append((outcome.name, kind or "all", f"{len(places):,}", *means, *rest))
+    return f"{grid(head, lines)}\n\nOur search by kind of question; the last three columns are nDCG@10."
+
+
+def _verdicts(outcomes: Sequence[Outcome]) -> str:
+    gains = [outcome.mean(OURS) - outcome.mean(RRF) for outcome in outcomes]
+    on_legs = {outcome.name: outcome.mean(OURS) - outcome.mean(outcome.better_leg()) for outcome in outcomes}
+    worst = min(on_legs, key=lambda name: on_legs[name])
+    gain, least = float(np.mean(gains)), on_legs[worst]
+    mean = f"{gain * 100:+.2f} points over RRF on the mean of {len(outcomes)} sets"
+    lines = [
+        f"- {mean} (bar +5): {_verdict(gain >= 0.05)}",
+        f"- against the better leg, at worst {least * 100:+.2f} points ({worst}; bar -1): {_verdict(least >= -0.01)}",
+    ]
+    for name in ("bm25s", "tantivy"):
+        if all(name in outcome.found for outcome in outcomes):
+            behind = {o.name: o.mean(WORDS) - o.mean(name) for o in outcomes}
+            worst = min(behind, key=lambda one: behind[one])
+            met = _verdict(behind[worst] >= 0)
+            lines.append(f"- words alone against {name}, at worst {behind[worst] * 100:+.2f} points ({worst}): {met}")
+    return "\n".join(lines)
+
+
+def _error(outcomes: Sequence[Outcome], other: str) -> float:
+    errors = np.array([outcome.gain(OURS, other).error for outcome in outcomes])
+    return float(np.sqrt((errors**2).sum()) / len(errors))
+
+
+def _p(gained: Difference) -> str:
+    return f"{gained.chance:.4f}" if gained.chance >= 0.001 else "< 0.001"
+
+
+def _verdict(met: bool) -> str:
+    return "pass" if met else "MISS"
+
+
+def _command(options: argparse.Namespace) -> str:
+    given = [("--documents", options.documents), ("--queries", options.queries), ("--only", options.only)]
+    return " ".join(["python3 tasks.py bench quality", *(f"{name} {value}" for name, value in given if value)])
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python3 tasks.py bench quality", description=__doc__)
+    parser.add_argument("--data", type=Path, default=_labelled.DATA, help="the folder of the labelled sets")
+    parser.add_argument("--only", help="some sets, by commas")
+    parser.add_argument("--documents", type=int, help="documents a set at most, all answers among them")
+    parser.add_argument("--queries", type=int, help="questions a set at most")
+    parser.add_argument("--work", type=Path, help="keep projects and vectors here, and use those that are there")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/quality.md")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
