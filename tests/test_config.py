@@ -253,7 +253,7 @@ def test_every_misspelt_key_is_refused_with_the_right_one(place: Place, name: st
         ("[memory]\nenabled = true\n[zzz]\n", "Known are docs, memory, embedding, server, watch"),
         ("[docs]\nrecency_boost_days = 3\n", "Did you mean memory.recency_boost_days?"),
         ("poll = true\n[docs]\nenabled = true\n", "Did you mean watch.poll?"),
-        ("[memory]\nqqq = 1\n", "Known are docs.enabled"),
+        ("[memory]\nqqq = 1\n", "Known are memory.enabled"),
         ("memory = 3\n", "Write it as [memory]"),
         ("[[memory]]\nenabled = true\n", "Write it as [memory]"),
         ('[server]\ntoolsets = ["docs", "memori"]\n', 'perhaps "memory"'),

@@ -27,6 +27,7 @@ FLOOR = (
     "git",
     "registry",
     "access",
+    "journal_format",
 )
 # Who may import whom: every layer names the layers below it.
 LAYERS = {
@@ -55,7 +56,7 @@ HOMES = {
     "tomli": {"config.py"},
     "watchfiles": {"serve/watch.py"},
     # pydantic reads the shapes of answers.
-    "typing_extensions": {"verbs/shapes.py", "verbs/entry_shapes.py", "verbs/repo_shapes.py"},
+    "typing_extensions": {f"verbs/{name}shapes.py" for name in ("", "entry_", "repo_", "journal_")},
 }
 # The protocol's own packages belong to the rim, in any module of it.
 RIM = {"mcp", "mcp_types", "anyio", "pydantic"}

@@ -14,12 +14,12 @@ from typing import Any
 from ragdocs import fsio
 from ragdocs.errors import ConfigError, RagdocsError
 from ragdocs.keys import FILE_NAME, Key, declare, nearest, shown, toml
-from ragdocs.lanes import DOCS, MEMORY
+from ragdocs.lanes import DOCS, JOURNAL, MEMORY
 from ragdocs.project import ancestors, checked_root, config_dir, nearest_marked, settled
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 TOOLSETS = ("docs", "memory", "recall")
-MORE_TOOLSETS = ("edit", "entries", "repo")
+MORE_TOOLSETS = ("edit", "entries", "repo", "journal")
 RANKING = MEMORY.ranking
 # A hundred times what a person writes; a file from a clone may be anything.
 FILE_LIMIT = 65_536
@@ -35,6 +35,7 @@ class DocsConfig:
     )
     exclude: tuple[str, ...] = declare((), "Globs of files to leave out.", globs=True)
     gitignore: bool = declare(DOCS.gitignore, "Whether files that git ignores are left out.")
+    commits: bool = declare(False, "Whether the project's own commits are searched, too: search_commits.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,25 @@ class MemoryConfig:
     summaries_max_entries: int = declare(100, "How many summaries are kept; the oldest leave.", low=1, high=10_000)
     summaries_max_bytes: int = declare(
         1_000_000, "Largest size of all summaries together; the oldest leave.", low=1000, high=100_000_000
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalConfig:
+    """The journal: a git repository whose commits are entries."""
+
+    enabled: bool = declare(False, "Whether a journal is kept; its tools are offered then.")
+    path: str = declare("journal-data", "The journal's folder, a git repository of its own.", folder=True)
+    author: str = declare("Journal Server <journal@localhost>", "Who the commits are by.")
+    auto_gc: bool = declare(True, "Whether git packs what has piled up.")
+    half_life_days: float = declare(
+        JOURNAL.ranking.half_life_days, "Days after which an entry is half as present.", low=1.0, high=36_500.0
+    )
+    minimum_salience: float = declare(
+        JOURNAL.ranking.easiest, "The score that a fresh entry needs to be found.", high=1.0
+    )
+    context_weight: float = declare(
+        0.5, "What the work context counts in journal_search; the content has the rest.", high=1.0
     )
 
 
@@ -119,6 +139,7 @@ class Config:
     server: ServerConfig = field(default_factory=ServerConfig)
     watch: WatchConfig = field(default_factory=WatchConfig)
     redaction: RedactionConfig = field(default_factory=RedactionConfig)
+    journal: JournalConfig = field(default_factory=JournalConfig)
     origins: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
@@ -273,7 +294,8 @@ def _from_flags(flags: Mapping[str, object]) -> Iterator[Setting]:
 
 def _setting(name: str, value: object, where: str, *, trusted: bool = True) -> Setting:
     if name not in KEYS:
-        raise _unknown(name, where, KEYS)
+        section = f"{name.partition('.')[0]}."
+        raise _unknown(name, where, [key for key in KEYS if key.startswith(section)] or KEYS)
     return KEYS[name], KEYS[name].check(value, where, trusted=trusted), where
 
 

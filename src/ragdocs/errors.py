@@ -34,6 +34,9 @@ class ConflictError(RagdocsError):
     base: str = ""
     merged: str = ""
     overlaps: int = 0
+    # What to do with the proposal, and what shows the whole of the text there now.
+    again: str = "send it with update_memory and this version"
+    reader: str = "read_memory"
 
     def __init__(self, message: str, hint: str = "", *, theirs: str = "", yours: str = "", version: str = "") -> None:
         super().__init__(message, hint)

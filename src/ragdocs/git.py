@@ -39,16 +39,16 @@ def _pairs(text: str) -> dict[str, str]:
 
 # An alias cannot take the name of a command that git has itself, and these start no program once all below is set.
 _COMMANDS = _pairs("""
-    cat-file commit-tree config diff-tree fetch for-each-ref gc hash-object init log ls-files ls-tree merge-base mktree
-    push rev-list rev-parse show status symbolic-ref update-ref
+    cat-file commit-tree config diff-tree fast-import fetch for-each-ref gc hash-object init log ls-files ls-tree
+    merge-base mktree push rev-list rev-parse show status symbolic-ref update-index update-ref
 """)
 _DIFFS = ("--no-ext-diff", "--no-textconv")
 _SAFER = {
     "diff-tree": _DIFFS,
-    "fetch": ("--no-recurse-submodules",),
+    "fetch": ("--no-recurse-submodules", "--upload-pack=git-upload-pack"),
     "hash-object": ("--no-filters",),
     "log": _DIFFS,
-    "push": ("--no-verify", "--recurse-submodules=no"),
+    "push": ("--no-verify", "--recurse-submodules=no", "--receive-pack=git-receive-pack"),
     "show": _DIFFS,
     "status": ("--ignore-submodules=all",),
 }
@@ -85,6 +85,8 @@ class Terms:
     # As in GIT_ALLOW_PROTOCOL, such as "https:ssh".
     protocols: str = "none"
     settings: Mapping[str, str] = field(default_factory=dict)
+    # Whether only a repository in this very folder will do: one that git finds damaged leads it to the next above.
+    here: bool = False
 
 
 def run(
@@ -104,7 +106,7 @@ def run(
     for operand in operands:
         if operand.startswith("-") or not operand or any(ord(character) < ord(" ") for character in operand):
             raise ValidationError(f"{operand[:80]!r} is not a name that git can be given")
-    words = [_program(), "--no-pager", "-C", str(root)]
+    words = [program(), "--no-pager", "-C", str(root), *([f"--git-dir={root / '.git'}"] if terms.here else [])]
     settings = {**terms.settings, **_SETTINGS}
     if command in _LOOKING:
         started = time.monotonic()
@@ -220,11 +222,12 @@ def _search_path() -> str:
     return os.pathsep.join(part for part in os.get_exec_path() if Path(part).is_absolute())
 
 
-def _program() -> str:
-    program = shutil.which("git", path=_search_path())
-    if program is None or not Path(program).is_absolute():
+def program() -> str:
+    """Return the path of git, or raise that there is none."""
+    found = shutil.which("git", path=_search_path())
+    if found is None or not Path(found).is_absolute():
         raise UnavailableError("git is not installed", "Install git to use what depends on it; the rest works without")
-    return program
+    return found
 
 
 def _finished(words: Sequence[str], stdin: bytes, terms: Terms) -> bytes:

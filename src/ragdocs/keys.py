@@ -43,6 +43,8 @@ class Key:
     globs: bool = False
     # A second variable that other programs read too; the own one has the last word.
     shared_variable: str = ""
+    # A folder; a project may only name one inside itself.
+    folder: bool = False
 
     @property
     def full_name(self) -> str:
@@ -95,6 +97,9 @@ class Key:
             raise self._error(where, f"is {shown(value)}")
         if isinstance(value, str):
             self._check_text(value, where)
+            if self.folder and not trusted and not _stays_inside(value):
+                hint = f"Name one inside the project there; your own choice goes into {USER_FILE} or {self.variable}"
+                raise ConfigError(f"{where}: a project may not set {self.full_name} to {shown(value)}", hint)
             if self.project_choices and not trusted and value not in self.project_choices:
                 allowed = " or ".join(map(toml, self.project_choices))
                 hint = f"Write {allowed} there; your own choice goes into {USER_FILE} or {self.variable}"

@@ -24,6 +24,9 @@ class Ranking:
     graph_weight: float = 0.1
     recency_days: int = 0
     recency_factor: float = 1.0
+    # Where a score fades: a text this old is half as easy to reach. Fresh ones need `easiest`, old ones what is asked.
+    half_life_days: float = 0.0
+    easiest: float = 0.0
     # Hits of one document in one answer.
     per_document: int = 3
 
@@ -63,4 +66,19 @@ MEMORY = Lane(
     default_kind="journal",
     hidden=("archived",),
     ranking=Ranking(recency_days=7, recency_factor=1.2, per_document=1),
+)
+
+# What was learned, commit by commit: an entry never changes, so nothing of it can be written to.
+JOURNAL = Lane(
+    name="journal",
+    include=("**/*.md",),
+    default_kind="entry",
+    ranking=Ranking(graph_weight=0.0, per_document=1, half_life_days=30.0, easiest=0.1),
+)
+
+COMMITS = Lane(
+    name="commits",
+    include=("**/*.md",),
+    default_kind="commit",
+    ranking=Ranking(graph_weight=0.0, per_document=1),
 )

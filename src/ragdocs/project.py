@@ -144,6 +144,17 @@ def memory_root(config: Config, environ: Environ | None = None) -> Path:
     return _not_linked(config.root / MEMORIES)
 
 
+def journal_root(config: Config) -> Path:
+    """Return the directory of the journal; only the user may name one outside the project."""
+    path = Path(config.journal.path).expanduser()
+    if path.is_absolute():
+        return path
+    place = _not_linked(config.root / path)
+    if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(config.root)):
+        raise UnavailableError(f"{place} leads out of the project", "Replace the link by a directory")
+    return place
+
+
 def index_root(config: Config, lane: Lane, environ: Environ | None = None) -> Path:
     """Return the directory for the snapshots of one lane's index."""
     if lane.writable:

@@ -186,11 +186,12 @@ class Expect(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Write this text at this path; `expect` is a version or an `Expect`."""
+    """Write this text at this path; `expect` is a version or an `Expect`, `note` what a store may keep with it."""
 
     path: str
     text: str
     expect: str | Expect = Expect.ANY
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +228,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text as read from its store; problems tell what had to be mended to read it at all."""
+    """A text as read from its store; problems tell what had to be mended to read it at all.
+
+    A store that knows the metadata of its texts gives them as `card`; such a text has no block of its own.
+    """
 
     path: str
     text: str
@@ -236,6 +240,7 @@ class Source:
     size: int
     modified_at: datetime | None = None
     problems: tuple[str, ...] = ()
+    card: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)

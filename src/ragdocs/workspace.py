@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,19 +16,26 @@ from ragdocs.config import Config
 from ragdocs.elsewhere import Elsewhere
 from ragdocs.errors import UnavailableError
 from ragdocs.index.local import LocalIndex
-from ragdocs.lanes import DOCS, MEMORY, Lane
+from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
 from ragdocs.pipeline.chunk import CHUNKER
 from ragdocs.pipeline.corpus import Corpus, Progress
 from ragdocs.pipeline.encode import open_encoder
 from ragdocs.pipeline.redact import Redactor
 from ragdocs.protocols import Encoder
+from ragdocs.store.commits import CommitStore
+from ragdocs.store.exchange import Exchange
 from ragdocs.store.files import FileStore
+from ragdocs.store.sections import JournalStore
 from ragdocs.types import Report
+from ragdocs.verbs.commits import Commits
 from ragdocs.verbs.documents import Documents
 from ragdocs.verbs.edits import Edits
 from ragdocs.verbs.entries import Entries
 from ragdocs.verbs.entry_care import EntryCare
+from ragdocs.verbs.journal import Journal
+from ragdocs.verbs.journal_shapes import Exchanged
 from ragdocs.verbs.memories import Memories
+from ragdocs.verbs.merge_text import merge
 from ragdocs.verbs.merges import Merges
 from ragdocs.verbs.recall import Recall
 from ragdocs.verbs.repo import Repository
@@ -43,7 +51,7 @@ class Place:
     """A corpus together with the parts of it that live on this machine."""
 
     corpus: Corpus
-    store: FileStore
+    store: FileStore | CommitStore
     index: LocalIndex
 
 
@@ -57,10 +65,17 @@ class Workspace:
         self.redactor = Redactor(os.environ, config.redaction.patterns)
         self.places: dict[str, Place] = {}
         self.closed: dict[str, UnavailableError] = {}
+        # The user's own bank may be a link; a project's folder that leads elsewhere may have come with a clone.
+        trusted = config.memory.storage_strategy == "user"
         if config.docs.enabled:
-            self._open(docs_lane(config), lambda: config.root)
+            self._open(docs := docs_lane(config), lambda: FileStore(config.root, docs, trusted_root=trusted))
         if config.memory.enabled:
-            self._open(memory_lane(config), lambda: project.memory_root(config))
+            memory = memory_lane(config)
+            self._open(memory, lambda: FileStore(project.memory_root(config), memory, trusted_root=trusted))
+        if config.journal.enabled:
+            self._open(journal_lane(config), self._journal_store)
+        if config.docs.commits:
+            self._open(COMMITS, lambda: CommitStore(config.root))
 
     def corpus(self, lane: str) -> Corpus:
         """Return the pipeline of a lane, for those who look into it rather than ask it."""
@@ -131,6 +146,33 @@ class Workspace:
         limits = Limits(memory.max_summaries_in_context, memory.summaries_max_entries, memory.summaries_max_bytes)
         return Summaries(project.data_dir() / "repos" / where.identity, limits, self.redactor)
 
+    @property
+    def commits(self) -> Commits:
+        """The verbs of the project's own history."""
+        hint = "Turn it on: write commits = true under [docs] in config.toml"
+        return Commits(self._corpus(COMMITS.name, "commits", hint), self.clock, self.config.server.answer_chars)
+
+    @property
+    def journal(self) -> Journal:
+        """The verbs of the journal."""
+        corpus = self._corpus(JOURNAL.name, "journal")
+        store = self.places[JOURNAL.name].store
+        assert isinstance(store, JournalStore)
+
+        def exchange(remote: str, resolved: Mapping[str, str]) -> Exchanged:
+            outcome = Exchange(store, lambda *texts: astuple(merge(*texts))).run(remote, resolved)
+            return Exchanged(
+                remote=outcome.remote,
+                branch=outcome.branch,
+                received=outcome.received,
+                sent=outcome.sent,
+                merged=[path.removesuffix(".md") for path in outcome.merged],
+                notes=[],
+            )
+
+        weight = self.config.journal.context_weight
+        return Journal(corpus, self.clock, self.config.server.answer_chars, weight, store.short, exchange)
+
     @cached_property
     def access(self) -> AccessLog:
         """What is known about the use of memories: of the user's bank, or of this project in all its worktrees."""
@@ -172,11 +214,15 @@ class Workspace:
         corpus.embed(progress)
         return scratch
 
-    def _open(self, lane: Lane, root: Callable[[], Path]) -> None:
+    def _journal_store(self) -> JournalStore:
+        journal = self.config.journal
+        root = project.journal_root(self.config)
+        return JournalStore(root, author=journal.author, auto_gc=journal.auto_gc, ignored_by=self.config.root)
+
+    def _open(self, lane: Lane, make: Callable[[], FileStore | CommitStore]) -> None:
         """Open a lane; one that must not be opened stays closed, says why when asked, and leaves the others alone."""
         try:
-            # The user's own bank may be a link; a project's folder that leads elsewhere may have come with a clone.
-            store = FileStore(root(), lane, trusted_root=self.config.memory.storage_strategy == "user")
+            store = make()
             index = self._index(lane, project.index_root(self.config, lane))
         except UnavailableError as error:
             self.closed[lane.name] = error
@@ -200,11 +246,11 @@ class Workspace:
         private = directory is not None and directory.is_relative_to(project.cache_dir())
         return LocalIndex(directory, recipe=recipe, encoder=self.identity, dim=self.dim, key=key, mapped=private)
 
-    def _corpus(self, lane: str, section: str) -> Corpus:
+    def _corpus(self, lane: str, section: str, hint: str = "") -> Corpus:
         if lane in self.closed:
             raise self.closed[lane]
         if lane not in self.places:
-            hint = f"Turn it on: write enabled = true under [{section}] in config.toml, or run `ragdocs init`"
+            hint = hint or f"Turn it on: write enabled = true under [{section}] in config.toml, or run `ragdocs init`"
             raise UnavailableError(f"the {section} lane is switched off for this project", hint)
         return self.places[lane].corpus
 
@@ -225,6 +271,19 @@ def memory_lane(config: Config) -> Lane:
     # The user's bank lies in no project, so nothing can be reached from it by a relative link.
     base = "" if memory.storage_strategy == "user" else MEMORY.base
     return replace(MEMORY, ranking=ranking, base=base, largest=config.watch.largest_kb * 1000)
+
+
+def journal_lane(config: Config) -> Lane:
+    """Return the lane of the journal as configured."""
+    journal = config.journal
+    ranking = replace(
+        JOURNAL.ranking,
+        half_life_days=journal.half_life_days,
+        easiest=journal.minimum_salience,
+        # Fresh entries need so little that they must not be lost among older candidates; their score stays as it is.
+        recency_days=math.ceil(2 * journal.half_life_days),
+    )
+    return replace(JOURNAL, ranking=ranking)
 
 
 def _encoder(config: Config) -> tuple[Encoder | None, str, int, str]:

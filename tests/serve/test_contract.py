@@ -106,7 +106,7 @@ def test_the_pages_show_what_the_code_does() -> None:
 
 def test_page_readme_and_server_name_the_same_tools(connect: Connect) -> None:
     names = [tool["name"] for tool in listed(connect())]
-    every = [tool["name"] for tool in listed(connect(**{"server.toolsets": list(TOOLSETS)}))]
+    every = [tool["name"] for tool in listed(connect(**{"server.toolsets": list(TOOLSETS), "docs.commits": True}))]
     page = (REPOSITORY / "docs/tools.md").read_text(encoding="utf-8")
     assert re.findall(r"^### `(\w+)`$", page, re.MULTILINE) == every
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")

@@ -43,6 +43,8 @@ ENCODED_AT_ONCE = 64
 ENCODED_IN_A_WRITE = 16
 # Candidates asked of each source: enough that caps, boosts and links can change the order below the cut.
 LEAST_CANDIDATES = 50
+# How much further down the other probes of a query are looked through for what one of them found.
+DEEPER = 10
 # Documents at the top whose neighbours in the graph are looked at.
 SEEDS = 10
 # Documents that only a link brings in.
@@ -139,17 +141,19 @@ class Corpus:
         young = rank.youngest(ranking, now)
         wheres = [where] if young is None else [where, replace(where, since=max(young, where.since or young))]
         clock = [time.perf_counter()]
-        legs = []
-        if ranking.keyword_weight:
-            legs += [fuse.Leg(p, "keyword", self.index.match(p.text, k, *wheres)) for p in query.probes]
+        legs = self._by_words(query, k, wheres)
         clock.append(time.perf_counter())
-        pairs = zip(query.probes, vectors, strict=True)
-        legs += [fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres)) for p, v in pairs if v is not None]
+        legs += self._by_meaning(query, vectors, k, wheres)
         clock.append(time.perf_counter())
+        if len(query.probes) > 1:
+            # What one probe puts first is looked for further down in the others: not to be among the best is not zero.
+            found = {key for leg in legs for key, _ in leg.found}
+            deep = [*self._by_words(query, DEEPER * k, wheres), *self._by_meaning(query, vectors, DEEPER * k, wheres)]
+            legs = [replace(leg, found=[pair for pair in leg.found if pair[0] in found]) for leg in deep]
         board = fuse.fuse(legs, ranking)
         owners = self.index.owners(board.keys)
-        board = fuse.spread(board, self._neighbours(board, owners, where), ranking)
-        board = fuse.calibrate(board, fuse.evidence(legs))
+        neighbours = self._neighbours(board, owners, where) if ranking.graph_weight else []
+        board = fuse.calibrate_each(fuse.spread(board, neighbours, ranking), legs)
         owners += self.index.owners(board.keys[len(owners) :])
         scored = list(zip(board.keys, board.scores.tolist(), strict=True))
         chosen, omitted = rank.rank(scored, owners, query, ranking, now)
@@ -163,6 +167,16 @@ class Corpus:
         clock.append(time.perf_counter())
         seconds = dict(zip(("words", "meaning", "ranking"), (b - a for a, b in pairwise(clock)), strict=True))
         return Findings(hits=hits, omitted=omitted, notes=self.notes(), seconds=seconds)
+
+    def _by_words(self, query: Query, k: int, wheres: Sequence[Filter]) -> list[fuse.Leg]:
+        probes = query.probes if self._ranking(query).keyword_weight else ()
+        return [fuse.Leg(probe, "keyword", self.index.match(probe.text, k, *wheres)) for probe in probes]
+
+    def _by_meaning(
+        self, query: Query, vectors: Sequence[Vectors | None], k: int, wheres: Sequence[Filter]
+    ) -> list[fuse.Leg]:
+        pairs = zip(query.probes, vectors, strict=True)
+        return [fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres)) for p, v in pairs if v is not None]
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of an answer should know about the state of the index."""
@@ -180,9 +194,10 @@ class Corpus:
             return change, ()
         if self.redactor.redact(change.path).findings:
             raise ValidationError("the name of the file holds a secret", "Choose another name")
-        redaction = self.redactor.redact(change.text)
-        removed = tuple(f"{finding.rule} in line {finding.line}" for finding in redaction.findings)
-        return replace(change, text=redaction.text), removed
+        text, note = self.redactor.redact(change.text), self.redactor.redact(change.note)
+        removed = tuple(f"{finding.rule} in line {finding.line}" for finding in text.findings)
+        removed += tuple(f"{finding.rule} in line {finding.line} of the entry" for finding in note.findings)
+        return replace(change, text=text.text, note=note.text), removed
 
     def _encode(self, batch: Sequence[tuple[Document, Chunk]]) -> int:
         if not batch or self.encoder is None or self.silence:

@@ -125,6 +125,21 @@ def calibrate(board: Board, sureness: float) -> Board:
     return replace(board, shares=board.shares * (sureness / best if best > 0 else 0.0))
 
 
+def calibrate_each(board: Board, legs: Sequence[Leg]) -> Board:
+    """Scale what each probe says by its own evidence, so that each is on the same scale when they are added up."""
+    probes = {leg.probe.name: leg.probe for leg in legs}
+    if len(probes) < 2:  # noqa: PLR2004 - a single probe: links count as its own
+        return calibrate(board, evidence(legs))
+    whole = sum(probe.weight for probe in probes.values()) or 1.0
+    shares = board.shares.copy()
+    for name, probe in probes.items():
+        lines = [place for place, line in enumerate(board.lines) if line[0] == name]
+        best = float(shares[lines].sum(axis=0).max(initial=0.0))
+        worth = evidence([leg for leg in legs if leg.probe.name == name]) * probe.weight / whole
+        shares[lines] *= worth / best if best > 0 else 0.0
+    return replace(board, shares=shares)
+
+
 def order(board: Board) -> list[int]:
     """List the places of candidates by score, best first; equal scores go by key."""
     places: list[int] = np.lexsort((np.array(board.keys, dtype=np.int64), -board.scores)).tolist()

@@ -51,7 +51,11 @@ _CARD_KEYS = frozenset(
 def parse(source: Source, lane: Lane) -> Parsed:
     """Read a text: its metadata, its title, its links, and what is wrong with it."""
     text = source.text.removeprefix("\ufeff").replace("\r\n", "\n")
-    loaded, body, first_line, problems = _open(text, source.path)
+    card_of_store = source.card
+    if card_of_store is None:
+        loaded, body, first_line, problems = _open(text, source.path)
+    else:
+        loaded, body, first_line, problems = dict(card_of_store), text, 1, []
     blocks = markup.blocks(body, source.path, top=first_line == 1)
     card = _Card(loaded, problems)
     title = markup.caption(card.text("title")) or _title(body, blocks, source.path)

@@ -14,6 +14,7 @@ from ragdocs.types import UNSAID_IMPORTANCE, Document, Query, Signal
 # The most that importance (1 to 10, 5 is ordinary) and doubt change a score by: they order what is nearly equal.
 IMPORTANCE_REACH = 0.1
 DOUBT_REACH = 0.1
+SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def rank(
         # The score that orders may pass 1.0, the one that is shown may not.
         shown = min(1.0, -negative)
         taken[path] += 1
-        if shown <= 0 or shown < query.min_score or taken[path] > ranking.per_document:
+        if taken[path] > ranking.per_document or not _reaches(shown, owners[place], query, ranking, now):
             continue
         if len(kept) >= query.limit:
             omitted += 1
@@ -57,6 +58,22 @@ def rank(
 def youngest(ranking: Ranking, now: datetime) -> datetime | None:
     """Return the moment after which a document is young enough for the boost, if there is one."""
     return now - timedelta(days=ranking.recency_days + 1) if ranking.recency_days > 0 else None
+
+
+def salience(created_at: datetime | None, half_life_days: float, now: datetime) -> float:
+    """Return how present something still is: 1 when it was written, half of it after each half-life."""
+    if created_at is None:
+        return 0.0
+    days = max(0.0, (now - created_at).total_seconds() / SECONDS_A_DAY)
+    return float(0.5 ** (days / half_life_days))
+
+
+def _reaches(score: float, owner: Document, query: Query, ranking: Ranking, now: datetime) -> bool:
+    """Tell whether a score is enough; where scores fade, fresh texts need less than old ones."""
+    if not ranking.half_life_days:
+        return score > 0 and score >= query.min_score
+    present = salience(owner.created_at, ranking.half_life_days, now)
+    return score > ranking.easiest * present + query.min_score * (1 - present)
 
 
 def _boosts(owner: Document, young: datetime | None, ranking: Ranking, query: Query) -> dict[str, float]:

@@ -19,7 +19,11 @@ from ragdocs.serve.server import TOOLSETS, ToolServer
 
 def tools() -> str:
     """Return one section for each tool: when to call it, its parameters and defaults, and what it returns."""
-    everything = config.Config(root=Path(), server=config.ServerConfig(toolsets=tuple(TOOLSETS)))
+    everything = config.Config(
+        root=Path(),
+        docs=config.DocsConfig(commits=True),
+        server=config.ServerConfig(toolsets=tuple(TOOLSETS)),
+    )
     server = ToolServer(Live(everything))
     return "\n\n".join(_tool(tool) for tool in asyncio.run(server.list_tools()))
 

@@ -26,9 +26,11 @@ from ragdocs.errors import ConflictError, RagdocsError
 from ragdocs.serve import (
     render,
     resources,
+    sessions,
     tools_docs,
     tools_edit,
     tools_entries,
+    tools_journal,
     tools_memory,
     tools_recall,
     tools_repo,
@@ -43,6 +45,7 @@ TOOLSETS = {
     "edit": tools_edit,
     "entries": tools_entries,
     "repo": tools_repo,
+    "journal": tools_journal,
 }
 
 INSTRUCTIONS = """\
@@ -75,7 +78,9 @@ class ToolServer(MCPServer[Any]):
         )
         self.live = live
         self.middleware.append(cast("ServerMiddleware[Any]", self._wake))
-        for name in live.config.server.toolsets:
+        # Whoever turns the journal on wants its tools, too.
+        more = ("journal",) if live.config.journal.enabled else ()
+        for name in dict.fromkeys((*live.config.server.toolsets, *more)):
             TOOLSETS[name].register(self, live)
         resources.register(self, live)
         self._tighten()
@@ -115,6 +120,7 @@ class ToolServer(MCPServer[Any]):
 
     async def talk(self, requests: Any, answers: Any = None) -> None:
         """Serve one client that sends lines and gets lines; without `answers` they go to standard output."""
+        sessions.begin()
         low = self._lowlevel_server
         async with stdio_server(requests, answers) as (reading, writing):
             await low.run(reading, writing, low.create_initialization_options())

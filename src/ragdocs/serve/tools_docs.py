@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from mcp_types import CallToolResult, ToolAnnotations
 
-from ragdocs.serve import render
+from ragdocs.serve import render, render_journal
 from ragdocs.serve.live import Live
+from ragdocs.verbs.journal_shapes import CommitHits
 from ragdocs.verbs.shapes import DocHits, DocText, Status
 
 if TYPE_CHECKING:
@@ -44,3 +45,22 @@ def register(server: ToolServer, live: Live) -> None:
         Returns documents, passages and vectors for each lane, the embedding model, and files with problems."""
         state = live.status()
         return render.result(state, render.status(state))
+
+    if live.config.docs.commits:
+        _register_commits(server, live)
+
+
+def _register_commits(server: ToolServer, live: Live) -> None:
+    @server.tool(title="Search commits", annotations=READ)
+    def search_commits(
+        query: str,
+        paths: list[str] | None = None,
+        since: str | None = None,
+        author: str | None = None,
+        limit: int = 5,
+    ) -> Annotated[CallToolResult, CommitHits]:
+        """Find out why something is as it is: commits of this project by what their messages say and which files they
+        changed. `paths` are files or folders, `since` is "2w", "last month" or a date, `author` a part of a name.
+        With an empty query the newest come first. Example: {"query": "why are retries few", "paths": ["src/net"]}"""
+        found = live.workspace().commits.search(query, paths or (), since or "", author or "", limit)
+        return render.result(found, render_journal.commits(found))

@@ -65,6 +65,12 @@ def merge(base: str, theirs: str, yours: str) -> Merge:
     return Merge("".join(merged), overlaps)
 
 
+def common(left: str, right: str) -> str:
+    """Return the lines that two texts share, in order: the least that both can have come from."""
+    old, new = _LINE.findall(left), _LINE.findall(right)
+    return "".join(line for line, place in zip(old, _matches(old, new), strict=True) if place >= 0)
+
+
 def _chosen(old: Lines, left: Lines, right: Lines) -> Lines | None:
     if left in (old, right):
         return right

@@ -1,0 +1,87 @@
+"""The project's own commits: why something is as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ragdocs.errors import NotFoundError
+from ragdocs.journal_format import SUFFIX
+from ragdocs.pipeline.corpus import Corpus
+from ragdocs.types import Document, Filter, Findings, Hit, Probe, Query
+from ragdocs.verbs import answers, times
+from ragdocs.verbs.journal_shapes import CommitHit, CommitHits
+
+# Paths of a commit that are shown.
+SHOWN_PATHS = 10
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """What can be asked of a project's history."""
+
+    corpus: Corpus
+    clock: Callable[[], datetime]
+    budget: int
+
+    def search(
+        self, query: str, paths: Sequence[str] = (), since: str = "", author: str = "", limit: int = 5
+    ) -> CommitHits:
+        """Find commits by what they say and what they changed; without words, the newest that pass the filters."""
+        answers.check_limit(limit)
+        now = self.clock()
+        where = Filter(
+            linked_to=tuple(path.strip().removeprefix("./").rstrip("/") for path in paths),
+            since=times.start(since, now.astimezone()).astimezone(UTC) if since.strip() else None,
+            tags=self._authors(author),
+        )
+        if query.strip():
+            findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), now)
+        else:
+            findings = self._newest(where, limit)
+        shaped, omitted, notes = answers.fit(findings, lambda hit: _shape(hit, now), self.budget)
+        return CommitHits(result=shaped, omitted=omitted, notes=notes)
+
+    def _authors(self, author: str) -> tuple[str, ...]:
+        """Return the names and addresses that contain a word; git takes a part of a name, too."""
+        word = author.strip().casefold()
+        if not word:
+            return ()
+        known = {tag for document in self.corpus.index.documents() for tag in document.tags}
+        found = tuple(sorted(tag for tag in known if word in tag.casefold()))
+        if not found:
+            raise NotFoundError(f"no commit is by {author[:80]!r}", f"There are {', '.join(sorted(known)[:20])}")
+        return found
+
+    def _newest(self, where: Filter, limit: int) -> Findings:
+        index = self.corpus.index
+        with index.held():
+            found = sorted(index.documents(where), key=_written, reverse=True)
+            keys = [index.chunks(document.id)[0] for document in found[:limit]]
+            hits = tuple(Hit(card, piece, 0.0, ()) for card, piece in index.load(keys))
+        return Findings(hits=hits, omitted=len(found) - len(hits), notes=self.corpus.notes())
+
+
+def _written(document: Document) -> datetime:
+    return document.created_at or BEGINNING
+
+
+def _shape(hit: Hit, now: datetime) -> CommitHit:
+    document = hit.document
+    changed = [str(path) for path in document.git.files_changed] if document.git else []
+    folders = {path.rpartition("/")[0] for path in changed}
+    files = [path for path in changed if path not in folders]
+    more = [f"… {len(files) - SHOWN_PATHS} more"] if len(files) > SHOWN_PATHS else []
+    return CommitHit(
+        commit=document.path.removesuffix(SUFFIX),
+        subject=answers.title(document),
+        content="",
+        author=answers.cut(document.source, answers.LONGEST_ORIGIN),
+        timestamp=answers.moment(document.created_at),
+        age=answers.age(document.created_at, now),
+        paths=[*files[:SHOWN_PATHS], *more],
+        score=round(hit.score, 3),
+        why=answers.why(hit) if hit.signals else "",
+    )
