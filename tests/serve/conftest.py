@@ -108,14 +108,14 @@ def launch(project: Project) -> Iterator[Connect]:
 
 @pytest.fixture
 def connect(project: Project) -> Iterator[Connect]:
-    """Serve the project as it is now and connect to it; flags are settings such as `memory.enabled`."""
+    """Serve the project as it is now and connect to it; flags are settings, `lends` is a model."""
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal())
 
-        def open_session(mode: str = "auto", **flags: object) -> Session:
+        def open_session(mode: str = "auto", lends: Any = None, **flags: object) -> Session:
             live = Live(project.config(**{"watch.enabled": False, **flags}))
             stack.callback(live.stop)
-            client = Client(ToolServer(live), mode=mode, raise_exceptions=True)
+            client = Client(ToolServer(live), mode=mode, raise_exceptions=True, sampling_callback=lends)
             entered = stack.enter_context(portal.wrap_async_context_manager(client))
             return Session(portal, entered)
 

@@ -1,0 +1,331 @@
+"""The journal toolset through clients: its document's parameters and shapes, sessions, conflicts, and its commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from mcp_types import CreateMessageResult, TextContent
+
+from ragdocs.serve import cli
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+    from tests.serve.conftest import Connect, Session
+
+ON = {"journal.enabled": True}
+# Names, order and defaults as the document has them; what ragdocs adds comes after and is optional.
+DOCUMENTED: dict[str, dict[str, Any]] = {
+    "journal_search": {"work_context": None, "content": None, "salience_threshold": 0.5},
+    "journal_read": {"id": None, "lines": "null"},
+    "journal_toc": {"id": "", "depth": 1},
+    "journal_list_entries": {"path": None, "start": 0, "length": 10},
+    "journal_write": {"path": None, "entry": None, "overview": "null", "summary": "null", "work_context": "null"},
+    "journal_synthesize_conflict": {"section": None, "version_a": None, "version_b": None, "work_context": None},
+}
+READING = DOCUMENTED.keys() - {"journal_write"}
+
+
+@pytest.fixture
+def session(connect: Connect) -> Session:
+    return connect(**ON)
+
+
+def journal(project: Project, *words: str) -> str:
+    """Run plain git in the journal, as a person does."""
+    environ = {"HOME": str(project.root), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
+    who = ("-c", "user.name=P", "-c", "user.email=p@localhost", "-c", "init.defaultBranch=main")
+    command = ["git", "-C", str(project.root / "journal-data"), *who, *words]
+    return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def write(session: Session, path: str, entry: str, **more: str) -> Any:
+    session.call("journal_read", id=path)
+    return session.call("journal_write", path=path, entry=entry, **more)
+
+
+def test_the_tools_come_with_the_lane_and_not_before(connect: Connect, session: Session) -> None:
+    assert not DOCUMENTED.keys() & {tool.name for tool in connect().tools()}
+    assert DOCUMENTED.keys() <= {tool.name for tool in session.tools()}
+    listed = connect(**{"server.toolsets": ["docs", "journal"]})
+    assert "enabled = true under [journal]" in listed.error("journal_toc")
+
+
+def test_parameters_and_defaults_are_those_of_the_document(session: Session) -> None:
+    for tool in session.tools():
+        if tool.name not in DOCUMENTED:
+            continue
+        shape = tool.model_dump(by_alias=True, exclude_none=True)
+        schema = shape["inputSchema"]
+        required = schema.get("required", [])
+        defaults = {
+            name: None if name in required else "null" if field["default"] is None else field["default"]
+            for name, field in schema["properties"].items()
+        }
+        assert list(defaults.items()) == list(DOCUMENTED[tool.name].items()), tool.name
+        assert shape["annotations"]["readOnlyHint"] == (tool.name in READING)
+        assert 40 < len(shape["description"]) < 700, tool.name
+        for example in re.findall(r"\{\".*?\}", shape["description"]):
+            Draft202012Validator(schema).validate(json.loads(example))
+
+
+def test_a_section_as_in_the_document(project: Project, session: Session) -> None:
+    empty = session.call("journal_read", id="project-beta/api-design")
+    assert (empty["content"], empty["exists"], empty["entry_count"], empty["version"]) == ("", False, 0, "")
+    first = session.call(
+        "journal_write",
+        path="project-beta/api-design",
+        entry="# Today's Debugging Session\n\nWe discovered that the async retrieval pattern was failing.",
+        summary="debugging session",
+        work_context="debugging memory retrieval issues",
+    )
+    assert re.fullmatch(r"project-beta/api-design#[0-9a-f]{7,}", first["id"])
+    second = session.call(
+        "journal_write",
+        path="project-beta/api-design",
+        entry="api design work",
+        overview="# Current Understanding of API Design\n\nREST endpoints with retries.",
+    )
+    file = project.root / "journal-data" / "project-beta" / "api-design.md"
+    assert file.read_text() == (
+        "# Current Understanding of API Design\n\nREST endpoints with retries.\n\n<!-- entry count: 2 -->\n"
+    )
+    now = session.call("journal_read", id="project-beta/api-design")
+    assert now["content"] == "# Current Understanding of API Design\n\nREST endpoints with retries."
+    assert (now["entry_count"], now["version"], now["type"]) == (2, second["commit"], "overview")
+    entry = session.call("journal_read", id=first["id"])
+    assert entry["content"].split("\n")[:5] == [
+        "debugging session",
+        "",
+        "work_context: debugging memory retrieval issues",
+        "",
+        "# Today's Debugging Session",
+    ]
+    assert journal(project, "log", "--format=%an <%ae>", "-1") == "Journal Server <journal@localhost>"
+    assert journal(project, "log", "-1", "--format=%B", first["commit"]) == entry["content"]
+    listed = session.call("journal_list_entries", path="project-beta/api-design")
+    assert [one["summary"] for one in listed["result"]] == ["api design work", "debugging session"]
+    assert [one["id"] for one in listed["result"]] == [second["id"], first["id"]]
+    assert listed["result"][0].keys() == {"id", "timestamp", "summary"}
+    assert (
+        session.call("journal_list_entries", path="project-beta/api-design", start=1)["result"][0]["id"] == first["id"]
+    )
+    for faulty in ({"start": -1}, {"length": 0}, {"length": 1000}):
+        assert "Ask for" in session.error("journal_list_entries", path="project-beta/api-design", **faulty)
+
+
+def test_the_project_s_repository_leaves_the_journal_alone(project: Project, connect: Connect) -> None:
+    environ = {"PATH": os.environ["PATH"], "HOME": str(project.root.parent)}
+    subprocess.run(["git", "init", "-q", str(project.root)], env=environ, check=True)
+    for path in ("journal-data", "notes [x] #1/own"):
+        write(connect(**ON, **{"journal.path": path}), "a", "first")
+        status = ["git", "-C", str(project.root), "status", "--porcelain", "--untracked-files=all"]
+        assert subprocess.run(status, env=environ, check=True, capture_output=True, text=True).stdout == ""
+        inner = ["git", "-C", str(project.root / path), "status", "--porcelain"]
+        assert subprocess.run(inner, env=environ, check=True, capture_output=True, text=True).stdout == ""
+
+
+def test_contents_go_as_deep_as_asked(session: Session) -> None:
+    for path in ("alpha", "alpha/api", "alpha/api/errors", "beta/api", "alpha"):
+        write(session, path, f"about {path}")
+    top = session.call("journal_toc")
+    assert (top["id"], top["type"], top["entry_count"]) == ("", "journal", 5)
+    assert [(one["id"], one["type"], one["entry_count"]) for one in top["subsections"]] == [
+        ("alpha", "section", 2),
+        ("beta", "folder", 1),
+    ]
+    assert all("subsections" not in one for one in top["subsections"])
+    alpha = session.call("journal_toc", id="alpha")
+    assert alpha.keys() == {"id", "type", "last_updated", "entry_count", "notes"}
+    below = session.call("journal_toc", id="alpha", depth=2)["subsections"]
+    assert [(one["id"], "subsections" in one) for one in below] == [("alpha/api", False)]
+    deeper = session.call("journal_toc", id="alpha", depth=3)["subsections"][0]["subsections"]
+    assert [one["id"] for one in deeper] == ["alpha/api/errors"]
+    assert "alpha/api · 1 entries" in session.text("journal_toc", depth=9)
+    assert "no section 'gamma'" in session.error("journal_toc", id="gamma")
+    assert "Give 1 to" in session.error("journal_toc", depth=0)
+
+
+def test_a_session_writes_only_where_it_has_read(connect: Connect, session: Session) -> None:
+    assert 'Call journal_read with id "a" first' in session.error("journal_write", path="a", entry="x")
+    written = write(session, "a", "one")
+    other = connect(**ON)
+    assert "was not read in this session" in other.error("journal_write", path="a", entry="two")
+    other.call("journal_read", id=written["id"])
+    assert "was not read" in other.error("journal_write", path="a", entry="an entry shows no overview")
+    assert "without #" in session.error("journal_write", path=written["id"], entry="two")
+    assert "empty" in session.error("journal_write", path="a", entry=" \n")
+
+
+def test_entries_of_two_sessions_both_stand_and_are_counted(project: Project, connect: Connect) -> None:
+    one, two = connect(**ON), connect(**ON)
+    write(one, "shared", "first", overview="# Shared")
+    for session in (one, two):
+        session.call("journal_read", id="shared")
+    for number in range(3):
+        for name, session in (("one", one), ("two", two)):
+            written = session.call("journal_write", path="shared", entry=f"{name} {number}")
+    assert written["rebased"]
+    assert written["entry_count"] == 7
+    assert (project.root / "journal-data" / "shared.md").read_text() == "# Shared\n\n<!-- entry count: 7 -->\n"
+    assert journal(project, "status", "--porcelain") == ""
+
+
+def test_an_overview_that_changed_since_it_was_read_is_a_conflict_with_a_draft(connect: Connect) -> None:
+    one, two = connect(**ON), connect(**ON)
+    write(one, "design", "start", overview="# Design\n\nfirst\n\nmiddle\n\nlast")
+    two.call("journal_read", id="design")
+    one.call("journal_write", path="design", entry="changed", overview="# Design\n\nFIRST\n\nmiddle\n\nlast")
+    # An entry alone is no conflict, and does not count as having seen the new overview.
+    assert two.call("journal_write", path="design", entry="by the way")["rebased"]
+    message = two.error("journal_write", path="design", entry="mine", overview="# Design\n\nfirst\n\nmiddle\n\nLAST")
+    assert "design says something else now since you read it" in message
+    draft = "# Design\n\nFIRST\n\nmiddle\n\nLAST"
+    for text in (draft, "first\n\nmiddle\n\nlast", "FIRST\n\nmiddle\n\nlast", "first\n\nmiddle\n\nLAST"):
+        assert text in message
+    assert "journal_read" in message
+    assert "update_memory" not in message
+    assert "says something else" in two.error("journal_write", path="design", entry="again", overview=draft)
+    two.call("journal_read", id="design")
+    assert two.call("journal_write", path="design", entry="merged", overview=draft)["entry_count"] == 4
+    assert one.call("journal_read", id="design")["content"] == draft
+
+
+def test_a_section_that_two_sessions_make_at_once_is_made_once(connect: Connect) -> None:
+    one, two = connect(**ON), connect(**ON)
+    for session in (one, two):
+        assert not session.call("journal_read", id="new")["exists"]
+    one.call("journal_write", path="new", entry="mine", overview="# One")
+    message = two.error("journal_write", path="new", entry="mine", overview="# Two")
+    assert "<<<<<<< theirs\n# One\n=======\n# Two\n>>>>>>> yours" in message
+    assert two.call("journal_write", path="new", entry="only an entry")["entry_count"] == 2
+
+
+def test_search_weighs_the_work_and_the_content(connect: Connect) -> None:
+    session = connect(**ON)
+    write(session, "a", "Exponential backoff with jitter", work_context="debugging the network client")
+    write(session, "a", "Exponential growth of the index", work_context="capacity planning")
+    write(session, "b", "Colours of the buttons", work_context="debugging the style sheet")
+    found = session.call("journal_search", work_context="debugging the network", content="backoff with jitter")
+    best = found["result"][0]
+    assert best["content"].startswith("work_context: debugging the network client\n\nExponential backoff")
+    assert best.keys() == {
+        "id",
+        "content",
+        "work_context_score",
+        "content_score",
+        "combined_score",
+        "timestamp",
+        "age",
+    }
+    for hit in found["result"]:
+        mean = (hit["work_context_score"] + hit["content_score"]) / 2
+        assert hit["combined_score"] == pytest.approx(mean, abs=0.002)
+        assert 0 <= hit["combined_score"] <= 1
+    scores = [hit["combined_score"] for hit in found["result"]]
+    assert scores == sorted(scores, reverse=True)
+    assert best["id"] in session.text("journal_search", work_context="debugging", content="jitter")
+    assert session.call("journal_search", work_context="", content="")["result"] == []
+    only = connect(**ON, **{"journal.context_weight": 1.0}).call("journal_search", work_context="planning", content="x")
+    assert [hit["content"].split("\n")[0] for hit in only["result"]] == ["work_context: capacity planning"]
+    assert "0 to 1" in session.error("journal_search", work_context="a", content="b", salience_threshold=2)
+
+
+def test_a_long_entry_is_read_in_parts(session: Session) -> None:
+    entry = "\n".join(f"line {number} of a long entry" for number in range(2500))
+    written = write(session, "long", entry)
+    shown = session.call("journal_read", id=written["id"])
+    assert len(shown["content"]) < 10_000
+    assert "ask for lines=" in shown["omitted"]
+    part = session.call("journal_read", id=written["id"], lines="2499-2500")
+    assert part["content"] == "line 2498 of a long entry\nline 2499 of a long entry"
+
+
+def test_two_versions_become_a_draft_with_marked_disagreements(session: Session) -> None:
+    asked = {
+        "section": "alpha",
+        "version_a": "# Alpha\n\nshared\n\nonly a\n\nwe use REST\n",
+        "version_b": "# Alpha\n\nshared\n\nwe use RPC\n\nonly b\n",
+        "work_context": "api design",
+    }
+    answer = session.call("journal_synthesize_conflict", **asked)
+    assert answer == session.call("journal_synthesize_conflict", **asked), "the same draft every time"
+    assert answer["disagreements"] >= 1
+    for line in ("shared", "only a", "only b", "we use REST", "we use RPC"):
+        assert answer["draft"].count(line) == 1
+    assert "<<<<<<< version_a" in answer["draft"]
+    assert "journal_write" in answer["instructions"]
+    assert (answer["synthesis"], answer["model"]) == ("", "")
+    assert (
+        session.call("journal_synthesize_conflict", **{**asked, "version_b": asked["version_a"]})["disagreements"] == 0
+    )
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_that_lends_its_model_is_asked(connect: Connect, mode: str) -> None:
+    heard = []
+
+    async def lend(context: Any, params: Any) -> CreateMessageResult:
+        del context
+        heard.append(params.messages[0].content.text)
+        return CreateMessageResult(role="assistant", content=TextContent(type="text", text="# One"), model="some-model")
+
+    session = connect(mode, lend, **ON)
+    answer = session.call(
+        "journal_synthesize_conflict", section="alpha", version_a="# A", version_b="# B", work_context="design"
+    )
+    assert (answer["synthesis"], answer["model"], answer["disagreements"]) == ("# One", "some-model", 1)
+    assert len(heard) == 1
+    assert "<version_a>\n# A\n</version_a>" in heard[0]
+
+
+def test_secrets_reach_neither_the_file_nor_the_message(project: Project, session: Session) -> None:
+    secret = "ghp_" + "R7fQ2mZ9xL4vT8kB1nD6cW3yH5jP0sA7gE2u"
+    written = write(session, "a", f"token {secret}", overview=f"use {secret}", summary=f"s {secret}")
+    assert written["warnings"]
+    assert secret not in journal(project, "log", "-p", "--all")
+    assert secret not in session.error("journal_write", path=f"x/{secret}", entry="y")
+
+
+def test_without_git_the_toolset_says_so_and_the_rest_works(
+    project: Project, connect: Connect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    project.doc("a.md", "# Retries\n\nWith jitter.\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    session = connect(**ON, **{"docs.commits": True})
+    assert "git is not installed" in session.error("journal_toc")
+    assert "git is not installed" in session.error("journal_read", id="a")
+    assert session.call("search_docs", query="retries")["result"]
+    assert session.call("search_commits", query="retries")["result"] == []
+
+
+def test_commands_do_what_the_tools_do(project: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def run(*words: str) -> tuple[int, str]:
+        settings = ["--set=journal.enabled=true", "--set=embedding.model=hash"]
+        code = cli.main(["journal", *words, "--project", str(project.root), *settings])
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    code, said = run("write", "alpha/api", "--entry", "Retries need jitter", "--work-context", "debugging", "--json")
+    commit = json.loads(said)["commit"]
+    assert code == 0
+    overview = tmp_path / "overview.md"
+    overview.write_text("# API\n")
+    assert (
+        run("write", "alpha/api", "--entry", "more", "--overview-file", str(overview), "--expect", commit[:8])[0] == 0
+    )
+    code, said = run("write", "alpha/api", "--entry", "late", "--expect", commit[:8])
+    assert (code, "by now" in said) == (1, True)
+    assert "# API" in run("read", "alpha/api")[1]
+    assert "Retries need jitter" in run("read", f"alpha/api#{commit[:7]}")[1]
+    assert "2 of 2 entries" in run("entries", "alpha/api")[1]
+    assert "alpha/api · 2 entries" in run("toc", "--depth", "2")[1]
+    assert commit[:7] in run("search", "jitter", "--work-context", "debugging")[1]
+    code, said = run("sync")
+    assert (code, "git remote add origin" in said) == (1, True)
