@@ -63,10 +63,11 @@ _SETTINGS = _pairs("""
     gpg.x509.program=/dev/null init.templateDir= log.showSignature=false maintenance.auto=false push.gpgSign=false
     safe.bareRepository=explicit submodule.recurse=false tag.gpgSign=false
 """)
+# Of several proxies for git:// the first one counts, so only the environment has the last word on it.
 _ENVIRONMENT = _pairs("""
     GIT_ASKPASS= GIT_ATTR_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_EDITOR=:
     GIT_LITERAL_PATHSPECS=1 GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat GIT_SEQUENCE_EDITOR=:
-    GIT_TERMINAL_PROMPT=0 LC_ALL=C
+    GIT_PROXY_COMMAND= GIT_TERMINAL_PROMPT=0 LC_ALL=C
 """)
 # The parts of a driver that are commands. Drivers have names of their own, so they are looked up and emptied.
 _DRIVERS = {"filter": ("clean", "smudge", "process"), "diff": ("command", "textconv"), "merge": ("driver",)}

@@ -234,7 +234,13 @@ def clone(tmp_path: Path) -> Clone:
 
 
 def _ask(root: Path, words: list[str], _: Clone) -> None:
-    git.run(root, words, terms=git.Terms(seconds=10, settings={"user.name": "T", "user.email": "t@localhost"}))
+    git.run(
+        root,
+        words,
+        terms=git.Terms(
+            seconds=10, protocols="file:git:https:ssh", settings={"user.name": "T", "user.email": "t@localhost"}
+        ),
+    )
 
 
 def everything(clone: Clone, root: Path) -> Iterator[Step]:

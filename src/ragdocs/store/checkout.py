@@ -75,7 +75,7 @@ class Checkout:
             return
         self._looked = True
         if killed:
-            self._break_locks()
+            self._sweep()
         if head:
             self._mend(head)
         self._marker.unlink(missing_ok=True)
@@ -157,14 +157,15 @@ class Checkout:
             if head.startswith("100") and path.endswith(".md")
         }
 
-    def _break_locks(self) -> None:
+    def _sweep(self) -> None:
         folder = self._root / ".git"
         for place in (*(folder / name for name in LOCKS), *(folder / "refs" / "heads").rglob("*.lock")):
             with suppress(OSError):
                 if time.time() - place.lstat().st_mtime > STALE_SECONDS:
                     place.unlink()
-        for report in folder.glob("fast_import_crash_*"):
-            report.unlink(missing_ok=True)
+        unfinished = (place for place in self._root.rglob(f".*{fsio.TEMPORARY}") if folder not in place.parents)
+        for leftover in (*folder.glob("fast_import_crash_*"), *unfinished):
+            leftover.unlink(missing_ok=True)
 
 
 def blob_name(data: bytes, like: str) -> str:

@@ -17,7 +17,7 @@ from ragdocs.store.sections import Draft, JournalStore
 # Somebody else may push between our fetch and our push.
 ATTEMPTS = 4
 # What a remote that a person named may be spoken to by; never a program of its own choosing.
-PROTOCOLS = "file:git:http:https:ssh"
+PROTOCOLS = "file:http:https:ssh"
 SECONDS = 300.0
 
 # Puts two changes of a base together; returns the text and in how many places they overlap.
