@@ -329,3 +329,22 @@ def test_commands_do_what_the_tools_do(project: Project, capsys: pytest.CaptureF
     assert commit[:7] in run("search", "jitter", "--work-context", "debugging")[1]
     code, said = run("sync")
     assert (code, "git remote add origin" in said) == (1, True)
+
+
+def test_commits_of_the_project_are_searched_when_that_is_turned_on(
+    project: Project, connect: Connect, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "search_commits" not in {tool.name for tool in connect().tools()}
+    environ = {"PATH": os.environ["PATH"], "HOME": str(project.root.parent)}
+    project.write("src/retry.py", "retries = 3\n")
+    who = ("-c", "user.name=Ada", "-c", "user.email=a@localhost")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "Limit retries\n\nThe queue was full.")):
+        subprocess.run(["git", "-C", str(project.root), *who, *words], env=environ, check=True)
+    session = connect(**{"docs.commits": True})
+    asked: dict[str, Any] = {"query": "why are retries limited", "paths": ["src"], "since": "1d", "author": "ada"}
+    hit = session.call("search_commits", **asked)["result"][0]
+    assert (hit["subject"], hit["paths"]) == ("Limit retries", ["src/retry.py"])
+    assert "The queue was full." in session.text("search_commits", **asked)
+    assert "Ask for 1 to" in session.error("search_commits", query="x", limit=0)
+    assert cli.main(["commits", "retries", "--project", str(project.root), "--set=embedding.model=hash"]) == 0
+    assert "Limit retries" in capsys.readouterr().out
