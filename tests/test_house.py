@@ -53,6 +53,7 @@ HOMES = {
     "sentence_transformers": {"pipeline/encode.py"},
     "huggingface_hub": {"pipeline/encode.py"},
     "tomli": {"config.py"},
+    "tree_sitter": {"pipeline/outline.py"},
     "watchfiles": {"serve/watch.py"},
     # pydantic reads the shapes of answers.
     "typing_extensions": {"verbs/shapes.py", "verbs/entry_shapes.py", "verbs/repo_shapes.py"},
