@@ -35,7 +35,7 @@ def tree(project: Project) -> Project:
 
 
 def test_files_are_listed_with_what_they_define(tree: Project) -> None:
-    assert read(tree).files == {f"src/{name}.py": (f"def {name}()",) for name in ("a", "b", "c")}
+    assert read(tree).files == {f"src/{name}.py": f"def {name}()" for name in ("a", "b", "c")}
 
 
 def test_a_second_look_parses_nothing_and_a_changed_file_only_itself(tree: Project) -> None:
@@ -43,7 +43,7 @@ def test_a_second_look_parses_nothing_and_a_changed_file_only_itself(tree: Proje
     assert read(tree).parsed == 0
     aged(tree.write("src/b.py", "def b(): pass\ndef more(): pass\n"))
     changed = read(tree)
-    assert (changed.parsed, changed.files["src/b.py"]) == (1, ("def b()", "def more()"))
+    assert (changed.parsed, changed.files["src/b.py"]) == (1, "def b()\ndef more()")
     assert read(tree).parsed == 0
 
 
@@ -87,18 +87,18 @@ def test_ignored_binary_huge_and_generated_files_are_left_out(tree: Project) -> 
 def test_no_secret_reaches_the_cache(tree: Project, own_directories: Path) -> None:
     tree.write("src/login.py", f'def login(token="{SECRET}"): pass\n')
     lines = read(tree).files["src/login.py"]
-    assert SECRET not in lines[0]
-    assert lines[0].startswith("def login(token=")
+    assert SECRET not in lines
+    assert lines.startswith("def login(token=")
     for path in (own_directories / "cache").rglob("*"):
         assert not path.is_file() or SECRET.encode() not in path.read_bytes(), path
 
 
 FILES = {
-    "src/auth/login.py": ("def login(user: str) -> Session",),
-    "src/auth/token.py": ("class Token", "  def revoke(self)"),
-    "src/net/retry.py": ("def retry(call)",),
-    "tests/test_login.py": ("def test_login()",),
-    "src/plain.py": (),
+    "src/auth/login.py": "def login(user: str) -> Session",
+    "src/auth/token.py": "class Token\n  def revoke(self)",
+    "src/net/retry.py": "def retry(call)",
+    "tests/test_login.py": "def test_login()",
+    "src/plain.py": "",
 }
 
 
@@ -124,6 +124,7 @@ def test_files_come_first_at_which_task_caller_and_links_point(
 
 def test_public_and_outer_definitions_are_shown_before_others() -> None:
     lines = ["class A", "  def m(self)", "  def _p(self)", "def _q()", "def r()"]
-    assert repomap.shown(lines, 2) == ["class A", "def r()", "… 3 more"]
-    assert repomap.shown(lines, 3) == ["class A", "  def m(self)", "def r()", "… 2 more"]
-    assert repomap.shown(lines, 9) == lines
+    text = "\n".join(lines)
+    assert repomap.shown(text, 2) == ["class A", "def r()", "… 3 more"]
+    assert repomap.shown(text, 3) == ["class A", "  def m(self)", "def r()", "… 2 more"]
+    assert repomap.shown(text, 9) == lines

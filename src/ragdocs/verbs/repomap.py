@@ -49,9 +49,9 @@ _EMPTY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Files and the lines of their definitions; how many were parsed for it, and how many were left out and why."""
+    """Files and their definitions, line by line; how many were parsed for it, and how many were left out and why."""
 
-    files: Mapping[str, tuple[str, ...]]
+    files: Mapping[str, str]
     parsed: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
 
@@ -70,13 +70,13 @@ class RepoMap:
         stamps = self.store.scan().stamps
         paths = sorted(stamps, key=lambda path: (path.count("/"), path))
         known = {path: (stamp, lines) for path, stamp, lines in self.cache.ask(self._rows) or ()}
-        found: dict[str, tuple[str, ...]] = {}
+        found: dict[str, str] = {}
         skipped: dict[str, int] = {}
         changed = []
         for path in paths[:MOST_FILES]:
             stamp, lines = known.get(path, ("", ""))
             if stamp == stamps[path]:
-                found[path] = tuple(lines.split("\n")) if lines else ()
+                found[path] = lines
             else:
                 changed.append(path)
         parsed = 0
@@ -94,7 +94,7 @@ class RepoMap:
             skipped["made by a machine"] = len(generated)
         return Map({path: found[path] for path in sorted(found)}, parsed, skipped)
 
-    def _learn(self, paths: Sequence[str], found: dict[str, tuple[str, ...]], skipped: dict[str, int]) -> int:
+    def _learn(self, paths: Sequence[str], found: dict[str, str], skipped: dict[str, int]) -> int:
         """Read files, parse those whose content is new, and keep what they define."""
         rows, texts = [], {}
         for path in paths:
@@ -112,14 +112,15 @@ class RepoMap:
         fresh = {digest: self._outline(*texts[digest]) for digest in texts if digest not in kept}
         lines = kept | fresh
         for _, path, _, digest in rows:
-            found[path] = tuple(lines[digest].split("\n")) if lines[digest] else ()
+            found[path] = lines[digest]
         self.cache.ask(lambda connection: _keep(connection, rows, fresh))
         return len(fresh)
 
     def _outline(self, path: str, data: bytes) -> str:
-        lines = GENERATED if is_generated(data) else outline(path, data)
+        if is_generated(data):
+            return GENERATED
         # A default value may be a secret, and what is kept outlives the file.
-        return self.redactor.redact("\n".join(lines)).text
+        return self.redactor.redact("\n".join(outline(path, data))).text
 
     def _rows(self, connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
         question = "SELECT path, stamp, lines FROM files JOIN outlines USING (digest) WHERE project = ?"
@@ -132,7 +133,7 @@ class RepoMap:
 
 
 # Kept in the place of an outline: no definition begins like this.
-GENERATED = ("\x1fgenerated",)
+GENERATED = "\x1fgenerated"
 
 
 def _kept(connection: sqlite3.Connection, digests: Iterable[bytes]) -> dict[bytes, str]:
@@ -157,42 +158,39 @@ def words(text: str) -> list[str]:
     return [word for word in found if word not in _EMPTY]
 
 
-def ranked(
-    files: Mapping[str, Sequence[str]], task: str, named: Sequence[str], linked: Mapping[str, float]
-) -> list[str]:
+def ranked(files: Mapping[str, str], task: str, named: Sequence[str], linked: Mapping[str, float]) -> list[str]:
     """Return files, those first at which the caller, the task and the graph point most."""
-    wanted = words(task)
-    texts = {path: (path.casefold(), "\n".join(lines).casefold()) for path, lines in files.items()} if wanted else {}
-    rarity = {word: _rarity(word, texts.values()) for word in wanted}
-
-    def score(path: str) -> float:
-        total = sum(NAMED for name in named if _covers(name, path))
-        total += sum(NEAR for name in named if PurePosixPath(name).parent == PurePosixPath(path).parent)
-        total += math.log2(1 + linked.get(path, 0.0)) * LINKED
-        for word, rare in rarity.items():
-            in_path, in_lines = texts[path]
-            total += rare * (IN_PATH * (word in in_path) + IN_LINES * (word in in_lines))
-        total -= ASIDE_COST * bool(ASIDE & {*path.split("/")[:-1]})
-        # Among equals, what defines more says more, and what lies higher up is more general.
-        return total + math.log2(1 + len(files[path])) / 4 - path.count("/") / 8
-
-    scores = {path: score(path) for path in files}
+    scores = {path: _standing(path, lines) + _pointed(path, named) for path, lines in files.items()}
+    for path in linked.keys() & files.keys():
+        scores[path] += math.log2(1 + linked[path]) * LINKED
+    texts = {path: f"{path}\n{lines}".casefold() for path, lines in files.items()}
+    for word in words(task):
+        holding = [path for path, text in texts.items() if word in text]
+        # From 0 to 1: a word that is everywhere tells nothing apart.
+        rare = math.log((1 + len(texts)) / (1 + len(holding))) / math.log(2 + len(texts))
+        for path in holding:
+            in_path = word in path.casefold()
+            scores[path] += rare * (IN_PATH * in_path + IN_LINES * (not in_path or word in texts[path][len(path) :]))
     return sorted(files, key=lambda path: (-scores[path], path))
 
 
-def _rarity(word: str, texts: Iterable[tuple[str, str]]) -> float:
-    """Return from 0 to 1 how much a word tells files apart: one that is everywhere says nothing."""
-    every = list(texts)
-    count = sum(word in path or word in lines for path, lines in every)
-    return math.log((1 + len(every)) / (1 + count)) / math.log(1 + len(every)) if count else 0.0
+def _standing(path: str, lines: str) -> float:
+    """Order what nobody points at: what defines more says more, what lies higher up is more general."""
+    folders = path.split("/")[:-1]
+    aside = ASIDE_COST if not ASIDE.isdisjoint(folders) else 0.0
+    return math.log2(2 + lines.count("\n")) / 4 - len(folders) / 8 - aside
 
 
-def _covers(name: str, path: str) -> bool:
-    return path == name or path.startswith(f"{name.rstrip('/')}/")
+def _pointed(path: str, named: Sequence[str]) -> float:
+    """Say what it is worth to be named, or to lie beside or below what is named."""
+    folder = path.rpartition("/")[0]
+    covered = sum(NAMED for name in named if path == name or path.startswith(f"{name}/"))
+    return covered + sum(NEAR for name in named if name.rpartition("/")[0] == folder)
 
 
-def shown(definitions: Sequence[str], most: int) -> list[str]:
+def shown(lines: str, most: int) -> list[str]:
     """Return as many definitions as wanted, in their order: public ones first, and outer ones before members."""
+    definitions = lines.split("\n") if lines else []
     chosen = sorted(range(len(definitions)), key=lambda place: (*_retirement(definitions[place]), place))[:most]
     more = [f"… {len(definitions) - most} more"] if len(definitions) > most else []
     return [*(definitions[place] for place in sorted(chosen)), *more]
