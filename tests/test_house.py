@@ -54,6 +54,7 @@ HOMES = {
     "sentence_transformers": {"pipeline/encode.py"},
     "huggingface_hub": {"pipeline/encode.py"},
     "tomli": {"config.py"},
+    "tree_sitter": {"pipeline/outline.py"},
     "watchfiles": {"serve/watch.py"},
     # pydantic reads the shapes of answers.
     "typing_extensions": {f"verbs/{name}shapes.py" for name in ("", "entry_", "repo_", "journal_")},

@@ -22,6 +22,7 @@ from ragdocs.pipeline.corpus import Corpus, Progress
 from ragdocs.pipeline.encode import open_encoder
 from ragdocs.pipeline.redact import Redactor
 from ragdocs.protocols import Encoder
+from ragdocs.sidefile import SideFile
 from ragdocs.store.commits import CommitStore
 from ragdocs.store.exchange import Exchange
 from ragdocs.store.files import FileStore
@@ -37,8 +38,10 @@ from ragdocs.verbs.journal_shapes import Exchanged
 from ragdocs.verbs.memories import Memories
 from ragdocs.verbs.merge_text import merge
 from ragdocs.verbs.merges import Merges
+from ragdocs.verbs.pack import Packs
 from ragdocs.verbs.recall import Recall
 from ragdocs.verbs.repo import Repository
+from ragdocs.verbs.repomap import CODE, TABLES, RepoMap
 from ragdocs.verbs.scope import Scope, find_scope
 from ragdocs.verbs.shapes import Status
 from ragdocs.verbs.status import lane_status
@@ -133,6 +136,21 @@ class Workspace:
         """The verbs of what the repository knows about itself."""
         corpus, chars = self._corpus(MEMORY.name, "memory"), self.config.server.answer_chars
         return Repository(self.config.root, corpus, self.scope, self.summaries, self.clock, chars)
+
+    @property
+    def packs(self) -> Packs:
+        """What can be known at the beginning of a run; of the lanes that are there."""
+        places = {name: place.corpus for name, place in self.places.items()}
+        files = RepoMap(
+            FileStore(self.config.root, CODE), self.outlines, self.redactor, project.project_key(self.config.root)
+        )
+        own = places.get(MEMORY.name), places.get(DOCS.name)
+        return Packs(self.config.root, *own, lambda: self.repository, files, self.clock)
+
+    @cached_property
+    def outlines(self) -> SideFile:
+        """What is known about source files of all projects of this user."""
+        return SideFile(project.cache_dir() / "outlines.sqlite", TABLES, name="cache of outlines", wait_seconds=1.0)
 
     def scope(self, policy: str | None = None, branch: str | None = None) -> Scope:
         """Return whose knowledge is asked for: as configured, and of the branch that is checked out, unless said."""

@@ -247,7 +247,7 @@ def test_paths_are_completed(session: Session) -> None:
 def test_prompts_name_tools_that_exist(session: Session) -> None:
     names = {tool.name for tool in session.tools()}
     prompts = {prompt.name: prompt for prompt in session.ask("list_prompts").prompts}
-    assert sorted(prompts) == ["recall_before_work", "write_session_journal"]
+    assert sorted(prompts) == ["recall_before_work", "start_with_context", "write_session_journal"]
     for name, arguments in (("recall_before_work", {"task": "fix the login"}), ("write_session_journal", {})):
         text = session.ask("get_prompt", name, arguments).messages[0].content.text
         assert arguments.get("task", "") in text

@@ -32,6 +32,7 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
     "append_summary": {"run_id": None, "step_id": None, "summary": None, "tags": "null", "branch_scope": "null"},
     "get_repo_memory": {"kind": "null", "id": "null", "path": "null", "branch_scope": "null"},
     "delete_repo_memory": {"kind": None, "id": None, "branch_scope": "null"},
+    "build_context": {"max_chars": 8000, "task": "null", "files": "null", "branch_scope": "null"},
 }
 
 
@@ -87,6 +88,7 @@ def test_every_answer_has_the_declared_shape(connect: Connect, mode: str) -> Non
         ("get_repo_memory", {"path": "src/a.py"}),
         ("delete_repo_memory", {"kind": "note", "id": note["id"]}),
         ("delete_repo_memory", {"kind": "note", "id": note["id"]}),
+        ("build_context", {"task": "sessions", "files": ["src/a.py"]}),
     ):
         answer = session.call(name, **arguments)
         Draft202012Validator(tools[name]["outputSchema"]).validate(answer)
@@ -112,6 +114,8 @@ def test_a_file_finds_the_decision_about_it(session: Session) -> None:
         ("get_repo_memory", {"kind": "rumour"}, "kind"),
         ("get_repo_memory", {"id": "none"}, "there is no item 'none'"),
         ("delete_repo_memory", {"kind": "note", "id": "../x"}, "cannot be an id"),
+        ("build_context", {"max_chars": 10}, "max_chars is 10"),
+        ("build_context", {"files": ["../../x"]}, "not a file of this project"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_at_the_door(
@@ -144,6 +148,57 @@ def test_the_text_of_an_answer_quotes_what_others_wrote(session: Session) -> Non
     text = session.text("get_repo_memory")
     assert text.count("harmless") == 2
     assert not [line for line in text.splitlines() if line.startswith("Note: ")]
+
+
+def test_a_workflow_of_three_steps_in_which_the_last_knows_what_the_first_did(
+    project: Project, connect: Connect
+) -> None:
+    """Each step is a session of its own, as with an agent that starts anew; what it learns is all that it leaves."""
+    project.write("src/cache.py", "def cached(call): pass\n")
+    project.doc("cache.md", "# Cache\n\nTool results are cached for an hour.\n")
+    work = (
+        ("1-plan", "Chose a cache with a time to live over one that is invalidated by hand."),
+        ("2-build", "Wrote src/cache.py; the key is a digest of the arguments."),
+    )
+    for step, summary in work:
+        session = connect(**{"server.toolsets": ["repo"]})
+        session.call("build_context", task="cache the results of tools")
+        if step == "1-plan":
+            session.call("upsert_convention", title="Test names are sentences", content="They say what holds.")
+            session.call(
+                "upsert_decision",
+                summary="Results live an hour",
+                rationale="Stale beats slow.",
+                impacted_paths=["src/"],
+            )
+        session.call("append_summary", run_id="run-7", step_id=step, summary=summary)
+    session = connect(**{"server.toolsets": ["repo"]})
+    pack = session.call("build_context", task="test the cache", files=["src/cache.py"])
+    text = pack["context"]
+    assert pack["chars"] == len(text) <= 8000
+    assert text == session.text("build_context", task="test the cache", files=["src/cache.py"])
+    for known in (
+        work[0][1],
+        work[1][1],
+        "Test names are sentences",
+        "Results live an hour",
+        "cached for an hour",
+        "def cached(call)",
+    ):
+        assert known in text
+    assert text.index(work[1][1]) < text.index(work[0][1]), "newest first"
+
+
+def test_a_prompt_brings_the_same_pack_without_the_toolset(project: Project, connect: Connect) -> None:
+    project.doc("cache.md", "# Cache\n\nTool results are cached for an hour.\n")
+    session = connect(**{"server.toolsets": ["docs", "repo"]})
+    pack = session.call("build_context", task="cache")["context"]
+    for other in (connect(), connect("legacy")):
+        prompt = other.ask("get_prompt", "start_with_context", {"task": "cache"}).messages[0].content.text
+        assert pack in prompt
+        assert "about to work on this: cache" in prompt
+    told = connect().ask("get_prompt", "start_with_context", {"files": "../x"}).messages[0].content.text
+    assert "No context could be made: '../x' is not a file of this project" in told
 
 
 # --- the commands ---
@@ -180,3 +235,15 @@ def test_the_terminal_has_the_same_verbs(project: Project, command: Any) -> None
     assert (project.root / ".memories/repo/other/decisions").is_dir()
     assert "nothing is known yet" in command("repo", "show", "--branch-scope", "sharedRepo")
     assert Path(note["path"]).parent.parent.name == "main"
+
+
+def test_the_command_prints_the_pack_and_nothing_else(project: Project, command: Any) -> None:
+    project.write("src/a.py", "def a(): pass\n")
+    command("repo", "convention", "Tabs", "--content", "Two.")
+    text = command("context", "which", "tabs", "--file", "src/a.py", "--max-chars", "2000")
+    assert text.startswith("# Context of project, branch main, ")
+    assert len(text) <= 2000
+    for words in ("- Tabs · .memories/repo/main/conventions/", "  | Two.", "  | def a()"):
+        assert words in text
+    answer = command("context", "which", "tabs", "--file", "src/a.py", "--max-chars", "2000", "--json")
+    assert answer["context"].strip() == text.strip()

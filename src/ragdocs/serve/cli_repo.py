@@ -1,4 +1,4 @@
-"""`ragdocs repo …`: what the repository knows about itself, from a terminal."""
+"""`ragdocs repo …` and `ragdocs context`: what the repository knows about itself, and packs of it for hooks."""
 
 from __future__ import annotations
 
@@ -27,6 +27,15 @@ examples:
 exit codes: 0 done, 1 failed or refused with nothing changed, 2 wrong usage
 """
 
+CONTEXT = """\
+examples:
+  ragdocs context                               for the hook that starts a session
+  ragdocs context "revoke sessions on logout" --file src/auth/login.py --max-chars 4000
+  ragdocs context --json | jq -r '.omitted[]'   what was left out, and how to get it
+
+exit codes: 0 done, 1 failed, 2 wrong usage
+"""
+
 Verb = Callable[["Workspace", argparse.Namespace], Any]
 
 
@@ -47,6 +56,18 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: a
 
     _add_writing(verb)
     _add_reading(verb)
+    command = commands.add_parser(
+        "context",
+        parents=[common],
+        help="print what an agent should know when a run or a step begins",
+        epilog=CONTEXT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("task", nargs="*", help="what is about to be done, in plain words (default: anything)")
+    command.add_argument("--file", action="append", default=[], help="a file it is about; may be repeated")
+    command.add_argument("--max-chars", type=int, default=8000, help="the size of the pack (default: 8000)")
+    _add_scope(command)
+    command.set_defaults(run=_context)
 
 
 def _add_writing(verb: Callable[..., argparse.ArgumentParser]) -> None:
@@ -139,3 +160,10 @@ def _delete(workspace: Workspace, options: argparse.Namespace) -> Any:
 
 def _copy(workspace: Workspace, options: argparse.Namespace) -> Any:
     return workspace.repository.copy(options.source, options.target)
+
+
+def _context(options: argparse.Namespace) -> int:
+    # A hook waits for this: what has no vector yet is found by its words.
+    workspace = cli.open_workspace(options, embed=False)
+    pack = workspace.packs.build(options.max_chars, " ".join(options.task), options.file, options.branch_scope)
+    return cli.show(options, pack, lambda shown: str(shown["context"]).rstrip("\n"))

@@ -46,6 +46,13 @@ def register(server: ToolServer, live: Live) -> None:
         shown = paths[:MOST_COMPLETIONS]
         return Completion(values=shown, total=len(paths), has_more=len(paths) > len(shown))
 
+    @server.prompt(title="Start with context")
+    async def start_with_context(task: str = "", files: str = "") -> str:
+        """Begin a session with what the repository knows: rules, choices, what happened last, what is where."""
+        named = [path.strip() for path in files.split(",") if path.strip()]
+        # In a thread, because the first index may have to be waited for.
+        return await anyio.to_thread.run_sync(_context, live, task, named)
+
     @server.prompt(title="Recall before work")
     def recall_before_work(task: str) -> str:
         """Gather what the documentation and the memories say about a task, before starting it."""
@@ -67,6 +74,16 @@ def register(server: ToolServer, live: Live) -> None:
             "done, what was decided and why, what was learned the hard way, and what is left, linking every file and "
             "document as [[path]]. Leave out what the code or the commit history already says, and leave out secrets."
         )
+
+
+def _context(live: Live, task: str, files: list[str]) -> str:
+    about = f"I am about to work on this: {task}\n\n" if task.strip() else ""
+    try:
+        pack = live.indexed().packs.build(task=task, files=files)["context"]
+    except RagdocsError as error:
+        # A prompt has no errors of its own that a client would show.
+        pack = f"No context could be made: {error}"
+    return f"{about}Take this into account, and say so where it is contradicted by the code:\n\n{pack}"
 
 
 def _register_lane(server: ToolServer, live: Live, lane: str) -> None:

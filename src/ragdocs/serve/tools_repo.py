@@ -12,6 +12,7 @@ from ragdocs.serve.tools_docs import READ
 from ragdocs.serve.tools_memory import ADD, REMOVE, REPLACE
 from ragdocs.verbs.repo_shapes import (
     Appended,
+    Pack,
     RepoDeleted,
     RepoMemory,
     SavedConvention,
@@ -113,3 +114,17 @@ def _register_reading(server: ToolServer, live: Live) -> None:
         Example: {"kind": "note", "id": "note-3f2a9b8c"}"""
         deleted = live.workspace().repository.delete(kind, id, branch_scope)
         return render.result(deleted, render_repo.deleted(deleted))
+
+    @server.tool(title="Build a context pack", annotations=READ)
+    def build_context(
+        max_chars: int = 8000,
+        task: str | None = None,
+        files: list[str] | None = None,
+        branch_scope: BranchScope | None = None,
+    ) -> Annotated[CallToolResult, Pack]:
+        """Call it when a run or a step begins: conventions, decisions about the task or the files, the latest
+        summaries, memories and documentation that bear on it, and an outline of the source files, never longer than
+        `max_chars`. Each item has its source and age; what was left out is listed with how to get it.
+        Example: {"task": "revoke sessions on logout", "files": ["src/auth/login.py"]}"""
+        pack = live.workspace().packs.build(max_chars, task or "", files or (), branch_scope)
+        return render.result(pack, pack["context"])

@@ -215,8 +215,9 @@ class Walk:
         while pending:
             folder = pending.pop()
             depth = len(folder.parts)
-            names = wanted[depth : depth + 1] or self._names(folder)
-            if self._rules.gitignore:
+            only = wanted[depth : depth + 1]
+            names = only or self._names(folder)
+            if self._rules.gitignore and (only or ".gitignore" in names):
                 folder = self._with_ignores(folder)
             for name in names:
                 if name and not self._rules.hides(name, depth == 0):
@@ -312,7 +313,7 @@ class Walk:
 
 def _is_text(name: str) -> bool:
     """Tell whether a file name can be written in an answer; other bytes stand in it as half characters."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _ignored(folder: _Folder, parts: Sequence[str], is_folder: bool) -> bool:

@@ -134,7 +134,7 @@ class Memories:
         """Find the memories that link to a document or source file, the best for the query first."""
         answers.check_limit(limit)
         now = self.clock()
-        names = _spellings(target_document)
+        names = spellings(target_document)
         if not names:
             return LinkedHits(result=[], omitted=0, notes=[])
         where = Filter(linked_to=names)
@@ -267,7 +267,7 @@ def _newest(document: Document) -> tuple[float, str]:
     return (-document.created_at.timestamp() if document.created_at else 0.0, document.path)
 
 
-def _spellings(target: str) -> tuple[str, ...]:
+def spellings(target: str) -> tuple[str, ...]:
     """Return the ways in which a link may name this document: with and without its markdown ending, or its folders."""
     name = target.strip().removeprefix("ghost:").replace("\\", "/").removeprefix("./").split("#")[0].strip()
     name = name.removeprefix("docs:").removeprefix("memory:").rstrip("/")

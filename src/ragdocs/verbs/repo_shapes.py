@@ -112,3 +112,11 @@ class Copied(TypedDict):
     copied: list[str]
     left: list[str]
     summaries: int
+
+
+class Pack(TypedDict):
+    """What an agent should know when it begins, its size, and what was left out and how to get it."""
+
+    context: str
+    chars: int
+    omitted: list[str]

@@ -1,0 +1,181 @@
+"""How a pack is put together: sections share a budget, and no item is cut within a word or a line of code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from ragdocs.verbs import answers
+
+# Before each line that others wrote; nothing in there speaks for this server.
+MARK = "  | "
+CUT = "…"
+# An item takes no more than this part of its section while others wait, and never less than some sentences.
+ITEM_SHARE = 3
+LEAST_ITEM = 300
+# What is left of an item that was cut shorter tells nobody anything.
+LEAST_SHOWN = 120
+# What remains for the list of what was left out: some lines of sixty characters, or a sixth of a small pack.
+LEFT_OUT = 700
+LEFT_OUT_SHARE = 6
+MANY_DAYS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One item of a section: what it is called, where it stands, how old it is, and its text."""
+
+    title: str
+    source: str
+    age: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Items in the order of their worth; `more` says how to get those that are left out, `unasked` counts others."""
+
+    name: str
+    heading: str
+    share: float
+    pieces: Sequence[Piece] = field(default_factory=tuple)
+    more: str = ""
+    unasked: int = 0
+    trouble: str = ""
+    # What the others are that nobody asked for.
+    others: str = "not about this"
+
+
+def assemble(head: str, sections: Sequence[Section], most: int) -> tuple[str, list[str]]:
+    """Return a text of at most so many characters, and what was left out and how to get it."""
+    reserve = min(LEFT_OUT, most // LEFT_OUT_SHARE)
+    rooms = _rooms(sections, most - len(head) - reserve)
+    parts, left_out = [head], []
+    for section, room in zip(sections, rooms, strict=True):
+        text, shown, cut = _filled(section, room)
+        parts.append(text)
+        left_out += _account(section, shown, cut)
+    text = "".join(parts)
+    return text + _closing(left_out, most - len(text)), left_out
+
+
+def shorten(text: str, room: int) -> str:
+    """Return whole lines of a text that fit with their marks, the last of them saying that it is cut, or nothing.
+
+    Only a line of prose is cut, and only between words; code that does not fit stays out.
+    """
+    lines = text.split("\n")
+    if sum(len(MARK) + len(line) + 1 for line in lines) <= room:
+        return text
+    kept: list[str] = []
+    room -= len(MARK) + len(CUT) + 1
+    fenced = False
+    for line in lines:
+        # A fence that stays open needs room to be closed.
+        if len(MARK) + len(line) + 1 > room - (len(MARK) + 4 if fenced else 0):
+            if not kept and not fenced and not line.startswith(("```", "~~~", "    ", "\t")):
+                words = line[: max(0, room - len(MARK) - 2)].rpartition(" ")[0].rstrip()
+                kept += [words] if words else []
+            break
+        kept.append(line)
+        room -= len(MARK) + len(line) + 1
+        fenced ^= line.lstrip().startswith(("```", "~~~"))
+    while kept and not kept[-1].strip():
+        kept.pop()
+    if not kept:
+        return ""
+    return "\n".join([*kept, *(["```"] if fenced else []), CUT])
+
+
+def days_old(moment: datetime | None, now: datetime) -> str:
+    """Say how old something is, in whole days: the same pack for a whole day, and easier to compare."""
+    if moment is None:
+        return "age unknown"
+    day, today = moment.astimezone(UTC).date(), now.astimezone(UTC).date()
+    days = (today - day).days
+    words = {0: "today", 1: "yesterday"}.get(days) or (
+        f"{days} days ago" if 0 < days < MANY_DAYS else answers.age(moment, now) if days > 0 else "in the future"
+    )
+    return f"{day.isoformat()}, {words}"
+
+
+def _rooms(sections: Sequence[Section], budget: int) -> list[int]:
+    """Give each section its share, or what it needs if that is less; what is left goes on to those that want more."""
+    wanted = [_whole(section) for section in sections]
+    rooms = [0] * len(sections)
+    left = budget
+    while hungry := [place for place, want in enumerate(wanted) if want > rooms[place]]:
+        total = sum(sections[place].share for place in hungry)
+        portions = {place: int(left * sections[place].share / total) for place in hungry}
+        for place, portion in portions.items():
+            more = min(portion, wanted[place] - rooms[place])
+            rooms[place] += more
+            left -= more
+        if not any(rooms[place] == wanted[place] for place in hungry):
+            break
+    return rooms
+
+
+def _whole(section: Section) -> int:
+    """Return the size of a section with all its items."""
+    if not section.pieces:
+        return 0
+    return sum(len(_rendered(piece, piece.text)) for piece in section.pieces) + len(_title(section)) + 1
+
+
+def _filled(section: Section, room: int) -> tuple[str, int, int]:
+    """Return the text of a section, how many items it shows, and how many of those are cut."""
+    parts, shown, cut = [_title(section)], 0, 0
+    room -= len(parts[0]) + 1
+    for place, piece in enumerate(section.pieces):
+        waiting = len(section.pieces) - place
+        allowed = min(room, max(LEAST_ITEM, room // min(waiting, ITEM_SHARE)))
+        text = shorten(piece.text, allowed - len(_rendered(piece, "")))
+        if len(text) < min(LEAST_SHOWN, len(piece.text)):
+            continue
+        rendered = _rendered(piece, text)
+        if len(rendered) > room:
+            continue
+        parts.append(rendered)
+        room -= len(rendered)
+        shown += 1
+        cut += text != piece.text
+    return ("".join([*parts, "\n"]) if shown else ""), shown, cut
+
+
+def _title(section: Section) -> str:
+    return f"## {section.heading}\n"
+
+
+def _rendered(piece: Piece, text: str) -> str:
+    head = " · ".join(filter(None, (piece.title, piece.source, piece.age)))
+    body = "".join(f"{MARK}{line}\n" for line in text.split("\n")) if text else ""
+    return f"- {head}\n{body}"
+
+
+def _account(section: Section, shown: int, cut: int) -> list[str]:
+    """Say what a section leaves out, and how to get it."""
+    if section.trouble:
+        return [f"{section.name}: {section.trouble}"]
+    parts = []
+    if shown < len(section.pieces):
+        parts.append(f"{len(section.pieces) - shown} of {len(section.pieces)} did not fit")
+    if cut:
+        parts.append(f"{cut} cut short")
+    if section.unasked:
+        parts.append(f"{section.unasked} {section.others}")
+    return [f"{section.name}: {', '.join(parts)}; {section.more}"] if parts else []
+
+
+def _closing(left_out: Sequence[str], room: int) -> str:
+    """Write what was left out, as many whole lines as there is room for."""
+    heading = "## Left out\n"
+    room -= len(heading)
+    rows = []
+    for row in left_out:
+        text = f"- {' '.join(row.split())}\n"
+        if len(text) <= room:
+            rows.append(text)
+            room -= len(text)
+    return "".join([heading, *rows]) if rows else ""
