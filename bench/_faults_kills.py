@@ -17,6 +17,8 @@ from bench._faults_ledger import MEMORIES, Ledger, difference
 from bench._faults_nursery import QUIET
 from bench._faults_servers import PATIENCE, EndedError, HangingError, Line, RefusedError, Yard, answer_of
 
+from ragdocs.serve.shim import LOST
+
 # Calls that one client has under way at a time.
 AT_ONCE = 4
 # Kills in one project: later ones find a larger history and a fuller trash, and checking costs what is there.
@@ -193,6 +195,17 @@ def shared_kills(yard: Yard, count: int, seed: int = 2) -> Toll:
     return toll
 
 
+def _ask_again(line: Line, toll: Toll) -> None:
+    """Ask for something new; what reached the dying server is answered with the advice to call again."""
+    try:
+        line.call("get_memory_stats")
+    except RefusedError as error:
+        if LOST not in str(error):
+            raise
+        toll.counts["told to call again"] += 1
+        line.call("get_memory_stats")
+
+
 def _mended(line: Line, ledger: Ledger, toll: Toll) -> None:
     """Hear the answers to everything that was under way, then ask for something new."""
     try:
@@ -201,7 +214,7 @@ def _mended(line: Line, ledger: Ledger, toll: Toll) -> None:
             _hear(ledger, [message], toll)
         if ledger.under_way:
             toll.complain("failed starts", "the window says nothing about what was under way")
-        line.call("get_memory_stats")
+        _ask_again(line, toll)
         toll.counts["starts"] += 1
     except (EndedError, HangingError, RefusedError) as error:
         toll.complain("failed starts", f"{error}; {line.last_words()}")

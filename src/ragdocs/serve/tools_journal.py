@@ -33,7 +33,7 @@ def register(server: ToolServer, live: Live) -> None:
     _register_reading(server, live, sessions)
     _register_listing(server, live)
     _register_writing(server, live, sessions)
-    _register_synthesis(server)
+    _register_synthesis(server, live)
 
 
 def _register_reading(server: ToolServer, live: Live, sessions: Sessions) -> None:
@@ -94,7 +94,7 @@ def _register_writing(server: ToolServer, live: Live, sessions: Sessions) -> Non
         return render.result(written, render_journal.written(written))
 
 
-def _register_synthesis(server: ToolServer) -> None:
+def _register_synthesis(server: ToolServer, live: Live) -> None:
     @server.tool(title="Synthesize two overviews", annotations=DRAFT)
     def journal_synthesize_conflict(
         section: str,
@@ -108,7 +108,8 @@ def _register_synthesis(server: ToolServer) -> None:
         Example: {"section": "project-alpha", "version_a": "# One", "version_b": "# Two", "work_context": "design"}"""
         from ragdocs.verbs.synthesis import draft
 
-        answer = draft(section, version_a, version_b, work_context)
+        redact = live.workspace().redactor.redact
+        answer = draft(*(redact(text).text for text in (section, version_a, version_b, work_context)))
         if sampled is not None and isinstance(sampled.content, TextContent):
             answer["synthesis"], answer["model"] = sampled.content.text, sampled.model
         return render.result(answer, render_journal.synthesis(answer))
