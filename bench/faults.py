@@ -41,7 +41,7 @@ class Row:
 
 def _some(kills: int) -> dict[str, int]:
     """Return how many writes are to be acknowledged: kills come by the clock, and a busy machine writes little."""
-    return {"acknowledged": kills // 4} if kills >= 4 else {}  # noqa: PLR2004 - the same four
+    return {"acknowledged": kills // 4} if kills >= 4 else {}
 
 
 def row(number: str, name: str, found: _faults_kills.Toll | _faults_crowd.Crowd, bar: Mapping[str, int]) -> Row:
