@@ -88,8 +88,7 @@ def _turn(item: Item) -> str:
     clock = at + timedelta(seconds=number)
     mark = hashlib.blake2b(item.id.encode(), digest_size=2).hexdigest()
     group = f"{item.group}/" if item.group else ""
-    session = hashlib.blake2b(str(item.metadata[TURNS]).encode(), digest_size=4).hexdigest()
-    return f"{group}{clock:%Y-%m-%d}/{session}/{clock:%H%M%S}_{mark}.md"
+    return f"{group}{clock:%Y-%m-%d}/{clock:%H%M%S}_{mark}.md"
 
 
 def _text(item: Item, paths: Mapping[str, str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import prod
@@ -19,19 +19,29 @@ SECONDS_A_DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A candidate that made it: its place among those given, the score to show, and what ranking added to it."""
+    """A candidate that made it: its place among those given, the score to show, and what ranking added to it.
+
+    `scale` is what a share of its own score is of the one that is shown.
+    """
 
     place: int
     score: float
     signals: tuple[Signal, ...] = ()
+    scale: float = 1.0
 
 
 def rank(
-    found: Sequence[tuple[int, float]], owners: Sequence[Document], query: Query, ranking: Ranking, now: datetime
+    found: Sequence[tuple[int, float]],
+    owners: Sequence[Document],
+    query: Query,
+    ranking: Ranking,
+    now: datetime,
+    show: Callable[[float], float] = lambda score: min(1.0, score),
 ) -> tuple[list[Chosen], int]:
     """Order candidates, given by key and score, and cut to the limit; tell how many were cut off.
 
-    What a boost lifts is lifted before the cut. Equal scores go by path, and by key in one document.
+    What a boost lifts is lifted before the cut. Equal scores go by path, and by key in one document. `show` puts
+    scores on a scale and keeps their order.
     """
     young = youngest(ranking, now)
     boosts = [_boosts(owner, young, ranking, query) for owner in owners]
@@ -44,14 +54,15 @@ def rank(
     omitted = 0
     for negative, path, _, place in ordered:
         # The score that orders may pass 1.0, the one that is shown may not.
-        shown = min(1.0, -negative)
+        shown = show(-negative)
         taken[path] += 1
         if taken[path] > ranking.per_document or not _reaches(shown, owners[place], query, ranking, now):
             continue
         if len(kept) >= query.limit:
             omitted += 1
             continue
-        kept.append(Chosen(place, shown, _explained(found[place][1], boosts[place])))
+        scale = shown / -negative
+        kept.append(Chosen(place, shown, _explained(found[place][1], boosts[place], scale), scale))
     return kept, omitted
 
 
@@ -90,11 +101,11 @@ def _boosts(owner: Document, young: datetime | None, ranking: Ranking, query: Qu
     return boosts
 
 
-def _explained(score: float, boosts: Mapping[str, float]) -> tuple[Signal, ...]:
-    """Return what each boost added to the score that is shown, which never passes 1.0."""
+def _explained(score: float, boosts: Mapping[str, float], scale: float) -> tuple[Signal, ...]:
+    """Return what each boost added to the score that is shown."""
     signals = []
     for name, factor in boosts.items():
         lifted = score * factor
-        signals.append(Signal(name, name, 0, factor, min(1.0, lifted) - min(1.0, score)))
+        signals.append(Signal(name, name, 0, factor, (lifted - score) * scale))
         score = lifted
     return tuple(signals)
