@@ -25,8 +25,6 @@ class Ranking:
     keyword_weight: float = 0.3
     # What the better of the passages before and after says beside a passage itself.
     context_weight: float = 0.2
-    # Documents written within so many seconds, one after the other, are passages of one text.
-    sitting: float = 0.0
     graph_weight: float = 0.1
     recency_days: int = 0
     recency_factor: float = 1.0
@@ -76,7 +74,6 @@ MEMORY = Lane(
     ranking=Ranking(
         vector_weight=0.35,
         keyword_weight=0.65,
-        sitting=3600.0,
         recency_days=7,
         recency_factor=1.2,
         per_document=1,

@@ -79,11 +79,8 @@ class Index(Protocol):
     def weigh(self, text: str, vector: Vectors | None, keys: Sequence[int]) -> tuple[Vectors, Vectors]:
         """Return the keyword score and the inner product of each of these chunks, found or not."""
 
-    def beside(self, keys: Sequence[int], sitting: float) -> list[tuple[int, int]]:
-        """Return the chunks before and after each of these, -1 where there is none.
-
-        Documents of one folder that were written within so many seconds of each other go on in each other.
-        """
+    def beside(self, keys: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the chunks before and after each of these in its document, -1 where there is none."""
 
     def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
         """Return for each chunk the words of a query that stand in it, as the query wrote them."""

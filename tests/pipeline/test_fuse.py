@@ -45,8 +45,9 @@ def scores(board: fuse.Board) -> dict[int, float]:
 def shown(board: fuse.Board, query: Query | None = None) -> list[tuple[int, float]]:
     """Rank without boosts, one document for each chunk, and return keys with the scores to show."""
     owners = [Document(id=f"d:{key}", lane="d", path=f"{key:03}.md", title="", version="") for key in board.keys]
+    board = fuse.calibrate(board, Gauge().show)
     found = list(zip(board.keys, board.scores.tolist(), strict=True))
-    chosen, _ = rank.rank(found, owners, query or Query(probes=(PROBE,), limit=50), Ranking(), NOW, Gauge().show)
+    chosen, _ = rank.rank(found, owners, query or Query(probes=(PROBE,), limit=50), Ranking(), NOW)
     return [(board.keys[one.place], one.score) for one in chosen]
 
 
@@ -119,7 +120,9 @@ def test_the_signals_of_a_chunk_add_up_to_its_score(both: Said, links: list[tupl
     board = fuse.spread(fuse.settle(board, [(-1, -1)] * len(board.keys), Ranking()), links, Ranking())
     for place, score in enumerate(board.scores.tolist()):
         assert abs(sum(signal.share for signal in board.signals(place)) - score) < 1e-9
-        assert abs(sum(signal.share for signal in board.signals(place, 0.5)) - score / 2) < 1e-9
+        shown = fuse.calibrate(board, Gauge().show)
+        told = Gauge().show(score) if score > fuse.LEAST else 0.0
+        assert abs(sum(signal.share for signal in shown.signals(place)) - told) < 1e-9
 
 
 @given(st.lists(st.floats(0, 2), min_size=2, max_size=30))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -69,8 +68,6 @@ class Catalog:
         self.stamps: dict[str, tuple[str, str]] = {}
         self._documents: dict[str, Document] = {}
         self._by_path: dict[str, str] = {}
-        # The same paths in order.
-        self._paths: list[str] = []
         self._slots: dict[str, int] = {}
         self._ids: list[str] = []
         self._rows: dict[str, range] = {}
@@ -114,7 +111,6 @@ class Catalog:
         doc_id = self._by_path.pop(path, None)
         if doc_id is None:
             return None
-        del self._paths[bisect_left(self._paths, path)]
         self.stamps.pop(path, None)
         document, slot = self._documents.pop(doc_id), self._slots[doc_id]
         for word in _words(document):
@@ -143,35 +139,14 @@ class Catalog:
         """Return the rows of one document's chunks, in order."""
         return self._rows.get(doc_id, range(0))
 
-    def beside(self, rows: Rows, sitting: float) -> Rows:
-        """Return the rows before and after each row in its document, -1 where there is none.
-
-        At the ends of a document these are rows of the documents beside it in its folder, if they were written
-        within so many seconds.
-        """
+    def beside(self, rows: Rows) -> Rows:
+        """Return the rows before and after each row in its document, -1 where there is none."""
         slots, alive = self._slot_of.values, self.alive
         around = rows[:, None] + np.array([-1, 1])
         inside = (around >= 0) & (around < len(slots))
         around[~inside] = 0
-        found = np.where(inside & alive[around] & (slots[around] == slots[rows][:, None]), around, -1)
-        if sitting:
-            for place, side in zip(*np.nonzero(found < 0), strict=True):
-                found[place, side] = self._next_door(int(slots[rows[place]]), side, sitting)
+        found: Rows = np.where(inside & alive[around] & (slots[around] == slots[rows][:, None]), around, -1)
         return found
-
-    def _next_door(self, slot: int, side: int, sitting: float) -> int:
-        """Return the nearest row of the document before (0) or after (1) one in its folder, or -1."""
-        path = self._documents[self._ids[slot]].path
-        place = bisect_left(self._paths, path) + (1 if side else -1)
-        if not 0 <= place < len(self._paths):
-            return -1
-        other = self._by_path[self._paths[place]]
-        created = self._created.values
-        apart = abs(created[self._slots[other]] - created[slot])
-        if not apart <= sitting or self._paths[place].rpartition("/")[0] != path.rpartition("/")[0]:
-            return -1
-        near = self._rows[other]
-        return (near.start if side else near.stop - 1) if near else -1
 
     def owner(self, row: int) -> Document:
         """Return the card of the document that has a row."""
@@ -312,8 +287,6 @@ class Catalog:
             slot = self._slots[document.id] = len(self._ids)
             self._ids.append(document.id)
         self._documents[document.id] = document
-        if document.path not in self._by_path:
-            insort(self._paths, document.path)
         self._by_path[document.path] = document.id
         self.stamps[document.path] = (stamp, document.version)
         self._created[slot] = document.created_at.timestamp() if document.created_at else np.nan

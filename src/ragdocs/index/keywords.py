@@ -177,9 +177,10 @@ class KeywordTable:
                 unknown.append(term)
         # A word nobody wrote weighs as much as the rarest word, so that a query of unknown words scores low.
         rarest = _rarity(self._count, 1)
-        guesses = [self._near(term, alive) for term in unknown[:MOST_TYPOS]]
+        weighed.sort(key=lambda pair: -pair[1])
+        guesses = [self._near(term, alive) if place < MOST_TYPOS else () for place, term in enumerate(unknown)]
         weighed += [([(near, TYPO_WEIGHT) for near in guess], rarest) for guess in guesses]
-        return sorted(weighed, key=lambda pair: -pair[1])[:MOST_TERMS]
+        return weighed[:MOST_TERMS]
 
     def _impact(self, term: str, alive: Mask) -> _Impact:
         """Return what a term is worth in each row, computed once between two changes."""

@@ -174,13 +174,10 @@ class LocalIndex:
                 return words, np.zeros(len(rows), dtype=np.float32)
             return words, self._table().get(keys) @ vector
 
-    def beside(self, keys: Sequence[int], sitting: float) -> list[tuple[int, int]]:
-        """Return the chunks before and after each of these, -1 where there is none.
-
-        Documents of one folder that were written within so many seconds of each other go on in each other.
-        """
+    def beside(self, keys: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the chunks before and after each of these in its document, -1 where there is none."""
         with self._lock:
-            found = self._catalog.beside(np.asarray(keys, dtype=np.int64), sitting)
+            found = self._catalog.beside(np.asarray(keys, dtype=np.int64))
         return [(before, after) for before, after in found.tolist()]
 
     def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:

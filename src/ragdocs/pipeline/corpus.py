@@ -110,7 +110,7 @@ class Corpus:
             if progress:
                 counts = self.index.counts()
                 progress("embedding", counts["vectors"], counts["chunks"])
-        if not stop():
+        if self.silence or not self.index.missing(1):
             self._measure()
         return done
 
@@ -149,11 +149,11 @@ class Corpus:
         board = self._board(legs, dict(zip(query.probes, vectors, strict=True)), ranking)
         owners = self.index.owners(board.keys)
         neighbours = self._neighbours(board, owners, where) if ranking.graph_weight else []
-        board = fuse.spread(board, neighbours, ranking)
+        measure = self.gauge()
+        board = fuse.calibrate(fuse.spread(board, neighbours, ranking), measure.show)
         owners += self.index.owners(board.keys[len(owners) :])
         scored = list(zip(board.keys, board.scores.tolist(), strict=True))
-        measure = self.gauge()
-        chosen, omitted = rank.rank(scored, owners, query, ranking, now, measure.show)
+        chosen, omitted = rank.rank(scored, owners, query, ranking, now)
         keys = [board.keys[one.place] for one in chosen]
         links = self.index.links_to(where.linked_to, {owners[one.place].id for one in chosen})
         words = self.index.matched(" ".join(probe.text for probe in query.probes), keys)
@@ -162,7 +162,7 @@ class Corpus:
                 card,
                 piece,
                 one.score,
-                board.signals(one.place, one.scale) + one.signals,
+                board.signals(one.place) + one.signals,
                 links.get(card.id, ()),
                 key,
                 held,
@@ -213,7 +213,7 @@ class Corpus:
     def _board(self, legs: Sequence[fuse.Leg], vectors: Mapping[Probe, Vectors | None], ranking: Ranking) -> fuse.Board:
         """Ask every source about whatever any of them found, and about the passages before and after."""
         keys = fuse.candidates(legs)
-        beside = self.index.beside(keys, ranking.sitting)
+        beside = self.index.beside(keys)
         every = list(dict.fromkeys([*keys, *(key for pair in beside for key in pair if key >= 0)]))
         sources = {leg.source for leg in legs}
         said = {}

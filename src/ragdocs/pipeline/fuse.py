@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from ragdocs.lanes import Ranking
 from ragdocs.types import Probe, Signal
+
+# A score that is nothing but the rounding of a cosine.
+LEAST = 1e-6
 
 Numbers = npt.NDArray[np.float64]
 Number = TypeVar("Number", np.float64, np.int64)
@@ -44,13 +47,13 @@ class Board:
         total: Numbers = self.shares.sum(axis=0)
         return total
 
-    def signals(self, column: int, scale: float = 1.0) -> tuple[Signal, ...]:
-        """Return what the sources say of one candidate, with shares times `scale`."""
+    def signals(self, column: int) -> tuple[Signal, ...]:
+        """Return what the sources say of one candidate."""
         said = zip(
             self.lines,
             self.ranks[:, column].tolist(),
             self.raws[:, column].tolist(),
-            (self.shares[:, column] * scale).tolist(),
+            self.shares[:, column].tolist(),
             strict=True,
         )
         return tuple(Signal(*line, rank, raw, share) for line, rank, raw, share in said if share > 0)
@@ -119,6 +122,13 @@ def spread(board: Board, boosts: Iterable[tuple[int, float]], ranking: Ranking) 
         if share > 0:
             ranks[-1, place], raws[-1, place], shares[-1, place] = rank, strength, share
     return Board(keys, (*board.lines, ("graph", "graph")), ranks, raws, shares)
+
+
+def calibrate(board: Board, show: Callable[[float], float]) -> Board:
+    """Put the score of each chunk on the scale that is shown; its shares keep their proportions."""
+    scores = board.scores.tolist()
+    scales = np.array([show(score) / score if score > LEAST else 0.0 for score in scores])
+    return replace(board, shares=board.shares * scales)
 
 
 def order(board: Board) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import prod
@@ -19,29 +19,19 @@ SECONDS_A_DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A candidate that made it: its place among those given, the score to show, and what ranking added to it.
-
-    `scale` is what a share of its own score is of the one that is shown.
-    """
+    """A candidate that made it: its place among those given, the score to show, and what ranking added to it."""
 
     place: int
     score: float
     signals: tuple[Signal, ...] = ()
-    scale: float = 1.0
 
 
 def rank(
-    found: Sequence[tuple[int, float]],
-    owners: Sequence[Document],
-    query: Query,
-    ranking: Ranking,
-    now: datetime,
-    show: Callable[[float], float] = lambda score: min(1.0, score),
+    found: Sequence[tuple[int, float]], owners: Sequence[Document], query: Query, ranking: Ranking, now: datetime
 ) -> tuple[list[Chosen], int]:
     """Order candidates, given by key and score, and cut to the limit; tell how many were cut off.
 
-    What a boost lifts is lifted before the cut. Equal scores go by path, and by key in one document. `show` puts
-    scores on a scale and keeps their order.
+    What a boost lifts is lifted before the cut. Equal scores go by path, and by key in one document.
     """
     young = youngest(ranking, now)
     boosts = [_boosts(owner, young, ranking, query) for owner in owners]
@@ -54,15 +44,14 @@ def rank(
     omitted = 0
     for negative, path, _, place in ordered:
         # The score that orders may pass 1.0, the one that is shown may not.
-        shown = show(-negative)
+        shown = min(1.0, -negative)
         taken[path] += 1
         if taken[path] > ranking.per_document or not _reaches(shown, owners[place], query, ranking, now):
             continue
         if len(kept) >= query.limit:
             omitted += 1
             continue
-        scale = shown / -negative
-        kept.append(Chosen(place, shown, _explained(found[place][1], boosts[place], scale), scale))
+        kept.append(Chosen(place, shown, _explained(found[place][1], boosts[place])))
     return kept, omitted
 
 
@@ -101,11 +90,11 @@ def _boosts(owner: Document, young: datetime | None, ranking: Ranking, query: Qu
     return boosts
 
 
-def _explained(score: float, boosts: Mapping[str, float], scale: float) -> tuple[Signal, ...]:
-    """Return what each boost added to the score that is shown."""
+def _explained(score: float, boosts: Mapping[str, float]) -> tuple[Signal, ...]:
+    """Return what each boost added to the score that is shown, which never passes 1.0."""
     signals = []
     for name, factor in boosts.items():
         lifted = score * factor
-        signals.append(Signal(name, name, 0, factor, (lifted - score) * scale))
+        signals.append(Signal(name, name, 0, factor, min(1.0, lifted) - min(1.0, score)))
         score = lifted
     return tuple(signals)

@@ -51,7 +51,8 @@ def text(answer: Mapping[str, Any]) -> str:
         held, missing = (", ".join(map(line, answer[name])) or "none" for name in ("words", "missing"))
         rows += [
             f"  best passage: lines {answer['lines']}, score {answer['score']:.2f}",
-            f"  words: {answer['keyword']:.2f}, number {answer['keyword_rank'] or 'none'}; in it: {held}; not: {missing}",
+            f"  words: {answer['keyword']:.2f}, number {answer['keyword_rank'] or 'none'}",
+            f"  of the query in it: {held}; not in it: {missing}",
             f"  meaning: {answer['meaning']:.2f}, number {answer['meaning_rank'] or 'none'}",
         ]
     rows += [f"  {s['source']}[{s['probe']}]: raw {s['raw']:g}, share {s['share']:+.4f}" for s in answer["signals"]]

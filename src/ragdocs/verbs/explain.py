@@ -63,7 +63,9 @@ class Explain:
             if not near and not known:
                 raise NotFoundError(f"the {self.corpus.lane.name} lane is empty", "Add documents, or ask another lane")
             meant = f"; did you mean {', '.join(near)}?" if near else ""
-            why = f"not indexed: no file of that name belongs to this lane ({', '.join(self.corpus.lane.include)}){meant}"
+            why = (
+                f"not indexed: no file of that name belongs to this lane ({', '.join(self.corpus.lane.include)}){meant}"
+            )
         return _blank(query, name, "not indexed", why)
 
     def _filtered(self, document: Document, where: Filter, now: datetime) -> str:
@@ -129,7 +131,9 @@ class Explain:
         k = max(LEAST_CANDIDATES, answers.MOST_RESULTS * 5)
         if not answer["words"] and not answer["keyword"]:
             ranked = answer["meaning_rank"]
-            near = f", and by meaning ({answer['meaning']:.2f}) its best passage is only number {ranked}" if ranked else ""
+            near = (
+                f", and by meaning ({answer['meaning']:.2f}) its best passage is only number {ranked}" if ranked else ""
+            )
             return "other words", f"other words: no word of the query stands in it{near}"
         ranks = f"number {answer['keyword_rank']} by words and {answer['meaning_rank'] or 'none'} by meaning"
         return "not a candidate", f"not a candidate: its best passage is {ranks}; the first {k} of each are looked at"
