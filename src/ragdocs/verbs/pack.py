@@ -30,8 +30,8 @@ MOST_FILES = 50
 SHARES = {"conventions": 0.2, "decisions": 0.15, "summaries": 0.2, "memories": 0.15, "docs": 0.15, "outline": 0.15}
 # Memories and passages that are worth a look, and what the weakest must have of the best one's score.
 MOST_HITS = 8
-WORTH = 0.5
-LEAST_SCORE = 0.3
+WORTH = 0.25
+LEAST_SCORE = 0.1
 # Definitions of one file; more are one look at the file away.
 MOST_DEFINITIONS = 10
 # Characters of a file in the outline, at the least: its name and one definition.
