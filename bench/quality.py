@@ -137,8 +137,8 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     lines.append(("mean", "", "", *(f"{mean:.4f}" for mean in means), *tail))
     words = (
         f"nDCG@10 over documents, a document where its best passage is. Differences are in points, paired by question, "
-        f"± the standard error; p by {10_000:,} random sign flips. RRF and min-max join "
-        "our own two legs, which are better than usual ones; the last way joins an ordinary keyword engine with the vectors."
+        f"± the standard error; p by {10_000:,} random sign flips. RRF and min-max join our own two legs, which are "
+        "better than usual ones; the last way joins an ordinary keyword engine with the same vectors."
     )
     return f"{grid(head, lines)}\n\n{words}"
 
