@@ -12,10 +12,10 @@ from ragdocs.verbs import answers
 MARK = "  | "
 CUT = "…"
 # An item takes no more than this part of its section while others wait, and never less than some sentences.
-ITEM_SHARE = 3
-LEAST_ITEM = 300
+ITEM_SHARE = 2
+LEAST_ITEM = 400
 # What is left of an item that was cut shorter tells nobody anything.
-LEAST_SHOWN = 120
+LEAST_SHOWN = 160
 # What remains for the list of what was left out: some lines of sixty characters, or a sixth of a small pack.
 LEFT_OUT = 700
 LEFT_OUT_SHARE = 6

@@ -68,7 +68,7 @@ class RepoMap:
     def read(self) -> Map:
         """Return all files with their definitions, parsing only what was never seen."""
         stamps = self.store.scan().stamps
-        paths = sorted(stamps, key=lambda path: (path.count("/"), path))
+        paths = sorted(stamps, key=lambda path: (path.count("/"), path)) if len(stamps) > MOST_FILES else list(stamps)
         known = {path: (stamp, lines) for path, stamp, lines in self.cache.ask(self._rows) or ()}
         found: dict[str, str] = {}
         skipped: dict[str, int] = {}
@@ -92,7 +92,7 @@ class RepoMap:
             del found[path]
         if generated:
             skipped["made by a machine"] = len(generated)
-        return Map({path: found[path] for path in sorted(found)}, parsed, skipped)
+        return Map(found, parsed, skipped)
 
     def _learn(self, paths: Sequence[str], found: dict[str, str], skipped: dict[str, int]) -> int:
         """Read files, parse those whose content is new, and keep what they define."""
