@@ -49,14 +49,17 @@ class Section:
 
 def assemble(head: str, sections: Sequence[Section], most: int) -> tuple[str, list[str]]:
     """Return a text of at most so many characters, and what was left out and how to get it."""
-    reserve = min(LEFT_OUT, most // LEFT_OUT_SHARE)
-    rooms = _rooms(sections, most - len(head) - reserve)
-    parts, left_out = [head], []
-    for section, room in zip(sections, rooms, strict=True):
-        text, shown, cut = _filled(section, room)
-        parts.append(text)
-        left_out += _account(section, shown, cut)
-    text = "".join(parts)
+    budget = most - len(head) - min(LEFT_OUT, most // LEFT_OUT_SHARE)
+    filled = [_filled(section, room) for section, room in zip(sections, _rooms(sections, budget), strict=True)]
+    left = budget - sum(len(one.text) for one in filled)
+    # What could not be used in one place, because the next item was too large, may do in another.
+    for place, section in enumerate(sections):
+        if left > 0 and (filled[place].cut or filled[place].shown < len(section.pieces)):
+            again = _filled(section, len(filled[place].text) + left)
+            left -= len(again.text) - len(filled[place].text)
+            filled[place] = again
+    text = "".join([head, *(one.text for one in filled)])
+    left_out = [row for section, one in zip(sections, filled, strict=True) for row in _account(section, one)]
     return text + _closing(left_out, most - len(text)), left_out
 
 
@@ -124,8 +127,16 @@ def _whole(section: Section) -> int:
     return sum(len(_rendered(piece, piece.text)) for piece in section.pieces) + len(_title(section)) + 1
 
 
-def _filled(section: Section, room: int) -> tuple[str, int, int]:
-    """Return the text of a section, how many items it shows, and how many of those are cut."""
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """The text of a section, how many items it shows, and how many of those are cut."""
+
+    text: str
+    shown: int
+    cut: int
+
+
+def _filled(section: Section, room: int) -> _Filled:
     parts, shown, cut = [_title(section)], 0, 0
     room -= len(parts[0]) + 1
     for place, piece in enumerate(section.pieces):
@@ -141,7 +152,7 @@ def _filled(section: Section, room: int) -> tuple[str, int, int]:
         room -= len(rendered)
         shown += 1
         cut += text != piece.text
-    return ("".join([*parts, "\n"]) if shown else ""), shown, cut
+    return _Filled("".join([*parts, "\n"]) if shown else "", shown, cut)
 
 
 def _title(section: Section) -> str:
@@ -154,15 +165,15 @@ def _rendered(piece: Piece, text: str) -> str:
     return f"- {head}\n{body}"
 
 
-def _account(section: Section, shown: int, cut: int) -> list[str]:
+def _account(section: Section, filled: _Filled) -> list[str]:
     """Say what a section leaves out, and how to get it."""
     if section.trouble:
         return [f"{section.name}: {section.trouble}"]
     parts = []
-    if shown < len(section.pieces):
-        parts.append(f"{len(section.pieces) - shown} of {len(section.pieces)} did not fit")
-    if cut:
-        parts.append(f"{cut} cut short")
+    if filled.shown < len(section.pieces):
+        parts.append(f"{len(section.pieces) - filled.shown} of {len(section.pieces)} did not fit")
+    if filled.cut:
+        parts.append(f"{filled.cut} cut short")
     if section.unasked:
         parts.append(f"{section.unasked} {section.others}")
     return [f"{section.name}: {', '.join(parts)}; {section.more}"] if parts else []

@@ -34,7 +34,8 @@ MOST_PATHS = 100
 # Two agents that change one item at once both succeed; this many lost races in a row mean that something else is wrong.
 TRIES = 50
 _ID = re.compile(r"\w[\w.-]{0,99}")
-_SLUG = 48
+# Of a title in an id, so that both a path and a person get along with it.
+_SLUG = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,9 @@ def _place(scope: Scope, kind: str, item_id: str) -> str:
 def _own_id(kind: str, text: str) -> str:
     """Return the id of what was given none: readable, and the same for the same title, or for the same text."""
     folded = " ".join(text.casefold().split())
-    slug = "" if kind == "note" else "-".join(re.findall("[a-z0-9]+", folded))[:_SLUG].strip("-")
+    slug = "" if kind == "note" else "-".join(re.findall("[a-z0-9]+", folded))
+    if len(slug) > _SLUG:
+        slug = slug[: _SLUG + 1].rpartition("-")[0] or slug[:_SLUG]
     digest = hashlib.blake2b(folded.encode(errors="replace"), digest_size=4).hexdigest()
     return f"{slug or kind}-{digest}"
 
