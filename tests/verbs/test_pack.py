@@ -207,6 +207,41 @@ def test_other_branches_have_no_say(repository: Project) -> None:
     assert "cookie jar" in text
 
 
+def test_in_a_bank_for_all_projects_others_have_no_say_either(project: Project) -> None:
+    project.flags["memory.storage_strategy"] = "user"
+    project.open().recall.remember("The login of this project uses cookies.")
+    project.open().memories.create("tip.md", "Any login should be short.", [])
+    project.root = project.root.parent / "other"
+    project.root.mkdir()
+    other = project.open()
+    other.recall.remember("The login of the other project uses tokens.")
+    text = other.packs.build(task="login")["context"]
+    assert "uses tokens" in text
+    assert "should be short" in text
+    assert "uses cookies" not in text
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "title: [a, b]\nimpacted_paths: src/auth/, docs",
+        "title: 7\nimpacted_paths: {a: 1}\nupdated_at: soon",
+        "impacted_paths: [1, null, [x], '']\ncreated_at: 0001-01-01T00:00:00+23:00",
+        "updated_at: 0001-01-01T00:00:00+23:00\ntags: {a: b}",
+        "updated_at: 9999-12-31T23:59:59-23:00\nproject: [a]\nsource: [x]",
+        "created_at: 3000-01-01\nbranch: {x: y}",
+    ],
+)
+def test_no_fields_are_too_odd(repository: Project, fields: str) -> None:
+    for folder in ("repo/main/conventions", "repo/main/decisions", "repo/main/notes", "free"):
+        repository.memory(f"{folder}/odd.md", f"---\n{fields}\n---\n\nThe odd login.\n")
+    workspace = repository.open()
+    assert len(workspace.repository.get()["decisions"]) == 3
+    for files in ([], ["src/auth/login.py"]):
+        text = workspace.packs.build(task="odd login", files=files)["context"]
+        assert text.count("| The odd login.") >= 3
+
+
 def test_what_is_malformed_is_named_and_the_rest_is_there(repository: Project) -> None:
     path = repository.memory("repo/main/conventions/broken.md", "---\na: [\n---\n")
     pack = repository.open().packs.build()

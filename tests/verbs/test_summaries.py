@@ -128,6 +128,7 @@ def test_no_secret_reaches_the_file(tmp_path: Path) -> None:
         b'{"runId": "r"}',
         b'{"runId": 1, "stepId": "", "timestamp": "2026-01-01", "summary": ""}',
         b'{"runId": "", "stepId": "", "timestamp": "soon", "summary": ""}',
+        b'{"runId": "", "stepId": "", "timestamp": "0001-01-01T00:00:00+23:00", "summary": ""}',
         b"\xff",
     ],
 )

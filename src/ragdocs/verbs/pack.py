@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
+from ragdocs import registry
 from ragdocs.errors import RagdocsError, ValidationError
 from ragdocs.pipeline import outline
 from ragdocs.pipeline.corpus import Corpus
@@ -163,12 +164,19 @@ class Packs:
         if asked.probe:
             query = Query(probes=(Probe(asked.probe),), limit=answers.MOST_RESULTS)
             every = list(corpus.search(query, now).hits)
-        own = corpus.lane.writable
-        free = [hit for hit in every if not own or _is_free(hit.document.path, notes)]
-        near = [hit for hit in linked if not own or _is_free(hit.document.path, notes)]
+        free, near = ([hit for hit in hits if self._is_free(corpus, hit, notes)] for hits in (every, linked))
         chosen = {hit.chunk.id: hit for hit in (*near, *(_worth(free) if asked.probe else free))}
         kept = list(chosen.values())[:MOST_HITS]
         return kept, len({hit.chunk.id for hit in (*near, *free)}) - len(kept)
+
+    def _is_free(self, corpus: Corpus, hit: Hit, notes: str) -> bool:
+        """Tell whether a text is nobody else's: of no other branch, and in a bank for all projects of no other one."""
+        if not corpus.lane.writable:
+            return True
+        whose = hit.document.extra.get("project") if not corpus.lane.base else None
+        path = hit.document.path
+        ours = whose is None or whose == registry.main_worktree(self.root).name
+        return ours and (not path.startswith(f"{FOLDER}/") or path.startswith(notes))
 
     def _outlined(self, asked: Task, found: Sequence[Document], max_chars: int) -> Section:
         """Return the source files that the task and the graph point at, with what they define."""
@@ -281,10 +289,6 @@ def _first(corpus: Corpus, where: Filter) -> list[Hit]:
 def _newest(document: Document) -> tuple[float, str]:
     moment = document.created_at or document.modified_at
     return (-moment.timestamp() if moment else 0.0, document.path)
-
-
-def _is_free(path: str, notes: str) -> bool:
-    return not path.startswith(f"{FOLDER}/") or path.startswith(notes)
 
 
 def _steps(path: str) -> list[str]:

@@ -129,16 +129,17 @@ class Repository:
         one, other = (self.scope("perBranch", branch) for branch in (source, target))
         if one.folder == other.folder:
             raise ValidationError("both are the same branch", "Name two branches")
-        copied, left = [], []
+        puts, left = [], []
         for kind in FOLDERS:
+            there = {item.id for item in self.items(other, kind)}
             for item in self.items(one, kind):
                 path = _place(other, kind, item.id)
-                text = self.corpus.store.read(item.path).text
-                try:
-                    self.corpus.commit([Put(path, text, Expect.ABSENT)], "create")
-                    copied.append(path)
-                except AlreadyExistsError:
+                if item.id in there:
                     left.append(path)
+                else:
+                    puts.append(Put(path, self.corpus.store.read(item.path).text, Expect.ABSENT))
+        # All of them or none: half a branch would look like a whole one.
+        copied = [written.path for written in self.corpus.commit(puts, "create")] if puts else []
         told = self.summaries(other).take(self.summaries(one))
         return Copied(source=source, target=target, copied=copied, left=left, summaries=told)
 

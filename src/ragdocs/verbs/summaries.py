@@ -136,14 +136,14 @@ def _record(path: Path, number: int, line: bytes) -> tuple[datetime, Summary]:
         found = json.loads(line)
         run, step, timestamp, said = (found[name] for name in ("runId", "stepId", "timestamp", "summary"))
         tags = list(found.get("tags", []))
-        moment = datetime.fromisoformat(timestamp)
+        at = datetime.fromisoformat(timestamp)
+        at = (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
         is_text = all(isinstance(text, str) for text in (run, step, said, *tags))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         is_text = False
     if not is_text:
         hint = "Mend or remove that line; the file is untouched"
         raise ParseError(f"line {number} of {path} is not a summary", hint)
-    at = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return at, Summary(runId=run, stepId=step, timestamp=timestamp, summary=said, tags=tags)
 
 
