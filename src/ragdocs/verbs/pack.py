@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -219,7 +220,7 @@ class Packs:
         for path in files:
             # Hooks name files by absolute paths.
             named = os.path.relpath(path, self.root) if Path(path).is_absolute() else path
-            clean = PurePosixPath(os.path.normpath(named.replace("\\", "/"))).as_posix()
+            clean = posixpath.normpath(named.replace("\\", "/"))
             if clean in {"", "."} or clean.startswith(("../", "~")) or clean == ".." or not clean.isprintable():
                 raise ValidationError(f"{path[:80]!r} is not a file of this project", "Give it as src/auth.py")
             found.append(clean)
