@@ -42,6 +42,7 @@ def test_a_pack_is_never_longer_than_asked_and_always_the_same(sections: list[Se
     assert assemble(HEAD, sections, most) == (text, left_out)
     for line in left_out:
         assert "ask for it" in line
+    assert ("## Left out" in text) is bool(left_out), "however small it is"
 
 
 @given(st.lists(PIECES, min_size=1, max_size=6))
@@ -96,11 +97,20 @@ def test_one_large_item_does_not_starve_the_others() -> None:
 
 @pytest.mark.parametrize(
     ("days", "words"),
-    [(0, "2026-11-16, today"), (1, "2026-11-15, yesterday"), (9, "2026-11-07, 9 days ago"), (400, "1 year ago")],
+    [
+        (0, "2026-11-16, today"),
+        (90, "2 months ago"),
+        (-2, "2026-11-18, in the future"),
+        (1, "2026-11-15, yesterday"),
+        (9, "2026-11-07, 9 days ago"),
+        (400, "1 year ago"),
+    ],
 )
 def test_ages_are_told_in_days(days: int, words: str) -> None:
     assert days_old(NOW - timedelta(days=days), NOW).endswith(words)
-    assert days_old(NOW, NOW) == days_old(NOW, NOW + timedelta(hours=11)), "the same pack for a whole day"
+    moment, morning = NOW - timedelta(days=days), NOW.replace(hour=0)
+    ages = {days_old(moment, morning + timedelta(hours=hour)) for hour in range(24)}
+    assert len(ages) == 1, "the same pack for a whole day"
 
 
 # --- whole packs ---
@@ -282,6 +292,7 @@ def test_names_and_texts_cannot_pose_as_lines_of_the_pack(repository: Project) -
         (8000, ["/etc/passwd"], "not a file of this project"),
         (8000, ["a\nb"], "not a file of this project"),
         (8000, ["x.py"] * 51, "more than 50"),
+        (8000, [""], "not a file of this project"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(project: Project, max_chars: int, files: list[str], complaint: str) -> None:

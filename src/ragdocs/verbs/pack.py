@@ -7,7 +7,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from ragdocs import registry
@@ -93,7 +93,8 @@ class Packs:
             self._outlined(asked, found, max_chars),
         ]
         branch = f", branch {scope.branch}" if scope and scope.branch else ""
-        name = _one_line(f"{self.root.name[:80]}{branch[:80]}, {now.date().isoformat()}")
+        today = now.astimezone(UTC).date().isoformat()
+        name = _one_line(f"{self.root.name[:80]}{branch[:80]}, {today}")
         head = f"# Context of {name}\n{CAUTION}"
         text, left_out = assemble(head, sections, max_chars)
         return Pack(context=text, chars=len(text), omitted=answers.within(left_out, max_chars // 4))
@@ -103,6 +104,8 @@ class Packs:
         try:
             repository = self.repository()
             scope = repository.scope(branch_scope, None)
+        except ValidationError:
+            raise
         except RagdocsError as error:
             return None, [Section("conventions, decisions, summaries", "", 0.0, trouble=error.message)]
         sections = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 
 from ragdocs.verbs import answers
 
@@ -16,9 +16,9 @@ ITEM_SHARE = 2
 LEAST_ITEM = 400
 # What is left of an item that was cut shorter tells nobody anything.
 LEAST_SHOWN = 160
-# What remains for the list of what was left out: some lines of sixty characters, or a sixth of a small pack.
+# What remains for the list of what was left out: some lines, or a fifth of a small pack.
 LEFT_OUT = 700
-LEFT_OUT_SHARE = 6
+LEFT_OUT_SHARE = 5
 MANY_DAYS = 60
 
 
@@ -97,9 +97,9 @@ def days_old(moment: datetime | None, now: datetime) -> str:
         return "age unknown"
     day, today = moment.astimezone(UTC).date(), now.astimezone(UTC).date()
     days = (today - day).days
-    words = {0: "today", 1: "yesterday"}.get(days) or (
-        f"{days} days ago" if 0 < days < MANY_DAYS else answers.age(moment, now) if days > 0 else "in the future"
-    )
+    words = {0: "today", 1: "yesterday"}.get(days, f"{days} days ago" if days > 0 else "in the future")
+    if days > MANY_DAYS:
+        words = answers.age(*(datetime.combine(date, time(), UTC) for date in (day, today)))
     return f"{day.isoformat()}, {words}"
 
 
@@ -180,13 +180,11 @@ def _account(section: Section, filled: _Filled) -> list[str]:
 
 
 def _closing(left_out: Sequence[str], room: int) -> str:
-    """Write what was left out, as many whole lines as there is room for."""
-    heading = "## Left out\n"
-    room -= len(heading)
-    rows = []
-    for row in left_out:
-        text = f"- {' '.join(row.split())}\n"
+    """Write what was left out, as many whole lines as there is room for, and how many there are beside them."""
+    rows = [f"- {' '.join(row.split())}\n" for row in left_out]
+    for count in range(len(rows), -1, -1):
+        more = [f"- in {len(rows) - count} more sections; ask for more characters\n"] if count < len(rows) else []
+        text = "".join(["## Left out\n", *rows[:count], *more])
         if len(text) <= room:
-            rows.append(text)
-            room -= len(text)
-    return "".join([heading, *rows]) if rows else ""
+            return text if rows else ""
+    return ""
