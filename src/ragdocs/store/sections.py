@@ -6,9 +6,9 @@ import logging
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -27,10 +27,11 @@ from ragdocs.journal_format import checked, is_section, overview, summary_of, ti
 from ragdocs.locks import lock
 from ragdocs.store.checkout import Checkout, Move, blob_name
 from ragdocs.store.commits import LOG_SETTINGS, SECONDS, CommitStore, Ledger, Record
+from ragdocs.store.draft import Draft
+from ragdocs.store.refs import BRANCH, first_branch, read_blobs, read_refs, written_refs
 from ragdocs.types import Change, Commit, Expect, Put, Revision, Source, Written
 
 AUTHOR = "Journal Server <journal@localhost>"
-BRANCH = "main"
 # Somebody who commits with plain git may come between; so often in a row nobody does.
 ATTEMPTS = 8
 # As git itself counts: this many loose objects in one of the 256 folders means some 6,700 in all.
@@ -42,15 +43,6 @@ UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", 
 _AUTHOR = re.compile(r"[^<>\n\0]* ?<[^<>\n\0]*>")
 
 logger = logging.getLogger("ragdocs")
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A commit to be made: its files as (path, content or nothing), its message, and what else it descends from."""
-
-    files: tuple[tuple[str, bytes | None], ...]
-    message: str
-    merged: str = ""
 
 
 class JournalStore(CommitStore):
@@ -78,6 +70,7 @@ class JournalStore(CommitStore):
         self.checkout = Checkout(root, self.terms)
         self._line: tuple[str, tuple[Record, ...]] = ("", ())
         self._by_path: dict[str, list[Record]] = {}
+        self._written: Mapping[str, bytes] | None = None
         self._collecting = threading.Lock()
 
     # --- looking ---
@@ -108,9 +101,13 @@ class JournalStore(CommitStore):
 
     def history(self, path: str = "") -> list[Revision]:
         """List the entries that lead to the present, of one section or of all, newest first."""
-        steps = (step for commit in self.commits() for step in commit.steps)
-        wanted = self.spelled(path) if path else ""
-        return [step for step in steps if wanted in {"", step.path}]
+        if not path:
+            return [step for commit in self.commits() for step in commit.steps]
+        with self._turn:
+            self.refresh()
+            path = self.spelled(path)
+            records = tuple(self._by_path.get(path, ()))
+        return [step for record in records for step in _steps(record) if step.path == path]
 
     def commits(self) -> list[Commit]:
         """List what leads to the present, newest first; a step without a text afterwards removed its section."""
@@ -178,13 +175,7 @@ class JournalStore(CommitStore):
         at = int(self._now().timestamp())
         who = f"{self._author} {at} +0000"
         ledger = replace(ledger, branch=ledger.branch or self.branch())
-        lines = [b"feature done", f"commit {ledger.branch}".encode(), b"mark :1"]
-        lines += [f"author {who}".encode(), f"committer {who}".encode(), *_data(draft.message.encode())]
-        lines += [f"from {ledger.head}".encode()] if ledger.head else []
-        lines += [f"merge {draft.merged}".encode()] if draft.merged else []
-        for path, data in draft.files:
-            lines += [b"D " + _quoted(path)] if data is None else [b"M 100644 inline " + _quoted(path), *_data(data)]
-        stream = b"\n".join([*lines, b"get-mark :1", b"done", b""])
+        stream = draft.stream(ledger.branch, ledger.head, who)
         self.checkout.begin()
         # A failure may leave git without having moved the branch, or with; what the branch says is believed.
         try:
@@ -214,6 +205,10 @@ class JournalStore(CommitStore):
         self._line = (name, (record, *self._line[1]))
         for path, _ in paths:
             self._by_path.setdefault(path, []).insert(0, record)
+        # Only if nothing but our branch has moved; else the next look asks git.
+        written = written_refs(self.root / ".git")
+        expected = {**(self._written or {}), ledger.branch: f"{name}\n".encode()}
+        self._written = written if written == expected else None
 
     def _check(self, put: Put, path: str, found: tuple[str, bytes] | None) -> None:
         now = overview(found[1]) if found else ""
@@ -320,19 +315,23 @@ class JournalStore(CommitStore):
 
     def blobs(self, commit: str, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
         """Return the name and content of each of these files in a commit, or of these objects."""
-        asked = "".join(f"{commit}:{name}\n" if commit else f"{name}\n" for name in names)
-        out = git.run(self.root, ["cat-file", "--batch"], stdin=asked.encode(), terms=self.terms)
-        found: list[tuple[str, bytes] | None] = []
-        for _ in names:
-            head, _, out = out.partition(b"\n")
-            words = head.split(b" ")
-            if not words[-1].isdigit() or not git.is_hash(words[0].decode(errors="replace")):
-                found.append(None)
-                continue
-            size = int(words[-1])
-            found.append((words[0].decode(), out[:size]) if words[-2] == b"blob" else None)
-            out = out[size + 1 :]
-        return found
+        return read_blobs(self.root, self.terms, commit, names)
+
+    def branch(self) -> str:
+        """Return the branch that the first entry makes."""
+        return first_branch(self.root, self.terms)
+
+    def _refs(self) -> tuple[str, str, frozenset[str]]:
+        return read_refs(self.root, self.terms)
+
+    def refresh(self) -> Ledger:
+        """Return the ledger as refs are now; git is asked only when the files of refs say something else."""
+        with self._turn:
+            written = written_refs(self.root / ".git")
+            if written is None or written != self._written:
+                super().refresh()
+                self._written = written
+            return self._ledger
 
     def _keep(self, ledger: Ledger) -> None:
         super()._keep(ledger)
@@ -346,50 +345,11 @@ class JournalStore(CommitStore):
                 if is_section(path):
                     self._by_path.setdefault(path, []).append(record)
 
-    def _refs(self) -> tuple[str, str, frozenset[str]]:
-        """Return the branch, its head, and where all refs point that may lead to entries."""
-        if not (self.root / ".git").is_dir():
-            return "", "", frozenset()
-        form = "%(HEAD)%00%(objecttype)%(*objecttype)%00%(objectname)%00%(refname)"
-        try:
-            out = git.run(self.root, ["for-each-ref", f"--format={form}"], terms=self.terms).decode(errors="replace")
-        except UnavailableError as error:
-            hint = f"Look at {self.root / '.git'}: HEAD should say ref: refs/heads/{BRANCH}"
-            raise UnavailableError(f"the journal is no repository that git can read ({error.message})", hint) from error
-        rows = [row.split("\0") for row in out.splitlines()]
-        refs = [row for row in rows if row[1].endswith("commit") and not row[3].startswith(("refs/stash", "refs/rep"))]
-        branch, head = next(((row[3], row[2]) for row in refs if row[0] == "*"), ("", ""))
-        if not head:
-            verify = ["rev-parse", "--verify", "--quiet", "HEAD"]
-            head = git.run(self.root, verify, terms=replace(self.terms, codes=(0, 1))).decode().strip()
-        return branch, head, frozenset({*(row[2] for row in refs), *([head] if head else [])})
-
-    def branch(self) -> str:
-        """Return the branch that the first entry makes; where there is a head without a branch, none can be made."""
-        out = git.run(self.root, ["symbolic-ref", "--quiet", "HEAD"], terms=replace(self.terms, codes=(0, 1)))
-        branch = out.decode(errors="replace").strip()
-        if not branch:
-            raise UnavailableError("the journal is on no branch", f"Run `git switch {BRANCH}` in {self.root}")
-        if (self.root / ".git" / branch).exists():
-            hint = f"Look at {self.root / '.git' / branch}; `git reflog` knows what it said"
-            raise UnavailableError(f"{branch} of the journal is damaged", hint)
-        return branch
-
 
 def _steps(record: Record) -> Iterator[Revision]:
     for path, stays in record.paths:
         if is_section(path):
             yield Revision(path, record.hash, record.at, "append", 0, record.short if stays else "")
-
-
-def _data(content: bytes) -> Iterator[bytes]:
-    yield f"data {len(content)}".encode()
-    yield content
-
-
-def _quoted(path: str) -> bytes:
-    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'.encode()
 
 
 def _folded(path: str) -> str:

@@ -128,7 +128,7 @@ class Journal:
         message = compose(new.entry, new.summary, new.work_context)
         seen, before = reads[path], self._current(path)
         if new.overview is None:
-            written, shown = self._append(path, message)
+            written, shown = self._append(path, message, before)
             # Whoever only adds an entry has not seen what others made of the overview meanwhile.
             known = shown == seen.text
         else:
@@ -204,13 +204,13 @@ class Journal:
         self.corpus.embed()
         return answer
 
-    def _append(self, path: str, message: str) -> tuple[Written, str]:
+    def _append(self, path: str, message: str, current: Source | None) -> tuple[Written, str]:
         """Commit an entry on top of whatever the section says by now: entries do not contradict each other."""
         for _ in range(ATTEMPTS):
-            current = self._current(path)
             text, expect = (current.text, current.version) if current else ("", Expect.ABSENT)
             with suppress(ConflictError):
                 return self.corpus.commit([Put(path, text, expect, message)], "append")[0], text
+            current = self._current(path)
         raise UnavailableError("others change this section all the time", "Try again")
 
     def _entry(self, section: str, prefix: str, lines: str | None) -> JournalText:
