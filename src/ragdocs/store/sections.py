@@ -38,6 +38,8 @@ ATTEMPTS = 8
 LOOSE_IN_ONE_FOLDER = 27
 # What a commit of entries needs to survive a loss of power; by default git leaves single objects to chance.
 DURABLE = {"core.fsync": "committed,loose-object", "core.fsyncMethod": "fsync"}
+# Sections whose text is kept at hand, by commit.
+MOST_HELD = 64
 UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 
 _AUTHOR = re.compile(r"[^<>\n\0]* ?<[^<>\n\0]*>")
@@ -70,6 +72,8 @@ class JournalStore(CommitStore):
         self.checkout = Checkout(root, self.terms)
         self._line: tuple[str, tuple[Record, ...]] = ("", ())
         self._by_path: dict[str, list[Record]] = {}
+        self._held: dict[tuple[str, str], tuple[str, bytes] | None] = {}
+        self._commits: tuple[str, list[Commit]] = ("", [])
         self._written: Mapping[str, bytes] | None = None
         self._collecting = threading.Lock()
 
@@ -113,8 +117,10 @@ class JournalStore(CommitStore):
         """List what leads to the present, newest first; a step without a text afterwards removed its section."""
         with self._turn:
             self.refresh()
-            line = self._line[1]
-        return [Commit(record.at, "append", tuple(_steps(record))) for record in line]
+            head, line = self._line
+            if self._commits[0] != head:
+                self._commits = (head, [Commit(record.at, "append", tuple(_steps(record))) for record in line])
+            return list(self._commits[1])
 
     def recover(self, version: str) -> str:
         """Return what a section said, by the version that reading it gave."""
@@ -167,8 +173,10 @@ class JournalStore(CommitStore):
         name = self.record(Draft(((path, data),), message), ledger)
         if name is None:
             return None
-        self.checkout.move(name, [Move(path, before[0] if before else "", blob_name(data, name), data)])
-        return Written(f"{path.removesuffix('.md')}#{name}.md", blob_name(data, name))
+        after = blob_name(data, name)
+        self._hold((name, path), (after, data))
+        self.checkout.move(name, [Move(path, before[0] if before else "", after, data)])
+        return Written(f"{path.removesuffix('.md')}#{name}.md", after)
 
     def record(self, draft: Draft, ledger: Ledger) -> str | None:
         """Make a commit on top of the branch and return its name, or nothing if the branch moved meanwhile."""
@@ -315,7 +323,18 @@ class JournalStore(CommitStore):
 
     def blobs(self, commit: str, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
         """Return the name and content of each of these files in a commit, or of these objects."""
-        return read_blobs(self.root, self.terms, commit, names)
+        if not commit or len(names) != 1:
+            return read_blobs(self.root, self.terms, commit, names)
+        # What a commit holds never changes, and the same section is read, written and read again.
+        key = (commit, names[0])
+        if key not in self._held:
+            self._hold(key, read_blobs(self.root, self.terms, commit, names)[0])
+        return [self._held[key]]
+
+    def _hold(self, key: tuple[str, str], found: tuple[str, bytes] | None) -> None:
+        for old in list(self._held)[: len(self._held) - MOST_HELD + 1]:
+            self._held.pop(old, None)
+        self._held[key] = found
 
     def branch(self) -> str:
         """Return the branch that the first entry makes."""
