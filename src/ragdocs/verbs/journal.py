@@ -26,7 +26,7 @@ from ragdocs.verbs.journal_shapes import (
     ListedEntries,
     ListedEntry,
 )
-from ragdocs.verbs.merge_text import merge, proposing
+from ragdocs.verbs.merge_text import merge
 
 MOST_FOUND = 20
 MOST_LISTED = 100
@@ -277,13 +277,13 @@ class Journal:
 def _proposing(store: Store, version: str) -> Iterator[None]:
     """Let a conflict tell how both sides go together, and what to do then."""
     try:
-        with proposing(store, version):
-            yield
+        yield
     except ConflictError as error:
         error.again, error.reader = AGAIN, "journal_read"
-        if not error.merged:
-            merged = merge(error.base, error.theirs, error.yours)
-            error.merged, error.overlaps = merged.text, merged.overlaps
+        with suppress(NotFoundError):
+            error.base = store.recover(version) if version else ""
+        merged = merge(error.base, error.theirs, error.yours)
+        error.merged, error.overlaps = merged.text, merged.overlaps
         raise
 
 
