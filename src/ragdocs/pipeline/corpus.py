@@ -136,7 +136,7 @@ class Corpus:
 
     def _find(self, query: Query, vectors: Sequence[Vectors | None], now: datetime) -> Findings:
         where, ranking = query.where, self._ranking(query)
-        k = max(LEAST_CANDIDATES, query.limit * 5)
+        k = max(LEAST_CANDIDATES, query.limit * 5 // max(1, len(query.probes)))
         # What the recency boost may lift is asked for by itself: it must not be lost among many older candidates.
         young = rank.youngest(ranking, now)
         wheres = [where] if young is None else [where, replace(where, since=max(young, where.since or young))]
@@ -147,9 +147,8 @@ class Corpus:
         clock.append(time.perf_counter())
         if len(query.probes) > 1:
             # What one probe puts first is looked for further down in the others: not to be among the best is not zero.
-            found = {key for leg in legs for key, _ in leg.found}
-            deep = [*self._by_words(query, DEEPER * k, wheres), *self._by_meaning(query, vectors, DEEPER * k, wheres)]
-            legs = [replace(leg, found=[pair for pair in leg.found if pair[0] in found]) for leg in deep]
+            deep = self._by_words(query, DEEPER * k, [where]) + self._by_meaning(query, vectors, DEEPER * k, [where])
+            legs = fuse.complete(legs, deep)
         board = fuse.fuse(legs, ranking)
         owners = self.index.owners(board.keys)
         neighbours = self._neighbours(board, owners, where) if ranking.graph_weight else []

@@ -62,6 +62,17 @@ class Board:
         return tuple(Signal(*line, rank, raw, share) for line, rank, raw, share in said if rank)
 
 
+def complete(legs: Sequence[Leg], deep: Sequence[Leg]) -> list[Leg]:
+    """Let each leg say more of what the others found, as far as a deeper look of its own tells."""
+    known = {key for leg in legs for key, _ in leg.found}
+    said = [
+        {**{key: raw for key, raw in more.found if key in known}, **dict(leg.found)}
+        for leg, more in zip(legs, deep, strict=True)
+    ]
+    ordered = (sorted(one.items(), key=lambda pair: (-pair[1], pair[0])) for one in said)
+    return [replace(leg, found=found) for leg, found in zip(legs, ordered, strict=True)]
+
+
 def fuse(legs: Sequence[Leg], ranking: Ranking) -> Board:
     """Add up what the legs say of each chunk; a source that could not be asked leaves its weight to the others."""
     weights = {"vector": ranking.vector_weight, "keyword": ranking.keyword_weight}

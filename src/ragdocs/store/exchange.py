@@ -12,7 +12,8 @@ from ragdocs.journal_format import is_section, overview, with_count
 from ragdocs.locks import lock
 from ragdocs.store.checkout import Move
 from ragdocs.store.commits import Ledger
-from ragdocs.store.sections import Draft, JournalStore
+from ragdocs.store.draft import Draft
+from ragdocs.store.sections import JournalStore
 
 # Somebody else may push between our fetch and our push.
 ATTEMPTS = 4
