@@ -70,6 +70,11 @@ def test_a_text_is_cut_between_lines_or_words_and_says_so(text: str, room: int) 
     assert lines[-1] == whole or len(lines) == 1, "only a first line of prose is cut within"
 
 
+def test_a_text_without_spaces_is_cut_behind_its_marks() -> None:
+    assert shorten("これは長い文章です。" * 30, 60) == f"{'これは長い文章です。' * 4}\n{CUT}"
+    assert shorten("x" * 300, 60) == ""
+
+
 def test_a_line_of_code_is_never_cut() -> None:
     code = f"    value = compute({'x, ' * 100})"
     assert shorten(f"{code}\nafter", 200) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
@@ -20,6 +21,8 @@ LEAST_SHOWN = 160
 LEFT_OUT = 700
 LEFT_OUT_SHARE = 5
 MANY_DAYS = 60
+# As much of a line as ends before a space, or behind a mark that ends a phrase where words have no spaces between them.
+_BREAK = re.compile(r".*\S(?=\s)|.*[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,8 @@ def shorten(text: str, room: int) -> str:
         # A fence that stays open needs room to be closed.
         if len(MARK) + len(line) + 1 > room - (len(MARK) + 4 if fenced else 0):
             if not kept and not fenced and not line.startswith(("```", "~~~", "    ", "\t")):
-                words = line[: max(0, room - len(MARK) - 2)].rpartition(" ")[0].rstrip()
-                kept += [words] if words else []
+                words = _BREAK.match(line[: max(0, room - len(MARK) - 1)])
+                kept += [words[0].rstrip()] if words else []
             break
         kept.append(line)
         room -= len(MARK) + len(line) + 1
