@@ -151,6 +151,23 @@ def through_tools(window: Window, flock: Flock) -> Iterator[str]:
             ("memory_add", {"content": "x", "source": lines[0], "tags": lines}),
             ("memory_search", {"query": text[:900], "tags": lines}),
             ("memory_get", {"id": lines[5]}),
+            (
+                "upsert_convention",
+                {"title": lines[0][:190], "content": text, "tags": [x for x in lines if len(x) < 100]},
+            ),
+            ("upsert_decision", {"summary": "x", "rationale": text, "impacted_paths": [f"src/{lines[7]}"]}),
+            ("upsert_decision", {"summary": lines[5][:190], "rationale": "x", "impacted_paths": lines}),
+            ("upsert_note", {"content": text, "source": "agent"}),
+            ("upsert_note", {"content": "x", "id": lines[11].split()[-1]}),
+            (
+                "append_summary",
+                {"run_id": lines[0][:190], "step_id": lines[9][:190], "summary": text, "tags": lines[:1]},
+            ),
+            ("get_repo_memory", {"id": lines[3], "path": lines[5]}),
+            ("get_repo_memory", {}),
+            ("delete_repo_memory", {"kind": "note", "id": lines[11].split()[-1]}),
+            ("build_context", {"task": text[:900], "files": [lines[5]]}),
+            ("build_context", {"task": text[:900], "files": ["src/a.py"]}),
         ]
         for line in lines:
             calls += [("read_memory", {"filename": line}), ("read_doc", {"path": line})]
@@ -219,6 +236,13 @@ def test_no_canary_is_found_after_every_command(
             run("memory", "delete", f"m{number}"),
             run("memory", "read", text),
             run("memory", "search", text[:900]),
+            run("repo", "convention", text[:190], "--content", text),
+            run("repo", "decision", "x", "--file", str(given), "--path", text[:90]),
+            run("repo", "summary", "--run", text[:90], "--step", "s", stdin=text),
+            run("repo", "show", "--id", text[:90]),
+            run("repo", "copy", text[:90], "main"),
+            run("context", text[:900], "--file", text[:90]),
+            run("context", text[:900]),
             run("search", text[:900], "--path", text[:90]),
             run("index", "--set", text[:90]),
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -106,11 +107,12 @@ class Repository:
         """Move an item to the trash, if there is one."""
         _check_kind(kind, *FOLDERS)
         path = _place(self.scope(branch_scope, None), kind, _checked_id(item_id))
-        try:
+        moved = ""
+        with suppress(NotFoundError):
             moved = self.corpus.commit([Discard(path)], "delete")[0].moved_to
-        except NotFoundError:
-            return RepoDeleted(kind=kind, id=item_id, deleted=False, movedTo="")
-        return RepoDeleted(kind=kind, id=item_id, deleted=True, movedTo=moved)
+        # What was asked for may be anything, and answers are kept by clients.
+        name = self.corpus.redactor.redact(item_id).text
+        return RepoDeleted(kind=kind, id=name, deleted=bool(moved), movedTo=moved)
 
     def append_summary(
         self,
@@ -141,7 +143,8 @@ class Repository:
         # All of them or none: half a branch would look like a whole one.
         copied = [written.path for written in self.corpus.commit(puts, "create")] if puts else []
         told = self.summaries(other).take(self.summaries(one))
-        return Copied(source=source, target=target, copied=copied, left=left, summaries=told)
+        names = [self.corpus.redactor.redact(name).text for name in (source, target)]
+        return Copied(source=names[0], target=names[1], copied=copied, left=left, summaries=told)
 
     def items(self, scope: Scope, kind: str) -> list[Item]:
         """Read all items of a kind, the last changed first; one that is malformed is an error and stays untouched."""
