@@ -224,7 +224,8 @@ class Packs:
             # Hooks name files by absolute paths.
             named = os.path.relpath(path, self.root) if Path(path).is_absolute() else path
             clean = posixpath.normpath(named.replace("\\", "/"))
-            if clean in {"", "."} or clean.startswith(("../", "~")) or clean == ".." or not clean.isprintable():
+            leads_out = clean in {"", ".", ".."} or clean.startswith(("../", "/", "~")) or clean[1:2] == ":"
+            if leads_out or not clean.isprintable():
                 raise ValidationError(f"{path[:80]!r} is not a file of this project", "Give it as src/auth.py")
             found.append(clean)
         return tuple(dict.fromkeys(found))

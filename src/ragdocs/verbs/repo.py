@@ -34,7 +34,7 @@ from ragdocs.verbs.summaries import Summaries
 MOST_PATHS = 100
 # Two agents that change one item at once both succeed; this many lost races in a row mean that something else is wrong.
 TRIES = 50
-_ID = re.compile(r"\w[\w.-]{0,99}")
+_ID = re.compile(r"\w(?:[\w.-]{0,98}\w)?")
 # Of a title in an id, so that both a path and a person get along with it.
 _SLUG = 32
 
@@ -90,6 +90,7 @@ class Repository:
     def get(self, kind: str = "", item_id: str = "", path: str = "", branch_scope: str | None = None) -> RepoMemory:
         """Return everything, one kind, one item, or the decisions about a path; newest first, cut to the budget."""
         _check_kind(kind, *FOLDERS, "summary", "")
+        wanted = _clean(path) if path else ""
         scope = self.scope(branch_scope, None)
         kinds = [name for name in FOLDERS if kind in {name, ""} and (not path or name == "decision")]
         found = {name: self.items(scope, name) for name in kinds}
@@ -98,7 +99,7 @@ class Repository:
             if not any(found.values()):
                 raise NotFoundError(f"there is no {kind or 'item'} {item_id[:80]!r}", "get_repo_memory lists the ids")
         if path:
-            found["decision"] = [item for item in found["decision"] if item.concerns(_clean(path))]
+            found["decision"] = [item for item in found["decision"] if item.concerns(wanted)]
         asked = not item_id and not path and kind in {"summary", ""}
         told = self.summaries(scope).newest() if asked else []
         return repo_items.view(scope, found, told, self.budget)
