@@ -254,6 +254,6 @@ def _title(name: str, text: str) -> str:
 def _clean(path: str) -> str:
     """Return a path of the project as links name it, or refuse it."""
     clean = links.clean_target(path.strip().replace("\\", "/").removeprefix("./"))
-    if not clean or path.strip().startswith(("/", "~")) or "\n" in path or len(clean) > 500:  # noqa: PLR2004 - a path
+    if not clean or path.strip().startswith(("/", "\\", "~")) or "\n" in path or len(clean) > 500:  # noqa: PLR2004 - a path
         raise ValidationError(f"{path[:80]!r} is not a path in this project", "Give it as src/auth.py or src/")
     return clean
