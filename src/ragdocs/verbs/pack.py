@@ -34,7 +34,7 @@ SHARES = {"conventions": 0.2, "decisions": 0.15, "summaries": 0.2, "memories": 0
 # question of the lane scores about 0.3; weaker ones are counted, and a search brings them.
 MOST_HITS = 8
 WORTH = 0.6
-LEAST_SCORE = 0.35
+LEAST_SCORE = 0.4
 # Decisions are few and were made on purpose: one too many costs less than one that is not heeded.
 LEAST_OF_ITEMS = 0.15
 # Definitions of one file; more are one look at the file away.
