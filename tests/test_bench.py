@@ -135,3 +135,12 @@ def test_context_measures_packs_against_reading_and_counts_what_a_crowd_appends(
     assert values["files parsed by a second look"] == 0
     assert values["files parsed after one changed"] == 1
     assert values["appended at once and there"] == 6
+
+
+def test_journal_measures_writes_searches_and_indexing_beside_git_and_memories(tmp_path: Path) -> None:
+    rows = json.loads(run("journal", "--entries", "60", "--repeats", "2", "--work", str(tmp_path), "--json"))
+    values = {(row["part"], row["name"]): row["value"] for row in rows}
+    assert {part for part, _ in values} == {"index", "search", "read", "write"}
+    assert values["index", "first index, journal to memory"] > 0
+    assert values["search", "journal to memory"] > 0
+    assert values["write", "journal_write to git add, git commit"] > 0

@@ -348,3 +348,11 @@ def test_commits_of_the_project_are_searched_when_that_is_turned_on(
     assert "Ask for 1 to" in session.error("search_commits", query="x", limit=0)
     assert cli.main(["commits", "retries", "--project", str(project.root), "--set=embedding.model=hash"]) == 0
     assert "Limit retries" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_over_stdio_is_one_session_in_either_era(launch: Connect, mode: str) -> None:
+    session = launch(mode, **ON)
+    assert "was not read" in session.error("journal_write", path="a", entry="too early")
+    assert write(session, "a", "first", overview="# A")["entry_count"] == 1
+    assert session.call("journal_write", path="a", entry="second", overview="# B")["entry_count"] == 2

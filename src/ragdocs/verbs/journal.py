@@ -96,6 +96,8 @@ class Journal:
             return self._entry(section, prefix, lines)
         path = relative_name(section)
         source = self._current(path)
+        if source is None and self.corpus.redactor.redact(path).findings:
+            raise ValidationError("the name of the section holds a secret", "Choose another name")
         entries = self._history(path) if source else []
         if reads is not None:
             reads[path] = Seen(source.version, source.text) if source else Seen("", "")
