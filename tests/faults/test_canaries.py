@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .conftest import Tally
 
 SCORE = "S7 canaries"
+EVERY_LANE = ("--set", "journal.enabled=true", "--set", "docs.commits=true")
 EVERY_TOOLSET = ("--set", f"server.toolsets={','.join(config.KEYS['server.toolsets'].choices)}")
 LETTERS = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -168,6 +169,14 @@ def through_tools(window: Window, flock: Flock) -> Iterator[str]:
             ("delete_repo_memory", {"kind": "note", "id": lines[11].split()[-1]}),
             ("build_context", {"task": text[:900], "files": [lines[5]]}),
             ("build_context", {"task": text[:900], "files": ["src/a.py"]}),
+            ("journal_read", {"id": f"s{number}"}),
+            ("journal_write", {"path": f"s{number}", "entry": text, "work_context": text, "summary": lines[0]}),
+            ("journal_write", {"path": f"s{number}", "entry": text, "overview": text}),
+            ("journal_write", {"path": f"s{number}", "entry": "\0" + text, "overview": text}),
+            ("journal_read", {"id": f"s{number}"}),
+            ("journal_list_entries", {"path": f"s{number}"}),
+            ("journal_read", {"id": lines[0].replace("/", "")}),
+            ("journal_search", {"work_context": text[:900], "content": text[:900]}),
         ]
         for line in lines:
             calls += [("read_memory", {"filename": line}), ("read_doc", {"path": line})]
@@ -197,7 +206,7 @@ def test_no_canary_is_found_after_every_tool(
     project: Project, flock: Flock, own_directories: Path, tmp_path: Path, tally: Tally
 ) -> None:
     log = tmp_path / "log"
-    with Window(project.root, log, [*SETTINGS, *EVERY_TOOLSET]) as window:
+    with Window(project.root, log, [*SETTINGS, *EVERY_TOOLSET, *EVERY_LANE]) as window:
         answers = list(through_tools(window, flock))
     assert sum("placeholder" in answer for answer in answers) >= 20, "most writes said what they took out"
     assert look(flock, [*answers, log.read_text(encoding="utf-8")], project.root, own_directories) == []

@@ -36,30 +36,34 @@ def read_refs(root: Path, terms: git.Terms) -> tuple[str, str, frozenset[str]]:
     if not (root / ".git").is_dir():
         return "", "", frozenset()
     form = "%(HEAD)%00%(objecttype)%(*objecttype)%00%(objectname)%00%(refname)"
-    try:
-        out = git.run(root, ["for-each-ref", f"--format={form}"], terms=terms).decode(errors="replace")
-    except UnavailableError as error:
-        hint = f"Look at {root / '.git'}: HEAD should say ref: refs/heads/{BRANCH}"
-        raise UnavailableError(f"the journal is no repository that git can read ({error.message})", hint) from error
-    rows = [row.split("\0") for row in out.splitlines()]
+    rows = [row.split("\0") for row in _ask(root, ["for-each-ref", f"--format={form}"], terms).splitlines()]
     refs = [row for row in rows if row[1].endswith("commit") and not row[3].startswith(("refs/stash", "refs/rep"))]
     branch, head = next(((row[3], row[2]) for row in refs if row[0] == "*"), ("", ""))
     if not head:
-        verify = ["rev-parse", "--verify", "--quiet", "HEAD"]
-        head = git.run(root, verify, terms=replace(terms, codes=(0, 1))).decode().strip()
+        head = _ask(root, ["rev-parse", "--verify", "--quiet", "HEAD"], replace(terms, codes=(0, 1)))
+    if not head:
+        # Either nothing was committed yet, or something is damaged: that must not pass for an empty journal.
+        first_branch(root, terms)
     return branch, head, frozenset({*(row[2] for row in refs), *([head] if head else [])})
 
 
 def first_branch(root: Path, terms: git.Terms) -> str:
     """Return the branch that the first entry makes; where there is a head without a branch, none can be made."""
-    out = git.run(root, ["symbolic-ref", "--quiet", "HEAD"], terms=replace(terms, codes=(0, 1)))
-    branch = out.decode(errors="replace").strip()
+    branch = _ask(root, ["symbolic-ref", "--quiet", "HEAD"], replace(terms, codes=(0, 1)))
     if not branch:
         raise UnavailableError("the journal is on no branch", f"Run `git switch {BRANCH}` in {root}")
     if (root / ".git" / branch).exists():
         hint = f"Look at {root / '.git' / branch}; `git reflog` knows what it said"
         raise UnavailableError(f"{branch} of the journal is damaged", hint)
     return branch
+
+
+def _ask(root: Path, options: Sequence[str], terms: git.Terms) -> str:
+    try:
+        return git.run(root, options, terms=terms).decode(errors="replace").strip("\n")
+    except UnavailableError as error:
+        hint = f"Look at {root / '.git'}: HEAD should say ref: refs/heads/{BRANCH}"
+        raise UnavailableError(f"the journal is no repository that git can read ({error.message})", hint) from error
 
 
 def read_blobs(root: Path, terms: git.Terms, commit: str, names: Sequence[str]) -> list[tuple[str, bytes] | None]:

@@ -24,9 +24,9 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.journal_format import checked, is_section, overview, summary_of, title_of, with_count
-from ragdocs.locks import lock
+from ragdocs.locks import LOCK_FILE, lock
 from ragdocs.store.checkout import Checkout, Move, blob_name
-from ragdocs.store.commits import LOG_SETTINGS, SECONDS, CommitStore, Ledger, Record
+from ragdocs.store.commits import LOG_SETTINGS, SECONDS, CommitStore, Ledger, Record, moved_ref
 from ragdocs.store.draft import Draft
 from ragdocs.store.refs import BRANCH, first_branch, read_blobs, read_refs, written_refs
 from ragdocs.types import Change, Commit, Expect, Put, Revision, Source, Written
@@ -140,11 +140,7 @@ class JournalStore(CommitStore):
 
     def relative(self, path: str) -> str | None:
         """Say that a moved ref may concern everything, and anything else nothing."""
-        if not f"{path}/".startswith(f"{self.root}/"):
-            return None
-        name = path[len(str(self.root)) :].lstrip("/")
-        moved = name in {"", ".git", ".git/HEAD", ".git/packed-refs"} or name.startswith(".git/refs")
-        return "" if moved and not name.endswith(".lock") else None
+        return "" if path in {str(self.root), f"{self.root}/.git"} else moved_ref(path, self.root / ".git")
 
     # --- writing ---
 
@@ -264,7 +260,7 @@ class JournalStore(CommitStore):
         with lock(self.root):
             if place.is_dir():
                 return
-            if any(self.root.iterdir()):
+            if any(entry.name != LOCK_FILE for entry in self.root.iterdir()):
                 hint = "Set journal.path to a folder that is empty, new, or a git repository"
                 raise UnavailableError(f"{self.root} holds other things and is no git repository", hint)
             git.run(self.root, ["init", "--quiet", f"--initial-branch={BRANCH}"], terms=self.terms)
