@@ -356,3 +356,30 @@ def test_what_piles_up_is_packed_in_the_background_unless_that_is_off(project: P
         assert time.monotonic() < deadline
         threading.Event().wait(0.02)
     assert journal.read("a")["entry_count"] == 3
+
+
+@pytest.mark.parametrize("path", [".", "sub/..", ".git/journal", "sub"])
+def test_the_project_s_own_repository_is_never_the_journal(project: Project, path: str) -> None:
+    outer = git_in(project.root)
+    outer("init", "-q")
+    (project.root / "sub").symlink_to(project.root)
+    workspace = project.open(**{"journal.enabled": True, "journal.path": path})
+    with pytest.raises(UnavailableError):
+        add(workspace.journal, "a", "one")
+    assert outer("for-each-ref") == ""
+
+
+def test_a_journal_that_a_person_cloned_is_used_and_left_alone_by_the_project(project: Project, root: Path) -> None:
+    elsewhere = project.root.parent / "elsewhere"
+    elsewhere.mkdir()
+    git_in(elsewhere)("init", "-q")
+    commits_at_once(elsewhere, ["one", "two"])
+    outer = git_in(project.root)
+    outer("init", "-q")
+    outer("clone", "-q", str(elsewhere), str(root))
+    journal = project.open(**{"journal.enabled": True}).journal
+    assert journal.read("a")["entry_count"] == 2
+    add(journal, "a", "three")
+    assert outer("status", "--porcelain") == ""
+    git_in(elsewhere)("config", "receive.denyCurrentBranch", "ignore")
+    assert journal.sync()["sent"] == 1

@@ -152,7 +152,7 @@ class JournalStore(CommitStore):
         self._found()
         with lock(self.root, timeout=15.0), self._turn:
             self.checkout.heal(self.refresh().head)
-            self._refuse_unfinished()
+            self.refuse_unfinished()
             for _ in range(ATTEMPTS):
                 if (written := self._append(put, message, self.refresh())) is not None:
                     break
@@ -253,6 +253,10 @@ class JournalStore(CommitStore):
         """Make the repository, if there is none; a folder with other things in it is not taken."""
         place = self.root / ".git"
         if place.is_dir():
+            # A clone that a person has put there is to be left alone, too.
+            if self._ignored_by:
+                self.checkout.ignore(self._ignored_by)
+                self._ignored_by = None
             return
         if place.exists() or place.is_symlink():
             raise UnavailableError(f"{place} is not a folder", "Give the journal a folder of its own: journal.path")
@@ -264,9 +268,10 @@ class JournalStore(CommitStore):
                 hint = "Set journal.path to a folder that is empty, new, or a git repository"
                 raise UnavailableError(f"{self.root} holds other things and is no git repository", hint)
             git.run(self.root, ["init", "--quiet", f"--initial-branch={BRANCH}"], terms=self.terms)
-            self.checkout.ignore(self._ignored_by)
+        self._found()
 
-    def _refuse_unfinished(self) -> None:
+    def refuse_unfinished(self) -> None:
+        """Refuse to write while a person merges or rebases by hand."""
         found = next((name for name in UNFINISHED if (self.root / ".git" / name).exists()), "")
         if found:
             hint = f"In {self.root}, finish it with git, or give it up (git merge --abort, git rebase --abort)"
