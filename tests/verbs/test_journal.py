@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragdocs.errors import AlreadyExistsError, NotFoundError, RagdocsError, UnavailableError, ValidationError
+from ragdocs.errors import (
+    AlreadyExistsError,
+    ConfigError,
+    NotFoundError,
+    RagdocsError,
+    UnavailableError,
+    ValidationError,
+)
 from ragdocs.verbs.journal import Journal, NewEntry, Reads
 
 if TYPE_CHECKING:
@@ -383,3 +390,14 @@ def test_a_journal_that_a_person_cloned_is_used_and_left_alone_by_the_project(pr
     assert outer("status", "--porcelain") == ""
     git_in(elsewhere)("config", "receive.denyCurrentBranch", "ignore")
     assert journal.sync()["sent"] == 1
+
+
+@pytest.mark.parametrize("author", ["nobody", "A<a@b>", "A <a@b> B", "A <a>b>"])
+def test_an_author_that_git_could_not_write_down_is_refused(project: Project, author: str) -> None:
+    with pytest.raises(ConfigError, match=r"journal\.author"):
+        project.open(**{"journal.enabled": True, "journal.author": author})
+
+
+def test_the_author_is_as_configured(project: Project, root: Path) -> None:
+    add(project.open(**{"journal.enabled": True, "journal.author": "Ünal Ö. <u@localhost>"}).journal, "a", "one")
+    assert git_in(root)("log", "--format=%an|%ae|%cn") == "Ünal Ö.|u@localhost|Ünal Ö."

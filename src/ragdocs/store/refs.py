@@ -37,7 +37,7 @@ def read_refs(root: Path, terms: git.Terms) -> tuple[str, str, frozenset[str]]:
         return "", "", frozenset()
     form = "%(HEAD)%00%(objecttype)%(*objecttype)%00%(objectname)%00%(refname)"
     rows = [row.split("\0") for row in _ask(root, ["for-each-ref", f"--format={form}"], terms).splitlines()]
-    refs = [row for row in rows if row[1].endswith("commit") and not row[3].startswith(("refs/stash", "refs/rep"))]
+    refs = [row for row in rows if row[1].endswith("commit") and not row[3].startswith(("refs/stash", "refs/replace/"))]
     branch, head = next(((row[3], row[2]) for row in refs if row[0] == "*"), ("", ""))
     if not head:
         head = _ask(root, ["rev-parse", "--verify", "--quiet", "HEAD"], replace(terms, codes=(0, 1)))

@@ -40,9 +40,11 @@ LOOSE_IN_ONE_FOLDER = 27
 DURABLE = {"core.fsync": "committed,loose-object", "core.fsyncMethod": "fsync"}
 # Sections whose text is kept at hand, by commit.
 MOST_HELD = 64
+# What git says when somebody else has moved the branch since we looked.
+NOT_MOVED = "Not updating"
 UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 
-_AUTHOR = re.compile(r"[^<>\n\0]* ?<[^<>\n\0]*>")
+_AUTHOR = re.compile(r"(?:[^<>\n\0]+ )?<[^<>\n\0]*>")
 
 logger = logging.getLogger("ragdocs")
 
@@ -181,15 +183,19 @@ class JournalStore(CommitStore):
         ledger = replace(ledger, branch=ledger.branch or self.branch())
         stream = draft.stream(ledger.branch, ledger.head, who)
         self.checkout.begin()
-        # A failure may leave git without having moved the branch, or with; what the branch says is believed.
         try:
             options = ["fast-import", "--quiet", "--date-format=raw"]
             terms = replace(self.terms, settings={**LOG_SETTINGS, **DURABLE})
             name = git.run(self.root, options, stdin=stream, terms=terms).decode().strip()
-        except UnavailableError:
+        except UnavailableError as error:
+            if NOT_MOVED in error.message:
+                return None
             if self._refs()[1] == ledger.head:
                 raise
-            return None
+            hint = "Read the section before you write again: the entry may be there"
+            raise UnavailableError(
+                f"it is not known whether the entry was committed ({error.message})", hint
+            ) from error
         self._extend(ledger, name, draft, at)
         return name
 
@@ -216,7 +222,7 @@ class JournalStore(CommitStore):
 
     def _check(self, put: Put, path: str, found: tuple[str, bytes] | None) -> None:
         now = overview(found[1]) if found else ""
-        if put.expect is Expect.ANY or (put.expect is Expect.ABSENT and found is None):
+        if put.expect in {Expect.ANY, Expect.PRESENT if found else Expect.ABSENT}:
             return
         if isinstance(put.expect, str) and found:
             with suppress(NotFoundError):
