@@ -126,3 +126,21 @@ def test_entries_measures_every_mode_beside_the_claims_of_its_document(tmp_path:
         assert value > 0
         assert goal == claimed
     assert values["memory_add, cpu p50"][0] > values["memory_add of what is there, cpu p50"][0]
+
+
+def test_context_measures_packs_against_reading_and_counts_what_a_crowd_appends(tmp_path: Path) -> None:
+    arguments = ["--files", "30", "--repeats", "1", "--processes", "2", "--each", "3", "--work", str(tmp_path)]
+    rows = json.loads(run("context", *arguments, "--json"))
+    values = {row["name"]: row["value"] for row in rows}
+    assert values["files parsed by a second look"] == 0
+    assert values["files parsed after one changed"] == 1
+    assert values["appended at once and there"] == 6
+
+
+def test_journal_measures_writes_searches_and_indexing_beside_git_and_memories(tmp_path: Path) -> None:
+    rows = json.loads(run("journal", "--entries", "60", "--repeats", "2", "--work", str(tmp_path), "--json"))
+    values = {(row["part"], row["name"]): row["value"] for row in rows}
+    assert {part for part, _ in values} == {"index", "search", "read", "write"}
+    assert values["index", "first index, journal to memory"] > 0
+    assert values["search", "journal to memory"] > 0
+    assert values["write", "journal_write to git add, git commit"] > 0

@@ -147,12 +147,14 @@ def memory_root(config: Config, environ: Environ | None = None) -> Path:
 def journal_root(config: Config) -> Path:
     """Return the directory of the journal; only the user may name one outside the project."""
     path = Path(config.journal.path).expanduser()
-    if path.is_absolute():
-        return path
-    place = _not_linked(config.root / path)
-    if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(config.root)):
+    place = path if path.is_absolute() else _not_linked(config.root / path)
+    real, root = Path(os.path.realpath(place)), Path(os.path.realpath(config.root))
+    if root.is_relative_to(real) or ".git" in (part.casefold() for part in real.parts):
+        hint = "Set journal.path to a folder of its own, such as journal-data"
+        raise UnavailableError(f"{place} cannot hold a journal: its entries would be commits of something else", hint)
+    if not path.is_absolute() and not real.is_relative_to(root):
         raise UnavailableError(f"{place} leads out of the project", "Replace the link by a directory")
-    return place
+    return real
 
 
 def index_root(config: Config, lane: Lane, environ: Environ | None = None) -> Path:

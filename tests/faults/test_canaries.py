@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .conftest import Tally
 
 SCORE = "S7 canaries"
+EVERY_LANE = ("--set", "journal.enabled=true", "--set", "docs.commits=true")
 EVERY_TOOLSET = ("--set", f"server.toolsets={','.join(config.KEYS['server.toolsets'].choices)}")
 LETTERS = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -151,6 +152,31 @@ def through_tools(window: Window, flock: Flock) -> Iterator[str]:
             ("memory_add", {"content": "x", "source": lines[0], "tags": lines}),
             ("memory_search", {"query": text[:900], "tags": lines}),
             ("memory_get", {"id": lines[5]}),
+            (
+                "upsert_convention",
+                {"title": lines[0][:190], "content": text, "tags": [x for x in lines if len(x) < 100]},
+            ),
+            ("upsert_decision", {"summary": "x", "rationale": text, "impacted_paths": [f"src/{lines[7]}"]}),
+            ("upsert_decision", {"summary": lines[5][:190], "rationale": "x", "impacted_paths": lines}),
+            ("upsert_note", {"content": text, "source": "agent"}),
+            ("upsert_note", {"content": "x", "id": lines[11].split()[-1]}),
+            (
+                "append_summary",
+                {"run_id": lines[0][:190], "step_id": lines[9][:190], "summary": text, "tags": lines[:1]},
+            ),
+            ("get_repo_memory", {"id": lines[3], "path": lines[5]}),
+            ("get_repo_memory", {}),
+            ("delete_repo_memory", {"kind": "note", "id": lines[11].split()[-1]}),
+            ("build_context", {"task": text[:900], "files": [lines[5]]}),
+            ("build_context", {"task": text[:900], "files": ["src/a.py"]}),
+            ("journal_read", {"id": f"s{number}"}),
+            ("journal_write", {"path": f"s{number}", "entry": text, "work_context": text, "summary": lines[0]}),
+            ("journal_write", {"path": f"s{number}", "entry": text, "overview": text}),
+            ("journal_write", {"path": f"s{number}", "entry": "\0" + text, "overview": text}),
+            ("journal_read", {"id": f"s{number}"}),
+            ("journal_list_entries", {"path": f"s{number}"}),
+            ("journal_read", {"id": lines[0].replace("/", "")}),
+            ("journal_search", {"work_context": text[:900], "content": text[:900]}),
         ]
         for line in lines:
             calls += [("read_memory", {"filename": line}), ("read_doc", {"path": line})]
@@ -180,7 +206,7 @@ def test_no_canary_is_found_after_every_tool(
     project: Project, flock: Flock, own_directories: Path, tmp_path: Path, tally: Tally
 ) -> None:
     log = tmp_path / "log"
-    with Window(project.root, log, [*SETTINGS, *EVERY_TOOLSET]) as window:
+    with Window(project.root, log, [*SETTINGS, *EVERY_TOOLSET, *EVERY_LANE]) as window:
         answers = list(through_tools(window, flock))
     assert sum("placeholder" in answer for answer in answers) >= 20, "most writes said what they took out"
     assert look(flock, [*answers, log.read_text(encoding="utf-8")], project.root, own_directories) == []
@@ -219,6 +245,13 @@ def test_no_canary_is_found_after_every_command(
             run("memory", "delete", f"m{number}"),
             run("memory", "read", text),
             run("memory", "search", text[:900]),
+            run("repo", "convention", text[:190], "--content", text),
+            run("repo", "decision", "x", "--file", str(given), "--path", text[:90]),
+            run("repo", "summary", "--run", text[:90], "--step", "s", stdin=text),
+            run("repo", "show", "--id", text[:90]),
+            run("repo", "copy", text[:90], "main"),
+            run("context", text[:900], "--file", text[:90]),
+            run("context", text[:900]),
             run("search", text[:900], "--path", text[:90]),
             run("index", "--set", text[:90]),
         ]

@@ -15,6 +15,7 @@ import pytest
 
 from ragdocs.errors import RagdocsError, UnavailableError
 from ragdocs.journal_format import overview
+from ragdocs.store.draft import Draft
 from ragdocs.store.exchange import Exchange
 from ragdocs.store.sections import JournalStore
 from ragdocs.types import Put
@@ -198,3 +199,16 @@ def test_no_trap_of_a_clone_springs_in_the_life_of_a_journal(
     clone.git("commit", "--allow-empty", "-m", "x")
     clone.git("status")
     tally("S2 hostile clone", journal_traps=len(names) + 8, journal_fired=0)
+
+
+def test_a_branch_that_moved_since_it_was_looked_at_is_not_overwritten(tmp_path: Path) -> None:
+    root = tmp_path / "journal"
+    add(root, "a", "first", "# A")
+    store = JournalStore(root)
+    before = store.refresh()
+    plain(root, "commit", "-q", "--allow-empty", "-m", "by a person")
+    assert store.record(Draft((("a.md", b"x\n"),), "late\n"), before) is None
+    assert plain(root, "log", "--format=%s").split("\n") == ["by a person", "first"]
+    store.commit([Put("a.md", "# A", note="again")])
+    assert plain(root, "log", "--format=%s").split("\n") == ["again", "by a person", "first"]
+    assert is_whole(root)

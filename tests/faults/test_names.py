@@ -232,7 +232,7 @@ def tools(project: Project) -> Iterator[Callable[[], Tools]]:
 
     def open_tools() -> Tools:
         opened.append(
-            Live(project.config(**{"watch.enabled": False, "server.toolsets": "docs,memory,recall,edit,entries"}))
+            Live(project.config(**{"watch.enabled": False, "server.toolsets": "docs,memory,recall,edit,entries,repo"}))
         )
         return Tools(opened[-1])
 
@@ -297,6 +297,33 @@ def test_bad_names_that_only_ask_are_answered_and_lead_nowhere(
         found = opened.call("search_linked_memories", query="stays", target_document=name)
         assert found["result"] == [], name
         tally("S1 bad names through every tool", calls=2, escapes=0, reserved=0, crashes=0)
+    assert everything(tmp_path) == before
+
+
+def test_bad_names_of_items_and_paths_lead_nowhere(
+    tmp_path: Path, project: Project, tools: Callable[[], Tools], tally: Tally
+) -> None:
+    project.memory("here.md", "stays\n")
+    project.write("x.md", "outside\n")
+    opened = tools()
+    before = everything(tmp_path)
+    # The folder of the index is at the top, and items are further down.
+    for name in [name for name in BAD if name and "indices" not in name.casefold()]:
+        for tool, arguments in (
+            ("upsert_note", {"content": "x", "id": name}),
+            ("get_repo_memory", {"id": name}),
+            ("delete_repo_memory", {"kind": "note", "id": name}),
+        ):
+            message = opened.error(tool, **arguments)
+            assert any(why in message for why in ("cannot be", "there is no item")), name
+            assert "outside" not in message.removeprefix("there is no item"), name
+        tally("S1 bad names through every tool", calls=3, escapes=0, reserved=0, crashes=0)
+    assert everything(tmp_path) == before
+    for path in ("../x.md", "/etc/passwd", "a/../../x.md", "~/x", "C:\\x", "..", "\\\\host\\x", "a\nb"):
+        assert "not a path" in opened.error("upsert_decision", summary="x", rationale="y", impacted_paths=[path])
+        assert "not a path" in opened.error("get_repo_memory", path=path)
+        assert "not a file" in opened.error("build_context", files=[path])
+        tally("S1 bad names through every tool", calls=3, escapes=0, reserved=0, crashes=0)
     assert everything(tmp_path) == before
 
 

@@ -210,3 +210,20 @@ def test_a_folder_that_others_may_enter_is_not_used(served: Project, runtime: Pa
     window = Window(served).greet()
     assert list(runtime.iterdir()) == []
     assert window.close() == 0
+
+
+def test_what_one_window_has_read_another_has_not(served: Project, runtime: Path) -> None:
+    served.write("config.toml", "[journal]\nenabled = true\n")
+    one, two = Window(served).greet(), Window(served).greet()
+    assert not one.call("journal_read", id="a")["structuredContent"]["exists"]
+    assert one.call("journal_write", path="a", entry="first", overview="# A")["structuredContent"]["entry_count"] == 1
+    refused = two.call("journal_write", path="a", entry="second")
+    assert refused["isError"]
+    assert "was not read in this session" in refused["content"][0]["text"]
+    two.call("journal_read", id="a")
+    assert two.call("journal_write", path="a", entry="second", overview="# B")["structuredContent"]["entry_count"] == 2
+    assert one.call("journal_write", path="a", entry="third", overview="# C")["isError"]
+    assert one.call("journal_write", path="a", entry="third")["structuredContent"]["rebased"]
+    assert len(servers(runtime)) == 1
+    for window in (one, two):
+        window.close()

@@ -6,6 +6,9 @@ import json
 import os
 import re
 import subprocess
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +46,13 @@ def journal(project: Project, *words: str) -> str:
     who = ("-c", "user.name=P", "-c", "user.email=p@localhost", "-c", "init.defaultBranch=main")
     command = ["git", "-C", str(project.root / "journal-data"), *who, *words]
     return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        threading.Event().wait(0.02)
 
 
 def write(session: Session, path: str, entry: str, **more: str) -> Any:
@@ -348,3 +358,22 @@ def test_commits_of_the_project_are_searched_when_that_is_turned_on(
     assert "Ask for 1 to" in session.error("search_commits", query="x", limit=0)
     assert cli.main(["commits", "retries", "--project", str(project.root), "--set=embedding.model=hash"]) == 0
     assert "Limit retries" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_over_stdio_is_one_session_in_either_era(launch: Connect, mode: str) -> None:
+    session = launch(mode, **ON)
+    assert "was not read" in session.error("journal_write", path="a", entry="too early")
+    assert write(session, "a", "first", overview="# A")["entry_count"] == 1
+    assert session.call("journal_write", path="a", entry="second", overview="# B")["entry_count"] == 2
+
+
+def test_a_server_notices_what_others_commit(project: Project, connect: Connect) -> None:
+    watching = connect(**ON, **{"watch.enabled": True})
+    assert watching.call("journal_search", work_context="", content="walrus")["result"] == []
+    other = connect(**ON)
+    write(other, "a", "the walrus sings")
+    until(lambda: watching.call("journal_search", work_context="", content="walrus")["result"])
+    (project.root / "journal-data" / "a.md").write_text("by hand\n")
+    journal(project, "commit", "-qam", "the gecko dances")
+    until(lambda: watching.call("journal_search", work_context="", content="gecko")["result"])

@@ -247,3 +247,6 @@ def test_the_command_prints_the_pack_and_nothing_else(project: Project, command:
         assert words in text
     answer = command("context", "which", "tabs", "--file", "src/a.py", "--max-chars", "2000", "--json")
     assert answer["context"].strip() == text.strip()
+    hook = json.loads(command("context", "which", "tabs", "--max-chars", "2000", "--hook", "SessionStart"))
+    assert hook["hookSpecificOutput"]["hookEventName"] == "SessionStart"
+    assert "- Tabs · " in hook["hookSpecificOutput"]["additionalContext"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,7 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragdocs.errors import AlreadyExistsError, NotFoundError, RagdocsError, UnavailableError, ValidationError
+from ragdocs.errors import (
+    AlreadyExistsError,
+    ConfigError,
+    NotFoundError,
+    RagdocsError,
+    UnavailableError,
+    ValidationError,
+)
 from ragdocs.verbs.journal import Journal, NewEntry, Reads
 
 if TYPE_CHECKING:
@@ -206,7 +215,9 @@ def test_a_broken_repository_is_told_and_costs_nothing(project: Project, root: P
     outer("init", "-q")
     outer("commit", "-q", "--allow-empty", "-m", "outer")
     project.doc("a.md", "# Retries\n\nWith jitter.\n")
-    add(project.open(**{"journal.enabled": True}).journal, "a", "first entry")
+    first = project.open(**{"journal.enabled": True})
+    add(first.journal, "a", "first entry")
+    first.save()
     (root / ".git" / file).write_text(text)
     workspace = project.open(**{"journal.enabled": True})
     assert workspace.documents.search("retries")["result"]
@@ -214,7 +225,10 @@ def test_a_broken_repository_is_told_and_costs_nothing(project: Project, root: P
         add(workspace.journal, "a", "second")
     assert outer("log", "--format=%s") == "outer", "git goes on to the repository above when it finds one damaged"
     assert (root / ".git" / file).read_text() == text
-    assert workspace.status()["lanes"]
+    lane = next(lane for lane in workspace.status()["lanes"] if lane["lane"] == "journal")
+    assert lane["documents"] == 1, "what cannot be looked at is not gone"
+    assert "journal" in lane["notes"][-1]
+    assert str(root) in lane["notes"][-1]
 
 
 def test_a_head_on_no_branch_and_a_merge_under_way_are_left_to_the_person(journal: Journal, root: Path) -> None:
@@ -326,3 +340,64 @@ def test_plain_git_clones_logs_and_pulls_a_journal(journal: Journal, root: Path,
     git_in(other)("pull", "-q")
     assert (other / "a" / "b.md").read_text() == "# Now\n\n<!-- entry count: 2 -->\n"
     assert git_in(other)("log", "--format=%s").split("\n") == ["two", "the first"]
+
+
+def test_what_piles_up_is_packed_in_the_background_unless_that_is_off(project: Project, root: Path) -> None:
+    journal = project.open(**{"journal.enabled": True, "journal.auto_gc": False}).journal
+    add(journal, "a", "one")
+    # As if there were some 6,700 loose objects: git looks at one folder of 256, too.
+    crowd = root / ".git" / "objects" / "17"
+    crowd.mkdir(exist_ok=True)
+    for number in range(30):
+        (crowd / f"{number:038x}").touch()
+    add(journal, "a", "two")
+    packs = root / ".git" / "objects" / "pack"
+    assert not list(packs.glob("*.pack"))
+    for number in range(30):
+        (crowd / f"{number:038x}").unlink()
+        (crowd / f"tmp_obj_{number}").touch()
+    journal = project.open(**{"journal.enabled": True}).journal
+    add(journal, "a", "three")
+    deadline = time.monotonic() + 30
+    while not list(packs.glob("*.pack")):
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
+    assert journal.read("a")["entry_count"] == 3
+
+
+@pytest.mark.parametrize("path", [".", "sub/..", ".git/journal", "sub"])
+def test_the_project_s_own_repository_is_never_the_journal(project: Project, path: str) -> None:
+    outer = git_in(project.root)
+    outer("init", "-q")
+    (project.root / "sub").symlink_to(project.root)
+    workspace = project.open(**{"journal.enabled": True, "journal.path": path})
+    with pytest.raises(UnavailableError):
+        add(workspace.journal, "a", "one")
+    assert outer("for-each-ref") == ""
+
+
+def test_a_journal_that_a_person_cloned_is_used_and_left_alone_by_the_project(project: Project, root: Path) -> None:
+    elsewhere = project.root.parent / "elsewhere"
+    elsewhere.mkdir()
+    git_in(elsewhere)("init", "-q")
+    commits_at_once(elsewhere, ["one", "two"])
+    outer = git_in(project.root)
+    outer("init", "-q")
+    outer("clone", "-q", str(elsewhere), str(root))
+    journal = project.open(**{"journal.enabled": True}).journal
+    assert journal.read("a")["entry_count"] == 2
+    add(journal, "a", "three")
+    assert outer("status", "--porcelain") == ""
+    git_in(elsewhere)("config", "receive.denyCurrentBranch", "ignore")
+    assert journal.sync()["sent"] == 1
+
+
+@pytest.mark.parametrize("author", ["nobody", "A<a@b>", "A <a@b> B", "A <a>b>"])
+def test_an_author_that_git_could_not_write_down_is_refused(project: Project, author: str) -> None:
+    with pytest.raises(ConfigError, match=r"journal\.author"):
+        project.open(**{"journal.enabled": True, "journal.author": author})
+
+
+def test_the_author_is_as_configured(project: Project, root: Path) -> None:
+    add(project.open(**{"journal.enabled": True, "journal.author": "Ünal Ö. <u@localhost>"}).journal, "a", "one")
+    assert git_in(root)("log", "--format=%an|%ae|%cn") == "Ünal Ö.|u@localhost|Ünal Ö."

@@ -42,6 +42,7 @@ def test_a_pack_is_never_longer_than_asked_and_always_the_same(sections: list[Se
     assert assemble(HEAD, sections, most) == (text, left_out)
     for line in left_out:
         assert "ask for it" in line
+    assert ("## Left out" in text) is bool(left_out), "however small it is"
 
 
 @given(st.lists(PIECES, min_size=1, max_size=6))
@@ -67,6 +68,11 @@ def test_a_text_is_cut_between_lines_or_words_and_says_so(text: str, room: int) 
     whole = source[len(lines) - 1]
     assert lines[-1] == whole or whole.startswith(f"{lines[-1]} ")
     assert lines[-1] == whole or len(lines) == 1, "only a first line of prose is cut within"
+
+
+def test_a_text_without_spaces_is_cut_behind_its_marks() -> None:
+    assert shorten("これは長い文章です。" * 30, 60) == f"{'これは長い文章です。' * 4}\n{CUT}"
+    assert shorten("x" * 300, 60) == ""
 
 
 def test_a_line_of_code_is_never_cut() -> None:
@@ -96,11 +102,20 @@ def test_one_large_item_does_not_starve_the_others() -> None:
 
 @pytest.mark.parametrize(
     ("days", "words"),
-    [(0, "2026-11-16, today"), (1, "2026-11-15, yesterday"), (9, "2026-11-07, 9 days ago"), (400, "1 year ago")],
+    [
+        (0, "2026-11-16, today"),
+        (90, "2 months ago"),
+        (-2, "2026-11-18, in the future"),
+        (1, "2026-11-15, yesterday"),
+        (9, "2026-11-07, 9 days ago"),
+        (400, "1 year ago"),
+    ],
 )
 def test_ages_are_told_in_days(days: int, words: str) -> None:
     assert days_old(NOW - timedelta(days=days), NOW).endswith(words)
-    assert days_old(NOW, NOW) == days_old(NOW, NOW + timedelta(hours=11)), "the same pack for a whole day"
+    moment, morning = NOW - timedelta(days=days), NOW.replace(hour=0)
+    ages = {days_old(moment, morning + timedelta(hours=hour)) for hour in range(24)}
+    assert len(ages) == 1, "the same pack for a whole day"
 
 
 # --- whole packs ---
@@ -207,6 +222,41 @@ def test_other_branches_have_no_say(repository: Project) -> None:
     assert "cookie jar" in text
 
 
+def test_in_a_bank_for_all_projects_others_have_no_say_either(project: Project) -> None:
+    project.flags["memory.storage_strategy"] = "user"
+    project.open().recall.remember("The login of this project uses cookies.")
+    project.open().memories.create("tip.md", "Any login should be short.", [])
+    project.root = project.root.parent / "other"
+    project.root.mkdir()
+    other = project.open()
+    other.recall.remember("The login of the other project uses tokens.")
+    text = other.packs.build(task="login")["context"]
+    assert "uses tokens" in text
+    assert "should be short" in text
+    assert "uses cookies" not in text
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "title: [a, b]\nimpacted_paths: src/auth/, docs",
+        "title: 7\nimpacted_paths: {a: 1}\nupdated_at: soon",
+        "impacted_paths: [1, null, [x], '']\ncreated_at: 0001-01-01T00:00:00+23:00",
+        "updated_at: 0001-01-01T00:00:00+23:00\ntags: {a: b}",
+        "updated_at: 9999-12-31T23:59:59-23:00\nproject: [a]\nsource: [x]",
+        "created_at: 3000-01-01\nbranch: {x: y}",
+    ],
+)
+def test_no_fields_are_too_odd(repository: Project, fields: str) -> None:
+    for folder in ("repo/main/conventions", "repo/main/decisions", "repo/main/notes", "free"):
+        repository.memory(f"{folder}/odd.md", f"---\n{fields}\n---\n\nThe odd login.\n")
+    workspace = repository.open()
+    assert len(workspace.repository.get()["decisions"]) == 3
+    for files in ([], ["src/auth/login.py"]):
+        text = workspace.packs.build(task="odd login", files=files)["context"]
+        assert text.count("| The odd login.") >= 3
+
+
 def test_what_is_malformed_is_named_and_the_rest_is_there(repository: Project) -> None:
     path = repository.memory("repo/main/conventions/broken.md", "---\na: [\n---\n")
     pack = repository.open().packs.build()
@@ -247,6 +297,7 @@ def test_names_and_texts_cannot_pose_as_lines_of_the_pack(repository: Project) -
         (8000, ["/etc/passwd"], "not a file of this project"),
         (8000, ["a\nb"], "not a file of this project"),
         (8000, ["x.py"] * 51, "more than 50"),
+        (8000, [""], "not a file of this project"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(project: Project, max_chars: int, files: list[str], complaint: str) -> None:

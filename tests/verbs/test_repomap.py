@@ -111,6 +111,8 @@ FILES = {
         ("", ["src/auth"], {}, ["src/auth/token.py", "src/auth/login.py"]),
         ("", [], {"src/plain.py": 5.0}, ["src/plain.py"]),
         ("the login", ["src/plain.py"], {"src/net/retry.py": 1.0}, ["src/plain.py", "src/auth/login.py"]),
+        ("fair retries", [], {"src/auth/login.py": 20.0}, ["src/auth/login.py"]),
+        ("a fair retry", [], {"src/auth/login.py": 20.0}, ["src/net/retry.py", "src/auth/login.py"]),
     ],
 )
 def test_files_come_first_at_which_task_caller_and_links_point(

@@ -128,6 +128,7 @@ def test_no_secret_reaches_the_file(tmp_path: Path) -> None:
         b'{"runId": "r"}',
         b'{"runId": 1, "stepId": "", "timestamp": "2026-01-01", "summary": ""}',
         b'{"runId": "", "stepId": "", "timestamp": "soon", "summary": ""}',
+        b'{"runId": "", "stepId": "", "timestamp": "0001-01-01T00:00:00+23:00", "summary": ""}',
         b"\xff",
     ],
 )
@@ -145,13 +146,23 @@ def test_a_damaged_line_is_a_parse_error_and_the_file_stays_untouched(tmp_path: 
     assert not other.path.exists()
 
 
-def test_a_line_that_was_torn_does_not_spoil_the_next_one(tmp_path: Path) -> None:
+def test_what_a_killed_writer_left_of_a_line_is_passed_over_and_then_gone(tmp_path: Path) -> None:
     kept = store(tmp_path)
     kept.append("r", "1", "x", (), NOW)
     with kept.path.open("ab") as file:
         file.write(b'{"runId": "to')
+    assert [one["stepId"] for one in kept.newest()] == ["1"]
     kept.append("r", "2", "y", (), NOW)
-    assert json.loads(kept.path.read_bytes().splitlines()[-1])["stepId"] == "2"
+    assert [line["stepId"] for line in lines(kept)] == ["1", "2"]
+
+
+def test_a_last_line_without_its_end_is_kept_if_it_is_whole(tmp_path: Path) -> None:
+    kept = store(tmp_path)
+    kept.append("r", "1", "x", (), NOW)
+    kept.path.write_bytes(kept.path.read_bytes().rstrip())
+    assert len(kept.newest()) == 1
+    kept.append("r", "2", "y", (), NOW)
+    assert [line["stepId"] for line in lines(kept)] == ["1", "2"]
 
 
 def test_a_full_disk_leaves_no_part_of_a_line(tmp_path: Path) -> None:

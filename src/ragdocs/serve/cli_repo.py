@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,8 @@ exit codes: 0 done, 1 failed or refused with nothing changed, 2 wrong usage
 
 CONTEXT = """\
 examples:
-  ragdocs context                               for the hook that starts a session
+  ragdocs context                               for a hook whose output is read as it is
+  ragdocs context --hook SessionStart           for a hook that answers with JSON
   ragdocs context "revoke sessions on logout" --file src/auth/login.py --max-chars 4000
   ragdocs context --json | jq -r '.omitted[]'   what was left out, and how to get it
 
@@ -66,6 +68,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: a
     command.add_argument("task", nargs="*", help="what is about to be done, in plain words (default: anything)")
     command.add_argument("--file", action="append", default=[], help="a file it is about; may be repeated")
     command.add_argument("--max-chars", type=int, default=8000, help="the size of the pack (default: 8000)")
+    command.add_argument("--hook", metavar="EVENT", help="print it as the JSON that a hook of this event answers with")
     _add_scope(command)
     command.set_defaults(run=_context)
 
@@ -166,4 +169,7 @@ def _context(options: argparse.Namespace) -> int:
     # A hook waits for this: what has no vector yet is found by its words.
     workspace = cli.open_workspace(options, embed=False)
     pack = workspace.packs.build(options.max_chars, " ".join(options.task), options.file, options.branch_scope)
+    if options.hook:
+        answer = {"hookSpecificOutput": {"hookEventName": options.hook, "additionalContext": pack["context"]}}
+        return cli.show(options, answer, json.dumps)
     return cli.show(options, pack, lambda shown: str(shown["context"]).rstrip("\n"))

@@ -111,7 +111,7 @@ def _register_synthesis(server: ToolServer, live: Live) -> None:
         redact = live.workspace().redactor.redact
         answer = draft(*(redact(text).text for text in (section, version_a, version_b, work_context)))
         if sampled is not None and isinstance(sampled.content, TextContent):
-            answer["synthesis"], answer["model"] = sampled.content.text, sampled.model
+            answer["synthesis"], answer["model"] = redact(sampled.content.text).text, sampled.model
         return render.result(answer, render_journal.synthesis(answer))
 
 

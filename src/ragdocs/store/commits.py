@@ -66,6 +66,7 @@ class CommitStore:
         self._messages: dict[str, str] = {}
         self._ahead = 1
         self._turn = threading.RLock()
+        self._shared: Path | None = None
         place = git.top(root)
         # Below the top of a repository, only what happened there counts.
         self._inside = "" if place is None or place == root else root.relative_to(place).as_posix()
@@ -109,15 +110,14 @@ class CommitStore:
 
     def watched(self) -> list[tuple[Path, bool]]:
         """List the folders where refs are moved, and whether everything below counts."""
-        place = git.common_dir(self.root)
-        folders = [] if place is None else [(place, False), (place / "refs", True)]
+        # Asked for every second while somebody waits for events: git tells it once.
+        self._shared = self._shared or git.common_dir(self.root)
+        folders = [(self._shared, False), (self._shared / "refs", True)] if self._shared else []
         return [(folder, deep) for folder, deep in folders if folder.is_dir()]
 
     def relative(self, path: str) -> str | None:
         """Say that a moved ref may concern everything, and anything else nothing."""
-        name = path.rpartition("/.git/")[2]
-        moved = name in {"HEAD", "packed-refs"} or name.startswith("refs/")
-        return "" if moved and not name.endswith(".lock") and path.startswith(str(git.top(self.root))) else None
+        return None if self._shared is None else moved_ref(path, self._shared)
 
     # --- what this store does not do ---
 
@@ -232,6 +232,13 @@ class CommitStore:
         paths = ["."] if self._inside else []
         out = git.run(self.root, options, paths=paths, stdin=asked, terms=self.terms)
         return {record.hash: record for record in _records(out.decode(errors="replace"))}
+
+
+def moved_ref(path: str, folder: Path) -> str | None:
+    """Return "", which stands for everything, if a path is one by which refs of a repository move."""
+    name = path.removeprefix(f"{folder}/") if path.startswith(f"{folder}/") else ""
+    moved = name in {"HEAD", "packed-refs"} or name.startswith("refs/")
+    return "" if moved and not name.endswith(".lock") else None
 
 
 def moment(seconds: str) -> datetime:

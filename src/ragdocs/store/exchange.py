@@ -12,7 +12,8 @@ from ragdocs.journal_format import is_section, overview, with_count
 from ragdocs.locks import lock
 from ragdocs.store.checkout import Move
 from ragdocs.store.commits import Ledger
-from ragdocs.store.sections import Draft, JournalStore
+from ragdocs.store.draft import Draft
+from ragdocs.store.sections import JournalStore
 
 # Somebody else may push between our fetch and our push.
 ATTEMPTS = 4
@@ -49,6 +50,7 @@ class Exchange:
         for _ in range(ATTEMPTS):
             self._git(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--prune"], address, name)
             with lock(self.store.root, timeout=15.0):
+                self.store.refuse_unfinished()
                 ledger = self.store.refresh()
                 branch = ledger.branch or self.store.branch()
                 theirs = self._tip(f"refs/remotes/{name}/{branch.removeprefix('refs/heads/')}")
@@ -62,6 +64,9 @@ class Exchange:
 
     def _remote(self, wanted: str) -> tuple[str, str]:
         """Return the name and address of a remote of the journal."""
+        if not (self.store.root / ".git").is_dir():
+            hint = f"`git clone ADDRESS {self.store.root}` brings one from elsewhere"
+            raise NotFoundError("there is no journal yet", hint)
         options = ["config", "--local", "--null", "--get-regexp", r"^remote\..*\.url$"]
         out = git.run(self.store.root, options, terms=replace(self.store.terms, codes=(0, 1)))
         pairs = [item.partition("\n") for item in out.decode(errors="replace").split("\0") if item]
@@ -81,6 +86,7 @@ class Exchange:
             return set()
         base = self._base(mine, theirs) if mine else ""
         if base == mine:
+            self.store.checkout.begin()
             self._git_here(["update-ref", ledger.branch or self.store.branch(), theirs, mine or "0" * len(theirs)])
             self._bring(mine, theirs)
             return set()
@@ -137,7 +143,6 @@ class Exchange:
             Move(path, was[0] if was else "", now[0] if now else "", now[1] if now else b"")
             for path, was, now in zip(paths, old, new, strict=True)
         ]
-        self.store.checkout.begin()
         self.store.checkout.move(after, moves)
 
     def _between(self, before: str, after: str) -> int:

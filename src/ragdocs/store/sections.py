@@ -6,9 +6,9 @@ import logging
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -24,33 +24,29 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.journal_format import checked, is_section, overview, summary_of, title_of, with_count
-from ragdocs.locks import lock
+from ragdocs.locks import LOCK_FILE, lock
 from ragdocs.store.checkout import Checkout, Move, blob_name
-from ragdocs.store.commits import LOG_SETTINGS, SECONDS, CommitStore, Ledger, Record
+from ragdocs.store.commits import LOG_SETTINGS, SECONDS, CommitStore, Ledger, Record, moved_ref
+from ragdocs.store.draft import Draft
+from ragdocs.store.refs import BRANCH, first_branch, read_blobs, read_refs, written_refs
 from ragdocs.types import Change, Commit, Expect, Put, Revision, Source, Written
 
 AUTHOR = "Journal Server <journal@localhost>"
-BRANCH = "main"
 # Somebody who commits with plain git may come between; so often in a row nobody does.
 ATTEMPTS = 8
 # As git itself counts: this many loose objects in one of the 256 folders means some 6,700 in all.
 LOOSE_IN_ONE_FOLDER = 27
 # What a commit of entries needs to survive a loss of power; by default git leaves single objects to chance.
 DURABLE = {"core.fsync": "committed,loose-object", "core.fsyncMethod": "fsync"}
+# Sections whose text is kept at hand, by commit.
+MOST_HELD = 64
+# What git says when somebody else has moved the branch since we looked.
+NOT_MOVED = "Not updating"
 UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 
-_AUTHOR = re.compile(r"[^<>\n\0]* ?<[^<>\n\0]*>")
+_AUTHOR = re.compile(r"(?:[^<>\n\0]+ )?<[^<>\n\0]*>")
 
 logger = logging.getLogger("ragdocs")
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A commit to be made: its files as (path, content or nothing), its message, and what else it descends from."""
-
-    files: tuple[tuple[str, bytes | None], ...]
-    message: str
-    merged: str = ""
 
 
 class JournalStore(CommitStore):
@@ -78,6 +74,9 @@ class JournalStore(CommitStore):
         self.checkout = Checkout(root, self.terms)
         self._line: tuple[str, tuple[Record, ...]] = ("", ())
         self._by_path: dict[str, list[Record]] = {}
+        self._held: dict[tuple[str, str], tuple[str, bytes] | None] = {}
+        self._commits: tuple[str, list[Commit]] = ("", [])
+        self._written: Mapping[str, bytes] | None = None
         self._collecting = threading.Lock()
 
     # --- looking ---
@@ -108,16 +107,22 @@ class JournalStore(CommitStore):
 
     def history(self, path: str = "") -> list[Revision]:
         """List the entries that lead to the present, of one section or of all, newest first."""
-        steps = (step for commit in self.commits() for step in commit.steps)
-        wanted = self.spelled(path) if path else ""
-        return [step for step in steps if wanted in {"", step.path}]
+        if not path:
+            return [step for commit in self.commits() for step in commit.steps]
+        with self._turn:
+            self.refresh()
+            path = self.spelled(path)
+            records = tuple(self._by_path.get(path, ()))
+        return [step for record in records for step in _steps(record) if step.path == path]
 
     def commits(self) -> list[Commit]:
         """List what leads to the present, newest first; a step without a text afterwards removed its section."""
         with self._turn:
             self.refresh()
-            line = self._line[1]
-        return [Commit(record.at, "append", tuple(_steps(record))) for record in line]
+            head, line = self._line
+            if self._commits[0] != head:
+                self._commits = (head, [Commit(record.at, "append", tuple(_steps(record))) for record in line])
+            return list(self._commits[1])
 
     def recover(self, version: str) -> str:
         """Return what a section said, by the version that reading it gave."""
@@ -137,11 +142,7 @@ class JournalStore(CommitStore):
 
     def relative(self, path: str) -> str | None:
         """Say that a moved ref may concern everything, and anything else nothing."""
-        if not f"{path}/".startswith(f"{self.root}/"):
-            return None
-        name = path[len(str(self.root)) :].lstrip("/")
-        moved = name in {"", ".git", ".git/HEAD", ".git/packed-refs"} or name.startswith(".git/refs")
-        return "" if moved and not name.endswith(".lock") else None
+        return "" if path in {str(self.root), f"{self.root}/.git"} else moved_ref(path, self.root / ".git")
 
     # --- writing ---
 
@@ -153,7 +154,7 @@ class JournalStore(CommitStore):
         self._found()
         with lock(self.root, timeout=15.0), self._turn:
             self.checkout.heal(self.refresh().head)
-            self._refuse_unfinished()
+            self.refuse_unfinished()
             for _ in range(ATTEMPTS):
                 if (written := self._append(put, message, self.refresh())) is not None:
                     break
@@ -170,31 +171,31 @@ class JournalStore(CommitStore):
         name = self.record(Draft(((path, data),), message), ledger)
         if name is None:
             return None
-        self.checkout.move(name, [Move(path, before[0] if before else "", blob_name(data, name), data)])
-        return Written(f"{path.removesuffix('.md')}#{name}.md", blob_name(data, name))
+        after = blob_name(data, name)
+        self._hold((name, path), (after, data))
+        self.checkout.move(name, [Move(path, before[0] if before else "", after, data)])
+        return Written(f"{path.removesuffix('.md')}#{name}.md", after)
 
     def record(self, draft: Draft, ledger: Ledger) -> str | None:
         """Make a commit on top of the branch and return its name, or nothing if the branch moved meanwhile."""
         at = int(self._now().timestamp())
         who = f"{self._author} {at} +0000"
         ledger = replace(ledger, branch=ledger.branch or self.branch())
-        lines = [b"feature done", f"commit {ledger.branch}".encode(), b"mark :1"]
-        lines += [f"author {who}".encode(), f"committer {who}".encode(), *_data(draft.message.encode())]
-        lines += [f"from {ledger.head}".encode()] if ledger.head else []
-        lines += [f"merge {draft.merged}".encode()] if draft.merged else []
-        for path, data in draft.files:
-            lines += [b"D " + _quoted(path)] if data is None else [b"M 100644 inline " + _quoted(path), *_data(data)]
-        stream = b"\n".join([*lines, b"get-mark :1", b"done", b""])
+        stream = draft.stream(ledger.branch, ledger.head, who)
         self.checkout.begin()
-        # A failure may leave git without having moved the branch, or with; what the branch says is believed.
         try:
             options = ["fast-import", "--quiet", "--date-format=raw"]
             terms = replace(self.terms, settings={**LOG_SETTINGS, **DURABLE})
             name = git.run(self.root, options, stdin=stream, terms=terms).decode().strip()
-        except UnavailableError:
+        except UnavailableError as error:
+            if NOT_MOVED in error.message:
+                return None
             if self._refs()[1] == ledger.head:
                 raise
-            return None
+            hint = "Read the section before you write again: the entry may be there"
+            raise UnavailableError(
+                f"it is not known whether the entry was committed ({error.message})", hint
+            ) from error
         self._extend(ledger, name, draft, at)
         return name
 
@@ -214,10 +215,14 @@ class JournalStore(CommitStore):
         self._line = (name, (record, *self._line[1]))
         for path, _ in paths:
             self._by_path.setdefault(path, []).insert(0, record)
+        # Only if nothing but our branch has moved; else the next look asks git.
+        written = written_refs(self.root / ".git")
+        expected = {**(self._written or {}), ledger.branch: f"{name}\n".encode()}
+        self._written = written if written == expected else None
 
     def _check(self, put: Put, path: str, found: tuple[str, bytes] | None) -> None:
         now = overview(found[1]) if found else ""
-        if put.expect is Expect.ANY or (put.expect is Expect.ABSENT and found is None):
+        if put.expect in {Expect.ANY, Expect.PRESENT if found else Expect.ABSENT}:
             return
         if isinstance(put.expect, str) and found:
             with suppress(NotFoundError):
@@ -254,6 +259,10 @@ class JournalStore(CommitStore):
         """Make the repository, if there is none; a folder with other things in it is not taken."""
         place = self.root / ".git"
         if place.is_dir():
+            # A clone that a person has put there is to be left alone, too.
+            if self._ignored_by:
+                self.checkout.ignore(self._ignored_by)
+                self._ignored_by = None
             return
         if place.exists() or place.is_symlink():
             raise UnavailableError(f"{place} is not a folder", "Give the journal a folder of its own: journal.path")
@@ -261,13 +270,14 @@ class JournalStore(CommitStore):
         with lock(self.root):
             if place.is_dir():
                 return
-            if any(self.root.iterdir()):
+            if any(entry.name != LOCK_FILE for entry in self.root.iterdir()):
                 hint = "Set journal.path to a folder that is empty, new, or a git repository"
                 raise UnavailableError(f"{self.root} holds other things and is no git repository", hint)
             git.run(self.root, ["init", "--quiet", f"--initial-branch={BRANCH}"], terms=self.terms)
-            self.checkout.ignore(self._ignored_by)
+        self._found()
 
-    def _refuse_unfinished(self) -> None:
+    def refuse_unfinished(self) -> None:
+        """Refuse to write while a person merges or rebases by hand."""
         found = next((name for name in UNFINISHED if (self.root / ".git" / name).exists()), "")
         if found:
             hint = f"In {self.root}, finish it with git, or give it up (git merge --abort, git rebase --abort)"
@@ -320,19 +330,34 @@ class JournalStore(CommitStore):
 
     def blobs(self, commit: str, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
         """Return the name and content of each of these files in a commit, or of these objects."""
-        asked = "".join(f"{commit}:{name}\n" if commit else f"{name}\n" for name in names)
-        out = git.run(self.root, ["cat-file", "--batch"], stdin=asked.encode(), terms=self.terms)
-        found: list[tuple[str, bytes] | None] = []
-        for _ in names:
-            head, _, out = out.partition(b"\n")
-            words = head.split(b" ")
-            if not words[-1].isdigit() or not git.is_hash(words[0].decode(errors="replace")):
-                found.append(None)
-                continue
-            size = int(words[-1])
-            found.append((words[0].decode(), out[:size]) if words[-2] == b"blob" else None)
-            out = out[size + 1 :]
-        return found
+        if not commit or len(names) != 1:
+            return read_blobs(self.root, self.terms, commit, names)
+        # What a commit holds never changes, and the same section is read, written and read again.
+        key = (commit, names[0])
+        if key not in self._held:
+            self._hold(key, read_blobs(self.root, self.terms, commit, names)[0])
+        return [self._held[key]]
+
+    def _hold(self, key: tuple[str, str], found: tuple[str, bytes] | None) -> None:
+        for old in list(self._held)[: len(self._held) - MOST_HELD + 1]:
+            self._held.pop(old, None)
+        self._held[key] = found
+
+    def branch(self) -> str:
+        """Return the branch that the first entry makes."""
+        return first_branch(self.root, self.terms)
+
+    def _refs(self) -> tuple[str, str, frozenset[str]]:
+        return read_refs(self.root, self.terms)
+
+    def refresh(self) -> Ledger:
+        """Return the ledger as refs are now; git is asked only when the files of refs say something else."""
+        with self._turn:
+            written = written_refs(self.root / ".git")
+            if written is None or written != self._written:
+                super().refresh()
+                self._written = written
+            return self._ledger
 
     def _keep(self, ledger: Ledger) -> None:
         super()._keep(ledger)
@@ -346,50 +371,11 @@ class JournalStore(CommitStore):
                 if is_section(path):
                     self._by_path.setdefault(path, []).append(record)
 
-    def _refs(self) -> tuple[str, str, frozenset[str]]:
-        """Return the branch, its head, and where all refs point that may lead to entries."""
-        if not (self.root / ".git").is_dir():
-            return "", "", frozenset()
-        form = "%(HEAD)%00%(objecttype)%(*objecttype)%00%(objectname)%00%(refname)"
-        try:
-            out = git.run(self.root, ["for-each-ref", f"--format={form}"], terms=self.terms).decode(errors="replace")
-        except UnavailableError as error:
-            hint = f"Look at {self.root / '.git'}: HEAD should say ref: refs/heads/{BRANCH}"
-            raise UnavailableError(f"the journal is no repository that git can read ({error.message})", hint) from error
-        rows = [row.split("\0") for row in out.splitlines()]
-        refs = [row for row in rows if row[1].endswith("commit") and not row[3].startswith(("refs/stash", "refs/rep"))]
-        branch, head = next(((row[3], row[2]) for row in refs if row[0] == "*"), ("", ""))
-        if not head:
-            verify = ["rev-parse", "--verify", "--quiet", "HEAD"]
-            head = git.run(self.root, verify, terms=replace(self.terms, codes=(0, 1))).decode().strip()
-        return branch, head, frozenset({*(row[2] for row in refs), *([head] if head else [])})
-
-    def branch(self) -> str:
-        """Return the branch that the first entry makes; where there is a head without a branch, none can be made."""
-        out = git.run(self.root, ["symbolic-ref", "--quiet", "HEAD"], terms=replace(self.terms, codes=(0, 1)))
-        branch = out.decode(errors="replace").strip()
-        if not branch:
-            raise UnavailableError("the journal is on no branch", f"Run `git switch {BRANCH}` in {self.root}")
-        if (self.root / ".git" / branch).exists():
-            hint = f"Look at {self.root / '.git' / branch}; `git reflog` knows what it said"
-            raise UnavailableError(f"{branch} of the journal is damaged", hint)
-        return branch
-
 
 def _steps(record: Record) -> Iterator[Revision]:
     for path, stays in record.paths:
         if is_section(path):
             yield Revision(path, record.hash, record.at, "append", 0, record.short if stays else "")
-
-
-def _data(content: bytes) -> Iterator[bytes]:
-    yield f"data {len(content)}".encode()
-    yield content
-
-
-def _quoted(path: str) -> bytes:
-    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'.encode()
 
 
 def _folded(path: str) -> str:

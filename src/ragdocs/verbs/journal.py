@@ -26,7 +26,7 @@ from ragdocs.verbs.journal_shapes import (
     ListedEntries,
     ListedEntry,
 )
-from ragdocs.verbs.merge_text import merge, proposing
+from ragdocs.verbs.merge_text import merge
 
 MOST_FOUND = 20
 MOST_LISTED = 100
@@ -96,6 +96,8 @@ class Journal:
             return self._entry(section, prefix, lines)
         path = relative_name(section)
         source = self._current(path)
+        if source is None and self.corpus.redactor.redact(path).findings:
+            raise ValidationError("the name of the section holds a secret", "Choose another name")
         entries = self._history(path) if source else []
         if reads is not None:
             reads[path] = Seen(source.version, source.text) if source else Seen("", "")
@@ -128,7 +130,7 @@ class Journal:
         message = compose(new.entry, new.summary, new.work_context)
         seen, before = reads[path], self._current(path)
         if new.overview is None:
-            written, shown = self._append(path, message)
+            written, shown = self._append(path, message, before)
             # Whoever only adds an entry has not seen what others made of the overview meanwhile.
             known = shown == seen.text
         else:
@@ -204,13 +206,13 @@ class Journal:
         self.corpus.embed()
         return answer
 
-    def _append(self, path: str, message: str) -> tuple[Written, str]:
+    def _append(self, path: str, message: str, current: Source | None) -> tuple[Written, str]:
         """Commit an entry on top of whatever the section says by now: entries do not contradict each other."""
         for _ in range(ATTEMPTS):
-            current = self._current(path)
             text, expect = (current.text, current.version) if current else ("", Expect.ABSENT)
             with suppress(ConflictError):
                 return self.corpus.commit([Put(path, text, expect, message)], "append")[0], text
+            current = self._current(path)
         raise UnavailableError("others change this section all the time", "Try again")
 
     def _entry(self, section: str, prefix: str, lines: str | None) -> JournalText:
@@ -277,13 +279,13 @@ class Journal:
 def _proposing(store: Store, version: str) -> Iterator[None]:
     """Let a conflict tell how both sides go together, and what to do then."""
     try:
-        with proposing(store, version):
-            yield
+        yield
     except ConflictError as error:
         error.again, error.reader = AGAIN, "journal_read"
-        if not error.merged:
-            merged = merge(error.base, error.theirs, error.yours)
-            error.merged, error.overlaps = merged.text, merged.overlaps
+        with suppress(NotFoundError):
+            error.base = store.recover(version) if version else ""
+        merged = merge(error.base, error.theirs, error.yours)
+        error.merged, error.overlaps = merged.text, merged.overlaps
         raise
 
 

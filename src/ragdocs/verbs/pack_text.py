@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 
 from ragdocs.verbs import answers
 
@@ -12,14 +13,16 @@ from ragdocs.verbs import answers
 MARK = "  | "
 CUT = "…"
 # An item takes no more than this part of its section while others wait, and never less than some sentences.
-ITEM_SHARE = 3
-LEAST_ITEM = 300
+ITEM_SHARE = 2
+LEAST_ITEM = 400
 # What is left of an item that was cut shorter tells nobody anything.
-LEAST_SHOWN = 120
-# What remains for the list of what was left out: some lines of sixty characters, or a sixth of a small pack.
+LEAST_SHOWN = 160
+# What remains for the list of what was left out: some lines, or a fifth of a small pack.
 LEFT_OUT = 700
-LEFT_OUT_SHARE = 6
+LEFT_OUT_SHARE = 5
 MANY_DAYS = 60
+# As much of a line as ends before a space, or behind a mark that ends a phrase where words have no spaces between them.
+_BREAK = re.compile(r".*\S(?=\s)|.*[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,17 @@ class Section:
 
 def assemble(head: str, sections: Sequence[Section], most: int) -> tuple[str, list[str]]:
     """Return a text of at most so many characters, and what was left out and how to get it."""
-    reserve = min(LEFT_OUT, most // LEFT_OUT_SHARE)
-    rooms = _rooms(sections, most - len(head) - reserve)
-    parts, left_out = [head], []
-    for section, room in zip(sections, rooms, strict=True):
-        text, shown, cut = _filled(section, room)
-        parts.append(text)
-        left_out += _account(section, shown, cut)
-    text = "".join(parts)
+    budget = most - len(head) - min(LEFT_OUT, most // LEFT_OUT_SHARE)
+    filled = [_filled(section, room) for section, room in zip(sections, _rooms(sections, budget), strict=True)]
+    left = budget - sum(len(one.text) for one in filled)
+    # What could not be used in one place, because the next item was too large, may do in another.
+    for place, section in enumerate(sections):
+        if left > 0 and (filled[place].cut or filled[place].shown < len(section.pieces)):
+            again = _filled(section, len(filled[place].text) + left)
+            left -= len(again.text) - len(filled[place].text)
+            filled[place] = again
+    text = "".join([head, *(one.text for one in filled)])
+    left_out = [row for section, one in zip(sections, filled, strict=True) for row in _account(section, one)]
     return text + _closing(left_out, most - len(text)), left_out
 
 
@@ -75,8 +81,8 @@ def shorten(text: str, room: int) -> str:
         # A fence that stays open needs room to be closed.
         if len(MARK) + len(line) + 1 > room - (len(MARK) + 4 if fenced else 0):
             if not kept and not fenced and not line.startswith(("```", "~~~", "    ", "\t")):
-                words = line[: max(0, room - len(MARK) - 2)].rpartition(" ")[0].rstrip()
-                kept += [words] if words else []
+                words = _BREAK.match(line[: max(0, room - len(MARK) - 1)])
+                kept += [words[0].rstrip()] if words else []
             break
         kept.append(line)
         room -= len(MARK) + len(line) + 1
@@ -94,9 +100,9 @@ def days_old(moment: datetime | None, now: datetime) -> str:
         return "age unknown"
     day, today = moment.astimezone(UTC).date(), now.astimezone(UTC).date()
     days = (today - day).days
-    words = {0: "today", 1: "yesterday"}.get(days) or (
-        f"{days} days ago" if 0 < days < MANY_DAYS else answers.age(moment, now) if days > 0 else "in the future"
-    )
+    words = {0: "today", 1: "yesterday"}.get(days, f"{days} days ago" if days > 0 else "in the future")
+    if days > MANY_DAYS:
+        words = answers.age(*(datetime.combine(date, time(), UTC) for date in (day, today)))
     return f"{day.isoformat()}, {words}"
 
 
@@ -124,8 +130,16 @@ def _whole(section: Section) -> int:
     return sum(len(_rendered(piece, piece.text)) for piece in section.pieces) + len(_title(section)) + 1
 
 
-def _filled(section: Section, room: int) -> tuple[str, int, int]:
-    """Return the text of a section, how many items it shows, and how many of those are cut."""
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """The text of a section, how many items it shows, and how many of those are cut."""
+
+    text: str
+    shown: int
+    cut: int
+
+
+def _filled(section: Section, room: int) -> _Filled:
     parts, shown, cut = [_title(section)], 0, 0
     room -= len(parts[0]) + 1
     for place, piece in enumerate(section.pieces):
@@ -141,7 +155,7 @@ def _filled(section: Section, room: int) -> tuple[str, int, int]:
         room -= len(rendered)
         shown += 1
         cut += text != piece.text
-    return ("".join([*parts, "\n"]) if shown else ""), shown, cut
+    return _Filled("".join([*parts, "\n"]) if shown else "", shown, cut)
 
 
 def _title(section: Section) -> str:
@@ -154,28 +168,26 @@ def _rendered(piece: Piece, text: str) -> str:
     return f"- {head}\n{body}"
 
 
-def _account(section: Section, shown: int, cut: int) -> list[str]:
+def _account(section: Section, filled: _Filled) -> list[str]:
     """Say what a section leaves out, and how to get it."""
     if section.trouble:
         return [f"{section.name}: {section.trouble}"]
     parts = []
-    if shown < len(section.pieces):
-        parts.append(f"{len(section.pieces) - shown} of {len(section.pieces)} did not fit")
-    if cut:
-        parts.append(f"{cut} cut short")
+    if filled.shown < len(section.pieces):
+        parts.append(f"{len(section.pieces) - filled.shown} of {len(section.pieces)} did not fit")
+    if filled.cut:
+        parts.append(f"{filled.cut} cut short")
     if section.unasked:
         parts.append(f"{section.unasked} {section.others}")
     return [f"{section.name}: {', '.join(parts)}; {section.more}"] if parts else []
 
 
 def _closing(left_out: Sequence[str], room: int) -> str:
-    """Write what was left out, as many whole lines as there is room for."""
-    heading = "## Left out\n"
-    room -= len(heading)
-    rows = []
-    for row in left_out:
-        text = f"- {' '.join(row.split())}\n"
+    """Write what was left out, as many whole lines as there is room for, and how many there are beside them."""
+    rows = [f"- {' '.join(row.split())}\n" for row in left_out]
+    for count in range(len(rows), -1, -1):
+        more = [f"- in {len(rows) - count} more sections; ask for more characters\n"] if count < len(rows) else []
+        text = "".join(["## Left out\n", *rows[:count], *more])
         if len(text) <= room:
-            rows.append(text)
-            room -= len(text)
-    return "".join([heading, *rows]) if rows else ""
+            return text if rows else ""
+    return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -33,8 +34,9 @@ from ragdocs.verbs.summaries import Summaries
 MOST_PATHS = 100
 # Two agents that change one item at once both succeed; this many lost races in a row mean that something else is wrong.
 TRIES = 50
-_ID = re.compile(r"\w[\w.-]{0,99}")
-_SLUG = 48
+_ID = re.compile(r"\w(?:[\w.-]{0,98}\w)?")
+# Of a title in an id, so that both a path and a person get along with it.
+_SLUG = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Repository:
     def get(self, kind: str = "", item_id: str = "", path: str = "", branch_scope: str | None = None) -> RepoMemory:
         """Return everything, one kind, one item, or the decisions about a path; newest first, cut to the budget."""
         _check_kind(kind, *FOLDERS, "summary", "")
+        wanted = _clean(path) if path else ""
         scope = self.scope(branch_scope, None)
         kinds = [name for name in FOLDERS if kind in {name, ""} and (not path or name == "decision")]
         found = {name: self.items(scope, name) for name in kinds}
@@ -96,7 +99,7 @@ class Repository:
             if not any(found.values()):
                 raise NotFoundError(f"there is no {kind or 'item'} {item_id[:80]!r}", "get_repo_memory lists the ids")
         if path:
-            found["decision"] = [item for item in found["decision"] if item.concerns(_clean(path))]
+            found["decision"] = [item for item in found["decision"] if item.concerns(wanted)]
         asked = not item_id and not path and kind in {"summary", ""}
         told = self.summaries(scope).newest() if asked else []
         return repo_items.view(scope, found, told, self.budget)
@@ -105,11 +108,12 @@ class Repository:
         """Move an item to the trash, if there is one."""
         _check_kind(kind, *FOLDERS)
         path = _place(self.scope(branch_scope, None), kind, _checked_id(item_id))
-        try:
+        moved = ""
+        with suppress(NotFoundError):
             moved = self.corpus.commit([Discard(path)], "delete")[0].moved_to
-        except NotFoundError:
-            return RepoDeleted(kind=kind, id=item_id, deleted=False, movedTo="")
-        return RepoDeleted(kind=kind, id=item_id, deleted=True, movedTo=moved)
+        # What was asked for may be anything, and answers are kept by clients.
+        name = self.corpus.redactor.redact(item_id).text
+        return RepoDeleted(kind=kind, id=name, deleted=bool(moved), movedTo=moved)
 
     def append_summary(
         self,
@@ -128,18 +132,20 @@ class Repository:
         one, other = (self.scope("perBranch", branch) for branch in (source, target))
         if one.folder == other.folder:
             raise ValidationError("both are the same branch", "Name two branches")
-        copied, left = [], []
+        puts, left = [], []
         for kind in FOLDERS:
+            there = {item.id for item in self.items(other, kind)}
             for item in self.items(one, kind):
                 path = _place(other, kind, item.id)
-                text = self.corpus.store.read(item.path).text
-                try:
-                    self.corpus.commit([Put(path, text, Expect.ABSENT)], "create")
-                    copied.append(path)
-                except AlreadyExistsError:
+                if item.id in there:
                     left.append(path)
+                else:
+                    puts.append(Put(path, self.corpus.store.read(item.path).text, Expect.ABSENT))
+        # All of them or none: half a branch would look like a whole one.
+        copied = [written.path for written in self.corpus.commit(puts, "create")] if puts else []
         told = self.summaries(other).take(self.summaries(one))
-        return Copied(source=source, target=target, copied=copied, left=left, summaries=told)
+        names = [self.corpus.redactor.redact(name).text for name in (source, target)]
+        return Copied(source=names[0], target=names[1], copied=copied, left=left, summaries=told)
 
     def items(self, scope: Scope, kind: str) -> list[Item]:
         """Read all items of a kind, the last changed first; one that is malformed is an error and stays untouched."""
@@ -216,7 +222,9 @@ def _place(scope: Scope, kind: str, item_id: str) -> str:
 def _own_id(kind: str, text: str) -> str:
     """Return the id of what was given none: readable, and the same for the same title, or for the same text."""
     folded = " ".join(text.casefold().split())
-    slug = "" if kind == "note" else "-".join(re.findall("[a-z0-9]+", folded))[:_SLUG].strip("-")
+    slug = "" if kind == "note" else "-".join(re.findall("[a-z0-9]+", folded))
+    if len(slug) > _SLUG:
+        slug = slug[: _SLUG + 1].rpartition("-")[0] or slug[:_SLUG]
     digest = hashlib.blake2b(folded.encode(errors="replace"), digest_size=4).hexdigest()
     return f"{slug or kind}-{digest}"
 
@@ -246,6 +254,6 @@ def _title(name: str, text: str) -> str:
 def _clean(path: str) -> str:
     """Return a path of the project as links name it, or refuse it."""
     clean = links.clean_target(path.strip().replace("\\", "/").removeprefix("./"))
-    if not clean or path.strip().startswith(("/", "~")) or "\n" in path or len(clean) > 500:  # noqa: PLR2004 - a path
+    if not clean or path.strip().startswith(("/", "\\", "~")) or "\n" in path or len(clean) > 500:  # noqa: PLR2004 - a path
         raise ValidationError(f"{path[:80]!r} is not a path in this project", "Give it as src/auth.py or src/")
     return clean

@@ -47,8 +47,11 @@ class Item:
     @property
     def paths(self) -> list[str]:
         """The files and folders that it is about."""
-        found = self.fields.get("impacted_paths")
-        return [str(path) for path in found] if isinstance(found, list) else []
+        found = self.fields.get("impacted_paths") or []
+        listed = found if isinstance(found, list) else metadata.as_text(found).split(",")
+        return [
+            " ".join(metadata.as_text(path).split()) for path in listed if path and not isinstance(path, list | dict)
+        ]
 
     def concerns(self, path: str) -> bool:
         """Tell whether it is about this path, or about a folder that it is in."""
@@ -154,6 +157,6 @@ def iso(moment: datetime) -> str:
 def _moment(value: object) -> datetime | None:
     try:
         moment = datetime.fromisoformat(str(value))
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

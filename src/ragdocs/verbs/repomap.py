@@ -31,8 +31,8 @@ CREATE TABLE IF NOT EXISTS files (project TEXT, path TEXT, stamp TEXT NOT NULL, 
     PRIMARY KEY (project, path)) WITHOUT ROWID;
 """
 # What a reason to look at a file is worth. To be named beats all else; a rare word of the task in a path says more than
-# one in a definition, and as much as several links.
-NAMED, NEAR, LINKED, IN_PATH, IN_LINES = 100.0, 4.0, 2.0, 6.0, 3.0
+# one in a definition, and as much as several links; a file that is called like that word, more than any links.
+NAMED, NEAR, LINKED, IN_PATH, IN_LINES, CALLED = 100.0, 4.0, 2.0, 6.0, 3.0, 12.0
 # Tests, examples and copies of other people's code explain a repository last.
 ASIDE = frozenset({"test", "tests", "testing", "bench", "benchmarks", "example", "examples", "vendor", "third_party"})
 ASIDE_COST = 2.0
@@ -68,7 +68,7 @@ class RepoMap:
     def read(self) -> Map:
         """Return all files with their definitions, parsing only what was never seen."""
         stamps = self.store.scan().stamps
-        paths = sorted(stamps, key=lambda path: (path.count("/"), path))
+        paths = sorted(stamps, key=lambda path: (path.count("/"), path)) if len(stamps) > MOST_FILES else list(stamps)
         known = {path: (stamp, lines) for path, stamp, lines in self.cache.ask(self._rows) or ()}
         found: dict[str, str] = {}
         skipped: dict[str, int] = {}
@@ -92,7 +92,7 @@ class RepoMap:
             del found[path]
         if generated:
             skipped["made by a machine"] = len(generated)
-        return Map({path: found[path] for path in sorted(found)}, parsed, skipped)
+        return Map(found, parsed, skipped)
 
     def _learn(self, paths: Sequence[str], found: dict[str, str], skipped: dict[str, int]) -> int:
         """Read files, parse those whose content is new, and keep what they define."""
@@ -171,6 +171,7 @@ def ranked(files: Mapping[str, str], task: str, named: Sequence[str], linked: Ma
         for path in holding:
             in_path = word in path.casefold()
             scores[path] += rare * (IN_PATH * in_path + IN_LINES * (not in_path or word in texts[path][len(path) :]))
+            scores[path] += rare * CALLED * (word.rstrip("s") == PurePosixPath(path).stem.casefold().rstrip("s"))
     return sorted(files, key=lambda path: (-scores[path], path))
 
 

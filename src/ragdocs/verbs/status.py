@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragdocs.errors import RagdocsError
+from ragdocs.errors import RagdocsError, UnavailableError
 from ragdocs.pipeline.corpus import Corpus
 from ragdocs.verbs import answers
 from ragdocs.verbs.shapes import LaneStatus
@@ -52,7 +52,10 @@ def problems(corpus: Corpus) -> dict[str, tuple[str, ...]]:
 
 def _compare(corpus: Corpus) -> tuple[int, dict[str, str]]:
     """Count paths that came, went or changed since they were indexed, and tell which cannot be read."""
-    seen, known = corpus.store.scan().stamps, corpus.index.stamps()
+    scan, known = corpus.store.scan(), corpus.index.stamps()
+    if "" in scan.unreadable:
+        raise UnavailableError(scan.unreadable[""])
+    seen = scan.stamps
     behind = len(known.keys() - seen.keys())
     unreadable = {}
     for path, stamp in seen.items():

@@ -96,27 +96,45 @@ class Summaries:
             return self._split()
 
     def _split(self) -> list[bytes]:
+        return [line for line in self._data().split(b"\n") if line.strip()]
+
+    def _data(self) -> bytes:
+        """Return the file without what a killed process or a full disk left of a line: that was never acknowledged."""
         try:
-            return [line for line in fsio.read_bytes(self.path, FILE_LIMIT).split(b"\n") if line.strip()]
+            data = fsio.read_bytes(self.path, FILE_LIMIT)
         except NotFoundError:
-            return []
+            return b""
+        torn = data.rpartition(b"\n")[2]
+        return data.removesuffix(torn) if torn and not _is_record(torn) else data
 
     def _append(self, line: bytes) -> tuple[int, int]:
         """Append a line and prune, under the lock; one that could be written in part only is taken back."""
         fsio.make_directories(self.folder, 0o700)
         with lock(self.folder, timeout=APPEND_SECONDS):
-            size = self.path.stat().st_size if self.path.exists() else 0
+            whole = len(self._data())
+            self._cut(whole)
             try:
                 fsio.append_line(self.path, line, mode=0o600)
             except RagdocsError:
-                with contextlib.suppress(OSError):
-                    os.truncate(self.path, size)
+                # If even this fails, whoever comes next does it.
+                with contextlib.suppress(OSError, RagdocsError):
+                    self._cut(whole)
                 raise
             every = self._split()
             kept = _within(every, self.limits)
-            if len(kept) < len(every):
-                fsio.write_atomic(self.path, b"\n".join([*kept, b""]), mode=0o600)
-        return len(kept), len(every) - len(kept)
+            pruned = len(every) - len(kept)
+            if pruned:
+                try:
+                    fsio.write_atomic(self.path, b"\n".join([*kept, b""]), mode=0o600)
+                except RagdocsError:
+                    # The summary is written; what is too much now leaves with the next one.
+                    pruned = 0
+        return len(every) - pruned, pruned
+
+    def _cut(self, size: int) -> None:
+        with fsio.explained("append to", self.path):
+            if self.path.exists() and self.path.stat().st_size > size:
+                os.truncate(self.path, size)
 
 
 def _within(lines: Sequence[bytes], limits: Limits) -> Sequence[bytes]:
@@ -136,15 +154,23 @@ def _record(path: Path, number: int, line: bytes) -> tuple[datetime, Summary]:
         found = json.loads(line)
         run, step, timestamp, said = (found[name] for name in ("runId", "stepId", "timestamp", "summary"))
         tags = list(found.get("tags", []))
-        moment = datetime.fromisoformat(timestamp)
+        at = datetime.fromisoformat(timestamp)
+        at = (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
         is_text = all(isinstance(text, str) for text in (run, step, said, *tags))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         is_text = False
     if not is_text:
         hint = "Mend or remove that line; the file is untouched"
         raise ParseError(f"line {number} of {path} is not a summary", hint)
-    at = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return at, Summary(runId=run, stepId=step, timestamp=timestamp, summary=said, tags=tags)
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        _record(Path(), 0, line)
+    except ParseError:
+        return False
+    return True
 
 
 def _line(name: str, text: str) -> str:
