@@ -124,11 +124,23 @@ def spread(board: Board, boosts: Iterable[tuple[int, float]], ranking: Ranking) 
     return Board(keys, (*board.lines, ("graph", "graph")), ranks, raws, shares)
 
 
-def calibrate(board: Board, show: Callable[[Numbers], Numbers]) -> Board:
-    """Put the score of each chunk on the scale that is shown; its shares keep their proportions."""
-    scores = board.scores
-    scales = np.divide(show(scores), scores, out=np.zeros_like(scores), where=scores > LEAST)
-    return replace(board, shares=board.shares * scales)
+def calibrate(board: Board, show: Callable[[Numbers], Numbers], probes: Sequence[Probe] = ()) -> Board:
+    """Put the score of each chunk on the scale that is shown; its shares keep their proportions.
+
+    Of several probes each is put there by itself, so that a sure one does not make an unsure one look sure.
+    """
+    if len(probes) < 2:  # noqa: PLR2004 - a single probe: links and context count as its own
+        return replace(board, shares=board.shares * _scales(board.scores, show))
+    shares, whole = board.shares.copy(), sum(probe.weight for probe in probes) or 1.0
+    for probe in probes:
+        lines = [place for place, line in enumerate(board.lines) if line[0] == probe.name]
+        shares[lines] *= _scales(shares[lines].sum(axis=0) * whole / probe.weight, show)
+    return replace(board, shares=shares)
+
+
+def _scales(scores: Numbers, show: Callable[[Numbers], Numbers]) -> Numbers:
+    scales: Numbers = np.divide(show(scores), scores, out=np.zeros_like(scores), where=scores > LEAST)
+    return scales
 
 
 def order(board: Board) -> list[int]:
