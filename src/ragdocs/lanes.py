@@ -69,8 +69,8 @@ MEMORY = Lane(
     base=".memories",
     default_kind="journal",
     hidden=("archived",),
-    # Memories are short, and names and numbers matter more in them than in prose: words alone find half as much again
-    # as meaning alone.
+    # Memories are short, and names and numbers matter more in them than in prose: words alone find more
+    # than meaning alone.
     ranking=Ranking(
         vector_weight=0.35,
         keyword_weight=0.65,
