@@ -39,10 +39,11 @@ class Project:
         """Return what the paths begin with that a question is asked of."""
         return f"{question.group}/" if question.group else ""
 
-    def found(self, question: Item) -> list[str]:
-        """Ask a question as `ragdocs eval` does, and return the documents that were found, best first."""
+    def found(self, question: Item) -> tuple[list[str], float]:
+        """Ask a question as `ragdocs eval` does; return the documents that were found, and the score of the best."""
         asked = Question(question.id, question.text, {}, prefix=self.prefix(question))
-        return [self.ids[path] for path in ask(self.corpus, asked, self.asked_at(question)).ranked]
+        outcome = ask(self.corpus, asked, self.asked_at(question))
+        return [self.ids[path] for path in outcome.ranked], outcome.score
 
     def asked_at(self, question: Item) -> datetime:
         """Return when a question is asked."""
@@ -59,9 +60,14 @@ def moment(written: str | None) -> datetime | None:
     return None
 
 
+def is_memory(chosen: Labelled) -> bool:
+    """Tell whether a set is made of memories."""
+    return TURNS in chosen.documents[0].metadata
+
+
 def write(chosen: Labelled, root: Path) -> Project:
     """Write a set as a project, and open it; nothing is indexed yet."""
-    lane = "memory" if TURNS in chosen.documents[0].metadata else "docs"
+    lane = "memory" if is_memory(chosen) else "docs"
     folder = root / ".memories" if lane == "memory" else root
     shutil.rmtree(folder if lane == "memory" else root / "docs", ignore_errors=True)
     paths = {item.id: (_turn if lane == "memory" else _page)(item) for item in chosen.documents}
@@ -88,8 +94,7 @@ def _turn(item: Item) -> str:
     clock = at + timedelta(seconds=number)
     mark = hashlib.blake2b(item.id.encode(), digest_size=2).hexdigest()
     group = f"{item.group}/" if item.group else ""
-    session = hashlib.blake2b(str(item.metadata[TURNS]).encode(), digest_size=4).hexdigest()
-    return f"{group}{clock:%Y-%m-%d}/{session}/{clock:%H%M%S}_{mark}.md"
+    return f"{group}{clock:%Y-%m-%d}/{clock:%H%M%S}_{mark}.md"
 
 
 def _text(item: Item, paths: Mapping[str, str]) -> str:

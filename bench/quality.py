@@ -11,16 +11,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from bench import _baselines, _corpora, _labelled, _projects, _report
+from bench._labelled import Item, Labelled
 from bench._measure import grid
 from bench._projects import Project
 
+from ragdocs.pipeline.gauge import FLOOR
 from ragdocs.verbs.measures import DEEP, Difference, Measures, compare, measure
 
+# Questions about something else, all sets together.
+UNRELATED = 100
 ROOT = Path(__file__).resolve().parent.parent
 WORDS, MEANING, OURS, RRF, MIN_MAX = "words alone", "meaning alone", "ours", "RRF, k = 60", "0.7 / 0.3 min-max"
 
@@ -33,6 +37,9 @@ class Outcome:
     kinds: Sequence[str]
     chunks: int
     found: Mapping[str, Sequence[Measures]]
+    # The best score of each question, and of questions that are about something else.
+    scores: Sequence[float]
+    unrelated: Sequence[float]
 
     def ndcg(self, way: str) -> list[float]:
         """Return nDCG@10 of each question."""
@@ -62,15 +69,17 @@ def main() -> None:
             chosen = _labelled.read(folder)
             if options.documents or options.queries:
                 chosen = chosen.sample(options.documents or len(chosen.documents), options.queries or 10**9)
-            outcomes.append(_outcome(_projects.write(chosen, work / folder.name)))
-    printed = "\n\n".join([_table(outcomes), _engines(outcomes), _slices(outcomes), _verdicts(outcomes)])
+            unrelated = _unrelated(chosen, _labelled.folders(options.data))
+            outcomes.append(_outcome(_projects.write(chosen, work / folder.name), unrelated))
+    parts = (_table, _engines, _slices, _floors, _verdicts)
+    printed = "\n\n".join(part(outcomes) for part in parts)
     print(printed)
     _say(f"{time.process_time() / 60:.1f} processor minutes")
     if options.write:
         _report.replace_block(ROOT / "docs" / "quality.md", "quality", f"`{_command(options)}`\n\n{printed}")
 
 
-def _outcome(project: Project) -> Outcome:
+def _outcome(project: Project, unrelated: Sequence[Item]) -> Outcome:
     corpus, name = project.corpus, project.chosen.name
     started = time.monotonic()
     corpus.sync()
@@ -79,12 +88,15 @@ def _outcome(project: Project) -> Outcome:
     _say(f"{name:14} {chunks:,} chunks after {time.monotonic() - started:.0f} s")
     found: dict[str, list[Measures]] = {}
     others = list(_baselines.rivals(project))
+    scores = []
     for question in project.chosen.questions:
+        ours, score = project.found(question)
+        scores.append(score)
         keyword, vector = (_baselines.pooled(project, leg) for leg in _baselines.legs(project, question))
         ranked = {
             WORDS: list(keyword),
             MEANING: list(vector),
-            OURS: project.found(question),
+            OURS: ours,
             RRF: _baselines.rrf((keyword, vector)),
             MIN_MAX: _baselines.min_max(keyword, vector),
         } | {way: ask(question) for way, ask in others}
@@ -92,7 +104,16 @@ def _outcome(project: Project) -> Outcome:
             found.setdefault(way, []).append(measure(documents[:DEEP], project.chosen.grades[question.id]))
     _say(f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s")
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
-    return Outcome(name, kinds, chunks, found)
+    return Outcome(name, kinds, chunks, found, scores, [project.found(question)[1] for question in unrelated])
+
+
+def _unrelated(chosen: Labelled, folders: Sequence[Path]) -> list[Item]:
+    """Return questions about something else: those asked of memories for documentation, and the other way round."""
+    mine = _projects.is_memory(chosen)
+    others = [other for folder in folders if _projects.is_memory(other := _labelled.read(folder)) != mine]
+    picked = [question for other in others for question in other.sample(0, UNRELATED // len(others)).questions]
+    # Asked of everything: the group of another set means nothing here.
+    return [replace(question, metadata={}) for question in picked]
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
@@ -148,6 +169,22 @@ def _slices(outcomes: Sequence[Outcome]) -> str:
             rest = [f"{np.mean([outcome.found[way][i].ndcg_10 for i in places]):.3f}" for way in (WORDS, MEANING, RRF)]
             lines.append((outcome.name, kind or "all", f"{len(places):,}", *means, *rest))
     return f"{grid(head, lines)}\n\nOur search by kind of question; the last three columns are nDCG@10."
+
+
+def _floors(outcomes: Sequence[Outcome]) -> str:
+    """Tell how many unrelated questions pass the floor, and how many of the true hits do."""
+    head = ("set", "unrelated questions", "that pass the floor", "questions with an answer found", "of these above it")
+    lines = []
+    for outcome in outcomes:
+        hits = [score for score, one in zip(outcome.scores, outcome.found[OURS], strict=True) if one.recall_10]
+        alarms = np.mean([score >= FLOOR for score in outcome.unrelated]) if outcome.unrelated else float("nan")
+        kept = np.mean([score >= FLOOR for score in hits]) if hits else float("nan")
+        lines.append((outcome.name, f"{len(outcome.unrelated)}", f"{alarms:.1%}", f"{len(hits):,}", f"{kept:.1%}"))
+    words = (
+        "The floor is set by 40 shipped questions, none of them among these, for 5 % false alarms. Unrelated are "
+        "questions asked of memories where the set is documentation, and the other way round."
+    )
+    return f"{grid(head, lines)}\n\n{words}"
 
 
 def _verdicts(outcomes: Sequence[Outcome]) -> str:

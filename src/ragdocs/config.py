@@ -19,7 +19,7 @@ from ragdocs.project import ancestors, checked_root, config_dir, nearest_marked,
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 TOOLSETS = ("docs", "memory", "recall")
-MORE_TOOLSETS = ("edit", "entries", "repo", "journal")
+MORE_TOOLSETS = ("edit", "entries", "repo", "journal", "quality")
 RANKING = MEMORY.ranking
 # A hundred times what a person writes; a file from a clone may be anything.
 FILE_LIMIT = 65_536

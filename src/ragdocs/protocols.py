@@ -43,6 +43,9 @@ class Store(Protocol):
 class Index(Protocol):
     """Finds chunks; a cache that may vanish at any time. Chunks are named by opaque integer keys."""
 
+    # What scores are measured by, kept with the index that it was measured on.
+    gauge: Mapping[str, float] | None
+
     def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
         """Map each indexed path, or each of these that is indexed, to the stamp and version it had."""
 
@@ -72,6 +75,12 @@ class Index(Protocol):
 
         1.0 is every term once in a passage of average length.
         """
+
+    def weigh(self, text: str, vector: Vectors | None, keys: Sequence[int]) -> tuple[Vectors, Vectors]:
+        """Return the keyword score and the inner product of each of these chunks, found or not."""
+
+    def beside(self, keys: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the chunks before and after each of these in its document, -1 where there is none."""
 
     def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
         """Return for each chunk the words of a query that stand in it, as the query wrote them."""

@@ -126,6 +126,8 @@ class Query:
     min_score: float = 0.0
     # How much meaning and words count, if not as the lane has it; what counts nothing is not asked.
     weights: tuple[float, float] | None = None
+    # Whether to find nothing rather than what any question would find.
+    floored: bool = False
     # Importance that documents have earned, by id, on top of what they say themselves.
     earned: Mapping[str, float] = field(default_factory=dict)
 

@@ -33,6 +33,7 @@ from ragdocs.verbs.documents import Documents
 from ragdocs.verbs.edits import Edits
 from ragdocs.verbs.entries import Entries
 from ragdocs.verbs.entry_care import EntryCare
+from ragdocs.verbs.explain import Explain
 from ragdocs.verbs.journal import Journal
 from ragdocs.verbs.journal_shapes import Exchanged
 from ragdocs.verbs.memories import Memories
@@ -83,6 +84,10 @@ class Workspace:
     def corpus(self, lane: str) -> Corpus:
         """Return the pipeline of a lane, for those who look into it rather than ask it."""
         return self._corpus(lane, lane)
+
+    def explain(self, lane: str) -> Explain:
+        """Return the verb that tells why a search of a lane finds what it finds."""
+        return Explain(self.corpus(lane), self.clock)
 
     @property
     def documents(self) -> Documents:

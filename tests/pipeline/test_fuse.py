@@ -1,15 +1,25 @@
-"""The scoring module: bounded, monotone, order-independent, and its shares add up."""
+"""The scoring module: bounded, monotone, order-independent, stable under ties, and its shares add up."""
 
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragdocs.lanes import Ranking
-from ragdocs.pipeline import fuse
-from ragdocs.types import Probe
+from ragdocs.pipeline import fuse, gauge, rank
+from ragdocs.pipeline.gauge import Gauge
+from ragdocs.types import Document, Probe, Query
 
 PROBE = Probe("query")
-cosines = st.dictionaries(st.integers(0, 30), st.floats(-1, 1), max_size=20)
-keywords = st.dictionaries(st.integers(0, 30), st.floats(0, 5), max_size=20)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+said = st.dictionaries(st.integers(0, 30), st.tuples(st.floats(-1, 1), st.floats(0, 2)), max_size=20)
+boosts = st.lists(st.tuples(st.integers(0, 40), st.floats(0, 1)), max_size=10)
+sides = st.integers(-1, 30)
+Said = dict[int, tuple[float, float]]
 
 
 def legs(vector: dict[int, float], keyword: dict[int, float]) -> list[fuse.Leg]:
@@ -19,85 +29,139 @@ def legs(vector: dict[int, float], keyword: dict[int, float]) -> list[fuse.Leg]:
     return [fuse.Leg(PROBE, "keyword", best_first(keyword)), fuse.Leg(PROBE, "vector", best_first(vector))]
 
 
-def score(vector: dict[int, float], keyword: dict[int, float]) -> dict[int, float]:
-    found = legs(vector, keyword)
-    return scores(fuse.calibrate(fuse.fuse(found, Ranking()), fuse.evidence(found)))
+def fused(both: Said, *, reverse: bool = False) -> fuse.Board:
+    asked = legs({key: one for key, (one, _) in both.items()}, {key: two for key, (_, two) in both.items()})
+    asked = asked[::-1] if reverse else asked
+    keys = sorted(both)
+    lines = {"vector": [both[key][0] for key in keys], "keyword": [both[key][1] for key in keys]}
+    raws = np.array([lines[leg.source] for leg in asked]).reshape(2, len(keys))
+    return fuse.fuse(asked, keys, raws, Ranking())
 
 
 def scores(board: fuse.Board) -> dict[int, float]:
     return dict(zip(board.keys, board.scores.tolist(), strict=True))
 
 
-@given(cosines, keywords)
-def test_scores_stay_between_zero_and_one(vector: dict[int, float], keyword: dict[int, float]) -> None:
-    assert all(0.0 <= value <= 1.0 + 1e-9 for value in score(vector, keyword).values())
+def shown(board: fuse.Board, query: Query | None = None) -> list[tuple[int, float]]:
+    """Rank without boosts, one document for each chunk, and return keys with the scores to show."""
+    owners = [Document(id=f"d:{key}", lane="d", path=f"{key:03}.md", title="", version="") for key in board.keys]
+    board = fuse.calibrate(board, Gauge().show)
+    found = list(zip(board.keys, board.scores.tolist(), strict=True))
+    chosen, _ = rank.rank(found, owners, query or Query(probes=(PROBE,), limit=50), Ranking(), NOW)
+    return [(board.keys[one.place], one.score) for one in chosen]
 
 
-@given(cosines, keywords, st.integers(0, 30), st.floats(0.01, 0.5))
-def test_a_higher_cosine_never_lowers_a_chunk_among_the_others(
-    vector: dict[int, float], keyword: dict[int, float], key: int, more: float
+@given(said, boosts)
+def test_scores_that_are_shown_stay_between_zero_and_one(both: Said, links: list[tuple[int, float]]) -> None:
+    assert all(0.0 < score <= 1.0 for _, score in shown(fuse.spread(fused(both), links, Ranking())))
+
+
+@given(said, st.integers(0, 30), st.floats(0.01, 0.5), st.sampled_from([0, 1]))
+def test_more_of_either_signal_never_lowers_a_chunk_among_the_others(
+    both: Said, key: int, more: float, which: int
 ) -> None:
-    def place(scores: dict[int, float]) -> int:
-        return sum(value > scores.get(key, 0.0) + 1e-9 for other, value in scores.items() if other != key)
+    def place(found: dict[int, float]) -> int:
+        return sum(value > found.get(key, 0.0) + 1e-9 for other, value in found.items() if other != key)
 
-    def raw(cosines: dict[int, float]) -> dict[int, float]:
-        return scores(fuse.fuse(legs(cosines, keyword), Ranking()))
-
-    lifted = {**vector, key: min(1.0, vector.get(key, 0.0) + more)}
-    assert place(raw(lifted)) <= place(raw(vector))
-
-
-@given(cosines, keywords)
-def test_the_order_of_the_sources_does_not_matter(vector: dict[int, float], keyword: dict[int, float]) -> None:
-    forward, backward = legs(vector, keyword), legs(vector, keyword)[::-1]
-    one, other = scores(fuse.fuse(forward, Ranking())), scores(fuse.fuse(backward, Ranking()))
-    assert {key: round(value, 9) for key, value in one.items()} == {
-        key: round(value, 9) for key, value in other.items()
-    }
+    before = {**both, key: both.get(key, (0.0, 0.0))}
+    lifted = list(before[key])
+    lifted[which] += more
+    assert place(scores(fused({**before, key: (lifted[0], lifted[1])}))) <= place(scores(fused(before)))
 
 
-@given(cosines, keywords, st.lists(st.tuples(st.integers(0, 40), st.floats(0, 1)), max_size=10))
-def test_links_never_lift_a_score_above_one_nor_lower_any(
-    vector: dict[int, float], keyword: dict[int, float], boosts: list[tuple[int, float]]
-) -> None:
-    board = fuse.fuse(legs(vector, keyword), Ranking())
-    before, after = scores(board), scores(fuse.spread(board, boosts, Ranking()))
+@given(said)
+def test_the_order_of_the_sources_does_not_matter(both: Said) -> None:
+    forward, backward = scores(fused(both)), scores(fused(both, reverse=True))
+    assert forward == pytest.approx(backward)
+
+
+@given(said, st.sets(st.integers(0, 30)))
+def test_what_else_is_found_never_changes_the_order_of_two_chunks(both: Said, gone: set[int]) -> None:
+    kept = {key: pair for key, pair in both.items() if key not in gone}
+    everything, some = shown(fused(both)), shown(fused(kept))
+    assert [pair for pair in everything if pair[0] in kept] == some
+
+
+@given(said, st.floats(0, 1))
+def test_a_least_score_only_cuts(both: Said, least: float) -> None:
+    query = Query(probes=(PROBE,), limit=50, min_score=least)
+    assert shown(fused(both), query) == [pair for pair in shown(fused(both)) if pair[1] >= least]
+
+
+@given(st.lists(st.integers(0, 30), unique=True, min_size=2), st.floats(0.1, 1))
+def test_equal_scores_have_one_order(keys: list[int], score: float) -> None:
+    equal = dict.fromkeys(keys, (score, score))
+    assert [key for key, _ in shown(fused(equal))] == sorted(keys)
+    assert fuse.order(fused(equal)) == list(range(len(keys)))
+
+
+@given(said, boosts)
+def test_links_never_lift_a_score_above_one_nor_lower_any(both: Said, links: list[tuple[int, float]]) -> None:
+    board = fused(both)
+    before, after = scores(board), scores(fuse.spread(board, links, Ranking()))
     assert all(after[key] >= before[key] for key in before)
-    assert all(value <= 1.0 + 1e-9 for value in after.values())
+    assert all(value <= max(1.0, before.get(key, 0.0)) + 1e-9 for key, value in after.items())
 
 
-@given(cosines, keywords, st.lists(st.tuples(st.integers(0, 40), st.floats(0, 1)), max_size=10))
-def test_the_signals_of_a_chunk_add_up_to_its_score(
-    vector: dict[int, float], keyword: dict[int, float], boosts: list[tuple[int, float]]
-) -> None:
-    found = legs(vector, keyword)
-    board = fuse.calibrate(fuse.spread(fuse.fuse(found, Ranking()), boosts, Ranking()), fuse.evidence(found))
+@given(said, st.lists(st.tuples(sides, sides), max_size=20))
+def test_context_lies_between_a_chunk_and_the_better_one_beside_it(both: Said, pairs: list[tuple[int, int]]) -> None:
+    board = fused(both)
+    own = scores(board)
+    beside = pairs[: len(own)]
+    for (key, settled), pair in zip(scores(fuse.settle(board, beside, Ranking())).items(), beside, strict=True):
+        near = [own[other] for other in pair if other in own]
+        least, most = min([own[key], max(near, default=own[key])]), max([own[key], max(near, default=own[key])])
+        assert least - 1e-9 <= settled <= most + 1e-9
+
+
+@given(said, boosts)
+def test_the_signals_of_a_chunk_add_up_to_its_score(both: Said, links: list[tuple[int, float]]) -> None:
+    board = fused(both)
+    board = fuse.spread(fuse.settle(board, [(-1, -1)] * len(board.keys), Ranking()), links, Ranking())
     for place, score in enumerate(board.scores.tolist()):
         assert abs(sum(signal.share for signal in board.signals(place)) - score) < 1e-9
+        shown = fuse.calibrate(board, Gauge().show)
+        told = Gauge().show(score) if score > fuse.LEAST else 0.0
+        assert abs(sum(signal.share for signal in shown.signals(place)) - told) < 1e-9
 
 
-@given(cosines, keywords)
-def test_calibration_keeps_the_order_and_gives_the_best_what_the_evidence_is_worth(
-    vector: dict[int, float], keyword: dict[int, float]
-) -> None:
-    found = legs(vector, keyword)
-    raw, sure = fuse.fuse(found, Ranking()), fuse.evidence(found)
-    calibrated = fuse.calibrate(raw, sure)
-    if calibrated.keys and sure > 1e-6:
-        assert abs(calibrated.scores.max() - sure) < 1e-6
-        assert fuse.order(raw)[:1] == fuse.order(calibrated)[:1]
+@given(st.lists(st.floats(0, 2), min_size=2, max_size=30))
+def test_a_gauge_keeps_the_order_and_puts_its_floor_in_the_middle(values: list[float]) -> None:
+    measured = gauge.measured(values)
+    assert measured.show(measured.floor) == pytest.approx(0.5)
+    points = [measured.floor + step * measured.spread for step in range(-5, 6)]
+    told = [measured.show(point) for point in points if point > 0]
+    assert told == sorted(told)
+    assert len(set(told)) == len(told)
+
+
+def test_the_floor_is_passed_by_one_unrelated_question_in_twenty() -> None:
+    best = np.random.default_rng(1).normal(0.3, 0.05, 2000).tolist()
+    measured = gauge.measured(best)
+    assert sum(measured.show(score) > gauge.FLOOR for score in best) / len(best) == pytest.approx(0.05, abs=0.015)
+    # A few questions that happen to be about the project do not lift it.
+    assert gauge.measured([*best, *[0.9] * 100]).floor == pytest.approx(measured.floor, abs=0.01)
 
 
 def test_a_source_that_cannot_be_asked_leaves_its_weight_to_the_other() -> None:
-    alone = fuse.fuse([fuse.Leg(PROBE, "keyword", [(1, 0.8), (2, 0.4)])], Ranking())
-    assert scores(alone) == {1: 1.0, 2: 0.5}
+    leg = fuse.Leg(PROBE, "keyword", [(1, 0.8), (2, 0.4)])
+    assert scores(fuse.fuse([leg], [1, 2], np.array([[0.8, 0.4]]), Ranking())) == {1: 0.8, 2: 0.4}
+
+
+def test_what_one_source_found_the_other_is_asked_about() -> None:
+    found = legs({1: 0.6}, {2: 1.0})
+    board = fuse.fuse(found, fuse.candidates(found), np.array([[1.0, 0.5], [0.3, 0.6]]), Ranking())
+    assert board.keys == (2, 1)
+    assert board.ranks.tolist() == [[1, 0], [0, 1]]
+    assert scores(board) == pytest.approx({2: 0.7 * 0.3 + 0.3, 1: 0.7 * 0.6 + 0.3 * 0.5})
 
 
 def test_a_query_that_nothing_matches_well_scores_low() -> None:
-    assert max(score({1: 0.15, 2: 0.1}, {1: 0.05}).values()) < 0.1
+    assert max(score for _, score in shown(fused({1: (0.15, 0.05), 2: (0.1, 0.0)}))) < 0.1
+    assert Gauge().show(0.7) > 0.95
 
 
 def test_two_probes_share_the_weight_as_they_ask() -> None:
     heavy, light = Probe("a", "heavy", 3.0), Probe("b", "light", 1.0)
     found = [fuse.Leg(heavy, "keyword", [(1, 1.0)]), fuse.Leg(light, "keyword", [(2, 1.0)])]
-    assert scores(fuse.fuse(found, Ranking())) == {1: 0.75, 2: 0.25}
+    assert scores(fuse.fuse(found, [1, 2], np.eye(2), Ranking())) == {1: 0.75, 2: 0.25}

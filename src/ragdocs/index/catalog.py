@@ -139,6 +139,15 @@ class Catalog:
         """Return the rows of one document's chunks, in order."""
         return self._rows.get(doc_id, range(0))
 
+    def beside(self, rows: Rows) -> Rows:
+        """Return the rows before and after each row in its document, -1 where there is none."""
+        slots, alive = self._slot_of.values, self.alive
+        around = rows[:, None] + np.array([-1, 1])
+        inside = (around >= 0) & (around < len(slots))
+        around[~inside] = 0
+        found: Rows = np.where(inside & alive[around] & (slots[around] == slots[rows][:, None]), around, -1)
+        return found
+
     def owner(self, row: int) -> Document:
         """Return the card of the document that has a row."""
         return self._documents[self._ids[self._slot_of.values[row]]]

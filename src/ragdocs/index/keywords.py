@@ -15,9 +15,9 @@ from ragdocs.index.terms import STOP_TERMS, terms
 
 # How much a term's occurrence counts where it stands; the body is the unit. Titles and headings say what a passage is
 # about, but a much larger boost loses precision where titles repeat common words.
-BOOSTS = {"body": 1.0, "title": 1.5, "headings": 1.0, "tags": 1.0, "path": 0.5}
-# BM25's usual saturation and length normalisation.
-K1 = 1.2
+BOOSTS = {"body": 1.0, "title": 1.5, "headings": 1.0, "tags": 1.0, "path": 0.5, "date": 1.0}
+# BM25's usual length normalisation, and a saturation a little below the usual 1.2: passages are short.
+K1 = 1.0
 B = 0.75
 # A query is a question, not a document: past this many distinct terms only the rarest are scored.
 MOST_TERMS = 64
@@ -77,6 +77,8 @@ class KeywordTable:
         self._resting = True
         self._impacts: OrderedDict[str, _Impact] = OrderedDict()
         self._kept = 0
+        # The last query and what it found, until the next change: an answer asks for scores of other rows too.
+        self._asked: tuple[str, Floats] | None = None
         self._refresh()
 
     def apply(self, added: Mapping[int, Mapping[str, str]], removed: Iterable[int]) -> None:
@@ -110,10 +112,17 @@ class KeywordTable:
 
         1.0 is every term once in a passage of average length.
         """
+        scores = self.scores(text, alive)
+        found = np.unique(np.concatenate([_best(np.where(mask, scores, 0), k) for mask in masks]))
+        order = np.lexsort((found, -scores[found]))
+        return [(int(row), float(scores[row])) for row in found[order]]
+
+    def scores(self, text: str, alive: Mask) -> Floats:
+        """Return the score of every row."""
+        if self._asked is not None and self._asked[0] == text and len(self._asked[1]) == len(alive):
+            return self._asked[1]
         weights = self._weigh(text, alive)
         total = sum(weight for _, weight in weights)
-        if not total:
-            return []
         # Over all live rows, not only the allowed ones: a filter must not change the order of what passes it.
         scores = np.zeros(len(alive), dtype=np.float32)
         for variants, weight in weights:
@@ -128,9 +137,8 @@ class KeywordTable:
             # Looking a new term up touches pages all over the files.
             self._segments.rest()
             self._resting = True
-        found = np.unique(np.concatenate([_best(np.where(mask, scores, 0), k) for mask in masks]))
-        order = np.lexsort((found, -scores[found]))
-        return [(int(row), float(scores[row])) for row in found[order]]
+        self._asked = text, scores
+        return scores
 
     def holding(self, rows: Sequence[int], wanted: Collection[str]) -> Mask:
         """Tell for each row whether it has every one of these terms, and there are any."""
@@ -169,9 +177,10 @@ class KeywordTable:
                 unknown.append(term)
         # A word nobody wrote weighs as much as the rarest word, so that a query of unknown words scores low.
         rarest = _rarity(self._count, 1)
-        guesses = [self._near(term, alive) for term in unknown[:MOST_TYPOS]]
+        weighed.sort(key=lambda pair: -pair[1])
+        guesses = [self._near(term, alive) if place < MOST_TYPOS else () for place, term in enumerate(unknown)]
         weighed += [([(near, TYPO_WEIGHT) for near in guess], rarest) for guess in guesses]
-        return sorted(weighed, key=lambda pair: -pair[1])[:MOST_TERMS]
+        return weighed[:MOST_TERMS]
 
     def _impact(self, term: str, alive: Mask) -> _Impact:
         """Return what a term is worth in each row, computed once between two changes."""
@@ -251,6 +260,7 @@ class KeywordTable:
         self._spellings = {}
         self._impacts.clear()
         self._kept = 0
+        self._asked = None
 
 
 def _best(scores: Floats, k: int) -> Rows:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,16 +18,17 @@ from ragdocs import fsio
 from ragdocs.heap import without_collection
 from ragdocs.index import snapshot
 from ragdocs.index.catalog import Catalog, Mask
+from ragdocs.index.fields import about, meant
 from ragdocs.index.graph import LinkGraph
 from ragdocs.index.keywords import KeywordTable
-from ragdocs.index.terms import ANALYSER, STOP_TERMS, terms
+from ragdocs.index.terms import ANALYSER
 from ragdocs.index.vectors import VectorTable, build_graph
 from ragdocs.locks import lock
 from ragdocs.protocols import Scored, Vectors
 from ragdocs.types import Chunk, Document, Entry, Filter, Link
 
 # The layout of a generation; a change here rebuilds every index.
-FORMAT = "5"
+FORMAT = "6"
 
 DOCSTORE = "vector/docstore.json"
 FAISS = "vector/faiss_index.bin"
@@ -77,6 +77,7 @@ class LocalIndex:
         return self._dirty
 
     def _clear(self) -> None:
+        self.gauge: Mapping[str, float] | None = None
         self._catalog = Catalog()
         self._graph = LinkGraph()
         self._keywords = KeywordTable()
@@ -110,8 +111,9 @@ class LocalIndex:
             added: dict[int, dict[str, str]] = {}
             for entry in changed:
                 self._graph.add(entry.document)
+                shared = about(entry)
                 for row, chunk in zip(self._catalog.add(entry), entry.chunks, strict=True):
-                    added[row] = _fields(entry.document, chunk)
+                    added[row] = {"body": chunk.text, "headings": " ".join(chunk.headings), **shared}
             if added or gone:
                 self._keywords.apply(added, gone)
                 self._table().remove(gone)
@@ -163,11 +165,26 @@ class LocalIndex:
         with self._lock:
             return self._keywords.match(text, k, [self._mask(where) for where in wheres], self._catalog.alive)
 
+    def weigh(self, text: str, vector: Vectors | None, keys: Sequence[int]) -> tuple[Vectors, Vectors]:
+        """Return the keyword score and the inner product of each of these chunks, found or not."""
+        rows = np.asarray(keys, dtype=np.int64)
+        with self._lock:
+            words = self._keywords.scores(text, self._catalog.alive)[rows] if text else np.zeros(len(rows), np.float32)
+            if vector is None:
+                return words, np.zeros(len(rows), dtype=np.float32)
+            return words, self._table().get(keys) @ vector
+
+    def beside(self, keys: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the chunks before and after each of these in its document, -1 where there is none."""
+        with self._lock:
+            found = self._catalog.beside(np.asarray(keys, dtype=np.int64))
+        return [(before, after) for before, after in found.tolist()]
+
     def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
         """Return for each chunk the words of a query that stand in it, as the query wrote them."""
         words = dict.fromkeys(word.strip(".,;:!?\"'()") for word in text[:2000].split())
         with self._lock:
-            held = {word: self._keywords.holding(keys, _meant(word)) for word in words}
+            held = {word: self._keywords.holding(keys, meant(word)) for word in words}
         return [tuple(word for word, mask in held.items() if mask[place]) for place in range(len(keys))]
 
     def related(self, doc_ids: Sequence[str], where: Filter) -> list[tuple[str, str, float]]:
@@ -264,7 +281,7 @@ class LocalIndex:
             logger.info("the stored index cannot be read and is built anew: %s", error)
             return False
         with self._lock:
-            self._catalog, self._graph, self._keywords, self._vectors = restored
+            self._catalog, self._graph, self._keywords, self._vectors, self.gauge = restored
             self._dirty = encoder != self._encoder
             self._count_bare()
         for part in parts.values():
@@ -274,7 +291,7 @@ class LocalIndex:
 
     def _restore(
         self, parts: Mapping[str, memoryview], *, with_vectors: bool
-    ) -> tuple[Catalog, LinkGraph, KeywordTable, VectorTable]:
+    ) -> tuple[Catalog, LinkGraph, KeywordTable, VectorTable, Mapping[str, float] | None]:
         cards = json.loads(bytes(parts[DOCSTORE]))
         graph = LinkGraph.restore(bytes(parts[GRAPH]))
         catalog = Catalog.restore(cards, parts[TABLE], parts[PASSAGES], graph.links)
@@ -285,7 +302,7 @@ class LocalIndex:
         vectors = VectorTable(self._dim)
         if with_vectors:
             vectors = VectorTable.restore(parts[FAISS], parts.get(NEIGHBOURS, b""), cards["vector_rows"], self._dim)
-        return catalog, graph, KeywordTable(files), vectors
+        return catalog, graph, KeywordTable(files), vectors, cards.get("gauge") if with_vectors else None
 
     def _table(self) -> VectorTable:
         """Return the vectors, opened; what cannot be opened is forgotten and computed anew."""
@@ -320,7 +337,7 @@ class LocalIndex:
         with ExitStack() as undo:
             undo.callback(self._soil)
             # A file name need not be text: half characters stand for its other bytes, and json reads them back.
-            docstore = {**cards, "vector_rows": rows}
+            docstore = {**cards, "vector_rows": rows, "gauge": self.gauge}
             parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
             fsio.make_directories(self._directory, 0o700)
             with lock(self._directory, timeout=0):
@@ -371,18 +388,3 @@ class LocalIndex:
     def _age(self, row: int) -> tuple[float, int]:
         modified = self._catalog.owner(row).modified_at
         return (-modified.timestamp() if modified else 0.0, row)
-
-
-@lru_cache(maxsize=4096)
-def _meant(word: str) -> frozenset[str]:
-    return frozenset(terms(word)) - STOP_TERMS
-
-
-def _fields(document: Document, chunk: Chunk) -> dict[str, str]:
-    return {
-        "body": chunk.text,
-        "title": document.title,
-        "headings": " ".join(chunk.headings),
-        "tags": " ".join((*document.tags, *document.aliases)),
-        "path": document.path,
-    }

@@ -10,7 +10,7 @@ from functools import lru_cache
 from whoosh.lang.porter2 import stem as porter
 
 # Part of the index's recipe: a change here rebuilds every index.
-ANALYSER = "1"
+ANALYSER = "2"
 
 # Runs of letters and digits, joined by single marks as in src/auth.py, max_chars, all-MiniLM-L6-v2. The repetition is
 # bounded so that a megabyte of "a.a.a" costs linear time and makes no megabyte term.
@@ -20,10 +20,12 @@ _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _CJK = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]+")
 _LONGEST = 64
 
+# Left out of a query unless it has nothing else: what every question has, and what joins words. Pronouns stay, rare as
+# they are in documentation: "my" and "I" tell what somebody said of themselves from what was said to them.
 _STOP_WORDS = (
-    "a about an and any are as at be been but by can could did do does for from had has have how i if in into is it "
-    "its me my no not of on or our should so some such than that the their them then there these they this to up "
-    "us was we were what when where which who whom why will with would you your"
+    "a about an and any are as at be been but by can could did do does for from had has have how if in into is it "
+    "its no not of on or should so some such than that the then there these this to up "
+    "was were what when where which who whom why will with would"
 )
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
+import numpy as np
+
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.lanes import Lane, Ranking
-from ragdocs.pipeline import chunk, fuse, parse, rank
+from ragdocs.pipeline import chunk, fuse, gauge, parse, rank
+from ragdocs.pipeline.gauge import Gauge
 from ragdocs.pipeline.redact import Redactor
 from ragdocs.protocols import Encoder, Index, Store, Vectors
 from ragdocs.types import (
@@ -43,8 +46,6 @@ ENCODED_AT_ONCE = 64
 ENCODED_IN_A_WRITE = 16
 # Candidates asked of each source: enough that caps, boosts and links can change the order below the cut.
 LEAST_CANDIDATES = 50
-# How much further down the other probes of a query are looked through for what one of them found.
-DEEPER = 10
 # Documents at the top whose neighbours in the graph are looked at.
 SEEDS = 10
 # Documents that only a link brings in.
@@ -54,6 +55,8 @@ STRANGERS = 10
 MASS_REMOVAL = 20
 MASS_SHARE = 0.5
 SECOND_LOOK_SECONDS = 0.5
+# The share of passages that must have come or gone before unrelated questions are asked again: it takes 0.1 s.
+REMEASURED = 0.1
 
 
 class Corpus:
@@ -107,6 +110,8 @@ class Corpus:
             if progress:
                 counts = self.index.counts()
                 progress("embedding", counts["vectors"], counts["chunks"])
+        if self.silence or not self.index.missing(1):
+            self._measure()
         return done
 
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
@@ -136,23 +141,16 @@ class Corpus:
 
     def _find(self, query: Query, vectors: Sequence[Vectors | None], now: datetime) -> Findings:
         where, ranking = query.where, self._ranking(query)
-        k = max(LEAST_CANDIDATES, query.limit * 5 // max(1, len(query.probes)))
         # What the recency boost may lift is asked for by itself: it must not be lost among many older candidates.
         young = rank.youngest(ranking, now)
         wheres = [where] if young is None else [where, replace(where, since=max(young, where.since or young))]
-        clock = [time.perf_counter()]
-        legs = self._by_words(query, k, wheres)
-        clock.append(time.perf_counter())
-        legs += self._by_meaning(query, vectors, k, wheres)
-        clock.append(time.perf_counter())
-        if len(query.probes) > 1:
-            # What one probe puts first is looked for further down in the others: not to be among the best is not zero.
-            deep = self._by_words(query, DEEPER * k, [where]) + self._by_meaning(query, vectors, DEEPER * k, [where])
-            legs = fuse.complete(legs, deep)
-        board = fuse.fuse(legs, ranking)
+        k = max(LEAST_CANDIDATES, query.limit * 5)
+        legs, clock = self._ask(query.probes, vectors, ranking, k, *wheres)
+        board = self._board(legs, dict(zip(query.probes, vectors, strict=True)), ranking)
         owners = self.index.owners(board.keys)
         neighbours = self._neighbours(board, owners, where) if ranking.graph_weight else []
-        board = fuse.calibrate_each(fuse.spread(board, neighbours, ranking), legs)
+        measure = self.gauge()
+        board = fuse.calibrate(fuse.spread(board, neighbours, ranking), measure.show)
         owners += self.index.owners(board.keys[len(owners) :])
         scored = list(zip(board.keys, board.scores.tolist(), strict=True))
         chosen, omitted = rank.rank(scored, owners, query, ranking, now)
@@ -160,22 +158,70 @@ class Corpus:
         links = self.index.links_to(where.linked_to, {owners[one.place].id for one in chosen})
         words = self.index.matched(" ".join(probe.text for probe in query.probes), keys)
         hits = tuple(
-            Hit(card, piece, one.score, board.signals(one.place) + one.signals, links.get(card.id, ()), key, held)
+            Hit(
+                card,
+                piece,
+                one.score,
+                board.signals(one.place) + one.signals,
+                links.get(card.id, ()),
+                key,
+                held,
+            )
             for one, key, (card, piece), held in zip(chosen, keys, self.index.load(keys), words, strict=True)
         )
         clock.append(time.perf_counter())
         seconds = dict(zip(("words", "meaning", "ranking"), (b - a for a, b in pairwise(clock)), strict=True))
-        return Findings(hits=hits, omitted=omitted, notes=self.notes(), seconds=seconds)
+        found = Findings(hits=hits, omitted=omitted, notes=self.notes(), seconds=seconds)
+        return floored(found) if query.floored and measure.measured else found
 
-    def _by_words(self, query: Query, k: int, wheres: Sequence[Filter]) -> list[fuse.Leg]:
-        probes = query.probes if self._ranking(query).keyword_weight else ()
-        return [fuse.Leg(probe, "keyword", self.index.match(probe.text, k, *wheres)) for probe in probes]
+    def gauge(self) -> Gauge:
+        """Return what scores are measured by, as long as the same sources are asked as when it was made."""
+        stored, counts = self.index.gauge, self.index.counts()
+        if not stored or bool(stored["vectors"]) != bool(counts["vectors"] and not self.silence):
+            return Gauge()
+        return Gauge(stored["middle"], stored["spread"], measured=True)
 
-    def _by_meaning(
-        self, query: Query, vectors: Sequence[Vectors | None], k: int, wheres: Sequence[Filter]
-    ) -> list[fuse.Leg]:
-        pairs = zip(query.probes, vectors, strict=True)
-        return [fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres)) for p, v in pairs if v is not None]
+    def _measure(self) -> None:
+        """Ask what has nothing to do with the lane, and remember the scores, unless that was done on about as much."""
+        counts, stored = self.index.counts(), self.index.gauge or {}
+        count, vectors = counts["chunks"], counts["vectors"] if not self.silence else 0
+        changed = abs(count - stored.get("chunks", 0)) > REMEASURED * count
+        if count < gauge.FEWEST_PASSAGES or (not changed and bool(vectors) == bool(stored.get("vectors"))):
+            return
+        best = []
+        for probe in map(Probe, gauge.UNRELATED):
+            vector = self._vector(probe)
+            with self.index.held():
+                legs, _ = self._ask([probe], [vector], self.lane.ranking, LEAST_CANDIDATES, Filter())
+                best.append(float(self._board(legs, {probe: vector}, self.lane.ranking).scores.max(initial=0.0)))
+        found = gauge.measured(best)
+        self.index.gauge = {"middle": found.middle, "spread": found.spread, "chunks": count, "vectors": vectors}
+
+    def _ask(
+        self, probes: Sequence[Probe], vectors: Sequence[Vectors | None], ranking: Ranking, k: int, *wheres: Filter
+    ) -> tuple[list[fuse.Leg], list[float]]:
+        """Ask each source for its best, and note when that was done."""
+        clock = [time.perf_counter()]
+        legs = []
+        if ranking.keyword_weight:
+            legs += [fuse.Leg(p, "keyword", self.index.match(p.text, k, *wheres)) for p in probes]
+        clock.append(time.perf_counter())
+        pairs = zip(probes, vectors, strict=True)
+        legs += [fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres)) for p, v in pairs if v is not None]
+        return legs, [*clock, time.perf_counter()]
+
+    def _board(self, legs: Sequence[fuse.Leg], vectors: Mapping[Probe, Vectors | None], ranking: Ranking) -> fuse.Board:
+        """Ask every source about whatever any of them found, and about the passages before and after."""
+        keys = fuse.candidates(legs)
+        beside = self.index.beside(keys)
+        every = list(dict.fromkeys([*keys, *(key for pair in beside for key in pair if key >= 0)]))
+        sources = {leg.source for leg in legs}
+        said = {}
+        for probe, vector in vectors.items():
+            text = probe.text if "keyword" in sources else ""
+            said[probe, "keyword"], said[probe, "vector"] = self.index.weigh(text, vector, every)
+        raws = np.array([said[leg.probe, leg.source] for leg in legs], dtype=np.float64).reshape(len(legs), len(every))
+        return fuse.settle(fuse.fuse(legs, every, raws, ranking), beside, ranking)
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of an answer should know about the state of the index."""
@@ -288,6 +334,25 @@ class Corpus:
             self.index.restamp(same)
             new = sum(entry.document.path not in known for entry in entries)
             return new, len(entries) - new, len(same), looked
+
+
+def floored(found: Findings) -> Findings:
+    """Leave out everything if not even the best is better than what unrelated questions find, and say so."""
+    below = sum(hit.score < gauge.FLOOR for hit in found.hits)
+    if not below:
+        return found
+    rate = f"{gauge.FALSE_ALARMS:.0%} of unrelated questions"
+    if below < len(found.hits):
+        note = f"{below} of these score below {gauge.FLOOR}, which {rate} reach: they may be about something else"
+        return replace(found, notes=(*found.notes, note))
+    best = found.hits[0]
+    place = f"{best.document.path}:{best.chunk.start_line}-{best.chunk.end_line}"
+    more = found.omitted + len(found.hits)
+    note = (
+        f"nothing relevant: {more} passages share words or meaning with this, but none scores {gauge.FLOOR}, "
+        f"which {rate} reach; the best of them is {place} with {best.score:.2f}"
+    )
+    return replace(found, hits=(), omitted=0, notes=(*found.notes, note))
 
 
 def _below(path: str, folders: AbstractSet[str]) -> bool:

@@ -1,8 +1,8 @@
-"""Several rankings become one: a weighted sum of scores, spread along links, put on a scale where 1.0 is certain."""
+"""Several rankings become one: a weighted sum of scores, with a part of what stands beside, spread along links."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -12,11 +12,8 @@ import numpy.typing as npt
 from ragdocs.lanes import Ranking
 from ragdocs.types import Probe, Signal
 
-# What a cosine of all-MiniLM-L6-v2 says about relevance: unrelated texts reach 0.2, clear answers 0.7.
-UNRELATED_COSINE = 0.2
-CERTAIN_COSINE = 0.7
-# Even a passage with every word of the query may be about something else.
-KEYWORD_TRUST = 0.9
+# A score that is nothing but the rounding of a cosine.
+LEAST = 1e-6
 
 Numbers = npt.NDArray[np.float64]
 Number = TypeVar("Number", np.float64, np.int64)
@@ -35,7 +32,7 @@ class Leg:
 class Board:
     """Candidates, and what each source says of each: a line for each (probe, source), a column for each candidate.
 
-    A rank of 0 means that the source says nothing.
+    A rank of 0 means that the source did not find it by itself.
     """
 
     keys: tuple[int, ...]
@@ -59,47 +56,53 @@ class Board:
             self.shares[:, column].tolist(),
             strict=True,
         )
-        return tuple(Signal(*line, rank, raw, share) for line, rank, raw, share in said if rank)
+        return tuple(Signal(*line, rank, raw, share) for line, rank, raw, share in said if share > 0)
 
 
-def complete(legs: Sequence[Leg], deep: Sequence[Leg]) -> list[Leg]:
-    """Let each leg say more of what the others found, as far as a deeper look of its own tells."""
-    known = {key for leg in legs for key, _ in leg.found}
-    said = [
-        {**{key: raw for key, raw in more.found if key in known}, **dict(leg.found)}
-        for leg, more in zip(legs, deep, strict=True)
-    ]
-    ordered = (sorted(one.items(), key=lambda pair: (-pair[1], pair[0])) for one in said)
-    return [replace(leg, found=found) for leg, found in zip(legs, ordered, strict=True)]
+def candidates(legs: Sequence[Leg]) -> list[int]:
+    """Return the keys that any leg found, in order."""
+    return list({key: None for leg in legs for key, raw in leg.found if raw > 0})
 
 
-def fuse(legs: Sequence[Leg], ranking: Ranking) -> Board:
-    """Add up what the legs say of each chunk; a source that could not be asked leaves its weight to the others."""
+def fuse(legs: Sequence[Leg], keys: Sequence[int], raws: Numbers, ranking: Ranking) -> Board:
+    """Add up what the legs say of each chunk; a source that could not be asked leaves its weight to the others.
+
+    `raws` has a line for each leg: what it says of each key, also of those that it did not find itself. Two chunks
+    that are looked at for the same query are told apart by their own scores alone, whatever else is looked at.
+    """
     weights = {"vector": ranking.vector_weight, "keyword": ranking.keyword_weight}
     whole = sum(weight for source, weight in weights.items() if source in {leg.source for leg in legs}) or 1.0
     probes = sum(probe.weight for probe in {leg.probe for leg in legs}) or 1.0
-    keys = {key: None for leg in legs for key, raw in leg.found if raw > 0}
     column = {key: place for place, key in enumerate(keys)}
-    shape = (len(legs), len(keys))
-    board = Board(
-        keys=tuple(keys),
-        lines=tuple((leg.probe.name, leg.source) for leg in legs),
-        ranks=np.zeros(shape, dtype=np.int64),
-        raws=np.zeros(shape),
-        shares=np.zeros(shape),
-    )
+    ranks = np.zeros((len(legs), len(keys)), dtype=np.int64)
     for line, leg in enumerate(legs):
-        said = [(column[key], rank, raw) for rank, (key, raw) in enumerate(leg.found, start=1) if raw > 0]
-        if not said:
-            continue
-        places, ranks, raws = (np.array(values) for values in zip(*said, strict=True))
-        # A keyword score has no natural top, so the query's best is the measure; a cosine has one.
-        best = raws.max() if leg.source == "keyword" else 1.0
-        weight = weights[leg.source] / whole * leg.probe.weight / probes
-        board.ranks[line, places] = ranks
-        board.raws[line, places] = raws
-        board.shares[line, places] = weight * np.minimum(1.0, raws / best)
-    return board
+        places = [column[key] for key, raw in leg.found if raw > 0]
+        ranks[line, places] = np.arange(1, len(places) + 1)
+    factors = np.array([weights[leg.source] / whole * leg.probe.weight / probes for leg in legs])
+    raws = np.maximum(raws, 0.0)
+    lines = tuple((leg.probe.name, leg.source) for leg in legs)
+    return Board(tuple(keys), lines, ranks, raws, raws * factors[:, None])
+
+
+def settle(board: Board, beside: Sequence[tuple[int, int]], ranking: Ranking) -> Board:
+    """Give each of the first chunks, as many as `beside` has pairs, a part of the better one beside it.
+
+    A chunk that stands alone keeps its score, as if it were its own context: having neighbours is no merit by itself.
+    """
+    count = len(beside)
+    column = {key: place for place, key in enumerate(board.keys)}
+    # One place more than there are, for neighbours that do not exist.
+    scores = np.append(board.scores, -1.0)
+    around = np.array([[column.get(key, -1) for key in pair] for pair in beside], dtype=np.int64).reshape(count, 2)
+    context = scores[around].max(axis=1, initial=-1.0)
+    part = np.where(context < 0, 0.0, ranking.context_weight / (1 + ranking.context_weight))
+    return Board(
+        board.keys[:count],
+        (*board.lines, ("context", "context")),
+        np.vstack([board.ranks[:, :count], np.zeros((1, count), dtype=np.int64)]),
+        np.vstack([board.raws[:, :count], context]),
+        np.vstack([board.shares[:, :count] * (1 - part), context * part]),
+    )
 
 
 def spread(board: Board, boosts: Iterable[tuple[int, float]], ranking: Ranking) -> Board:
@@ -121,34 +124,11 @@ def spread(board: Board, boosts: Iterable[tuple[int, float]], ranking: Ranking) 
     return Board(keys, (*board.lines, ("graph", "graph")), ranks, raws, shares)
 
 
-def evidence(legs: Sequence[Leg]) -> float:
-    """Tell how sure the best finding is, 0..1: either source may convince, and two convince more than one."""
-    doubt = 1.0
-    for source, believe in (("vector", _believe_cosine), ("keyword", _believe_keywords)):
-        raws = [raw for leg in legs if leg.source == source for _, raw in leg.found]
-        doubt *= 1.0 - believe(max(raws, default=0.0))
-    return 1.0 - doubt
-
-
-def calibrate(board: Board, sureness: float) -> Board:
-    """Scale all shares alike so that the best chunk scores `sureness`; the order stays."""
-    best = float(board.scores.max(initial=0.0))
-    return replace(board, shares=board.shares * (sureness / best if best > 0 else 0.0))
-
-
-def calibrate_each(board: Board, legs: Sequence[Leg]) -> Board:
-    """Scale what each probe says by its own evidence, so that each is on the same scale when they are added up."""
-    probes = {leg.probe.name: leg.probe for leg in legs}
-    if len(probes) < 2:  # noqa: PLR2004 - a single probe: links count as its own
-        return calibrate(board, evidence(legs))
-    whole = sum(probe.weight for probe in probes.values()) or 1.0
-    shares = board.shares.copy()
-    for name, probe in probes.items():
-        lines = [place for place, line in enumerate(board.lines) if line[0] == name]
-        best = float(shares[lines].sum(axis=0).max(initial=0.0))
-        worth = evidence([leg for leg in legs if leg.probe.name == name]) * probe.weight / whole
-        shares[lines] *= worth / best if best > 0 else 0.0
-    return replace(board, shares=shares)
+def calibrate(board: Board, show: Callable[[float], float]) -> Board:
+    """Put the score of each chunk on the scale that is shown; its shares keep their proportions."""
+    scores = board.scores.tolist()
+    scales = np.array([show(score) / score if score > LEAST else 0.0 for score in scores])
+    return replace(board, shares=board.shares * scales)
 
 
 def order(board: Board) -> list[int]:
@@ -162,11 +142,3 @@ def _wider(values: npt.NDArray[Number], columns: int) -> npt.NDArray[Number]:
     result = np.zeros((values.shape[0] + 1, columns), dtype=values.dtype)
     result[:-1, : values.shape[1]] = values
     return result
-
-
-def _believe_cosine(cosine: float) -> float:
-    return min(1.0, max(0.0, (cosine - UNRELATED_COSINE) / (CERTAIN_COSINE - UNRELATED_COSINE)))
-
-
-def _believe_keywords(score: float) -> float:
-    return KEYWORD_TRUST * min(1.0, max(0.0, score))

@@ -72,7 +72,7 @@ def _explained(error: RagdocsError) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    from ragdocs.serve import cli_eval, cli_journal, cli_memory, cli_recall, cli_repo
+    from ragdocs.serve import cli_eval, cli_explain, cli_journal, cli_memory, cli_recall, cli_repo
 
     parser = argparse.ArgumentParser(
         prog="ragdocs",
@@ -110,7 +110,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_verify)
     command = add("check-config", parents=[common], help="show every setting, its value and where it came from")
     command.set_defaults(run=_check_config)
-    for family in (cli_memory, cli_recall, cli_repo, cli_journal, cli_eval):
+    for family in (cli_memory, cli_recall, cli_repo, cli_journal, cli_eval, cli_explain):
         family.add(commands, common)
     return parser
 

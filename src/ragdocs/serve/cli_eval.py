@@ -174,6 +174,7 @@ def _baseline(file: Path) -> dict[str, Any]:
 def text(answer: Mapping[str, Any]) -> str:
     """Write an outcome as tables."""
     parts = [f"{answer['lane']}: questions {line(answer['labels'])}", _slices(answer)]
+    parts.append(f"{answer['passed']:.1%} of the questions have a result above the floor of 0.5")
     times = answer["milliseconds"]
     parts.append("milliseconds, p50 / p95: " + ", ".join(f"{k} {v['p50']} / {v['p95']}" for k, v in times.items()))
     if other := answer.get("against"):

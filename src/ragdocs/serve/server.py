@@ -32,6 +32,7 @@ from ragdocs.serve import (
     tools_entries,
     tools_journal,
     tools_memory,
+    tools_quality,
     tools_recall,
     tools_repo,
 )
@@ -46,6 +47,7 @@ TOOLSETS = {
     "entries": tools_entries,
     "repo": tools_repo,
     "journal": tools_journal,
+    "quality": tools_quality,
 }
 
 INSTRUCTIONS = """\

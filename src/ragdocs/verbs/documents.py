@@ -29,7 +29,9 @@ class Documents:
         """Find the passages that answer a question."""
         answers.check_limit(limit)
         where = Filter(prefix=self._prefix(path), tags=tuple(tags))
-        findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), self.clock())
+        findings = self.corpus.search(
+            Query(probes=(Probe(query),), limit=limit, where=where, floored=True), self.clock()
+        )
         shaped, omitted, notes = answers.fit(findings, lambda hit: _shape(hit, explain=explain), self.budget)
         return DocHits(result=shaped, omitted=omitted, notes=notes)
 

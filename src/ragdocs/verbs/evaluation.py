@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from ragdocs.pipeline.corpus import Corpus
+from ragdocs.pipeline.gauge import FLOOR
 from ragdocs.types import Filter, Probe, Query
 from ragdocs.verbs.answers import MOST_RESULTS
 from ragdocs.verbs.measures import DEEP, Measures, compare, measure
@@ -43,6 +44,8 @@ class Outcome:
     ranked: tuple[str, ...]
     worth: Measures
     seconds: Mapping[str, float] = field(default_factory=dict)
+    # The score of the best result.
+    score: float = 0.0
 
     @property
     def place(self) -> int:
@@ -59,7 +62,8 @@ def ask(corpus: Corpus, question: Question, now: datetime, weights: Weights = No
     )
     found = corpus.search(query, question.asked_at or now)
     ranked = tuple(dict.fromkeys(hit.document.path for hit in found.hits))
-    return Outcome(question, ranked, measure(ranked, question.answers), found.seconds)
+    best = max((hit.score for hit in found.hits), default=0.0)
+    return Outcome(question, ranked, measure(ranked, question.answers), found.seconds, best)
 
 
 def run(
@@ -79,7 +83,7 @@ def run(
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return the means of each kind of question and of all, and how long each stage took."""
+    """Return the means of each kind of question and of all, what share passed the floor, and what each stage took."""
     kinds = sorted({one.question.kind for one in outcomes})
     slices = [(kind, [one for one in outcomes if one.question.kind == kind]) for kind in kinds]
     if len(slices) != 1:
@@ -89,6 +93,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     times["all"] = [sum(one.seconds.values()) * 1000 for one in outcomes]
     return {
         "slices": [{"slice": kind or "all", "questions": len(some), **_means(some)} for kind, some in slices],
+        "passed": round(fmean(one.score >= FLOOR for one in outcomes), 4) if outcomes else 0.0,
         "milliseconds": {
             stage: {"p50": round(_quantile(values, 0.5), 2), "p95": round(_quantile(values, 0.95), 2)}
             for stage, values in times.items()

@@ -125,7 +125,7 @@ class Memories:
         answers.check_limit(limit)
         where = Filter(tags=tuple(tags), kinds=(kind,) if kind else (), hidden=("",) if archived else ())
         now = self.clock()
-        findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), now)
+        findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where, floored=True), now)
 
         shaped, omitted, notes = answers.fit(findings, lambda hit: self._hit(hit, now, explain=explain), self.budget)
         return MemoryHits(result=shaped, omitted=omitted, notes=notes)

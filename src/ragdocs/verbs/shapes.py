@@ -327,3 +327,22 @@ class Undone(TypedDict):
     removed: list[str]
     moved_to: list[str]
     warnings: list[str]
+
+
+class Explained(TypedDict):
+    """Where a document stands for a query: the stage it reached, and what is said of its best passage."""
+
+    query: str
+    path: str
+    stage: str
+    why: str
+    place: int
+    score: float
+    lines: str
+    words: list[str]
+    missing: list[str]
+    keyword: float
+    keyword_rank: int
+    meaning: float
+    meaning_rank: int
+    signals: list[SignalShape]

@@ -1,0 +1,91 @@
+"""What a score is worth: measured against the scores that questions about something else reach in the same lane."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# The share of unrelated questions whose best answer may pass for one.
+FALSE_ALARMS = 0.05
+# Standard deviations above the middle that a normal distribution passes as often as that.
+_DEVIATIONS = 1.645
+# Of a normal distribution, what a standard deviation is of the median distance from the middle.
+_FROM_MEDIAN = 1.4826
+# The floor on the scale that is shown.
+FLOOR = 0.5
+# Below this many passages the best of a few chance matches says little about the next question.
+FEWEST_PASSAGES = 100
+# Scores of questions nobody would ask of a project of any kind; some may still meet it, so the middle is a median.
+UNRELATED = (
+    "how do glass blowers keep a vase from cracking while it cools",
+    "which moves are forbidden in sumo wrestling",
+    "when did the Hanseatic League lose its trade with Bergen",
+    "how deep does a nile crocodile lay its eggs",
+    "who composed the opera about the flying Dutchman",
+    "what makes a soufflé collapse in the oven",
+    "how are violin strings made from sheep gut",
+    "which moons of Saturn have geysers",
+    "why did the Aral Sea dry up",
+    "how do falconers train a young goshawk",
+    "what is the offside rule in water polo",
+    "which grapes go into a Tokaji wine",
+    "how was the dome of Florence cathedral built without scaffolding",
+    "why do flamingos stand on one leg",
+    "what did Roman legionaries carry on the march",
+    "how to prune an old apple tree in winter",
+    "which beetle larvae glow in the caves of New Zealand",
+    "how many strokes does the character for dragon have",
+    "what causes the colours of the northern lights",
+    "who painted the ceiling of the Sistine chapel",
+    "how long does a pour of bronze take to harden in a bell mould",
+    "which knot do climbers use to tie two ropes together",
+    "what were the terms of the peace of Westphalia",
+    "how do honey ants store nectar for the dry season",
+    "when is the best time to plant saffron crocus",
+    "why does a boomerang come back",
+    "which vaccine ended smallpox in the Horn of Africa",
+    "how is parmesan tested with a small hammer",
+    "what is the longest river of Madagascar",
+    "how did the Polynesians find Easter Island",
+    "which tango steps come from milonga",
+    "what do the bars on a heraldic shield mean",
+    "how are pearls graded by lustre and nacre",
+    "why did the zeppelin over Lakehurst burn",
+    "which dialects are spoken in the valleys of Wallis",
+    "how do sled dogs keep their paws from freezing",
+    "what is the recipe for medieval iron gall ink",
+    "how high can a peregrine soar before it stoops",
+    "which emperor moved the capital to Kyoto",
+    "how does yeast make champagne sparkle in the bottle",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """The middle and the spread of the best scores of unrelated questions; unmeasured until there is enough."""
+
+    # What all-MiniLM-L6-v2 and a few shared words come to by chance, where nothing was measured.
+    middle: float = 0.25
+    spread: float = 0.05
+    measured: bool = False
+
+    @property
+    def floor(self) -> float:
+        """The score that one unrelated question in twenty passes."""
+        return self.middle + _DEVIATIONS * self.spread
+
+    def show(self, score: float) -> float:
+        """Put a score on a scale from 0 to 1 where the floor is one half; a higher score is always shown higher."""
+        # A logistic curve: it never ends, so that the order of very good and very bad scores stays.
+        return 1 / (1 + math.exp(-(score - self.floor) / self.spread)) if score > 0 else 0.0
+
+
+def measured(best: Sequence[float]) -> Gauge:
+    """Return the gauge for the best scores of the unrelated questions."""
+    ordered = sorted(best)
+    middle = ordered[len(ordered) // 2]
+    # Only upwards: low scores tell nothing about how high chance can reach.
+    above = sorted(score - middle for score in ordered if score >= middle)
+    spread = _FROM_MEDIAN * above[len(above) // 2]
+    return Gauge(middle, max(spread, 0.02), measured=True)
