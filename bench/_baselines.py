@@ -13,12 +13,13 @@ from bench._labelled import Item
 from bench._projects import Project
 
 from ragdocs.types import Filter
-from ragdocs.verbs.measures import DEEP
 
 # Chunks asked of a leg: as many as a search for fifty results asks.
 DEPTH = 250
 # The constant of reciprocal rank fusion that everybody uses.
 RRF_K = 60
+# Documents of another engine that are joined with ours.
+PLAIN_DEPTH = 100
 INSTALL = "python -m pip install bm25s PyStemmer tantivy"
 
 Ranked = list[str]
@@ -83,7 +84,7 @@ def _first(ask: Callable[[str], Iterable[int]], names: Sequence[str], groups: Se
     for row in ask(question.text):
         if not question.group or groups[row] == question.group:
             found.setdefault(names[row])
-        if len(found) == DEEP:
+        if len(found) == PLAIN_DEPTH:
             break
     return list(found)
 

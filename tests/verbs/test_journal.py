@@ -302,7 +302,7 @@ def test_old_entries_must_say_more_to_be_found(project: Project, workspace: Work
     add(journal, "a", "made just now")
     for days, name in ((0, "fresh"), (30, "a month old"), (300, "ancient")):
         moment = (project.clock() - timedelta(days=days)).isoformat()
-        for text in ("backoff jitter retry", "backoff jitter and more"):
+        for text in ("backoff jitter retry", "retry, backoff, jitter and more"):
             (root / "a.md").write_text(f"{name} {text}\n")
             git("commit", "-qam", f"{text}, {name}", at=moment)
     workspace.sync()

@@ -15,7 +15,7 @@ from ragdocs.index.terms import STOP_TERMS, terms
 
 # How much a term's occurrence counts where it stands; the body is the unit. Titles and headings say what a passage is
 # about, but a much larger boost loses precision where titles repeat common words.
-BOOSTS = {"body": 1.0, "title": 1.5, "headings": 1.0, "tags": 1.0, "path": 0.5, "date": 1.0}
+BOOSTS = {"body": 1.0, "title": 2.0, "headings": 1.0, "tags": 1.0, "path": 0.5, "date": 1.0}
 # BM25's usual length normalisation, and a saturation a little below the usual 1.2: passages are short.
 K1 = 1.0
 B = 0.75

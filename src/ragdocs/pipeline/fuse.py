@@ -124,10 +124,10 @@ def spread(board: Board, boosts: Iterable[tuple[int, float]], ranking: Ranking) 
     return Board(keys, (*board.lines, ("graph", "graph")), ranks, raws, shares)
 
 
-def calibrate(board: Board, show: Callable[[float], float]) -> Board:
+def calibrate(board: Board, show: Callable[[Numbers], Numbers]) -> Board:
     """Put the score of each chunk on the scale that is shown; its shares keep their proportions."""
-    scores = board.scores.tolist()
-    scales = np.array([show(score) / score if score > LEAST else 0.0 for score in scores])
+    scores = board.scores
+    scales = np.divide(show(scores), scores, out=np.zeros_like(scores), where=scores > LEAST)
     return replace(board, shares=board.shares * scales)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float64]
 
 # The share of unrelated questions whose best answer may pass for one.
 FALSE_ALARMS = 0.05
@@ -65,9 +69,9 @@ UNRELATED = (
 class Gauge:
     """The middle and the spread of the best scores of unrelated questions; unmeasured until there is enough."""
 
-    # What all-MiniLM-L6-v2 and a few shared words come to by chance, where nothing was measured.
-    middle: float = 0.25
-    spread: float = 0.05
+    # What all-MiniLM-L6-v2 and a few shared words come to by chance where nothing was measured, twice as wide as usual.
+    middle: float = 0.2
+    spread: float = 0.1
     measured: bool = False
 
     @property
@@ -75,10 +79,11 @@ class Gauge:
         """The score that one unrelated question in twenty passes."""
         return self.middle + _DEVIATIONS * self.spread
 
-    def show(self, score: float) -> float:
-        """Put a score on a scale from 0 to 1 where the floor is one half; a higher score is always shown higher."""
+    def show(self, scores: Numbers) -> Numbers:
+        """Put scores on a scale from 0 to 1 where the floor is one half; a higher score is always shown higher."""
         # A logistic curve: it never ends, so that the order of very good and very bad scores stays.
-        return 1 / (1 + math.exp(-(score - self.floor) / self.spread)) if score > 0 else 0.0
+        shown: Numbers = 1 / (1 + np.exp(-(scores - self.floor) / self.spread))
+        return shown
 
 
 def measured(best: Sequence[float]) -> Gauge:
