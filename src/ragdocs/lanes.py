@@ -85,7 +85,7 @@ JOURNAL = Lane(
     name="journal",
     include=("**/*.md",),
     default_kind="entry",
-    ranking=Ranking(graph_weight=0.0, per_document=1, half_life_days=30.0, easiest=0.1),
+    ranking=Ranking(graph_weight=0.0, context_weight=0.0, per_document=1, half_life_days=30.0, easiest=0.1),
 )
 
 COMMITS = Lane(

@@ -150,7 +150,7 @@ class Corpus:
         owners = self.index.owners(board.keys)
         neighbours = self._neighbours(board, owners, where) if ranking.graph_weight else []
         measure = self.gauge()
-        board = fuse.calibrate(fuse.spread(board, neighbours, ranking), measure.show)
+        board = fuse.calibrate(fuse.spread(board, neighbours, ranking), measure.show, query.probes)
         owners += self.index.owners(board.keys[len(owners) :])
         scored = list(zip(board.keys, board.scores.tolist(), strict=True))
         chosen, omitted = rank.rank(scored, owners, query, ranking, now)

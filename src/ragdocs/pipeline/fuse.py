@@ -124,11 +124,20 @@ def spread(board: Board, boosts: Iterable[tuple[int, float]], ranking: Ranking) 
     return Board(keys, (*board.lines, ("graph", "graph")), ranks, raws, shares)
 
 
-def calibrate(board: Board, show: Callable[[Numbers], Numbers]) -> Board:
-    """Put the score of each chunk on the scale that is shown; its shares keep their proportions."""
-    scores = board.scores
-    scales = np.divide(show(scores), scores, out=np.zeros_like(scores), where=scores > LEAST)
-    return replace(board, shares=board.shares * scales)
+def calibrate(board: Board, show: Callable[[Numbers], Numbers], probes: Sequence[Probe] = ()) -> Board:
+    """Put the score of each chunk on the scale that is shown; its shares keep their proportions.
+
+    Each of several probes is put on the scale by itself, or a sure answer to one would make that to another look sure;
+    what is shown is their weighted mean, and what none of them said is left out.
+    """
+    whole = sum(probe.weight for probe in probes)
+    several = [(probe.weight / whole, [name == probe.name for name, _ in board.lines]) for probe in probes]
+    shares = np.zeros_like(board.shares)
+    for weight, lines in several if len(probes) > 1 else [(1.0, [True] * len(board.lines))]:
+        scores = board.shares[lines].sum(axis=0) / weight
+        scales = np.divide(show(scores), scores, out=np.zeros_like(scores), where=scores > LEAST)
+        shares[lines] = board.shares[lines] * scales
+    return replace(board, shares=shares)
 
 
 def order(board: Board) -> list[int]:
