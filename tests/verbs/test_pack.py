@@ -148,7 +148,7 @@ def context(project: Project, max_chars: int = 8000, task: str = "", *files: str
 
 
 def test_sections_stand_in_their_order_with_sources_and_ages(repository: Project) -> None:
-    text = context(repository, 8000, "fix the login session cookie")
+    text = context(repository, 8000, "revoke the login session cookie")
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings == [
         "Conventions",

@@ -36,7 +36,7 @@ MOST_HITS = 8
 WORTH = 0.5
 LEAST_SCORE = 0.3
 # Decisions are few and were made on purpose: one too many costs less than one that is not heeded.
-LEAST_OF_ITEMS = 0.15
+LEAST_OF_ITEMS = 0.05
 # Definitions of one file; more are one look at the file away.
 MOST_DEFINITIONS = 10
 # A link from what was found for the task counts as so many from anywhere.
