@@ -92,5 +92,5 @@ COMMITS = Lane(
     name="commits",
     include=("**/*.md",),
     default_kind="commit",
-    ranking=Ranking(graph_weight=0.0, per_document=1),
+    ranking=Ranking(graph_weight=0.0, context_weight=0.0, per_document=1),
 )

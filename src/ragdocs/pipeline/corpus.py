@@ -144,7 +144,7 @@ class Corpus:
         # What the recency boost may lift is asked for by itself: it must not be lost among many older candidates.
         young = rank.youngest(ranking, now)
         wheres = [where] if young is None else [where, replace(where, since=max(young, where.since or young))]
-        k = max(LEAST_CANDIDATES, query.limit * 5)
+        k = max(LEAST_CANDIDATES, query.limit * 5 // max(1, len(query.probes)))
         legs, clock = self._ask(query.probes, vectors, ranking, k, *wheres)
         board = self._board(legs, dict(zip(query.probes, vectors, strict=True)), ranking)
         owners = self.index.owners(board.keys)

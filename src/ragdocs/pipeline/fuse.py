@@ -127,17 +127,20 @@ def spread(board: Board, boosts: Iterable[tuple[int, float]], ranking: Ranking) 
 def calibrate(board: Board, show: Callable[[Numbers], Numbers], probes: Sequence[Probe] = ()) -> Board:
     """Put the score of each chunk on the scale that is shown; its shares keep their proportions.
 
-    Each of several probes is put on the scale by itself, or a sure answer to one would make that to another look sure;
-    what is shown is their weighted mean, and what none of them said is left out.
+    Of several probes each is put there by itself, so that a sure one does not make an unsure one look sure.
     """
-    whole = sum(probe.weight for probe in probes)
-    several = [(probe.weight / whole, [name == probe.name for name, _ in board.lines]) for probe in probes]
-    shares = np.zeros_like(board.shares)
-    for weight, lines in several if len(probes) > 1 else [(1.0, [True] * len(board.lines))]:
-        scores = board.shares[lines].sum(axis=0) / weight
-        scales = np.divide(show(scores), scores, out=np.zeros_like(scores), where=scores > LEAST)
-        shares[lines] = board.shares[lines] * scales
+    if len(probes) < 2:  # noqa: PLR2004 - a single probe: links and context count as its own
+        return replace(board, shares=board.shares * _scales(board.scores, show))
+    shares, whole = board.shares.copy(), sum(probe.weight for probe in probes) or 1.0
+    for probe in probes:
+        lines = [place for place, line in enumerate(board.lines) if line[0] == probe.name]
+        shares[lines] *= _scales(shares[lines].sum(axis=0) * whole / probe.weight, show)
     return replace(board, shares=shares)
+
+
+def _scales(scores: Numbers, show: Callable[[Numbers], Numbers]) -> Numbers:
+    scales: Numbers = np.divide(show(scores), scores, out=np.zeros_like(scores), where=scores > LEAST)
+    return scales
 
 
 def order(board: Board) -> list[int]:
