@@ -16,6 +16,9 @@ FALSE_ALARMS = 0.05
 _DEVIATIONS = 1.645
 # Of a normal distribution, what a standard deviation is of the median distance from the middle.
 _FROM_MEDIAN = 1.4826
+# A third of the query's words and a cosine of 0.3: ordinary words of questions in a lane of prose reach that by chance,
+# where questions about rare things do not.
+LEAST_FLOOR = 0.3
 # The floor on the scale that is shown.
 FLOOR = 0.5
 # Below this many passages the best of a few chance matches says little about the next question.
@@ -76,8 +79,8 @@ class Gauge:
 
     @property
     def floor(self) -> float:
-        """The score that one unrelated question in twenty passes."""
-        return self.middle + _DEVIATIONS * self.spread
+        """The score that one unrelated question in twenty passes, and never less than weak signals add up to."""
+        return max(LEAST_FLOOR, self.middle + _DEVIATIONS * self.spread)
 
     def show(self, scores: Numbers) -> Numbers:
         """Put scores on a scale from 0 to 1 where the floor is one half; a higher score is always shown higher."""
