@@ -151,13 +151,13 @@ def test_the_remote_is_origin_or_else_the_first(repository: Path, plain: Git) ->
 
 
 def test_what_git_writes_is_returned_and_what_it_is_given_is_read(repository: Path) -> None:
-    large = bytes(range(256)) * 4000
-    name = git.run(repository, ["hash-object", "-w", "--stdin"], stdin=large).decode().strip()
+    large, terms = bytes(range(256)) * 4000, git.Terms(seconds=60, most=30_000_000)
+    name = git.run(repository, ["hash-object", "-w", "--stdin"], stdin=large, terms=terms).decode().strip()
     assert git.is_hash(name)
-    assert git.run(repository, ["cat-file", "blob"], [name]) == large
+    assert git.run(repository, ["cat-file", "blob"], [name], terms=terms) == large
     for _ in range(2):
         asked = f"{name}\n".encode() * 20
-        assert len(git.run(repository, ["cat-file", "--batch"], stdin=asked, terms=git.Terms(most=30_000_000))) > 2e7
+        assert len(git.run(repository, ["cat-file", "--batch"], stdin=asked, terms=terms)) > 2e7
 
 
 def test_a_failure_is_told_without_credentials(repository: Path) -> None:

@@ -196,12 +196,18 @@ def writer(folder: Path, run: str, count: int) -> subprocess.Popen[bytes]:
     """Start a process that appends and says so each time; one that imports no more than it needs."""
     script = (
         "import sys\nfrom pathlib import Path\nfrom datetime import datetime, UTC\n"
+        "from ragdocs.errors import LockAcquisitionError\n"
         "from ragdocs.pipeline.redact import Redactor\nfrom ragdocs.verbs.summaries import Limits, Summaries\n"
         "folder, run, count = sys.argv[1:]\n"
         "kept = Summaries(Path(folder), Limits(10, 10_000, 100_000_000), Redactor({}))\n"
         "for turn in range(int(count)):\n"
-        "    kept.append(run, str(turn), 'done ' * 40, (), datetime.now(UTC))\n"
-        "    print('.', end='', flush=True)\n"
+        "    while True:\n"
+        "        try:\n"
+        "            kept.append(run, str(turn), 'done ' * 40, (), datetime.now(UTC))\n"
+        "        except LockAcquisitionError:  # after a second, on a busy machine: callers try again\n"
+        "            continue\n"
+        "        print('.', end='', flush=True)\n"
+        "        break\n"
     )
     return subprocess.Popen([sys.executable, "-c", script, str(folder), run, str(count)], stdout=subprocess.PIPE)
 
