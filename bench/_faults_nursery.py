@@ -107,13 +107,15 @@ def _count_encoding(place: Path) -> None:
     """Cache vectors as those of the built-in model are cached, and write down how many texts were really encoded."""
     from ragdocs import workspace
     from ragdocs.pipeline.encode import HashEncoder
+    from ragdocs.pipeline.gauge import UNRELATED
     from ragdocs.pipeline.vector_cache import CachedEncoder
     from ragdocs.protocols import Encoder, Vectors
 
     class Counting(HashEncoder):
         def encode(self, texts: Sequence[str]) -> Vectors:
             with place.open("a") as counted:
-                counted.write(f"{len(texts)}\n")
+                # The questions that set the floor are no texts of the project.
+                counted.write(f"{sum(text not in UNRELATED for text in texts)}\n")
             return super().encode(texts)
 
     def open_encoder(model: str, cache: Path | None) -> Encoder:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bench._corpora import StandIn
+from bench._corpora import StandIn, hold_nothing_back
 
 
 def main() -> None:
     from ragdocs.pipeline import encode
 
+    hold_nothing_back()
     # The workspace takes its encoder from here when it opens.
     encode.open_encoder = lambda *_: StandIn()
     from ragdocs.serve import shared

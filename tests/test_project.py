@@ -406,8 +406,13 @@ def test_the_first_commit_of_a_repository_changes_nothing_about_its_identity(tmp
 
 
 def test_a_git_that_does_not_answer_is_an_error_and_not_another_identity(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(git, "PATIENCE_SECONDS", 0.0)
+    slow = tmp_path / "slow" / "git"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(git, "PATIENCE_SECONDS", 0.2)
     with pytest.raises(TooSlowError):
         project.identity(repository)

@@ -280,10 +280,12 @@ class Corpus:
         seeds = list(best)[:SEEDS]
         strength: dict[str, float] = {}
         for source, target, weight in self.index.related(seeds, where):
-            strength[target] = max(strength.get(target, 0.0), weight * best[source][1])
-        strangers = sorted((target for target in strength if target not in best), key=lambda t: (-strength[t], t))
-        known = [(best[target][0], strength[target]) for target in strength if target in best]
-        return known + [(key, strength[t]) for t in strangers[:STRANGERS] for key in self.index.chunks(t)[:1]]
+            lent = weight * best[source][1]
+            if lent > strength.get(target, 0.0):
+                strength[target] = lent
+        strangers = sorted((-lent, target) for target, lent in strength.items() if target not in best)[:STRANGERS]
+        known = [(best[target][0], lent) for target, lent in strength.items() if target in best]
+        return known + [(key, -lent) for lent, target in strangers for key in self.index.chunks(target)[:1]]
 
     def _look(self, only: Sequence[str] | None) -> tuple[Scan, list[str]]:
         """Scan the store and tell which indexed paths are gone; what could not be looked at is not gone."""

@@ -37,7 +37,8 @@ def rank(
     boosts = [_boosts(owner, young, ranking, query) for owner in owners]
     rows = enumerate(zip(found, boosts, owners, strict=True))
     ordered = sorted(
-        (-score * prod(boost.values()), owner.path, key, place) for place, ((key, score), boost, owner) in rows
+        (-score * prod(boost.values()) if boost else -score, owner.path, key, place)
+        for place, ((key, score), boost, owner) in rows
     )
     taken: Counter[str] = Counter()
     kept: list[Chosen] = []
