@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bench._corpora import StandIn, hold_nothing_back
+from bench._corpora import StandIn
 
 
 def main() -> None:
     from ragdocs.pipeline import encode
 
-    hold_nothing_back()
     # The workspace takes its encoder from here when it opens.
     encode.open_encoder = lambda *_: StandIn()
     from ragdocs.serve import shared

@@ -350,3 +350,16 @@ def test_vectors_are_restored_bit_for_bit(tmp_path: Path) -> None:
     after = again.contents()["vectors"]
     assert all(one == two and (a == b).all() for (one, a), (two, b) in zip(before, after, strict=True))
     assert all(a.any() for _, a in after)
+
+
+def test_what_scores_are_measured_by_is_kept_by_itself(tmp_path: Path) -> None:
+    index = make(tmp_path)
+    index.apply([entry("a.md", "alpha")])
+    index.save()
+    assert not index.dirty
+    index.gauge = {"middle": 0.2, "spread": 0.1, "chunks": 1, "vectors": 0}
+    assert index.dirty
+    index.save()
+    again = make(tmp_path)
+    assert again.open()
+    assert again.gauge == index.gauge

@@ -77,7 +77,7 @@ class LocalIndex:
         return self._dirty
 
     def _clear(self) -> None:
-        self.gauge: Mapping[str, float] | None = None
+        self._gauge: Mapping[str, float] | None = None
         self._catalog = Catalog()
         self._graph = LinkGraph()
         self._keywords = KeywordTable()
@@ -85,6 +85,16 @@ class LocalIndex:
         # Rows without a vector, and their order by digest, made when it is asked for.
         self._bare: set[int] = set()
         self._waiting: dict[str, list[int]] | None = None
+
+    @property
+    def gauge(self) -> Mapping[str, float] | None:
+        """What scores are measured by, if that is known; kept with the index."""
+        return self._gauge
+
+    @gauge.setter
+    def gauge(self, gauge: Mapping[str, float] | None) -> None:
+        self._gauge = gauge
+        self._dirty = True
 
     def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
         """Map each indexed path, or each of these that is indexed, to the stamp and version it had."""
@@ -281,7 +291,7 @@ class LocalIndex:
             logger.info("the stored index cannot be read and is built anew: %s", error)
             return False
         with self._lock:
-            self._catalog, self._graph, self._keywords, self._vectors, self.gauge = restored
+            self._catalog, self._graph, self._keywords, self._vectors, self._gauge = restored
             self._dirty = encoder != self._encoder
             self._count_bare()
         for part in parts.values():
@@ -337,7 +347,7 @@ class LocalIndex:
         with ExitStack() as undo:
             undo.callback(self._soil)
             # A file name need not be text: half characters stand for its other bytes, and json reads them back.
-            docstore = {**cards, "vector_rows": rows, "gauge": self.gauge}
+            docstore = {**cards, "vector_rows": rows, "gauge": self._gauge}
             parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
             fsio.make_directories(self._directory, 0o700)
             with lock(self._directory, timeout=0):
