@@ -208,7 +208,7 @@ def index(name: str, root: Path, lane: str) -> Corpus:
     report = place.corpus.sync()
     cpu = time.process_time() - cpu
     place.corpus.embed()
-    # Made-up words and vectors are as like each other as unrelated ones are: here every score passes for an answer.
+    # Made-up words and vectors are as like each other as unrelated ones are: here the least floor there is counts.
     counts = place.index.counts()
     place.index.gauge = {"middle": 0.0, "spread": 0.02, "chunks": counts["chunks"], "vectors": counts["vectors"]}
     workspace.save()

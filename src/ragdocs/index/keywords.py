@@ -34,8 +34,9 @@ CACHED_POSTINGS = 1_000_000
 # A term in more than this share of all rows is kept as one value for every row: adding a whole array takes a tenth of
 # the time of adding to chosen places.
 DENSE_SHARE = 0.06
-# Values kept ready between two changes, 4 or 12 bytes each.
+# Values kept ready between two changes, 4 or 12 bytes each; in a large index as many as a hundred common terms have.
 CACHED_IMPACTS = 2_000_000
+COMMON_TERMS = 100
 # Segments are merged with every snapshot; where changes never pause for one, this many may pile up.
 PILED_SEGMENTS = 64
 # The name of our own file among Whoosh's.
@@ -145,9 +146,12 @@ class KeywordTable:
         asked = np.asarray(rows, dtype=np.int64)
         result = np.full(len(asked), bool(wanted))
         for term in wanted:
-            found = self._postings(term).rows
-            places = np.searchsorted(found, asked)
-            result &= np.append(found, -1)[places] == asked
+            known = self._impacts.get(term) or self._postings(term)
+            if known.rows is None:
+                result &= known.values[asked] > 0
+            else:
+                places = np.searchsorted(known.rows, asked)
+                result &= np.append(known.rows, -1)[places] == asked
         return result
 
     def dump(self) -> dict[str, bytes]:
@@ -200,7 +204,7 @@ class KeywordTable:
             impact = replace(impact, rows=None, values=spread)
         self._impacts[term] = impact
         self._kept += 1 + len(impact.values)
-        while self._kept > CACHED_IMPACTS and len(self._impacts) > 1:
+        while self._kept > max(CACHED_IMPACTS, COMMON_TERMS * len(alive)) and len(self._impacts) > 1:
             self._kept -= 1 + len(self._impacts.popitem(last=False)[1].values)
         return impact
 
