@@ -92,7 +92,7 @@ def _try_lock(directory: Path, shared: bool, deadline: float) -> Release | None:
 class _Waiter(threading.Thread):
     """Waits in the kernel's queue, where nobody is overtaken for ever; flock has no timeout, so in a thread of its own.
 
-    Polling instead let one of eight busy writers starve for more than two seconds.
+    Whoever polls instead may be overtaken until it gives up.
     """
 
     def __init__(self, descriptor: int, operation: int) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,17 @@ class Session:
 
     def tools(self) -> list[Tool]:
         return list(self.ask("list_tools").tools)
+
+    def listed(self, names: Collection[str]) -> dict[str, dict[str, Any]]:
+        """Return the tools of these names as a client reads them, with the `defaults` of their parameters."""
+        tools = [tool.model_dump(by_alias=True, exclude_none=True) for tool in self.tools() if tool.name in names]
+        for tool in tools:
+            required = tool["inputSchema"].get("required", [])
+            tool["defaults"] = {
+                name: None if name in required else "null" if field["default"] is None else field["default"]
+                for name, field in tool["inputSchema"]["properties"].items()
+            }
+        return {tool["name"]: tool for tool in tools}
 
     @property
     def instructions(self) -> str:

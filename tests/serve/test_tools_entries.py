@@ -60,11 +60,6 @@ def session(connect: Connect) -> Session:
     return connect(**{"server.toolsets": ["docs", "entries"]})
 
 
-def listed(session: Session) -> dict[str, dict[str, Any]]:
-    tools = [tool.model_dump(by_alias=True, exclude_none=True) for tool in session.tools()]
-    return {tool["name"]: tool for tool in tools if tool["name"] in DOCUMENTED}
-
-
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -78,23 +73,17 @@ def contents(answer: Any) -> list[str]:
 
 def test_the_toolset_is_off_until_it_is_asked_for(connect: Connect, session: Session) -> None:
     assert not DOCUMENTED.keys() & {tool.name for tool in connect().tools()}
-    assert listed(session).keys() == DOCUMENTED.keys()
+    assert session.listed(DOCUMENTED).keys() == DOCUMENTED.keys()
 
 
 def test_parameters_and_defaults_are_those_of_the_document(session: Session) -> None:
-    for name, tool in listed(session).items():
-        schema = tool["inputSchema"]
-        required = schema.get("required", [])
-        defaults = {
-            parameter: None if parameter in required else "null" if field["default"] is None else field["default"]
-            for parameter, field in schema["properties"].items()
-        }
-        assert list(defaults.items()) == list(DOCUMENTED[name].items()), name
+    for name, tool in session.listed(DOCUMENTED).items():
+        assert list(tool["defaults"].items()) == list(DOCUMENTED[name].items()), name
         hints = tool["annotations"]
         assert (hints["readOnlyHint"], hints["destructiveHint"], hints["idempotentHint"]) == HINTS[name], name
         assert 40 < len(tool["description"]) < 700, name
         for example in re.findall(r"\{\".*?\}", tool["description"]):
-            Draft202012Validator(schema).validate(json.loads(example))
+            Draft202012Validator(tool["inputSchema"]).validate(json.loads(example))
 
 
 def test_a_life_of_an_entry_as_in_the_document(session: Session) -> None:
@@ -191,7 +180,7 @@ def test_a_lane_that_is_off_says_how_to_turn_it_on(connect: Connect) -> None:
 def test_every_answer_has_the_declared_shape(project: Project, connect: Connect, mode: str) -> None:
     project.memory("hand.md", "---\ncontext: [odd]\nimportance: much\nid: 7\n---\n\nSessions by hand.\n")
     session = connect(mode, **{"server.toolsets": ["entries"]})
-    tools = listed(session)
+    tools = session.listed(DOCUMENTED)
     own_id = session.call("memory_add", content="Sessions end at night.")["id"]
     for name, arguments in (
         ("memory_add", {"content": "Sessions end at night."}),

@@ -68,21 +68,12 @@ def test_the_tools_come_with_the_lane_and_not_before(connect: Connect, session: 
 
 
 def test_parameters_and_defaults_are_those_of_the_document(session: Session) -> None:
-    for tool in session.tools():
-        if tool.name not in DOCUMENTED:
-            continue
-        shape = tool.model_dump(by_alias=True, exclude_none=True)
-        schema = shape["inputSchema"]
-        required = schema.get("required", [])
-        defaults = {
-            name: None if name in required else "null" if field["default"] is None else field["default"]
-            for name, field in schema["properties"].items()
-        }
-        assert list(defaults.items()) == list(DOCUMENTED[tool.name].items()), tool.name
-        assert shape["annotations"]["readOnlyHint"] == (tool.name in READING)
-        assert 40 < len(shape["description"]) < 700, tool.name
+    for name, shape in session.listed(DOCUMENTED).items():
+        assert list(shape["defaults"].items()) == list(DOCUMENTED[name].items()), name
+        assert shape["annotations"]["readOnlyHint"] == (name in READING)
+        assert 40 < len(shape["description"]) < 700, name
         for example in re.findall(r"\{\".*?\}", shape["description"]):
-            Draft202012Validator(schema).validate(json.loads(example))
+            Draft202012Validator(shape["inputSchema"]).validate(json.loads(example))
 
 
 def test_a_section_as_in_the_document(project: Project, session: Session) -> None:

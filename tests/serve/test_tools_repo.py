@@ -47,37 +47,26 @@ def session(connect: Connect) -> Session:
     return connect(**{"server.toolsets": ["memory", "repo"]})
 
 
-def listed(session: Session) -> dict[str, dict[str, Any]]:
-    tools = [tool.model_dump(by_alias=True, exclude_none=True) for tool in session.tools()]
-    return {tool["name"]: tool for tool in tools if tool["name"] in DOCUMENTED}
-
-
 def test_the_toolset_is_off_until_it_is_asked_for(connect: Connect, session: Session) -> None:
     assert not DOCUMENTED.keys() & {tool.name for tool in connect().tools()}
-    assert listed(session).keys() == DOCUMENTED.keys()
+    assert session.listed(DOCUMENTED).keys() == DOCUMENTED.keys()
 
 
 def test_parameters_defaults_and_examples_are_as_documented(session: Session) -> None:
-    for name, tool in listed(session).items():
-        schema = tool["inputSchema"]
-        required = schema.get("required", [])
-        defaults = {
-            parameter: None if parameter in required else "null" if field["default"] is None else field["default"]
-            for parameter, field in schema["properties"].items()
-        }
-        assert list(defaults.items()) == list(DOCUMENTED[name].items()), name
+    for name, tool in session.listed(DOCUMENTED).items():
+        assert list(tool["defaults"].items()) == list(DOCUMENTED[name].items()), name
         assert tool["annotations"]["readOnlyHint"] is (name in {"get_repo_memory", "build_context"})
         assert 40 < len(tool["description"]) < 700, name
         examples = re.findall(r"\{\".*?\}", tool["description"])
         assert examples, name
         for example in examples:
-            Draft202012Validator(schema).validate(json.loads(example))
+            Draft202012Validator(tool["inputSchema"]).validate(json.loads(example))
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_every_answer_has_the_declared_shape(connect: Connect, mode: str) -> None:
     session = connect(mode, **{"server.toolsets": ["repo"]})
-    tools = listed(session)
+    tools = session.listed(DOCUMENTED)
     note = session.call("upsert_note", content="x")
     for name, arguments in (
         ("upsert_convention", {"title": "Tabs", "content": "Two.", "tags": ["style"]}),
