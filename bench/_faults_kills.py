@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -173,10 +174,10 @@ def shared_kills(yard: Yard, count: int, seed: int = 2) -> Toll:
     root = yard.project("shared")
     rng = random.Random(seed)
     ledgers = [Ledger(root, rng, prefix) for prefix in "ab"]
-    runtime = yard.work / "run"
-    runtime.mkdir(mode=0o700, exist_ok=True)
-    environment = {"RAGDOCS_SERVER_SHARED": "true", "XDG_RUNTIME_DIR": str(runtime)}
     with ExitStack() as stack:
+        # The name of a socket must be short, and the yard may be deep.
+        runtime = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True)))
+        environment = {"RAGDOCS_SERVER_SHARED": "true", "XDG_RUNTIME_DIR": str(runtime)}
         stack.callback(_end_servers, runtime)
         lines = [stack.enter_context(yard.start(root, environment=environment)) for _ in ledgers]
         for line in lines:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +25,15 @@ def own_directories(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
     # A shared server would outlive the test; the tests of sharing turn it on.
     monkeypatch.setenv("RAGDOCS_SERVER_SHARED", "false")
     return home
+
+
+@pytest.fixture
+def sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Let windows share servers, whose sockets need a short name: the folder of a test may be too deep for them."""
+    monkeypatch.delenv("RAGDOCS_SERVER_SHARED")
+    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder)
 
 
 class Project:

@@ -87,11 +87,9 @@ class Window:
 
 
 @pytest.fixture
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def runtime(sockets: Path) -> Iterator[Path]:
     """Give the servers of one test a folder of their own, and end them with it."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.delenv("RAGDOCS_SERVER_SHARED")
-    folder = tmp_path / f"ragdocs-{os.getuid()}"
+    folder = sockets / f"ragdocs-{os.getuid()}"
     yield folder
     for server in servers(folder):
         with contextlib.suppress(ProcessLookupError):
@@ -209,6 +207,19 @@ def test_a_folder_that_others_may_enter_is_not_used(served: Project, runtime: Pa
     runtime.mkdir(mode=0o755)
     window = Window(served).greet()
     assert list(runtime.iterdir()) == []
+    assert window.close() == 0
+
+
+def test_a_folder_too_deep_for_a_socket_is_passed_over(
+    served: Project, runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("deep" * 25)
+    deep.mkdir()
+    monkeypatch.setenv("TMPDIR", str(runtime.parent))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
+    window = Window(served).greet()
+    assert len(servers(runtime)) == 1
+    assert list(deep.iterdir()) == []
     assert window.close() == 0
 
 

@@ -218,12 +218,10 @@ def end(wires: ExitStack, project: Project, how: int | str | None, *, busy: bool
 
 
 @pytest.fixture
-def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def shared(sockets: Path) -> Iterator[None]:
     """Let the windows of a test share a server, and end it with the test."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.delenv("RAGDOCS_SERVER_SHARED")
     yield
-    servers = [int(lock.read_text()) for lock in tmp_path.glob("ragdocs-*/*.lock")]
+    servers = [int(lock.read_text()) for lock in sockets.glob("ragdocs-*/*.lock")]
     for server in servers:
         os.kill(server, signal.SIGKILL)
     assert len(servers) == 1
