@@ -13,6 +13,7 @@ from ragdocs.types import Change, Chunk, Commit, Document, Entry, Filter, Link, 
 
 Vectors = npt.NDArray[np.float32]
 Scored = list[tuple[int, float]]
+Keys = npt.NDArray[np.int64]
 
 
 class Store(Protocol):
@@ -76,17 +77,17 @@ class Index(Protocol):
         1.0 is every term once in a passage of average length.
         """
 
-    def weigh(self, text: str, vector: Vectors | None, keys: Sequence[int]) -> tuple[Vectors, Vectors]:
+    def weigh(self, text: str, vector: Vectors | None, keys: Keys) -> tuple[Vectors, Vectors]:
         """Return the keyword score and the inner product of each of these chunks, found or not."""
 
-    def beside(self, keys: Sequence[int]) -> list[tuple[int, int]]:
-        """Return the chunks before and after each of these in its document, -1 where there is none."""
+    def beside(self, keys: Keys) -> Keys:
+        """Return the chunks before and after each of these in its document, two for each, -1 where there is none."""
 
     def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
         """Return for each chunk the words of a query that stand in it, as the query wrote them."""
 
-    def related(self, doc_ids: Sequence[str], where: Filter) -> list[tuple[str, str, float]]:
-        """Return (from, to, weight) for the documents one step away in the graph."""
+    def related(self, doc_ids: Sequence[str], where: Filter) -> list[Mapping[str, float]]:
+        """Map, for each of these, the documents one step away that pass the filter to how close they are."""
 
     def links_to(self, names: Sequence[str], among: Collection[str] | None = None) -> Mapping[str, tuple[Link, ...]]:
         """Map each document, or each among these, to its links to any of these names."""

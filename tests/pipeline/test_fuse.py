@@ -108,7 +108,8 @@ def test_context_lies_between_a_chunk_and_the_better_one_beside_it(both: Said, p
     board = fused(both)
     own = scores(board)
     beside = pairs[: len(own)]
-    for (key, settled), pair in zip(scores(fuse.settle(board, beside, Ranking())).items(), beside, strict=True):
+    board = fuse.settle(board, np.array(beside, dtype=np.int64).reshape(-1, 2), Ranking())
+    for (key, settled), pair in zip(scores(board).items(), beside, strict=True):
         near = [own[other] for other in pair if other in own]
         least, most = min([own[key], max(near, default=own[key])]), max([own[key], max(near, default=own[key])])
         assert least - 1e-9 <= settled <= most + 1e-9
@@ -117,7 +118,8 @@ def test_context_lies_between_a_chunk_and_the_better_one_beside_it(both: Said, p
 @given(said, boosts)
 def test_the_signals_of_a_chunk_add_up_to_its_score(both: Said, links: list[tuple[int, float]]) -> None:
     board = fused(both)
-    board = fuse.spread(fuse.settle(board, [(-1, -1)] * len(board.keys), Ranking()), links, Ranking())
+    alone = np.full((len(board.keys), 2), -1)
+    board = fuse.spread(fuse.settle(board, alone, Ranking()), links, Ranking())
     for place, score in enumerate(board.scores.tolist()):
         assert abs(sum(signal.share for signal in board.signals(place)) - score) < 1e-9
         shown = fuse.calibrate(board, Gauge().show)
@@ -151,7 +153,7 @@ def test_what_one_source_found_the_other_is_asked_about() -> None:
     found = legs({1: 0.6}, {2: 1.0})
     board = fuse.fuse(found, fuse.candidates(found), np.array([[1.0, 0.5], [0.3, 0.6]]), Ranking())
     assert board.keys == (2, 1)
-    assert board.ranks.tolist() == [[1, 0], [0, 1]]
+    assert board.ranks == ({2: 1}, {1: 1})
     assert scores(board) == pytest.approx({2: 0.7 * 0.3 + 0.3, 1: 0.7 * 0.6 + 0.3 * 0.5})
 
 

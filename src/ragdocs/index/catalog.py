@@ -45,6 +45,9 @@ class _Column:
         return column
 
 
+# A search has one filter, and one more where what is recent is asked for by itself.
+KEPT_FILTERS = 4
+
 # One record for each row that was ever given, also for those that hold no chunk any more.
 _ROW = np.dtype(
     [
@@ -85,6 +88,8 @@ class Catalog:
         self._importance = _Column(np.float64, UNSAID_IMPORTANCE)
         self._confidence = _Column(np.float64, UNSAID_CONFIDENCE)
         self._words: dict[tuple[str, str], set[int]] = defaultdict(set)
+        # What passes the filters that were asked for last: a search asks several times.
+        self._passing: dict[Filter, Mask] = {}
 
     @property
     def alive(self) -> Mask:
@@ -96,6 +101,7 @@ class Catalog:
 
     def add(self, entry: Entry) -> range:
         """Add a document that is not there and return the rows of its chunks."""
+        self._passing.clear()
         slot = self._place(entry.document, entry.stamp)
         first = len(self._table.values)
         for row, chunk in enumerate(entry.chunks, start=first):
@@ -112,6 +118,7 @@ class Catalog:
         if doc_id is None:
             return None
         self.stamps.pop(path, None)
+        self._passing.clear()
         document, slot = self._documents.pop(doc_id), self._slots[doc_id]
         for word in _words(document):
             self._words[word].discard(slot)
@@ -179,6 +186,16 @@ class Catalog:
 
     def slots(self, where: Filter, linked: Iterable[str] | None = None) -> Mask:
         """Tell for each document slot whether it passes; `linked` are the ids that satisfy `where.linked_to`."""
+        if linked is None and where in self._passing:
+            return self._passing[where]
+        slots = self._filtered(where, linked)
+        if linked is None:
+            if len(self._passing) >= KEPT_FILTERS:
+                self._passing.clear()
+            self._passing[where] = slots
+        return slots
+
+    def _filtered(self, where: Filter, linked: Iterable[str] | None) -> Mask:
         mask = np.ones(len(self._ids), dtype=np.bool_)
         for field, words in (("kind", where.kinds), ("tag", where.tags), ("status", where.statuses)):
             if words:
@@ -210,8 +227,10 @@ class Catalog:
 
     def mask(self, slots: Mask) -> Mask:
         """Tell for each row whether it holds a chunk of a chosen document."""
-        result: Mask = self.alive & slots[self._slot_of.values] if len(slots) else self.alive.copy()
-        return result
+        if slots.all():
+            return self.alive
+        chosen: Mask = self.alive & slots[self._slot_of.values]
+        return chosen
 
     def dump(self) -> tuple[dict[str, Any], bytes, bytes]:
         """Return the cards as JSON-ready values without the links, which the graph keeps; the table; and the texts."""

@@ -6,7 +6,7 @@ import json
 import math
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ragdocs.types import Document, Link
@@ -87,10 +87,6 @@ class LinkGraph:
         ghosts = {ghost for name in names if (ghost := _ghost(name)) in graph}
         return {source for ghost in ghosts for source in graph.predecessors(ghost)}
 
-    def related(self, doc_ids: Sequence[str]) -> list[tuple[str, str, float]]:
-        """Return (from, to, weight) for documents one link away, in either direction, or with a target in common."""
-        return [(doc_id, *pair) for doc_id in doc_ids for pair in self._neighbours(doc_id).items()]
-
     def dump(self) -> bytes:
         """Return the graph as node-link JSON."""
         from networkx import node_link_data
@@ -138,8 +134,8 @@ class LinkGraph:
                 order=order,
             )
 
-    def _neighbours(self, doc_id: str) -> dict[str, float]:
-        """Map the documents related with one to how much, by name."""
+    def related(self, doc_id: str) -> Mapping[str, float]:
+        """Map the documents one link away, in either direction, or with a target in common, to how close they are."""
         known = self._near.get(doc_id)
         if known is None:
             weights: dict[str, float] = {}

@@ -116,7 +116,7 @@ class KeywordTable:
         scores = self.scores(text, alive)
         found = np.unique(np.concatenate([_best(np.where(mask, scores, 0), k) for mask in masks]))
         order = np.lexsort((found, -scores[found]))
-        return [(int(row), float(scores[row])) for row in found[order]]
+        return list(zip(found[order].tolist(), scores[found[order]].tolist(), strict=True))
 
     def scores(self, text: str, alive: Mask) -> Floats:
         """Return the score of every row."""
@@ -151,7 +151,7 @@ class KeywordTable:
                 result &= known.values[asked] > 0
             else:
                 places = np.searchsorted(known.rows, asked)
-                result &= np.append(known.rows, -1)[places] == asked
+                result &= known.rows.take(places, mode="clip") == asked if len(known.rows) else False
         return result
 
     def dump(self) -> dict[str, bytes]:

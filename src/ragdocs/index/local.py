@@ -24,7 +24,7 @@ from ragdocs.index.keywords import KeywordTable
 from ragdocs.index.terms import ANALYSER
 from ragdocs.index.vectors import VectorTable, build_graph
 from ragdocs.locks import lock
-from ragdocs.protocols import Scored, Vectors
+from ragdocs.protocols import Keys, Scored, Vectors
 from ragdocs.types import Chunk, Document, Entry, Filter, Link
 
 # The layout of a generation; a change here rebuilds every index.
@@ -164,8 +164,10 @@ class LocalIndex:
         """Return the k chunks with the largest inner product among those that pass each of the filters."""
         with self._lock:
             table = self._table()
-            found = dict(pair for where in wheres for pair in table.nearest(vector, k, self._mask(where)))
-        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+            found = [table.nearest(vector, k, self._mask(where)) for where in wheres]
+        if len(found) == 1:
+            return found[0]
+        return sorted({pair for pairs in found for pair in pairs}, key=lambda pair: (-pair[1], pair[0]))
 
     def match(self, text: str, k: int, *wheres: Filter) -> Scored:
         """Return the k best chunks by keyword score among those that pass each of the filters.
@@ -175,20 +177,18 @@ class LocalIndex:
         with self._lock:
             return self._keywords.match(text, k, [self._mask(where) for where in wheres], self._catalog.alive)
 
-    def weigh(self, text: str, vector: Vectors | None, keys: Sequence[int]) -> tuple[Vectors, Vectors]:
+    def weigh(self, text: str, vector: Vectors | None, keys: Keys) -> tuple[Vectors, Vectors]:
         """Return the keyword score and the inner product of each of these chunks, found or not."""
-        rows = np.asarray(keys, dtype=np.int64)
         with self._lock:
-            words = self._keywords.scores(text, self._catalog.alive)[rows] if text else np.zeros(len(rows), np.float32)
+            words = self._keywords.scores(text, self._catalog.alive)[keys] if text else np.zeros(len(keys), np.float32)
             if vector is None:
-                return words, np.zeros(len(rows), dtype=np.float32)
-            return words, self._table().get(keys) @ vector
+                return words, np.zeros(len(keys), dtype=np.float32)
+            return words, self._table().products(vector, keys)
 
-    def beside(self, keys: Sequence[int]) -> list[tuple[int, int]]:
-        """Return the chunks before and after each of these in its document, -1 where there is none."""
+    def beside(self, keys: Keys) -> Keys:
+        """Return the chunks before and after each of these in its document, two for each, -1 where there is none."""
         with self._lock:
-            found = self._catalog.beside(np.asarray(keys, dtype=np.int64))
-        return [(before, after) for before, after in found.tolist()]
+            return self._catalog.beside(keys)
 
     def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
         """Return for each chunk the words of a query that stand in it, as the query wrote them."""
@@ -197,12 +197,13 @@ class LocalIndex:
             held = {word: self._keywords.holding(keys, meant(word)) for word in words}
         return [tuple(word for word, mask in held.items() if mask[place]) for place in range(len(keys))]
 
-    def related(self, doc_ids: Sequence[str], where: Filter) -> list[tuple[str, str, float]]:
-        """Return (from, to, weight) for the documents one step away in the graph that pass the filter."""
+    def related(self, doc_ids: Sequence[str], where: Filter) -> list[Mapping[str, float]]:
+        """Map, for each of these, the documents one step away that pass the filter to how close they are."""
         with self._lock:
-            slots = self._slots(where)
-            triples = self._graph.related(doc_ids)
-            return triples if slots.all() else [one for one in triples if self._catalog.passes(one[1], slots)]
+            near, slots = [self._graph.related(doc_id) for doc_id in doc_ids], self._slots(where)
+            if slots.all():
+                return near
+            return [{to: weight for to, weight in one.items() if self._catalog.passes(to, slots)} for one in near]
 
     def links_to(self, names: Sequence[str], among: Collection[str] | None = None) -> Mapping[str, tuple[Link, ...]]:
         """Map each document, or each among these, to its links to any of these names."""
@@ -326,7 +327,8 @@ class LocalIndex:
         return self._vectors
 
     def _count_bare(self) -> None:
-        self._bare = {row for row in np.flatnonzero(self._catalog.alive).tolist() if row not in self._vectors}
+        rows = np.flatnonzero(self._catalog.alive)
+        self._bare = set(rows[self._vectors.places(rows) < 0].tolist())
         self._waiting = None
 
     def save(self) -> str | None:
@@ -345,7 +347,7 @@ class LocalIndex:
             parts |= {KEYWORD + name: data for name, data in self._keywords.dump().items()}
             self._dirty = False
         with ExitStack() as undo:
-            undo.callback(self._soil)
+            undo.callback(setattr, self, "_dirty", True)
             # A file name need not be text: half characters stand for its other bytes, and json reads them back.
             docstore = {**cards, "vector_rows": rows, "gauge": self._gauge}
             parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
@@ -355,9 +357,6 @@ class LocalIndex:
                 name = snapshot.save(self._directory, parts, recipe, self._key)
             undo.pop_all()
         return name
-
-    def _soil(self) -> None:
-        self._dirty = True
 
     def _compact(self) -> None:
         """Give rows new numbers when most numbers belong to the dead: every filter and score walks over them all."""

@@ -12,6 +12,7 @@ from ragdocs import fsio
 from ragdocs.protocols import Vectors
 
 Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int64]
 Pairs = list[tuple[int, float]]
 Buffer = bytes | memoryview
 
@@ -39,17 +40,24 @@ class VectorTable:
         self.dim = dim
         self._index: Any = None
         self._stored: tuple[Buffer, Buffer] = (b"", b"")
-        self._rows: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        self._position: dict[int, int] = {}
+        self._rows: Rows = np.empty(0, dtype=np.int64)
+        # The place of each row in the index, -1 where it has none.
+        self._places: Rows = np.empty(0, dtype=np.int64)
+        self._count = 0
         self._graph: Any = None
         # Counts how often positions changed.
         self._epoch = 0
 
     def __len__(self) -> int:
-        return len(self._position)
+        return self._count
 
-    def __contains__(self, row: int) -> bool:
-        return row in self._position
+    def places(self, rows: Sequence[int] | Rows) -> Rows:
+        """Return where the vectors of these rows are, -1 for those that have none."""
+        asked = np.asarray(rows, dtype=np.int64)
+        inside = asked < len(self._places)
+        found = np.full(len(asked), -1, dtype=np.int64)
+        found[inside] = self._places[asked[inside]]
+        return found
 
     @property
     def method(self) -> str:
@@ -77,18 +85,17 @@ class VectorTable:
         for stored in (data, graph):
             fsio.release(stored)
 
-    def add(self, rows: Sequence[int], vectors: Vectors) -> None:
+    def add(self, rows: Sequence[int] | Rows, vectors: Vectors) -> None:
         """Store one vector for each row."""
-        start = len(self._rows)
         self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-        self._rows = np.concatenate([self._rows, np.asarray(rows, dtype=np.int64)])
-        self._position.update({row: start + offset for offset, row in enumerate(rows)})
+        self._place(np.concatenate([self._rows, np.asarray(rows, dtype=np.int64)]), len(self._rows))
 
     def remove(self, rows: Sequence[int]) -> None:
         """Forget these rows; rows that have no vector are passed over."""
-        for row in rows:
-            self._position.pop(row, None)
-        if len(self._rows) - len(self._position) > max(64, DEAD_SHARE * len(self._rows)):
+        there = np.asarray(rows, dtype=np.int64)[self.places(rows) >= 0]
+        self._places[there] = -1
+        self._count -= len(there)
+        if len(self._rows) - self._count > max(64, DEAD_SHARE * len(self._rows)):
             self._compact()
 
     def nearest(self, vector: Vectors, k: int, mask: Mask) -> Pairs:
@@ -106,13 +113,27 @@ class VectorTable:
             found += self._search(self._index, vector, k, allowed)
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
 
-    def get(self, rows: Sequence[int]) -> Vectors:
+    def products(self, vector: Vectors, rows: Rows) -> Vectors:
+        """Return the inner product with the vector of each of these rows, zero where a row has none."""
+        places = self.places(rows)
+        there = places >= 0
+        allowed = np.zeros(len(self._rows), dtype=np.bool_)
+        allowed[places[there]] = True
+        scores = np.zeros(len(self._rows) + 1, dtype=np.float32)
+        if wanted := int(np.count_nonzero(allowed)):
+            found, positions = self._ask(self._index, vector, wanted, allowed)
+            scores[positions] = found
+        # The last one is that of no row.
+        result: Vectors = scores[np.where(there, places, -1)]
+        return result
+
+    def get(self, rows: Sequence[int] | Rows) -> Vectors:
         """Return the vectors of these rows, zero where a row has none."""
         result = np.zeros((len(rows), self.dim), dtype=np.float32)
-        there = [(offset, self._position[row]) for offset, row in enumerate(rows) if row in self._position]
-        if there:
-            offsets, positions = np.asarray(there, dtype=np.int64).T
-            result[offsets] = self._index.reconstruct_batch(positions)
+        places = self.places(rows)
+        there = places >= 0
+        if there.any():
+            result[there] = self._index.reconstruct_batch(places[there])
         return result
 
     def renumber(self, moved: npt.NDArray[np.int64]) -> bool:
@@ -120,8 +141,7 @@ class VectorTable:
         if self._graph is not None:
             return False
         self._compact()
-        self._rows = moved[self._rows]
-        self._position = {row: position for position, row in enumerate(self._rows.tolist())}
+        self._place(moved[self._rows])
         return True
 
     def ungraphed(self) -> tuple[int, Vectors] | None:
@@ -144,7 +164,7 @@ class VectorTable:
         return (
             faiss.serialize_index(self._index).tobytes(),
             graph,
-            [row if row in self._position else -1 - row for row in self._rows.tolist()],
+            np.where(self.places(self._rows) == np.arange(len(self._rows)), self._rows, -1 - self._rows).tolist(),
         )
 
     @classmethod
@@ -152,16 +172,43 @@ class VectorTable:
         """Take what `dump` returned; `open` reads it."""
         table = cls(dim)
         table._stored = (data, graph)
-        table._rows = np.asarray([row if row >= 0 else -1 - row for row in rows], dtype=np.int64)
-        table._position = {row: position for position, row in enumerate(rows) if row >= 0}
+        stored = np.asarray(rows, dtype=np.int64)
+        dead = stored < 0
+        table._place(np.where(dead, -1 - stored, stored))
+        table._places[table._rows[dead]] = -1
+        table._count -= int(np.count_nonzero(dead))
         return table
 
-    def _search(self, index: Any, vector: Vectors, k: int, allowed: Mask) -> Pairs:
-        import faiss
+    def _place(self, rows: Rows, start: int = 0) -> None:
+        """Take these as the rows of the entries; those from `start` on are new."""
+        size = int(rows.max(initial=-1)) + 1
+        if not start:
+            self._places, self._count = np.full(size, -1, dtype=np.int64), 0
+        elif size > len(self._places):
+            # By half more, so that many small additions copy little.
+            blank = np.full(size + size // 2 - len(self._places), -1, dtype=np.int64)
+            self._places = np.concatenate([self._places, blank])
+        self._places[rows[start:]] = np.arange(start, len(rows))
+        self._rows = rows
+        self._count += len(rows) - start
 
+    def _search(self, index: Any, vector: Vectors, k: int, allowed: Mask) -> Pairs:
         count = int(np.count_nonzero(allowed))
         if not count:
             return []
+        # Of equal scores FAISS keeps whichever it likes: it is asked for more until the k-th is told from the next.
+        wanted = min(k + 1, count)
+        while True:
+            scores, positions = self._ask(index, vector, wanted, allowed)
+            if wanted == count or len(positions) < wanted or scores[-1] < scores[k - 1]:
+                break
+            wanted = min(wanted * 4, count)
+        return list(zip(self._rows[positions].tolist(), scores.tolist(), strict=True))
+
+    def _ask(self, index: Any, vector: Vectors, wanted: int, allowed: Mask) -> tuple[Vectors, Rows]:
+        """Return the scores and places of the best among those allowed."""
+        import faiss
+
         # One query is too little work to share: a second thread spins for ten milliseconds after it and saves nothing.
         # OpenMP keeps this setting for each thread, so it is made where the search is.
         faiss.omp_set_num_threads(1)
@@ -172,25 +219,19 @@ class VectorTable:
             parameters = untyped.SearchParametersHNSW(sel=selector, efSearch=SEARCHING)
         else:
             parameters = untyped.SearchParameters(sel=selector)
-        # Of equal scores FAISS keeps whichever it likes: it is asked for more until the k-th is told from the next.
-        wanted = min(k + 1, count)
-        while True:
-            scores, positions = index.search(vector.reshape(1, -1), wanted, params=parameters)
-            if wanted == count or positions[0][-1] < 0 or scores[0][-1] < scores[0][k - 1]:
-                break
-            wanted = min(wanted * 4, count)
-        pairs = zip(positions[0], scores[0], strict=True)
-        return [(int(self._rows[position]), float(score)) for position, score in pairs if position >= 0]
+        scores, positions = index.search(vector.reshape(1, -1), wanted, params=parameters)
+        # A graph may find fewer than were asked for.
+        found = positions[0] >= 0
+        return scores[0][found], positions[0][found]
 
     def _compact(self) -> None:
-        if len(self._rows) == len(self._position):
+        if len(self._rows) == self._count:
             return
-        rows = sorted(self._position)
+        rows = np.flatnonzero(self._places >= 0)
         vectors = self.get(rows)
         self._index, self._graph, self._epoch = _exact(self.dim), None, self._epoch + 1
-        self._rows = np.empty(0, dtype=np.int64)
-        self._position = {}
-        if rows:
+        self._place(np.empty(0, dtype=np.int64))
+        if len(rows):
             self.add(rows, vectors)
 
 

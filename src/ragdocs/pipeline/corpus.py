@@ -212,16 +212,18 @@ class Corpus:
 
     def _board(self, legs: Sequence[fuse.Leg], vectors: Mapping[Probe, Vectors | None], ranking: Ranking) -> fuse.Board:
         """Ask every source about whatever any of them found, and about the passages before and after."""
-        keys = fuse.candidates(legs)
-        beside = self.index.beside(keys)
-        every = list(dict.fromkeys([*keys, *(key for pair in beside for key in pair if key >= 0)]))
+        found = fuse.candidates(legs)
+        beside = self.index.beside(np.array(found, dtype=np.int64))
+        known = dict.fromkeys([*found, *beside.ravel().tolist()])
+        known.pop(-1, None)
+        every = np.fromiter(known, dtype=np.int64, count=len(known))
         sources = {leg.source for leg in legs}
         said = {}
         for probe, vector in vectors.items():
             text = probe.text if "keyword" in sources else ""
             said[probe, "keyword"], said[probe, "vector"] = self.index.weigh(text, vector, every)
         raws = np.array([said[leg.probe, leg.source] for leg in legs], dtype=np.float64).reshape(len(legs), len(every))
-        return fuse.settle(fuse.fuse(legs, every, raws, ranking), beside, ranking)
+        return fuse.settle(fuse.fuse(legs, list(known), raws, ranking), beside, ranking)
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of an answer should know about the state of the index."""
@@ -273,18 +275,18 @@ class Corpus:
 
     def _neighbours(self, board: fuse.Board, owners: Sequence[Document], where: Filter) -> list[tuple[int, float]]:
         """Return (chunk, strength) for documents linked with the best ones: their best chunk, else their first."""
-        best: dict[str, tuple[int, float]] = {}
-        scores = board.scores.tolist()
+        best: dict[str, int] = {}
         for place in fuse.order(board):
-            best.setdefault(owners[place].id, (board.keys[place], scores[place]))
-        seeds = list(best)[:SEEDS]
+            best.setdefault(owners[place].id, place)
+        scores, seeds = board.scores.tolist(), list(best)[:SEEDS]
         strength: dict[str, float] = {}
-        for source, target, weight in self.index.related(seeds, where):
-            lent = weight * best[source][1]
-            if lent > strength.get(target, 0.0):
-                strength[target] = lent
+        for source, near in zip(seeds, self.index.related(seeds, where), strict=True):
+            score = scores[best[source]]
+            for target, weight in near.items():
+                if weight * score > strength.get(target, 0.0):
+                    strength[target] = weight * score
         strangers = sorted((-lent, target) for target, lent in strength.items() if target not in best)[:STRANGERS]
-        known = [(best[target][0], lent) for target, lent in strength.items() if target in best]
+        known = [(board.keys[best[target]], lent) for target, lent in strength.items() if target in best]
         return known + [(key, -lent) for lent, target in strangers for key in self.index.chunks(target)[:1]]
 
     def _look(self, only: Sequence[str] | None) -> tuple[Scan, list[str]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from ragdocs.types import Probe, Signal
 LEAST = 1e-6
 
 Numbers = npt.NDArray[np.float64]
-Number = TypeVar("Number", np.float64, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +31,12 @@ class Leg:
 class Board:
     """Candidates, and what each source says of each: a line for each (probe, source), a column for each candidate.
 
-    A rank of 0 means that the source did not find it by itself.
+    `ranks` has for each line the places of those that the source found by itself.
     """
 
     keys: tuple[int, ...]
     lines: tuple[tuple[str, str], ...]
-    ranks: npt.NDArray[np.int64]
+    ranks: tuple[Mapping[int, int], ...]
     raws: Numbers
     shares: Numbers
 
@@ -49,14 +48,9 @@ class Board:
 
     def signals(self, column: int) -> tuple[Signal, ...]:
         """Return what the sources say of one candidate."""
-        said = zip(
-            self.lines,
-            self.ranks[:, column].tolist(),
-            self.raws[:, column].tolist(),
-            self.shares[:, column].tolist(),
-            strict=True,
-        )
-        return tuple(Signal(*line, rank, raw, share) for line, rank, raw, share in said if share > 0)
+        key = self.keys[column]
+        said = zip(self.lines, self.ranks, self.raws[:, column].tolist(), self.shares[:, column].tolist(), strict=True)
+        return tuple(Signal(*line, ranks.get(key, 0), raw, share) for line, ranks, raw, share in said if share > 0)
 
 
 def candidates(legs: Sequence[Leg]) -> list[int]:
@@ -73,18 +67,14 @@ def fuse(legs: Sequence[Leg], keys: Sequence[int], raws: Numbers, ranking: Ranki
     weights = {"vector": ranking.vector_weight, "keyword": ranking.keyword_weight}
     whole = sum(weight for source, weight in weights.items() if source in {leg.source for leg in legs}) or 1.0
     probes = sum(probe.weight for probe in {leg.probe for leg in legs}) or 1.0
-    column = {key: place for place, key in enumerate(keys)}
-    ranks = np.zeros((len(legs), len(keys)), dtype=np.int64)
-    for line, leg in enumerate(legs):
-        places = [column[key] for key, raw in leg.found if raw > 0]
-        ranks[line, places] = np.arange(1, len(places) + 1)
+    ranks = tuple({key: rank for rank, (key, raw) in enumerate(leg.found, start=1) if raw > 0} for leg in legs)
     factors = np.array([weights[leg.source] / whole * leg.probe.weight / probes for leg in legs])
     raws = np.maximum(raws, 0.0)
     lines = tuple((leg.probe.name, leg.source) for leg in legs)
     return Board(tuple(keys), lines, ranks, raws, raws * factors[:, None])
 
 
-def settle(board: Board, beside: Sequence[tuple[int, int]], ranking: Ranking) -> Board:
+def settle(board: Board, beside: npt.NDArray[np.int64], ranking: Ranking) -> Board:
     """Give each of the first chunks, as many as `beside` has pairs, a part of the better one beside it.
 
     A chunk that stands alone keeps its score, as if it were its own context: having neighbours is no merit by itself.
@@ -93,15 +83,15 @@ def settle(board: Board, beside: Sequence[tuple[int, int]], ranking: Ranking) ->
     column = {key: place for place, key in enumerate(board.keys)}
     # One place more than there are, for neighbours that do not exist.
     scores = np.append(board.scores, -1.0)
-    around = np.array([[column.get(key, -1) for key in pair] for pair in beside], dtype=np.int64).reshape(count, 2)
+    around = np.fromiter(map(column.get, beside.ravel().tolist(), repeat(-1)), np.int64).reshape(count, 2)
     context = scores[around].max(axis=1, initial=-1.0)
     part = np.where(context < 0, 0.0, ranking.context_weight / (1 + ranking.context_weight))
     return Board(
         board.keys[:count],
         (*board.lines, ("context", "context")),
-        np.vstack([board.ranks[:, :count], np.zeros((1, count), dtype=np.int64)]),
-        np.vstack([board.raws[:, :count], context]),
-        np.vstack([board.shares[:, :count] * (1 - part), context * part]),
+        (*board.ranks, {}),
+        np.concatenate([board.raws[:, :count], context[None]]),
+        np.concatenate([board.shares[:, :count] * (1 - part), (context * part)[None]]),
     )
 
 
@@ -114,14 +104,14 @@ def spread(board: Board, boosts: Iterable[tuple[int, float]], ranking: Ranking) 
     known = set(board.keys)
     keys = (*board.keys, *(key for key, _ in ordered if key not in known))
     column = {key: place for place, key in enumerate(keys)}
-    ranks, raws, shares = _wider(board.ranks, len(keys)), _wider(board.raws, len(keys)), _wider(board.shares, len(keys))
-    scores = shares.sum(axis=0)
-    for rank, (key, strength) in enumerate(ordered, start=1):
-        place = column[key]
-        share = ranking.graph_weight * strength * (1.0 - scores[place])
-        if share > 0:
-            ranks[-1, place], raws[-1, place], shares[-1, place] = rank, strength, share
-    return Board(keys, (*board.lines, ("graph", "graph")), ranks, raws, shares)
+    raws, shares = _wider(board.raws, len(keys)), _wider(board.shares, len(keys))
+    if ordered:
+        places = [column[key] for key, _ in ordered]
+        strengths = np.array([strength for _, strength in ordered])
+        raws[-1, places] = strengths
+        shares[-1, places] = np.maximum(ranking.graph_weight * strengths * (1.0 - shares.sum(axis=0)[places]), 0.0)
+    ranks = {key: rank for rank, (key, _) in enumerate(ordered, start=1)}
+    return Board(keys, (*board.lines, ("graph", "graph")), (*board.ranks, ranks), raws, shares)
 
 
 def calibrate(board: Board, show: Callable[[Numbers], Numbers], probes: Sequence[Probe] = ()) -> Board:
@@ -149,8 +139,8 @@ def order(board: Board) -> list[int]:
     return places
 
 
-def _wider(values: npt.NDArray[Number], columns: int) -> npt.NDArray[Number]:
+def _wider(values: Numbers, columns: int) -> Numbers:
     """Return a copy with one more line and this many columns."""
-    result = np.zeros((values.shape[0] + 1, columns), dtype=values.dtype)
+    result = np.zeros((values.shape[0] + 1, columns))
     result[:-1, : values.shape[1]] = values
     return result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -35,18 +34,19 @@ def rank(
     """
     young = youngest(ranking, now)
     boosts = [_boosts(owner, young, ranking, query) for owner in owners]
-    rows = enumerate(zip(found, boosts, owners, strict=True))
     ordered = sorted(
-        (-score * prod(boost.values()) if boost else -score, owner.path, key, place)
-        for place, ((key, score), boost, owner) in rows
+        [
+            (-score * prod(boost.values()) if boost else -score, owner.path, key, place)
+            for place, ((key, score), boost, owner) in enumerate(zip(found, boosts, owners, strict=True))
+        ]
     )
-    taken: Counter[str] = Counter()
+    taken: dict[str, int] = {}
     kept: list[Chosen] = []
     omitted = 0
     for negative, path, _, place in ordered:
         # The score that orders may pass 1.0, the one that is shown may not.
         shown = min(1.0, -negative)
-        taken[path] += 1
+        taken[path] = taken.get(path, 0) + 1
         if taken[path] > ranking.per_document or not _reaches(shown, owners[place], query, ranking, now):
             continue
         if len(kept) >= query.limit:
@@ -78,12 +78,12 @@ def _reaches(score: float, owner: Document, query: Query, ranking: Ranking, now:
 
 
 def _boosts(owner: Document, young: datetime | None, ranking: Ranking, query: Query) -> dict[str, float]:
-    boosts = {}
+    boosts: dict[str, float] = {}
     # A date in the future counts as today.
     if young is not None and owner.created_at is not None and owner.created_at > young:
         boosts["recency"] = ranking.recency_factor
-    earned = query.earned.get(owner.id, 0.0)
-    if owner.importance is not None or earned:
+    earned = query.earned.get(owner.id, 0.0) if query.earned else 0.0
+    if earned or owner.importance is not None:
         said = UNSAID_IMPORTANCE if owner.importance is None else owner.importance
         boosts["importance"] = 1 + IMPORTANCE_REACH * (min(10.0, max(1.0, said + earned)) - UNSAID_IMPORTANCE) / 5
     if owner.confidence is not None:

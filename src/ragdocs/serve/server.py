@@ -146,6 +146,8 @@ class ToolServer(MCPServer[Any]):
     async def _first_index(self, context: Context[Any, Any] | None) -> None:
         """Wait for the first index while telling the client how far it is."""
         self.live.start()
+        if self.live.settled:
+            return
         with anyio.move_on_after(PATIENCE_SECONDS):
             step = 0
             while not self.live.settled:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
+
 from ragdocs.errors import NotFoundError, UnavailableError, ValidationError
 from ragdocs.pipeline.corpus import LEAST_CANDIDATES, Corpus
 from ragdocs.pipeline.gauge import FALSE_ALARMS, FLOOR
@@ -83,7 +85,7 @@ class Explain:
         """Tell what the sources say of the document's best passage, whether it was found or not."""
         index, keys = self.corpus.index, self.corpus.index.chunks(document.id)
         vector = self._vector(query)
-        words, nearness = index.weigh(query, vector, keys)
+        words, nearness = index.weigh(query, vector, np.array(keys))
         ranking = self.corpus.lane.ranking
         totals = [ranking.keyword_weight * w + ranking.vector_weight * n for w, n in zip(words, nearness, strict=True)]
         best = max(range(len(keys)), key=lambda place: totals[place])

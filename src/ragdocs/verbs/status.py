@@ -25,7 +25,9 @@ def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
         if behind:
             notes.append(f"{behind} files changed on disk and are not indexed yet")
     found = {path: "; ".join(reasons) for path, reasons in problems(corpus).items()} | unreadable
-    cut = ((path, answers.cut(reason, PROBLEM_LENGTH)) for path, reason in sorted(found.items()))
+    # The path stands beside its reason already: in full it would leave no room for it.
+    told = ((path, reason.replace(corpus.store.locate(path), path)) for path, reason in sorted(found.items()))
+    cut = ((path, answers.cut(reason, PROBLEM_LENGTH)) for path, reason in told)
     listed = dict(answers.within(cut, PROBLEM_CHARS))
     if len(listed) < len(found):
         notes.append(f"{len(found) - len(listed)} more files have problems; `ragdocs lint` lists them all")
