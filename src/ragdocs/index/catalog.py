@@ -268,8 +268,8 @@ class Catalog:
         catalog._stored = memoryview(texts)
         catalog._alive = _Column.of(np.zeros(len(rows), dtype=np.bool_), blank=False)
         catalog._slot_of = _Column.of(np.zeros(len(rows), dtype=np.int32), 0)
-        for headings in cards["headings"]:
-            catalog._number(tuple(headings))
+        catalog._headings = [tuple(headings) for headings in cards["headings"]]
+        catalog._heading_numbers = {headings: number for number, headings in enumerate(catalog._headings)}
         for card in cards["documents"]:
             document = _document(card, links(card["id"]))
             first, end = card["rows"]

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -73,7 +74,10 @@ def load(directory: Path, key: bytes, *, mapped: bool) -> tuple[dict[str, str], 
             parts = {path: _opened(fsio.contained(place, path), mapped=mapped) for path in manifest["files"]}
     except (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    if any(_digest(data) != manifest["files"][path] for path, data in parts.items()):
+    # A large index is hundreds of megabytes, and hashing lets other threads run.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        digests = list(pool.map(_digest, parts.values()))
+    if digests != [manifest["files"][path] for path in parts]:
         return None
     return manifest["recipe"], parts
 

@@ -44,10 +44,12 @@ def rank(
     kept: list[Chosen] = []
     omitted = 0
     for negative, path, _, place in ordered:
+        if (count := taken.get(path, 0)) >= ranking.per_document:
+            continue
+        taken[path] = count + 1
         # The score that orders may pass 1.0, the one that is shown may not.
-        shown = min(1.0, -negative)
-        taken[path] = taken.get(path, 0) + 1
-        if taken[path] > ranking.per_document or not _reaches(shown, owners[place], query, ranking, now):
+        shown = -negative if negative > -1.0 else 1.0
+        if not _reaches(shown, owners[place], query, ranking, now):
             continue
         if len(kept) >= query.limit:
             omitted += 1

@@ -320,9 +320,7 @@ class FileStore:
             names: list[str] = []
             with contextlib.suppress(OSError, ValueError):
                 names = os.listdir(self.root.joinpath(*spelled))  # noqa: PTH208 - names are asked for, thousands at times
-            wanted = _folded(part)
-            alike = (n for n in names if (n.lower() if n.isascii() else _folded(n)) == wanted)
-            spelled.append(part if part in names else min(alike, default=part))
+            spelled.append(part if part in names else min(_alike(names, part), default=part))
         return "/".join(spelled)
 
     def _trash_name(self, path: str) -> str:
@@ -342,6 +340,14 @@ class FileStore:
         if step.after is not None:
             return Written(step.path, version_of(step.after))
         return Written(step.path, moved_to=str(self.root / step.trash) if step.trash else "")
+
+
+def _alike(names: list[str], name: str) -> list[str]:
+    """List the names that a file system may take for this one."""
+    joined, wanted = "/".join(names), _folded(name)
+    # All at once: a folder may have thousands.
+    folded = joined.lower().split("/") if joined.isascii() else [_folded(one) for one in names]
+    return [one for one, as_seen in zip(names, folded, strict=True) if as_seen == wanted] if wanted in folded else []
 
 
 @functools.lru_cache(maxsize=65_536)
