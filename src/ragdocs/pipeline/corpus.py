@@ -285,12 +285,13 @@ class Corpus:
             for target, weight in near.items():
                 if weight * score > strength.get(target, 0.0):
                     strength[target] = weight * score
-        # Most of what is linked is far below the few that are taken.
-        least = sorted([lent for target, lent in strength.items() if target not in best])[-STRANGERS:][:1]
-        above = [(-lent, target) for target, lent in strength.items() if least and lent >= least[0]]
-        strangers = sorted([pair for pair in above if pair[1] not in best])[:STRANGERS]
         known = [(board.keys[best[target]], lent) for target, lent in strength.items() if target in best]
-        return known + [(key, -lent) for lent, target in strangers for key in self.index.chunks(target)[:1]]
+        others = {target: lent for target, lent in strength.items() if target not in best}
+        if len(others) > STRANGERS:
+            least = sorted(others.values())[-STRANGERS]
+            others = {target: lent for target, lent in others.items() if lent >= least}
+        strangers = sorted(others, key=lambda target: (-others[target], target))[:STRANGERS]
+        return known + [(key, others[target]) for target in strangers for key in self.index.chunks(target)[:1]]
 
     def _look(self, only: Sequence[str] | None) -> tuple[Scan, list[str]]:
         """Scan the store and tell which indexed paths are gone; what could not be looked at is not gone."""
