@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import secrets
@@ -17,10 +18,11 @@ from whoosh import fields
 from whoosh.analysis import IDAnalyzer
 from whoosh.codec.whoosh3 import LENGTHS_COLUMN, W3Codec, _lenfield
 from whoosh.filedb.filestore import RamStorage
-from whoosh.filedb.filetables import FileFormatError
+from whoosh.filedb.filetables import FileFormatError, md5_hash
 from whoosh.filedb.structfile import BufferFile
 from whoosh.index import IndexError as WhooshError
 from whoosh.reading import SegmentReader, TermNotFound
+from whoosh.system import pack_ushort
 from whoosh.util.numeric import byte_to_length
 
 from ragdocs import fsio
@@ -119,8 +121,9 @@ class Segment:
 
     def postings(self, field: str, term: str) -> tuple[Rows, Floats] | None:
         """Return the documents that have a term in a field, by their numbers here, and how often."""
+        known = term.encode()
         try:
-            return self._decode(field, term.encode())
+            return self._decode(field, known) if self._may_have(field, known) else None
         except TermNotFound:
             return None
 
@@ -136,6 +139,21 @@ class Segment:
         # Two letters swapped are the commonest slip, and to Whoosh they are two edits.
         swapped = {term[:i] + term[i + 1] + term[i] + term[i + 2 :] for i in range(1, len(term) - 1)}
         return found | {word for word in swapped if (field, word.encode()) in self.reader}
+
+    def _may_have(self, field: str, term: bytes) -> bool:
+        """Tell whether the hash of a term is here: most terms are in few fields, which Whoosh is slow to find out."""
+        terms = self.reader._terms  # noqa: SLF001 - there is no public way to any of this
+        number = terms._fieldmap.get(field)  # noqa: SLF001
+        if number is None:
+            return False
+        table, buffer = terms._tindex, terms._dbfile._buf  # noqa: SLF001
+        wanted = _hash(number, term)
+        start, slots = table.tables[wanted & 255]
+        for step in range(slots):
+            found, place = _SLOT.unpack_from(buffer, start + ((wanted >> 8) + step) % slots * _SLOT.size)
+            if found == wanted or not place:
+                return bool(place)
+        return False
 
     def _decode(self, field: str, term: bytes) -> tuple[Rows, Floats]:
         """Read a posting list block by block; Whoosh's public matcher takes a Python step for every posting."""
@@ -236,6 +254,15 @@ def _column(reader: Any, name: str, kind: Any, dtype: np.dtype[Any], count: int)
         values[: len(written)] = written
     return values
 
+
+@functools.lru_cache(maxsize=1024)
+def _hash(field: int, term: bytes) -> int:
+    """Return what Whoosh looks a term up by, which is the same in all segments."""
+    return int(md5_hash(pack_ushort(field) + term))
+
+
+# A hash and the place of what it stands for, 0 where the slot is empty.
+_SLOT = struct.Struct("!Iq")
 
 # Whoosh stores a length as one byte, roughly.
 _LENGTHS = np.array([0, *(byte_to_length(number) for number in range(1, 256))], dtype=np.float32)
