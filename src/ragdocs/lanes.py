@@ -25,7 +25,11 @@ class Ranking:
     keyword_weight: float = 0.3
     # What the better of the passages before and after says beside a passage itself.
     context_weight: float = 0.2
+    # What a passage loses that is one of several, where the best of them speaks for the document.
+    crowd_discount: float = 0.0
     graph_weight: float = 0.1
+    # Of what is missing to 1.0, given to texts of the time that a query names: "last week", "two months ago".
+    time_weight: float = 0.0
     recency_days: int = 0
     recency_factor: float = 1.0
     # Where a score fades: a text this old is half as easy to reach. Fresh ones need `easiest`, old ones what is asked.
@@ -60,6 +64,8 @@ DOCS = Lane(
     include=("docs/**/*.md", "docs/**/*.txt", "docs/**/*.rst", "README.md"),
     gitignore=True,
     default_kind="document",
+    # Pages link to what explains them further.
+    ranking=Ranking(graph_weight=0.25),
 )
 
 MEMORY = Lane(
@@ -74,6 +80,9 @@ MEMORY = Lane(
     ranking=Ranking(
         vector_weight=0.35,
         keyword_weight=0.65,
+        # A long memory has as many chances to match as it has passages.
+        crowd_discount=0.1,
+        time_weight=0.4,
         recency_days=7,
         recency_factor=1.2,
         per_document=1,

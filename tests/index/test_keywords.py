@@ -12,7 +12,7 @@ from whoosh import query as whoosh_query
 from whoosh.scoring import BM25F
 
 from ragdocs.index import keywords
-from ragdocs.index.keywords import BOOSTS, K1, MOST_LOOKUPS, B, KeywordTable
+from ragdocs.index.keywords import BOOSTS, K1, MOST_LOOKUPS, NAMED, B, KeywordTable
 from ragdocs.index.terms import terms
 
 VOCABULARY = tuple(f"{a}{b}{c}" for a in ("ka", "lo", "mi", "ru") for b in ("ber", "dan", "fil") for c in "gpstx")
@@ -104,6 +104,42 @@ def test_every_term_once_in_a_passage_of_average_length_scores_one() -> None:
     bench.alive, bench.highest = set(range(20)), 19
     assert dict(bench.match("word3 other3")) == pytest.approx({3: 1.0}, abs=1e-3)
     assert bench.match("word3 zebra")[0][1] < 0.6
+
+
+def titled(rows: dict[int, dict[str, str]]) -> Bench:
+    bench = Bench()
+    bench.table.apply(rows, ())
+    bench.alive, bench.highest = set(rows), max(rows)
+    return bench
+
+
+def test_a_page_whose_whole_title_is_asked_for_comes_before_one_that_has_more_in_its_title() -> None:
+    text = "client libraries are written in many languages"
+    pages = {0: "client", 1: "client libraries", 2: "client libraries maintained by communities elsewhere", 3: "tools"}
+    bench = titled({row: {"body": text, "title": title} for row, title in pages.items()})
+    assert bench.rows("client libraries")[0] == 1
+    assert bench.rows("client libraries")[-1] == 3
+    # The same holds for the name of a file.
+    named = titled({row: {"body": text, "name": title} for row, title in pages.items()})
+    assert named.rows("client libraries")[0] == 1
+
+
+def test_a_title_and_a_name_add_a_bounded_part() -> None:
+    body = {row: {"body": f"other{row} words{row}"} for row in range(1, 20)}
+    plain = titled({0: {"body": "storage classes"}, **body}).match("storage classes")[0][1]
+    there = {"body": "storage classes", "title": "storage classes", "name": "storage-classes"}
+    both = titled({0: there, **body}).match("storage classes")[0][1]
+    # What occurring in a title as such is worth saturates as in a text.
+    assert plain < both < (K1 + 1) + sum(NAMED.values())
+    assert titled({0: there, **body}).match("storage classes " + "unknown " * 3)[0][1] < both
+
+
+def test_an_identifier_as_a_whole_counts_less_than_its_parts_together() -> None:
+    bodies = {row: {"body": f"filler{row} text{row}"} for row in range(3, 30)}
+    bench = titled({0: {"body": "alpha_beta one"}, 1: {"body": "alpha beta"}, 2: {"body": "alpha one"}, **bodies})
+    found = dict(bench.match("alpha_beta"))
+    assert found[0] > found[1] > found[2]
+    assert found[0] - found[1] < found[1]
 
 
 def test_segments_and_deletions_change_no_score() -> None:

@@ -53,7 +53,7 @@ def shown(board: fuse.Board, query: Query | None = None) -> list[tuple[int, floa
 
 @given(said, boosts)
 def test_scores_that_are_shown_stay_between_zero_and_one(both: Said, links: list[tuple[int, float]]) -> None:
-    assert all(0.0 < score <= 1.0 for _, score in shown(fuse.spread(fused(both), links, Ranking())))
+    assert all(0.0 < score <= 1.0 for _, score in shown(fuse.lift(fused(both), "graph", links, 0.25)))
 
 
 @given(said, st.integers(0, 30), st.floats(0.01, 0.5), st.sampled_from([0, 1]))
@@ -98,7 +98,7 @@ def test_equal_scores_have_one_order(keys: list[int], score: float) -> None:
 @given(said, boosts)
 def test_links_never_lift_a_score_above_one_nor_lower_any(both: Said, links: list[tuple[int, float]]) -> None:
     board = fused(both)
-    before, after = scores(board), scores(fuse.spread(board, links, Ranking()))
+    before, after = scores(board), scores(fuse.lift(board, "graph", links, 0.25))
     assert all(after[key] >= before[key] for key in before)
     assert all(value <= max(1.0, before.get(key, 0.0)) + 1e-9 for key, value in after.items())
 
@@ -115,11 +115,20 @@ def test_context_lies_between_a_chunk_and_the_better_one_beside_it(both: Said, p
         assert least - 1e-9 <= settled <= most + 1e-9
 
 
+@given(said)
+def test_one_of_several_passages_is_worth_a_little_less_where_a_lane_says_so(both: Said) -> None:
+    board, ranking = fused(both), Ranking(context_weight=0.0, crowd_discount=0.1)
+    own, others = scores(board), list(board.keys)
+    beside = np.array([(-1, key) if key % 2 else (-1, -1) for key in others], dtype=np.int64).reshape(-1, 2)
+    for key, settled in scores(fuse.settle(board, beside, ranking)).items():
+        assert settled == pytest.approx(own[key] * (0.9 if key % 2 else 1.0))
+
+
 @given(said, boosts)
 def test_the_signals_of_a_chunk_add_up_to_its_score(both: Said, links: list[tuple[int, float]]) -> None:
     board = fused(both)
     alone = np.full((len(board.keys), 2), -1)
-    board = fuse.spread(fuse.settle(board, alone, Ranking()), links, Ranking())
+    board = fuse.lift(fuse.settle(board, alone, Ranking()), "graph", links, 0.25)
     for place, score in enumerate(board.scores.tolist()):
         assert abs(sum(signal.share for signal in board.signals(place)) - score) < 1e-9
         shown = fuse.calibrate(board, Gauge().show)

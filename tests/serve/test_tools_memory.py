@@ -260,6 +260,17 @@ def test_a_recent_memory_rises_over_any_number_of_equal_old_ones(project: Projec
     assert ids(connect().call("search_memories", query="cache too small", limit=3))[0] == "memory:z"
 
 
+def test_a_memory_of_the_time_that_is_named_rises_over_any_number_of_others(project: Project, connect: Connect) -> None:
+    for number in range(120):
+        project.memory(f"a{number:03}.md", f"---\ncreated_at: '{dated(70)}'\n---\n\nThe cache was too small.\n")
+    project.memory("z.md", f"---\ncreated_at: '{dated(28)}'\n---\n\nThe cache was small.\n")
+    session = connect()
+    assert "memory:z" not in ids(session.call("search_memories", query="cache too small", limit=3))
+    hit = session.call("search_memories", query="cache too small four weeks ago", limit=3, explain=True)["result"][0]
+    assert hit["memory_id"] == "memory:z"
+    assert "time" in {signal["source"] for signal in hit["signals"]}
+
+
 def test_recency_counts_whole_days_inclusively(project: Project, connect: Connect) -> None:
     ages = {"d7": 7.9, "d8": 8.1, "future": -400.0}
     for name, days in ages.items():

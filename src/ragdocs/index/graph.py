@@ -11,8 +11,10 @@ from typing import Any
 
 from ragdocs.types import Document, Link
 
-# Two documents that point at the same thing are related, but less than two that point at each other.
-SHARED_TARGET = 0.5
+# What a good page links to explains it further; what links to a good page is mostly about something else. So are two
+# that point at the same thing.
+BACKWARDS = 0.1
+SHARED_TARGET = 0.2
 # What everybody points at relates nobody, and following it would cost a walk over the whole lane.
 CROWD = 50
 
@@ -159,7 +161,7 @@ class LinkGraph:
         for name in self._names.get(doc_id, ()):
             ghost = f"ghost:{name}"
             if ghost in graph:
-                yield from ((other, 1.0) for other in graph.pred[ghost])
+                yield from ((other, BACKWARDS) for other in graph.pred[ghost])
 
 
 def target_key(target: str) -> str:

@@ -11,14 +11,21 @@ from itertools import islice
 import numpy as np
 
 from ragdocs.index.segments import Buffer, Floats, Mask, Rows, Segment, Segments
-from ragdocs.index.terms import STOP_TERMS, terms
+from ragdocs.index.terms import STOP_TERMS, is_compound, terms
 
 # How much a term's occurrence counts where it stands; the body is the unit. Titles and headings say what a passage is
 # about, but a much larger boost loses precision where titles repeat common words.
-BOOSTS = {"body": 1.0, "title": 2.0, "headings": 1.0, "tags": 1.0, "path": 0.5, "date": 1.0}
-# BM25's usual length normalisation, and a saturation a little below the usual 1.2: passages are short.
-K1 = 1.0
-B = 0.75
+BOOSTS = {"body": 1.0, "title": 2.0, "headings": 1.0, "tags": 1.0, "path": 0.5, "name": 0.5, "date": 1.0}
+# What it is worth besides that a query has all words of a title, or of a file's name: who asks for "client libraries"
+# means that page before the ones that mention them. It is shared out among the words, so that long titles gain no more.
+NAMED = {"title": 0.25, "name": 0.15}
+# BM25 with a saturation below the usual 1.2, because passages are short, and with this many words added to every body
+# before lengths are compared: that one of two short remarks is twice as long as the other says little.
+K1 = 0.8
+B = 0.9
+EQUAL_WORDS = 50
+# What src/auth.py as a whole counts beside its parts, which are asked for as well.
+COMPOUND_WEIGHT = 0.5
 # A query is a question, not a document: past this many distinct terms only the rarest are scored.
 MOST_TERMS = 64
 # Looking a term up costs about 20 microseconds: a pasted file is cut before the rarest of its terms are chosen.
@@ -54,11 +61,15 @@ class _Postings:
 
 @dataclass(frozen=True, slots=True)
 class _Impact:
-    """What one term adds to the score of its rows, or of every row where that is quicker, until the next change."""
+    """What one term adds to the score of its rows, or of every row where that is quicker, until the next change.
+
+    `named` are the rows that have it in a title or a name, and what share of that it is.
+    """
 
     rows: Rows | None
     values: Floats
     frequency: int
+    named: tuple[Rows, Floats]
 
 
 class KeywordTable:
@@ -134,6 +145,7 @@ class KeywordTable:
                     scores += factor * impact.values
                 else:
                     scores[impact.rows] += factor * impact.values
+                scores[impact.named[0]] += np.float32(share) * impact.named[1]
         if not self._resting:
             # Looking a new term up touches pages all over the files.
             self._segments.rest()
@@ -176,7 +188,8 @@ class KeywordTable:
         for term in meaningful:
             frequency = self._impact(term, alive).frequency
             if frequency:
-                weighed.append(([(term, 1.0)], _rarity(self._count, frequency)))
+                rarity = _rarity(self._count, frequency)
+                weighed.append(([(term, 1.0)], rarity * COMPOUND_WEIGHT if is_compound(term) else rarity))
             else:
                 unknown.append(term)
         # A word nobody wrote weighs as much as the rarest word, so that a query of unknown words scores low.
@@ -195,9 +208,16 @@ class KeywordTable:
         postings = self._postings(term)
         frequency = np.zeros(len(postings.rows), dtype=np.float32)
         for field, (tf, length) in postings.by_field.items():
-            frequency += BOOSTS[field] * tf / (1 - B + B * length / self._average[field])
+            more = EQUAL_WORDS if field == "body" else 0
+            frequency += BOOSTS[field] * tf / (1 - B + B * (length + more) / (self._average[field] + more))
         values = frequency / (frequency + np.float32(K1))
-        impact = _Impact(postings.rows, values, int(np.count_nonzero(alive[postings.rows])))
+        shares = np.zeros(len(postings.rows), dtype=np.float32)
+        for field in NAMED.keys() & postings.by_field.keys():
+            tf, length = postings.by_field[field]
+            shares += NAMED[field] * tf / np.maximum(length, 1)
+        there = np.flatnonzero(shares)
+        named = postings.rows[there], shares[there]
+        impact = _Impact(postings.rows, values, int(np.count_nonzero(alive[postings.rows])), named)
         if len(values) > DENSE_SHARE * len(alive):
             spread = np.zeros(len(alive), dtype=np.float32)
             spread[postings.rows] = values

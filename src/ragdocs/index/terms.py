@@ -10,11 +10,12 @@ from functools import lru_cache
 from whoosh.lang.porter2 import stem as porter
 
 # Part of the index's recipe: a change here rebuilds every index.
-ANALYSER = "2"
+ANALYSER = "3"
 
 # Runs of letters and digits, joined by single marks as in src/auth.py, max_chars, all-MiniLM-L6-v2. The repetition is
 # bounded so that a megabyte of "a.a.a" costs linear time and makes no megabyte term.
 _COMPOUND = re.compile(r"[^\W_]{1,80}(?:[_.\-/][^\W_]{1,80}){0,11}")
+_MARKS = "_.-/"
 _PART = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _CJK = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]+")
@@ -39,6 +40,11 @@ def terms(text: str) -> Iterator[str]:
             yield compound.casefold()
         for part in parts:
             yield from _word(part)
+
+
+def is_compound(term: str) -> bool:
+    """Tell whether a term is an identifier as a whole, whose parts are terms as well."""
+    return any(mark in term for mark in _MARKS)
 
 
 def _word(word: str) -> Iterator[str]:

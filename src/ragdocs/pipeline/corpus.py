@@ -14,7 +14,7 @@ import numpy as np
 
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.lanes import Lane, Ranking
-from ragdocs.pipeline import chunk, fuse, gauge, parse, rank
+from ragdocs.pipeline import chunk, fuse, gauge, parse, rank, when
 from ragdocs.pipeline.gauge import Gauge
 from ragdocs.pipeline.redact import Redactor
 from ragdocs.protocols import Encoder, Index, Store, Vectors
@@ -141,16 +141,18 @@ class Corpus:
 
     def _find(self, query: Query, vectors: Sequence[Vectors | None], now: datetime) -> Findings:
         where, ranking = query.where, self._ranking(query)
-        # What the recency boost may lift is asked for by itself: it must not be lost among many older candidates.
-        young = rank.youngest(ranking, now)
-        wheres = [where] if young is None else [where, replace(where, since=max(young, where.since or young))]
+        meant = when.span(" ".join(probe.text for probe in query.probes), now) if ranking.time_weight else None
+        wheres = _wheres(where, rank.youngest(ranking, now), meant)
         k = max(LEAST_CANDIDATES, query.limit * 5 // max(1, len(query.probes)))
         legs, clock = self._ask(query.probes, vectors, ranking, k, *wheres)
         board = self._board(legs, dict(zip(query.probes, vectors, strict=True)), ranking)
         owners = self.index.owners(board.keys)
+        if meant:
+            board = fuse.lift(board, "time", _told(board.keys, owners, meant), ranking.time_weight)
         neighbours = self._neighbours(board, owners, where) if ranking.graph_weight else []
         measure = self.gauge()
-        board = fuse.calibrate(fuse.spread(board, neighbours, ranking), measure.show, query.probes)
+        board = fuse.lift(board, "graph", neighbours, ranking.graph_weight)
+        board = fuse.calibrate(board, measure.show, query.probes)
         owners += self.index.owners(board.keys[len(owners) :])
         scored = list(zip(board.keys, board.scores.tolist(), strict=True))
         chosen, omitted = rank.rank(scored, owners, query, ranking, now)
@@ -281,10 +283,11 @@ class Corpus:
         scores, seeds = board.scores.tolist(), list(best)[:SEEDS]
         strength: dict[str, float] = {}
         for source, near in zip(seeds, self.index.related(seeds, where), strict=True):
-            score = scores[best[source]]
+            score = min(1.0, scores[best[source]])
             for target, weight in near.items():
-                if weight * score > strength.get(target, 0.0):
-                    strength[target] = weight * score
+                # Two that point at the same say more than one, but never more than all.
+                lent = strength.get(target, 0.0)
+                strength[target] = lent + (1 - lent) * weight * score
         known = [(board.keys[best[target]], lent) for target, lent in strength.items() if target in best]
         others = {target: lent for target, lent in strength.items() if target not in best}
         if len(others) > STRANGERS:
@@ -342,6 +345,23 @@ class Corpus:
             self.index.restamp(same)
             new = sum(entry.document.path not in known for entry in entries)
             return new, len(entries) - new, len(same), looked
+
+
+def _wheres(where: Filter, young: datetime | None, meant: when.Span | None) -> list[Filter]:
+    """Return the filters to ask with: what a boost may lift must not be lost among many other candidates."""
+    wheres = [where]
+    if young is not None:
+        wheres.append(replace(where, since=max(young, where.since or young)))
+    if meant is not None:
+        since, until = max(meant[0], where.since or meant[0]), min(meant[1], where.until or meant[1])
+        wheres.append(replace(where, since=since, until=until))
+    return wheres
+
+
+def _told(keys: Sequence[int], owners: Sequence[Document], meant: when.Span) -> list[tuple[int, float]]:
+    """Return the chunks of documents that are of this time."""
+    pairs = zip(keys, owners, strict=True)
+    return [(key, 1.0) for key, one in pairs if one.created_at and meant[0] <= one.created_at < meant[1]]
 
 
 def floored(found: Findings) -> Findings:

@@ -78,6 +78,7 @@ def settle(board: Board, beside: npt.NDArray[np.int64], ranking: Ranking) -> Boa
     """Give each of the first chunks, as many as `beside` has pairs, a part of the better one beside it.
 
     A chunk that stands alone keeps its score, as if it were its own context: having neighbours is no merit by itself.
+    Where it is even a chance more, because the best of several passages speaks for a document, some of it is taken.
     """
     count = len(beside)
     column = {key: place for place, key in enumerate(board.keys)}
@@ -85,18 +86,20 @@ def settle(board: Board, beside: npt.NDArray[np.int64], ranking: Ranking) -> Boa
     scores = np.append(board.scores, -1.0)
     around = np.fromiter(map(column.get, beside.ravel().tolist(), repeat(-1)), np.int64).reshape(count, 2)
     context = scores[around].max(axis=1, initial=-1.0)
-    part = np.where(context < 0, 0.0, ranking.context_weight / (1 + ranking.context_weight))
+    alone = context < 0
+    part = np.where(alone, 0.0, ranking.context_weight / (1 + ranking.context_weight))
+    kept = np.where(alone, 1.0, 1 - ranking.crowd_discount)
     return Board(
         board.keys[:count],
         (*board.lines, ("context", "context")),
         (*board.ranks, {}),
         np.concatenate([board.raws[:, :count], context[None]]),
-        np.concatenate([board.shares[:, :count] * (1 - part), (context * part)[None]]),
+        np.concatenate([board.shares[:, :count] * (1 - part), (context * part)[None]]) * kept,
     )
 
 
-def spread(board: Board, boosts: Iterable[tuple[int, float]], ranking: Ranking) -> Board:
-    """Give chunks of linked documents a part of what is missing to 1.0; `boosts` are (key, strength of the link)."""
+def lift(board: Board, source: str, boosts: Iterable[tuple[int, float]], weight: float) -> Board:
+    """Give chunks a part of what is missing to 1.0; `boosts` are (key, strength), such as that of a link to it."""
     strongest: dict[int, float] = {}
     for key, strength in boosts:
         strongest[key] = max(strength, strongest.get(key, 0.0))
@@ -109,9 +112,9 @@ def spread(board: Board, boosts: Iterable[tuple[int, float]], ranking: Ranking) 
         places = [column[key] for key, _ in ordered]
         strengths = np.array([strength for _, strength in ordered])
         raws[-1, places] = strengths
-        shares[-1, places] = np.maximum(ranking.graph_weight * strengths * (1.0 - shares.sum(axis=0)[places]), 0.0)
+        shares[-1, places] = np.maximum(weight * strengths * (1.0 - shares.sum(axis=0)[places]), 0.0)
     ranks = {key: rank for rank, (key, _) in enumerate(ordered, start=1)}
-    return Board(keys, (*board.lines, ("graph", "graph")), (*board.ranks, ranks), raws, shares)
+    return Board(keys, (*board.lines, (source, source)), (*board.ranks, ranks), raws, shares)
 
 
 def calibrate(board: Board, show: Callable[[Numbers], Numbers], probes: Sequence[Probe] = ()) -> Board:

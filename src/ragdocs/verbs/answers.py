@@ -125,6 +125,8 @@ def why(hit: Hit) -> str:
         reasons.append(f"meaning {sources['vector'].raw:.2f}")
     if "graph" in sources:
         reasons.append("linked with another result")
+    if "time" in sources:
+        reasons.append("of the time that was asked for")
     if "recency" in sources:
         reasons.append("recent")
     return "; ".join(reasons) or "links to the document"
