@@ -36,7 +36,7 @@ SETS = ("aws-qa", "k8s-links", "longmemeval-a")
 OURS, WORDS, MEANING = WAYS = ("ours", "words alone", "meaning alone")
 USUAL = Chunking()
 # Characters of a set that are cut and encoded for each variant, and of the longest text among them.
-CHARACTERS, LONGEST = 1_000_000, 30_000
+CHARACTERS, LONGEST = 500_000, 30_000
 # Passages whose encoding is timed.
 TIMED = 40
 
