@@ -257,10 +257,10 @@ def _gains(outcomes: Sequence[Outcome]) -> str:
         lines.append((one.name, one.signal, one.measure, f"{len(one.with_it):,}", *means, points, p))
     words = (
         "Differences are in points, those of documents in documents. Recency: asked the day after the last thing that "
-        "the question is about, of the memories that there were by then; for a knowledge update, when the set says, and "
-        "only the newest answer counts. Importance: no set has labels for it, so 60 % of the memories that answer some "
-        f"question and 20 % of the others were marked with {IMPORTANT:.0f}. Links: questions of k8s-links are the words "
-        "of a link, which was taken out of its page; of some pages the set still knows where they lead."
+        "the question is about, of the memories that there were by then; for a knowledge update, when the set says, "
+        "and only the newest answer counts. Importance: no set has labels for it, so 60 % of the memories that answer "
+        f"some question and 20 % of the others were marked with {IMPORTANT:.0f}. Links: questions of k8s-links are the "
+        "words of a link, which was taken out of its page; of some pages the set still knows where they lead."
     )
     return f"{grid(head, lines)}\n\n{words}"
 
