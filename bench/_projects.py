@@ -6,12 +6,12 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bench import _corpora
+from bench import _corpora, _labelled
 from bench._labelled import Item, Labelled
 
 from ragdocs import config
@@ -80,6 +80,14 @@ def write(chosen: Labelled, root: Path) -> Project:
     dates = [found for item in chosen.documents if (found := moment(item.metadata.get("date")))]
     ids = {path: id_ for id_, path in paths.items()}
     return Project(chosen, workspace.places[lane].corpus, ids, max(dates, default=datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+def unrelated(chosen: Labelled, folders: Sequence[Path], most: int) -> list[Item]:
+    """Return questions about something else: those asked of memories for documentation, and the other way round."""
+    others = [other for folder in folders if is_memory(other := _labelled.read(folder)) != is_memory(chosen)]
+    picked = [question for other in others for question in other.sample(0, most // len(others)).questions]
+    # Asked of everything: the group of another set means nothing here.
+    return [replace(question, metadata={}) for question in picked]
 
 
 def _page(item: Item) -> str:

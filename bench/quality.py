@@ -11,12 +11,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from bench import _baselines, _corpora, _labelled, _projects, _report
-from bench._labelled import Item, Labelled
+from bench._labelled import Item
 from bench._measure import grid
 from bench._projects import Project
 
@@ -73,7 +73,7 @@ def main() -> None:
             chosen = _labelled.read(folder)
             if options.documents or options.queries:
                 chosen = chosen.sample(options.documents or len(chosen.documents), options.queries or 10**9)
-            unrelated = _unrelated(chosen, _labelled.folders(options.data))
+            unrelated = _projects.unrelated(chosen, _labelled.folders(options.data), UNRELATED)
             outcomes.append(_outcome(_projects.write(chosen, work / folder.name), unrelated))
     parts = (_table, _engines, _slices, _floors, _verdicts)
     printed = "\n\n".join(part(outcomes) for part in parts)
@@ -111,15 +111,6 @@ def _outcome(project: Project, unrelated: Sequence[Item]) -> Outcome:
     _say(f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s")
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
     return Outcome(name, kinds, chunks, found, scores, [project.found(question)[1] for question in unrelated])
-
-
-def _unrelated(chosen: Labelled, folders: Sequence[Path]) -> list[Item]:
-    """Return questions about something else: those asked of memories for documentation, and the other way round."""
-    mine = _projects.is_memory(chosen)
-    others = [other for folder in folders if _projects.is_memory(other := _labelled.read(folder)) != mine]
-    picked = [question for other in others for question in other.sample(0, UNRELATED // len(others)).questions]
-    # Asked of everything: the group of another set means nothing here.
-    return [replace(question, metadata={}) for question in picked]
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:

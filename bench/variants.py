@@ -184,11 +184,12 @@ def _quality(outcomes: Sequence[Outcome]) -> str:
         line = [outcome.chosen.name, f"{len(outcome.chosen.documents):,}", f"{len(base):,}", f"{base.mean():.4f}"]
         for name in others:
             gained, error = outcome.points(name)
-            line += [f"{outcome.scores[name].mean():.4f}", _signed(gained, error), _verdict(gained >= -MOST_LOST)]
+            line += [f"{outcome.scores[name].mean():.4f}", _signed(gained, error), _told(gained, error)]
         lines.append(line)
     words = (
         "nDCG@10 of the dense leg alone, by exact cosine; a document is its title and text, cut at 256 tokens. "
-        f"A variant passes a set if it loses at most {MOST_LOST} points; ± is the standard error of the difference."
+        f"A variant passes a set if it loses at most {MOST_LOST} points; ± is the standard error of the difference. "
+        "A difference within two of them may be none."
     )
     return f"{grid(head, lines)}\n\n{words}"
 
@@ -200,11 +201,14 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
             points = {outcome.chosen.name: outcome.points(name) for outcome in outcomes}
             gained, errors = np.array(list(points.values())).T
             worst = min(points, key=lambda one: points[one])
-            mean = _signed(gained.mean(), float((errors**2).sum() ** 0.5 / len(errors)))
+            error = float((errors**2).sum() ** 0.5 / len(errors))
+            apart = [one for one, (gain, own) in points.items() if abs(gain) > 2 * own]
             lines.append(
-                f"- {name}: {mean} points on the mean of the sets, at worst {_signed(*points[worst])} ({worst}); "
-                f"loses at most {MOST_LOST} on every set: {_verdict(gained.min() >= -MOST_LOST)}; "
-                f"within {EQUAL} of the reference on every set: {_verdict(abs(gained).max() <= EQUAL)}"
+                f"- {name}: {_signed(gained.mean(), error)} points on the mean of the sets, "
+                f"within {EQUAL} of the reference: {_verdict(abs(gained.mean()) <= EQUAL)}; "
+                f"more than two standard errors from it: {', '.join(apart) or 'on no set'}; "
+                f"at worst {_signed(*points[worst])} ({worst}), "
+                f"loses at most {MOST_LOST} on every set: {_verdict(gained.min() >= -MOST_LOST)}"
             )
     return "\n".join(lines)
 
@@ -212,6 +216,10 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
 def _signed(points: float, error: float) -> str:
     # Adding zero turns a negative zero into a plain one.
     return f"{round(points, 2) + 0:+.2f} ± {error:.2f}"
+
+
+def _told(points: float, error: float) -> str:
+    return f"{_verdict(points >= -MOST_LOST)}, {'beyond' if abs(points) > 2 * error else 'within'} 2 ±"
 
 
 def _verdict(met: bool) -> str:

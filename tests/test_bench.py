@@ -88,12 +88,13 @@ def test_variants_says_that_there_are_no_labelled_sets(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"ABSENT: no labelled sets in {tmp_path}")
 
 
-def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> None:
+def pages_and_talks(data: Path) -> None:
+    """Write a set of pages and a set of memories."""
     pages = [
         {"_id": "animals/cats.md", "title": "Cats", "text": "They purr when they are happy.", "metadata": {}},
         {"_id": "ships.md", "title": "Ships", "text": "They sail over the sea.", "metadata": {"links": []}},
     ]
-    label(tmp_path / "data" / "pages", pages, [{"_id": "q", "text": "why do cats purr"}], {"q": "animals/cats.md"})
+    label(data / "pages", pages, [{"_id": "q", "text": "why do cats purr"}], {"q": "animals/cats.md"})
     turns = [
         {
             "_id": f"{group}/D1:1",
@@ -106,14 +107,61 @@ def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> Non
         {"_id": turn["_id"], "text": "Where does Ann live?", "metadata": {"group": group, "kind": "fact"}}
         for group, turn in zip(("first", "second"), turns, strict=True)
     ]
-    label(tmp_path / "data" / "talks", turns, asked, {f"{g}/D1:1": f"{g}/D1:1" for g in ("first", "second")})
+    label(data / "talks", turns, asked, {f"{g}/D1:1": f"{g}/D1:1" for g in ("first", "second")})
+
+
+def cells(printed: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("|")][1:-1] for line in printed.splitlines() if line.startswith("|")]
+
+
+def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> None:
+    pages_and_talks(tmp_path / "data")
     printed = run("quality", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"))
-    rows = [[cell.strip() for cell in line.split("|")][1:-1] for line in printed.splitlines() if line.startswith("|")]
+    rows = cells(printed)
     table = {row[0]: row for row in reversed(rows)}
     assert table["pages"][1:8] == ["2", "1", *["1.0000"] * 5]
     assert table["talks"][1:8] == ["2", "2", *["1.0000"] * 5]
     assert ["talks", "fact", "2", *["1.000"] * 7] in rows
     assert "points over RRF on the mean of 2 sets" in printed
+
+
+def test_chunking_cuts_the_same_texts_in_several_ways(tmp_path: Path) -> None:
+    pages_and_talks(tmp_path / "data")
+    sentences = " ".join(f"Ship number {number} sails over the sea." for number in range(30))
+    long = [{"_id": "ships.md", "title": "Ships", "text": sentences, "metadata": {}}]
+    label(tmp_path / "data" / "long", long, [{"_id": "q", "text": "sailing ships"}], {"q": "ships.md"})
+    places = ["--data", str(tmp_path / "data"), "--work", str(tmp_path / "work")]
+    rows = cells(run("chunking", "--sets", "long,talks", "--variants", "5", *places))
+    # A head, a line below it and five ways of cutting: for the mean, then for each set.
+    means, long_ones = ({row[0]: row for row in rows[start : start + 7]} for start in (0, 7))
+    assert float(long_ones["450, 0, headings"][1]) > float(long_ones["900, 0, headings"][1])
+    assert means["900, 0, headings"][3:5] == ["1.0000", ""]
+    assert means["900, 150, headings"][3:5] == ["1.0000", "+0.0 ± 0.0"]
+
+
+def test_signals_are_switched_off_one_by_one(tmp_path: Path) -> None:
+    pages_and_talks(tmp_path / "data")
+    printed = run("signals", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"))
+    rows = cells(printed)
+    assert ["pages", "1", "1.0000", "off", "off", "+0.0 ± 0.0", "+0.0 ± 0.0"] in rows
+    assert ["talks", "2", "1.0000", *["+0.0 ± 0.0"] * 4] in rows
+    assert next(row for row in rows if row[0] == "talks, asked the day after")[1:6] == [
+        "recency",
+        "nDCG@10",
+        "2",
+        "1.000",
+        "1.000",
+    ]
+    assert printed.count(": pass") == 4
+
+
+def test_scores_tells_how_often_a_first_hit_is_right_and_what_the_floor_costs(tmp_path: Path) -> None:
+    pages_and_talks(tmp_path / "data")
+    printed = run("scores", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"))
+    rows = cells(printed)
+    assert next(row for row in rows if row[0] == "pages")[2:4] == ["2", "0.0%"]
+    assert [row[3] for row in rows if row[0] in {"documentation", "memories"}]
+    assert "The expected calibration error" in printed
 
 
 def test_entries_measures_every_mode_beside_the_claims_of_its_document(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_the_signals_of_a_chunk_add_up_to_its_score(both: Said, links: list[tupl
 def test_a_gauge_keeps_the_order_and_puts_its_floor_in_the_middle(values: list[float]) -> None:
     measured = gauge.measured(values)
     assert float(measured.show(np.array(measured.floor))) == pytest.approx(0.5)
-    told = measured.show(np.array([measured.floor + step * measured.spread for step in range(-5, 6)])).tolist()
+    told = measured.show(np.array([measured.floor + step / 10 for step in range(-5, 16)])).tolist()
     assert told == sorted(told)
     assert len(set(told)) == len(told)
 
@@ -168,7 +168,7 @@ def test_what_one_source_found_the_other_is_asked_about() -> None:
 
 def test_a_query_that_nothing_matches_well_scores_low() -> None:
     assert max(score for _, score in shown(fused({1: (0.15, 0.05), 2: (0.1, 0.0)}))) < 0.1
-    assert Gauge().show(np.array(0.7)) > 0.95
+    assert Gauge().show(np.array(0.7)) > 0.85
 
 
 def test_two_probes_share_the_weight_as_they_ask() -> None:

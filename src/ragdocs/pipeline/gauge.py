@@ -16,9 +16,15 @@ FALSE_ALARMS = 0.05
 _DEVIATIONS = 1.645
 # Of a normal distribution, what a standard deviation is of the median distance from the middle.
 _FROM_MEDIAN = 1.4826
-# A third of the query's words and a cosine of 0.3: ordinary words of questions in a lane of prose reach that by chance,
-# where questions about rare things do not.
-LEAST_FLOOR = 0.3
+# A third of the query's words and a cosine as high: ordinary words of questions in a lane of prose reach that by
+# chance, where questions about rare things do not.
+LEAST_FLOOR = 0.33
+# A lane that has something to say about everything answers some of the questions below, and its floor would hide true
+# answers. bench/scores.py prints what the floor lets through and what it hides.
+MOST_FLOOR = 0.45
+# What a score must gain above the floor to be shown e times as sure. How far chance scatters says nothing about how
+# sure a hit is: on that scale nearly every answer was shown as 1, where the next boost outweighed any difference.
+SURENESS = 0.15
 # The floor on the scale that is shown.
 FLOOR = 0.5
 # Below this many passages the best of a few chance matches says little about the next question.
@@ -79,13 +85,14 @@ class Gauge:
 
     @property
     def floor(self) -> float:
-        """The score that one unrelated question in twenty passes, and never less than weak signals add up to."""
-        return max(LEAST_FLOOR, self.middle + _DEVIATIONS * self.spread)
+        """The score that one unrelated question in twenty passes, within what weak and true signals add up to."""
+        return min(MOST_FLOOR, max(LEAST_FLOOR, self.middle + _DEVIATIONS * self.spread))
 
     def show(self, scores: Numbers) -> Numbers:
         """Put scores on a scale from 0 to 1 where the floor is one half; a higher score is always shown higher."""
-        # A logistic curve: it never ends, so that the order of very good and very bad scores stays.
-        shown: Numbers = 1 / (1 + np.exp(-(scores - self.floor) / self.spread))
+        above = scores - self.floor
+        # Logistic curves: they never end, so that the order of very good and very bad scores stays.
+        shown: Numbers = 1 / (1 + np.exp(-above / np.where(above > 0, SURENESS, self.spread)))
         return shown
 
 
