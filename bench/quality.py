@@ -7,11 +7,12 @@ legs; then our words beside other keyword engines over the same passages. Differ
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -73,8 +74,11 @@ def main() -> None:
             chosen = _labelled.read(folder)
             if options.documents or options.queries:
                 chosen = chosen.sample(options.documents or len(chosen.documents), options.queries or 10**9)
-            unrelated = _projects.unrelated(chosen, _labelled.folders(options.data), UNRELATED)
-            outcomes.append(_outcome(_projects.write(chosen, work / folder.name), unrelated))
+            kept = work / f"{folder.name}.outcome.json"
+            if not (options.kept and kept.exists()):
+                unrelated = _projects.unrelated(chosen, _labelled.folders(options.data), UNRELATED)
+                _keep(kept, _outcome(_projects.write(chosen, work / folder.name), unrelated))
+            outcomes.append(_kept(kept))
     parts = (_table, _engines, _slices, _floors, _verdicts)
     printed = "\n\n".join(part(outcomes) for part in parts)
     print(printed)
@@ -111,6 +115,16 @@ def _outcome(project: Project, unrelated: Sequence[Item]) -> Outcome:
     _say(f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s")
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
     return Outcome(name, kinds, chunks, found, scores, [project.found(question)[1] for question in unrelated])
+
+
+def _keep(file: Path, outcome: Outcome) -> None:
+    file.write_text(json.dumps(asdict(outcome)), encoding="utf-8")
+
+
+def _kept(file: Path) -> Outcome:
+    row = json.loads(file.read_text(encoding="utf-8"))
+    found = {way: [Measures(**one) for one in measures] for way, measures in row.pop("found").items()}
+    return Outcome(**row, found=found)
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
@@ -245,6 +259,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--documents", type=int, help="documents a set at most, all answers among them")
     parser.add_argument("--queries", type=int, help="questions a set at most")
     parser.add_argument("--work", type=Path, help="keep projects and vectors here, and use those that are there")
+    parser.add_argument("--kept", action="store_true", help="take what earlier runs found from --work, set by set")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/quality.md")
     return parser.parse_args()
 

@@ -122,7 +122,8 @@ def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> Non
     assert table["pages"][1:8] == ["2", "1", *["1.0000"] * 5]
     assert table["talks"][1:8] == ["2", "2", *["1.0000"] * 5]
     assert ["talks", "fact", "2", *["1.000"] * 7] in rows
-    assert "points over RRF on the mean of 2 sets" in printed
+    assert "points over RRF of our own two legs on the mean of 2 sets" in printed
+    assert run("quality", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"), "--kept") == printed
 
 
 def test_chunking_cuts_the_same_texts_in_several_ways(tmp_path: Path) -> None:

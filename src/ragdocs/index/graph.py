@@ -137,7 +137,7 @@ class LinkGraph:
             )
 
     def related(self, doc_id: str) -> Mapping[str, float]:
-        """Map the documents one link away, in either direction, or with a target in common, to how close they are."""
+        """Map the documents one link away, either way, or with a target in common, to how close they are."""
         known = self._near.get(doc_id)
         if known is None:
             weights: dict[str, float] = {}
