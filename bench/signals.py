@@ -1,4 +1,4 @@
-"""Measures what recency, links, importance and the cap on passages of one document gain, and what they cost.
+"""Measures what signals beside words and meaning gain and cost: recency, a named time, importance, links, the cap.
 
 Each is switched off by itself, on every labelled set as a project. Where one should not matter it may cost a point at
 most; where it should, there is a slice of questions made for it, of which the printed words say how it was made.
@@ -22,6 +22,7 @@ from bench._labelled import Item
 from bench._measure import grid
 from bench._projects import Project
 
+from ragdocs.pipeline import when
 from ragdocs.types import UNSAID_IMPORTANCE, Filter, Probe, Query
 from ragdocs.verbs.answers import MOST_RESULTS
 from ragdocs.verbs.measures import DEEP, Difference, compare, ndcg
@@ -36,8 +37,9 @@ OFF: Mapping[str, Mapping[str, Any]] = {
     "recency": {"recency_days": 0},
     "links": {"graph_weight": 0.0},
     "cap": {"per_document": MOST_RESULTS},
+    "time": {"time_weight": 0.0},
 }
-COSTS = ("recency", "importance", "links", "cap")
+COSTS = ("recency", "time", "importance", "links", "cap")
 # Points that a signal may cost where it should not matter.
 MOST_LOST = 1.0
 
@@ -133,6 +135,7 @@ def _outcome(asker: Asker) -> Outcome:
     outcome.slices += _links(asker, plain, without_links)
     if asker.has_recency:
         outcome.slices += _recency(asker, outcome)
+        outcome.slices += _time(asker, outcome, plain)
         outcome.slices += _importance(asker, outcome, plain)
     return outcome
 
@@ -204,6 +207,17 @@ def _update(asker: Asker, question: Item, off: str) -> float:
     return _ndcg(asker.passages(question, off, asker.project.asked_at(question)), wanted)
 
 
+def _time(asker: Asker, outcome: Outcome, plain: Sequence[float]) -> list[Slice]:
+    """Look at all questions, and at those that name a time before they were asked."""
+    without = asker.scores(lambda q: asker.passages(q, "time"))
+    outcome.costs["time"] = compare(plain, without)
+    named = [i for i, q in enumerate(asker.questions) if when.span(q.text, asker.project.asked_at(q))]
+    if not named:
+        return []
+    name = f"{outcome.name}, a time is named"
+    return [Slice(name, "time", "nDCG@10", [plain[i] for i in named], [without[i] for i in named])]
+
+
 def _importance(asker: Asker, outcome: Outcome, plain: Sequence[float]) -> list[Slice]:
     """Give memories an importance: any at random, or more often to those that answer some question."""
     rng = np.random.default_rng(7)
@@ -239,8 +253,8 @@ def _costs(outcomes: Sequence[Outcome]) -> str:
     words = (
         "What each signal adds where it should not matter, in points of nDCG@10, paired by question, ± the standard "
         f"error. Recency: asked {LATE.days} days after the last thing that the question is about, of the memories that "
-        "there were by then. Importance: every memory has one from 1 to 10 at random. Links and the cap on passages of "
-        "one document: all questions; a set without links has nothing to lose."
+        "there were by then. Importance: every memory has one from 1 to 10 at random. The time that a question names, "
+        "links, and the cap on passages of one document: all questions; a set without links has nothing to lose."
     )
     return f"{grid(head, lines)}\n\n{words}"
 
