@@ -9,9 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ragdocs import config
 from ragdocs.workspace import Workspace
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 

@@ -155,7 +155,7 @@ NAMES = st.one_of(
 
 
 def test_no_name_ever_escapes(tally: Tally) -> None:
-    @settings(max_examples=800, deadline=None, database=None)
+    @settings(max_examples=800, database=None)
     @given(NAMES)
     @example("a/../../b")
     def tried(name: str) -> None:
