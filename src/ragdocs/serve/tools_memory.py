@@ -103,7 +103,8 @@ def _register_finding(server: ToolServer, live: Live) -> None:
         explain: bool = False,
     ) -> Annotated[CallToolResult, MemoryHits]:
         """Find what was decided, planned or learned before, by meaning, words and links. Call it when you start a task.
-        `filter_tags` keeps memories with any of the tags. Returns memories with score, age, lines and why they matched.
+        A time in the query, such as "last week", counts; `filter_tags` keeps memories with any of the tags.
+        Returns memories with score, age, lines and why they matched.
         Example: {"query": "token handling", "filter_tags": ["auth"], "filter_type": "plan"}"""
         found = live.workspace().memories.search(
             query, limit, tags=filter_tags or (), kind=filter_type, archived=include_archived, explain=explain
