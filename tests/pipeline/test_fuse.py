@@ -152,7 +152,7 @@ def test_the_floor_stays_between_what_ordinary_words_and_what_true_answers_reach
 
 
 def test_how_far_chance_scatters_does_not_make_a_hit_any_surer() -> None:
-    narrow, wide = Gauge(0.2, 0.02), Gauge(0.2, 0.1)
+    narrow, wide = Gauge(0.1, 0.02), Gauge(0.1, 0.1)
     assert narrow.floor == wide.floor == gauge.LEAST_FLOOR
     better, worse = np.array(narrow.floor + 0.2), np.array(narrow.floor - 0.05)
     assert narrow.show(better) == wide.show(better)
