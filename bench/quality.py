@@ -17,19 +17,15 @@ from pathlib import Path
 
 import numpy as np
 from bench import _baselines, _corpora, _labelled, _projects, _report
-from bench._labelled import Item
 from bench._measure import grid
 from bench._projects import Project
 
-from ragdocs.pipeline.gauge import FLOOR
 from ragdocs.verbs.measures import DEEP, Difference, Measures, compare, measure
 
 # What RRF joins elsewhere: an ordinary keyword engine and the same vectors.
 PLAIN = "RRF of bm25s"
 # What our search must gain on that, in points on the mean of all sets.
 BAR = 5
-# Questions about something else, all sets together.
-UNRELATED = 100
 ROOT = Path(__file__).resolve().parent.parent
 WORDS, MEANING, OURS, RRF, MIN_MAX = "words alone", "meaning alone", "ours", "RRF, k = 60", "0.7 / 0.3 min-max"
 
@@ -42,9 +38,6 @@ class Outcome:
     kinds: Sequence[str]
     chunks: int
     found: Mapping[str, Sequence[Measures]]
-    # The best score of each question, and of questions that are about something else.
-    scores: Sequence[float]
-    unrelated: Sequence[float]
 
     def ndcg(self, way: str) -> list[float]:
         """Return nDCG@10 of each question."""
@@ -76,10 +69,9 @@ def main() -> None:
                 chosen = chosen.sample(options.documents or len(chosen.documents), options.queries or 10**9)
             kept = work / f"{folder.name}.outcome.json"
             if not (options.kept and kept.exists()):
-                unrelated = _projects.unrelated(chosen, _labelled.folders(options.data), UNRELATED)
-                _keep(kept, _outcome(_projects.write(chosen, work / folder.name), unrelated))
+                _keep(kept, _outcome(_projects.write(chosen, work / folder.name)))
             outcomes.append(_kept(kept))
-    parts = (_table, _engines, _slices, _floors, _verdicts)
+    parts = (_table, _engines, _slices, _verdicts)
     printed = "\n\n".join(part(outcomes) for part in parts)
     print(printed)
     _say(f"{time.process_time() / 60:.1f} processor minutes")
@@ -87,7 +79,7 @@ def main() -> None:
         _report.replace_block(ROOT / "docs" / "quality.md", "quality", f"`{_command(options)}`\n\n{printed}")
 
 
-def _outcome(project: Project, unrelated: Sequence[Item]) -> Outcome:
+def _outcome(project: Project) -> Outcome:
     corpus, name = project.corpus, project.chosen.name
     started = time.monotonic()
     corpus.sync()
@@ -96,15 +88,12 @@ def _outcome(project: Project, unrelated: Sequence[Item]) -> Outcome:
     _say(f"{name:14} {chunks:,} chunks after {time.monotonic() - started:.0f} s")
     found: dict[str, list[Measures]] = {}
     others = list(_baselines.rivals(project))
-    scores = []
     for question in project.chosen.questions:
-        ours, score = project.found(question)
-        scores.append(score)
         keyword, vector = (_baselines.pooled(project, leg) for leg in _baselines.legs(project, question))
         ranked = {
             WORDS: list(keyword),
             MEANING: list(vector),
-            OURS: ours,
+            OURS: project.found(question)[0],
             RRF: _baselines.rrf((keyword, vector)),
             MIN_MAX: _baselines.min_max(keyword, vector),
         } | {way: ask(question) for way, ask in others}
@@ -114,7 +103,7 @@ def _outcome(project: Project, unrelated: Sequence[Item]) -> Outcome:
             found.setdefault(way, []).append(measure(documents[:DEEP], project.chosen.grades[question.id]))
     _say(f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s")
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
-    return Outcome(name, kinds, chunks, found, scores, [project.found(question)[1] for question in unrelated])
+    return Outcome(name, kinds, chunks, found)
 
 
 def _keep(file: Path, outcome: Outcome) -> None:
@@ -123,8 +112,8 @@ def _keep(file: Path, outcome: Outcome) -> None:
 
 def _kept(file: Path) -> Outcome:
     row = json.loads(file.read_text(encoding="utf-8"))
-    found = {way: [Measures(**one) for one in measures] for way, measures in row.pop("found").items()}
-    return Outcome(**row, found=found)
+    found = {way: [Measures(**one) for one in measures] for way, measures in row["found"].items()}
+    return Outcome(row["name"], row["kinds"], row["chunks"], found)
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
@@ -182,22 +171,6 @@ def _slices(outcomes: Sequence[Outcome]) -> str:
             rest = [f"{np.mean([outcome.found[way][i].ndcg_10 for i in places]):.3f}" for way in (WORDS, MEANING, RRF)]
             lines.append((outcome.name, kind or "all", f"{len(places):,}", *means, *rest))
     return f"{grid(head, lines)}\n\nOur search by kind of question; the last three columns are nDCG@10."
-
-
-def _floors(outcomes: Sequence[Outcome]) -> str:
-    """Tell how many unrelated questions pass the floor, and how many of the true hits do."""
-    head = ("set", "unrelated questions", "that pass the floor", "questions with an answer found", "of these above it")
-    lines = []
-    for outcome in outcomes:
-        hits = [score for score, one in zip(outcome.scores, outcome.found[OURS], strict=True) if one.recall_10]
-        alarms = np.mean([score >= FLOOR for score in outcome.unrelated]) if outcome.unrelated else float("nan")
-        kept = np.mean([score >= FLOOR for score in hits]) if hits else float("nan")
-        lines.append((outcome.name, f"{len(outcome.unrelated)}", f"{alarms:.1%}", f"{len(hits):,}", f"{kept:.1%}"))
-    words = (
-        "The floor is set by 40 shipped questions, none of them among these, for 5 % false alarms. Unrelated are "
-        "questions asked of memories where the set is documentation, and the other way round."
-    )
-    return f"{grid(head, lines)}\n\n{words}"
 
 
 def _verdicts(outcomes: Sequence[Outcome]) -> str:

@@ -40,6 +40,7 @@ OFF: Mapping[str, Mapping[str, Any]] = {
     "time": {"time_weight": 0.0},
 }
 COSTS = ("recency", "time", "importance", "links", "cap")
+UNLINKED = "no link"
 # Points that a signal may cost where it should not matter.
 MOST_LOST = 1.0
 
@@ -164,7 +165,7 @@ def _links(asker: Asker, with_links: Sequence[float], without: Sequence[float]) 
     for place, question in enumerate(asker.questions):
         answers = asker.grades[question.id]
         own = any(id_ in links.get(source, ()) for source in question.metadata.get("source", ()) for id_ in answers)
-        part = "its own link is kept" if own else "linked from elsewhere" if linked.intersection(answers) else "no link"
+        part = "its own link is kept" if own else "linked from elsewhere" if linked.intersection(answers) else UNLINKED
         parts.setdefault(part, []).append(place)
     name = asker.project.chosen.name
     return [
@@ -280,9 +281,17 @@ def _gains(outcomes: Sequence[Outcome]) -> str:
 
 
 def _verdicts(outcomes: Sequence[Outcome]) -> str:
+    every = {
+        signal: {outcome.name: outcome.costs[signal] for outcome in outcomes if signal in outcome.costs}
+        for signal in COSTS
+    }
+    slices = [one for outcome in outcomes for one in outcome.slices if one.name.endswith(UNLINKED)]
+    # Links should matter least to what nobody links to, and there they can only lift something else.
+    every["links, to what has none"] = {
+        f"{one.name}, {len(one.with_it)} questions": compare(one.with_it, one.without) for one in slices
+    }
     lines = []
-    for signal in COSTS:
-        told = {outcome.name: outcome.costs[signal] for outcome in outcomes if signal in outcome.costs}
+    for signal, told in every.items():
         if told:
             worst = min(told, key=lambda name: told[name].points)
             verdict = "pass" if told[worst].points >= -MOST_LOST else "MISS"

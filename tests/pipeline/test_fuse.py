@@ -145,6 +145,20 @@ def test_a_gauge_keeps_the_order_and_puts_its_floor_in_the_middle(values: list[f
     assert len(set(told)) == len(told)
 
 
+def test_the_floor_stays_between_what_ordinary_words_and_what_true_answers_reach() -> None:
+    assert gauge.measured([0.1] * 40).floor == gauge.LEAST_FLOOR
+    # A lane that answers most of the unrelated questions still shows its answers.
+    assert gauge.measured([0.2] * 10 + [0.9] * 30).floor == gauge.MOST_FLOOR
+
+
+def test_how_far_chance_scatters_does_not_make_a_hit_any_surer() -> None:
+    narrow, wide = Gauge(0.1, 0.02), Gauge(0.1, 0.1)
+    assert narrow.floor == wide.floor == gauge.LEAST_FLOOR
+    better, worse = np.array(narrow.floor + 0.2), np.array(narrow.floor - 0.05)
+    assert narrow.show(better) == wide.show(better)
+    assert narrow.show(worse) < wide.show(worse)
+
+
 def test_the_floor_is_passed_by_one_unrelated_question_in_twenty() -> None:
     best = np.random.default_rng(1).normal(0.3, 0.05, 2000).tolist()
     measured = gauge.measured(best)
