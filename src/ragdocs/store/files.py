@@ -345,8 +345,8 @@ class FileStore:
 def _alike(names: list[str], name: str) -> list[str]:
     """List the names that a file system may take for this one."""
     joined, wanted = "/".join(names), _folded(name)
-    # All at once: a folder may have thousands.
-    folded = joined.lower().split("/") if joined.isascii() else [_folded(one) for one in names]
+    # All at once: a folder may have thousands. Nothing split is one name too many.
+    folded = joined.lower().split("/") if joined and joined.isascii() else [_folded(one) for one in names]
     return [one for one, as_seen in zip(names, folded, strict=True) if as_seen == wanted] if wanted in folded else []
 
 
