@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,6 +56,20 @@ class Labelled:
                 kept.append(document)
                 room -= is_other
         return replace(self, documents=kept, questions=asked)
+
+
+def parser(name: str, description: str | None, page: str) -> argparse.ArgumentParser:
+    """Return the options that every bench over the sets has; its tables belong to a page of docs/."""
+    made = argparse.ArgumentParser(prog=f"python3 tasks.py bench {name}", description=description)
+    made.add_argument("--data", type=Path, default=DATA, help="the folder of the labelled sets")
+    made.add_argument("--work", type=Path, help="keep projects and vectors here, and use those that are there")
+    made.add_argument("--write", action="store_true", help=f"put the tables into docs/{page}")
+    return made
+
+
+def say(text: str) -> None:
+    """Tell how far a bench is; its tables alone go to standard output."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def folders(data: Path) -> list[Path]:

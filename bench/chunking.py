@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shutil
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -92,12 +91,12 @@ def main() -> None:
         _corpora.enter(work)
         for variant in VARIANTS[: options.variants]:
             outcomes[variant] = [_outcome(variant, one, work / "chunking" / one.name) for one in chosen]
-            _say(_means(outcomes))
+            _labelled.say(_means(outcomes))
     printed = "\n\n".join(
         [_about(chosen), _means(outcomes), *(_table(outcomes, i, one) for i, one in enumerate(chosen))]
     )
     print(printed)
-    _say(f"{time.process_time() / 60:.1f} processor minutes")
+    _labelled.say(f"{time.process_time() / 60:.1f} processor minutes")
     if options.write:
         _report.replace_block(ROOT / "docs" / "quality.md", "chunking", printed)
 
@@ -168,7 +167,9 @@ def _outcome(variant: Variant, chosen: Labelled, root: Path) -> Outcome:
         for way, ranked in zip(WAYS, found, strict=True):
             scores[way].append(ndcg(ranked[:DEEP], chosen.grades[question.id]))
     counts = corpus.index.counts()
-    _say(f"{variant!s:20} {chosen.name:14} {counts['chunks']:,} chunks after {time.monotonic() - started:.0f} s")
+    _labelled.say(
+        f"{variant!s:20} {chosen.name:14} {counts['chunks']:,} chunks after {time.monotonic() - started:.0f} s"
+    )
     return Outcome(len(chosen.documents), counts["chunks"], seconds * counts["chunks"], scores)
 
 
@@ -232,18 +233,11 @@ def _signed(variant: Variant, points: Difference) -> str:
     return "" if variant == VARIANTS[0] else str(points)
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python3 tasks.py bench chunking", description=__doc__)
-    parser.add_argument("--data", type=Path, default=_labelled.DATA, help="the folder of the labelled sets")
+    parser = _labelled.parser("chunking", __doc__, "quality.md")
     parser.add_argument("--sets", default=",".join(SETS), help="the sets, by commas")
     parser.add_argument("--characters", type=int, default=CHARACTERS, help="characters of a set")
     parser.add_argument("--variants", type=int, default=len(VARIANTS), help="only the first so many ways of cutting")
-    parser.add_argument("--work", type=Path, help="keep projects and vectors here, and use those that are there")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/quality.md")
     return parser.parse_args()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -74,7 +73,7 @@ def main() -> None:
     parts = (_table, _engines, _slices, _verdicts)
     printed = "\n\n".join(part(outcomes) for part in parts)
     print(printed)
-    _say(f"{time.process_time() / 60:.1f} processor minutes")
+    _labelled.say(f"{time.process_time() / 60:.1f} processor minutes")
     if options.write:
         _report.replace_block(ROOT / "docs" / "quality.md", "quality", f"`{_command(options)}`\n\n{printed}")
 
@@ -83,9 +82,11 @@ def _outcome(project: Project) -> Outcome:
     corpus, name = project.corpus, project.chosen.name
     started = time.monotonic()
     corpus.sync()
-    corpus.embed(lambda what, done, of: _say(f"{name:14} {what} {done:6,} of {of:,}") if done % 1024 < 64 else None)
+    corpus.embed(
+        lambda what, done, of: _labelled.say(f"{name:14} {what} {done:6,} of {of:,}") if done % 1024 < 64 else None
+    )
     chunks = corpus.index.counts()["chunks"]
-    _say(f"{name:14} {chunks:,} chunks after {time.monotonic() - started:.0f} s")
+    _labelled.say(f"{name:14} {chunks:,} chunks after {time.monotonic() - started:.0f} s")
     found: dict[str, list[Measures]] = {}
     others = list(_baselines.rivals(project))
     for question in project.chosen.questions:
@@ -101,7 +102,7 @@ def _outcome(project: Project) -> Outcome:
             ranked[PLAIN] = _baselines.rrf((dict.fromkeys(ranked["bm25s"], 0.0), vector))
         for way, documents in ranked.items():
             found.setdefault(way, []).append(measure(documents[:DEEP], project.chosen.grades[question.id]))
-    _say(f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s")
+    _labelled.say(f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s")
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
     return Outcome(name, kinds, chunks, found)
 
@@ -221,19 +222,12 @@ def _command(options: argparse.Namespace) -> str:
     return " ".join(["python3 tasks.py bench quality", *(f"{name} {value}" for name, value in given if value)])
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python3 tasks.py bench quality", description=__doc__)
-    parser.add_argument("--data", type=Path, default=_labelled.DATA, help="the folder of the labelled sets")
+    parser = _labelled.parser("quality", __doc__, "quality.md")
     parser.add_argument("--only", help="some sets, by commas")
     parser.add_argument("--documents", type=int, help="documents a set at most, all answers among them")
     parser.add_argument("--queries", type=int, help="questions a set at most")
-    parser.add_argument("--work", type=Path, help="keep projects and vectors here, and use those that are there")
     parser.add_argument("--kept", action="store_true", help="take what earlier runs found from --work, set by set")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/quality.md")
     return parser.parse_args()
 
 

@@ -7,7 +7,6 @@ else, and by what it costs of the answers; other floors are printed beside it.
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -69,7 +68,7 @@ def main() -> None:
             project.corpus.embed()
             unrelated = [project.found(q)[1] for q in _projects.unrelated(chosen, folders, options.unrelated)]
             outcomes.append(_outcome(project, options.queries, np.array(unrelated)))
-            _say(f"{folder.name:14} after {time.process_time():.0f} s cpu")
+            _labelled.say(f"{folder.name:14} after {time.process_time():.0f} s cpu")
     printed = "\n\n".join([_floors(outcomes), _curve(outcomes), _meaning(outcomes)])
     print(printed)
     if options.write:
@@ -179,18 +178,11 @@ def _error(one: Outcome) -> float:
     return off
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python3 tasks.py bench scores", description=__doc__)
-    parser.add_argument("--data", type=Path, default=_labelled.DATA, help="the folder of the labelled sets")
+    parser = _labelled.parser("scores", __doc__, "quality.md")
     parser.add_argument("--only", help="some sets, by commas")
     parser.add_argument("--queries", type=int, default=QUESTIONS, help="questions a set at most")
     parser.add_argument("--unrelated", type=int, default=UNRELATED, help="questions about something else")
-    parser.add_argument("--work", type=Path, help="keep projects and vectors here, and use those that are there")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/quality.md")
     return parser.parse_args()
 
 

@@ -7,7 +7,6 @@ most; where it should, there is a slice of questions made for it, of which the p
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -116,7 +115,7 @@ def main() -> None:
             project.corpus.sync()
             project.corpus.embed()
             outcomes.append(_outcome(Asker(project, options.queries)))
-            _say(f"{folder.name:14} after {time.process_time():.0f} s cpu")
+            _labelled.say(f"{folder.name:14} after {time.process_time():.0f} s cpu")
     printed = "\n\n".join([_costs(outcomes), _gains(outcomes), _verdicts(outcomes)])
     print(printed)
     if options.write:
@@ -299,17 +298,10 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python3 tasks.py bench signals", description=__doc__)
-    parser.add_argument("--data", type=Path, default=_labelled.DATA, help="the folder of the labelled sets")
+    parser = _labelled.parser("signals", __doc__, "quality.md")
     parser.add_argument("--only", help="some sets, by commas")
     parser.add_argument("--queries", type=int, default=QUESTIONS, help="questions a set at most")
-    parser.add_argument("--work", type=Path, help="keep projects and vectors here, and use those that are there")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/quality.md")
     return parser.parse_args()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -81,7 +80,7 @@ def main() -> None:
         ]
         printed = "\n\n".join([_costs(encoders, outcomes), _quality(outcomes), _verdicts(outcomes)])
     print(printed)
-    _say(f"{time.process_time() / 60:.1f} processor minutes")
+    _labelled.say(f"{time.process_time() / 60:.1f} processor minutes")
     if options.write:
         caps = [("--documents", options.documents, DOCUMENTS), ("--queries", options.queries, QUESTIONS)]
         asked = " ".join(f"{name} {given}" for name, given, usual in caps if given != usual)
@@ -105,7 +104,9 @@ def _outcome(chosen: Labelled, encoders: Mapping[str, Encoder], cache: Path) -> 
         for start in range(0, len(texts), STEP):
             rows.append(cached.encode(texts[start : start + STEP]))
             done = min(start + STEP, len(texts))
-            _say(f"{chosen.name:14} {name:12} {done:6,} of {len(texts):,} texts, {time.process_time():6.0f} s cpu")
+            _labelled.say(
+                f"{chosen.name:14} {name:12} {done:6,} of {len(texts):,} texts, {time.process_time():6.0f} s cpu"
+            )
         vectors[name] = np.vstack(rows)
     pools = [np.array(chosen.pool(question)) for question in chosen.questions]
     return Outcome(chosen, vectors, {name: _scores(chosen, pools, rows) for name, rows in vectors.items()})
@@ -166,7 +167,7 @@ def _in_turns(encoders: Mapping[str, Encoder], texts: Sequence[str]) -> dict[str
         encoder.prepare()
     samples = {name: [Sample() for _ in texts] for name in encoders}
     for turn in range(ROUNDS):
-        _say(f"cost of {len(texts)} texts, round {turn + 1} of {ROUNDS}")
+        _labelled.say(f"cost of {len(texts)} texts, round {turn + 1} of {ROUNDS}")
         for i, text in enumerate(texts):
             # Text by text, so that whatever else the machine does falls on all of them alike.
             for name, encoder in encoders.items():
@@ -230,17 +231,10 @@ def _some(texts: Sequence[str]) -> list[str]:
     return [texts[i * len(texts) // TIMED] for i in range(TIMED)] if len(texts) > TIMED else list(texts)
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python3 tasks.py bench variants", description=__doc__)
-    parser.add_argument("--data", type=Path, default=_labelled.DATA, help="the folder of the labelled sets")
+    parser = _labelled.parser("variants", __doc__, "performance.md")
     parser.add_argument("--documents", type=int, default=DOCUMENTS, help="documents a set, all answers among them")
     parser.add_argument("--queries", type=int, default=QUESTIONS, help="questions a set")
-    parser.add_argument("--work", type=Path, help="keep vectors here, and use those that are there")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
     return parser.parse_args()
 
 

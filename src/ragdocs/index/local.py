@@ -164,10 +164,8 @@ class LocalIndex:
         """Return the k chunks with the largest inner product among those that pass each of the filters."""
         with self._lock:
             table = self._table()
-            found = [table.nearest(vector, k, self._mask(where)) for where in wheres]
-        if len(found) == 1:
-            return found[0]
-        return sorted({pair for pairs in found for pair in pairs}, key=lambda pair: (-pair[1], pair[0]))
+            found = dict(pair for where in wheres for pair in table.nearest(vector, k, self._mask(where)))
+        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
 
     def match(self, text: str, k: int, *wheres: Filter) -> Scored:
         """Return the k best chunks by keyword score among those that pass each of the filters.
