@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import functools
 import itertools
 import os
 import re
 import stat
 import time
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -32,6 +30,7 @@ from ragdocs.lanes import Lane
 from ragdocs.locks import lock
 from ragdocs.store.globs import Rules, Walk, stamp_as_read
 from ragdocs.store.history import VERBS, History, Step, version_of
+from ragdocs.store.spelling import Spelling, composed, folded
 from ragdocs.types import Change, Commit, Discard, Expect, Put, Restore, Revision, Scan, Source, Verb, Written
 
 TRASH = ".trash"
@@ -60,6 +59,7 @@ class FileStore:
         self._lane = lane
         self._rules = Rules(lane)
         self._history = History(self.root)
+        self._spelling = Spelling(str(self.root))
         self._now = now
         parent = os.path.realpath(self._given.parent)
         self._refused = lane.writable and not trusted_root and not self.root.is_relative_to(parent)
@@ -84,8 +84,8 @@ class FileStore:
     def read(self, path: str) -> Source:
         """Read one text; what a scan does not list is not found."""
         scan = self.scan([path])
-        if path not in scan.stamps and _composed(self._spelled(path)) == _composed(path):
-            path = self._spelled(path)
+        if path not in scan.stamps and composed(self._spelling.find(path)) == composed(path):
+            path = self._spelling.find(path)
             scan = self.scan([path])
         if path in scan.unreadable:
             raise StorageError(f"{path} cannot be read: {scan.unreadable[path]}", "Check its permissions")
@@ -151,6 +151,9 @@ class FileStore:
             steps = sorted((step for step in plan if step.before != step.after), key=lambda step: step.after is None)
             self._history.keep(steps, cast("Verb", verb), self._now())
             self._carry_out(steps)
+            for step in steps:
+                if step.after is not None:
+                    self._spelling.wrote(step.path)
             with contextlib.suppress(RagdocsError, OSError):  # the change itself is made
                 self._history.prune(self._now())
         return [self._written(step) for step in plan]
@@ -162,14 +165,14 @@ class FileStore:
             if not self._rules.lists(path):
                 raise ValidationError(f"{path} would never be found: the {self._lane.name} lane leaves such paths out")
             step = self._step(change, path)
-            if any(_folded(step.path) == _folded(other.path) for other in steps):
+            if any(folded(step.path) == folded(other.path) for other in steps):
                 raise ValidationError(f"{path} is named twice in one change", "Name every file once")
             steps.append(step)
         return steps
 
     def _step(self, change: Change, path: str) -> Step:
-        spelled = self._spelled(path)
-        if _composed(spelled) == path:
+        spelled = self._spelling.find(path)
+        if composed(spelled) == path:
             path = spelled
         elif not isinstance(change, Discard) and change.expect in {Expect.ABSENT, Expect.ANY}:
             message = f"{path} differs only in upper and lower case from {spelled}, which exists"
@@ -313,16 +316,6 @@ class FileStore:
         except NotFoundError:
             return None
 
-    def _spelled(self, path: str) -> str:
-        """Return a path as existing files spell it, where only case or Unicode form differ."""
-        spelled: list[str] = []
-        for part in path.split("/"):
-            names: list[str] = []
-            with contextlib.suppress(OSError, ValueError):
-                names = os.listdir(self.root.joinpath(*spelled))  # noqa: PTH208 - names are asked for, thousands at times
-            spelled.append(part if part in names else min(_alike(names, part), default=part))
-        return "/".join(spelled)
-
     def _trash_name(self, path: str) -> str:
         own = PurePosixPath(path)
         stem = PurePosixPath(TRASH) / own.parent / f"{own.stem}_{self._now():%Y%m%d_%H%M%S}"
@@ -340,24 +333,6 @@ class FileStore:
         if step.after is not None:
             return Written(step.path, version_of(step.after))
         return Written(step.path, moved_to=str(self.root / step.trash) if step.trash else "")
-
-
-def _alike(names: list[str], name: str) -> list[str]:
-    """List the names that a file system may take for this one."""
-    joined, wanted = "/".join(names), _folded(name)
-    # All at once: a folder may have thousands. Nothing split is one name too many.
-    folded = joined.lower().split("/") if joined and joined.isascii() else [_folded(one) for one in names]
-    return [one for one, as_seen in zip(names, folded, strict=True) if as_seen == wanted] if wanted in folded else []
-
-
-@functools.lru_cache(maxsize=65_536)
-def _folded(name: str) -> str:
-    """Spell a name as file systems that ignore case or Unicode form see it."""
-    return _composed(_composed(name).casefold())
-
-
-def _composed(name: str) -> str:
-    return unicodedata.normalize("NFC", name)
 
 
 def _remove(place: Path) -> None:
