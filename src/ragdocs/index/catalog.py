@@ -82,6 +82,7 @@ class Catalog:
         self._stored = memoryview(b"")
         self._fresh: dict[int, str] = {}
         self._headings: list[tuple[str, ...]] = []
+        # Made when something is added.
         self._heading_numbers: dict[tuple[str, ...], int] = {}
         self._created = _Column(np.float64, np.nan)
         self._expires = _Column(np.float64, np.inf)
@@ -269,7 +270,6 @@ class Catalog:
         catalog._alive = _Column.of(np.zeros(len(rows), dtype=np.bool_), blank=False)
         catalog._slot_of = _Column.of(np.zeros(len(rows), dtype=np.int32), 0)
         catalog._headings = [tuple(headings) for headings in cards["headings"]]
-        catalog._heading_numbers = {headings: number for number, headings in enumerate(catalog._headings)}
         for card in cards["documents"]:
             document = _document(card, links(card["id"]))
             first, end = card["rows"]
@@ -317,6 +317,8 @@ class Catalog:
         return slot
 
     def _number(self, headings: tuple[str, ...]) -> int:
+        if len(self._heading_numbers) < len(self._headings):
+            self._heading_numbers = {known: number for number, known in enumerate(self._headings)}
         number = self._heading_numbers.setdefault(headings, len(self._headings))
         if number == len(self._headings):
             self._headings.append(headings)

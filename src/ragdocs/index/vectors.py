@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragdocs import fsio
+from ragdocs.heap import give_back
 from ragdocs.protocols import Vectors
 
 Mask = npt.NDArray[np.bool_]
@@ -84,6 +85,8 @@ class VectorTable:
         self._index = index
         for stored in (data, graph):
             fsio.release(stored)
+        # FAISS read a copy of all of it.
+        give_back()
 
     def add(self, rows: Sequence[int] | Rows, vectors: Vectors) -> None:
         """Store one vector for each row."""

@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,15 +88,14 @@ def _minilm_tokenizer() -> Any:
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     except ImportError as error:
         raise UnavailableError("tokenizers cannot be imported", "Install ragdocs again with pip") from error
-    words = (files("ragdocs") / "data" / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
-    vocabulary = {word: number for number, word in enumerate(words)}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106 - a token of text
+    with as_file(files("ragdocs") / "data" / "vocab.txt") as words:
+        tokenizer = Tokenizer(models.WordPiece.from_file(str(words), unk_token="[UNK]"))  # noqa: S106 - a token of text
     tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
-        special_tokens=[(word, vocabulary[word]) for word in ("[CLS]", "[SEP]")],
+        special_tokens=[(word, tokenizer.token_to_id(word)) for word in ("[CLS]", "[SEP]")],
     )
     tokenizer.enable_truncation(MAX_TOKENS)
     return tokenizer
