@@ -27,6 +27,9 @@ class Ranking:
     context_weight: float = 0.2
     # What a passage loses that is one of several, where the best of them speaks for the document.
     crowd_discount: float = 0.0
+    # What the second-best passage of its document says beside a passage: a page on a matter mentions it more than once.
+    support_weight: float = 0.0
+    # Of what is missing to 1.0, given to what the best documents link to.
     graph_weight: float = 0.1
     # Of what is missing to 1.0, given to texts of the time that a query names: "last week", "two months ago".
     time_weight: float = 0.0
@@ -64,8 +67,7 @@ DOCS = Lane(
     include=("docs/**/*.md", "docs/**/*.txt", "docs/**/*.rst", "README.md"),
     gitignore=True,
     default_kind="document",
-    # Pages link to what explains them further.
-    ranking=Ranking(graph_weight=0.25),
+    ranking=Ranking(support_weight=0.2),
 )
 
 MEMORY = Lane(

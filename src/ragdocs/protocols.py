@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,15 @@ from ragdocs.types import Change, Chunk, Commit, Document, Entry, Filter, Link, 
 Vectors = npt.NDArray[np.float32]
 Scored = list[tuple[int, float]]
 Keys = npt.NDArray[np.int64]
+
+
+class Siblings(NamedTuple):
+    """All chunks of some documents, in order, and the place where each document begins."""
+
+    keys: Keys
+    starts: Keys
+    # The share of documents with a single chunk among all that are indexed.
+    lone: float
 
 
 class Store(Protocol):
@@ -80,14 +89,17 @@ class Index(Protocol):
     def weigh(self, text: str, vector: Vectors | None, keys: Keys) -> tuple[Vectors, Vectors]:
         """Return the keyword score and the inner product of each of these chunks, found or not."""
 
-    def beside(self, keys: Keys) -> Keys:
-        """Return the chunks before and after each of these in its document, two for each, -1 where there is none."""
+    def siblings(self, keys: Keys) -> Siblings:
+        """Return all chunks of the documents that have these chunks."""
+
+    def asked(self, text: str) -> int:
+        """Count the different words that a query asks for."""
 
     def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
         """Return for each chunk the words of a query that stand in it, as the query wrote them."""
 
-    def related(self, doc_ids: Sequence[str], where: Filter) -> list[Mapping[str, float]]:
-        """Map, for each of these, the documents one step away that pass the filter to how close they are."""
+    def linked(self, doc_ids: Sequence[str], where: Filter) -> list[Collection[str]]:
+        """Return, for each of these, the documents it links to that pass the filter."""
 
     def links_to(self, names: Sequence[str], among: Collection[str] | None = None) -> Mapping[str, tuple[Link, ...]]:
         """Map each document, or each among these, to its links to any of these names."""

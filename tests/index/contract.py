@@ -70,7 +70,9 @@ class IndexContract:
         assert index.document("test:a") is None
         assert index.match("anything", 5, ANYTHING) == index.nearest(axis(1), 5, ANYTHING) == []
         assert index.missing(5) == []
-        assert index.related(["test:a"], ANYTHING) == [{}]
+        assert index.linked(["test:a"], ANYTHING) == [[]]
+        assert [len(part) for part in index.siblings(np.empty(0, dtype=np.int64))[:2]] == [0, 0]
+        assert index.asked("anything at all") == 2
         assert index.chunks("test:a") == []
         assert index.links_to(["a"]) == {}
         assert index.vectors([]).shape == (0, DIM)
@@ -292,7 +294,7 @@ class IndexContract:
         index.apply([], ["b.md"])
         assert index.links_to(["b"]) == {"test:a": (link,)}
         index.apply([entry("b.md", "back")])
-        assert index.related(["test:a"], ANYTHING) == [{"test:b": 1.0}]
+        assert index.linked(["test:a"], ANYTHING) == [["test:b"]]
 
     def test_targets_are_whole_paths(self, index: Index) -> None:
         link = (Link("src/auth.py", "mentions", "see"),)
@@ -301,30 +303,35 @@ class IndexContract:
             assert index.links_to([name]) == {}, name
         assert set(index.links_to([" /SRC/auth.py/"])) == {"test:a"}
 
-    def test_documents_are_related_by_links_either_way_and_by_a_shared_target(self, index: Index) -> None:
+    def test_links_are_followed_as_they_point_to_documents_that_pass(self, index: Index) -> None:
+        links = ("b", "src/x.py", "c.md", "a", "B.md")
         index.apply(
             [
-                entry("a.md", "x", links=(Link("b", "mentions", ""), Link("src/x.py", "mentions", ""))),
+                entry("a.md", "x", links=tuple(Link(name, "mentions", "") for name in links)),
                 entry("b.md", "x", status="archived"),
-                entry("c.md", "x", links=(Link("src/x.py", "mentions", ""),)),
-                entry("d.md", "x", links=(Link("a.md", "mentions", ""),)),
-                entry("e.md", "x", links=(Link("far", "mentions", ""),)),
+                entry("c.md", "x", links=(Link("src/x.py", "mentions", ""), Link("a.md", "mentions", ""))),
             ]
         )
-        [found] = index.related(["test:a"], ANYTHING)
-        assert found.keys() == {"test:b", "test:c", "test:d"}
-        assert found["test:b"] == 1.0
-        assert all(0 < found[other] < 0.5 for other in ("test:c", "test:d"))
-        hidden = index.related(["test:a", "test:nowhere"], Filter(hidden=("archived",)))
-        assert [list(near) for near in hidden] == [["test:c", "test:d"], []]
+        assert index.linked(["test:a", "test:b", "test:c"], ANYTHING) == [["test:b", "test:c"], [], ["test:a"]]
+        hidden = Filter(hidden=("archived",))
+        assert index.linked(["test:a", "test:nowhere"], hidden) == [["test:c"], []]
 
     def test_a_link_may_name_a_document_by_path_stem_title_or_alias(self, index: Index) -> None:
         index.apply([entry("f/target.md", "x", title="The Target", aliases=("Bullseye",))])
         for n, name in enumerate(("f/target.md", "f/target", "target", "the target", "BULLSEYE")):
             index.apply([entry(f"{n}.md", "x", links=(Link(name, "mentions", ""),))])
-            assert index.related([f"test:{n}"], ANYTHING)[0]["test:f/target"] == 1.0, name
+            assert index.linked([f"test:{n}"], ANYTHING) == [["test:f/target"]], name
 
     # --- keys ---
+
+    def test_siblings_are_all_chunks_of_the_same_documents(self, index: Index) -> None:
+        index.apply([entry("a.md", "one", "two"), entry("b.md", "three"), entry("c.md", "four", "five", "six")])
+        index.apply([entry("a.md", "seven", "eight"), entry("d.md", "nine")])
+        a, c = index.chunks("test:a"), index.chunks("test:c")
+        family = index.siblings(np.array([a[1], c[0], a[0]]))
+        assert family.keys.tolist() == sorted(a + c)
+        assert [family.keys[place] for place in family.starts] == sorted([a[0], c[0]])
+        assert family.lone == 0.5
 
     def test_chunks_are_loaded_in_the_order_of_their_keys(self, index: Index) -> None:
         index.apply([entry("a.md", "one", "two"), entry("b.md", "three")])

@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from ragdocs.lanes import Ranking
 from ragdocs.pipeline import fuse, gauge, rank
 from ragdocs.pipeline.gauge import Gauge
+from ragdocs.protocols import Siblings
 from ragdocs.types import Document, Probe, Query
 
 PROBE = Probe("query")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 said = st.dictionaries(st.integers(0, 30), st.tuples(st.floats(-1, 1), st.floats(0, 2)), max_size=20)
 boosts = st.lists(st.tuples(st.integers(0, 40), st.floats(0, 1)), max_size=10)
-sides = st.integers(-1, 30)
 Said = dict[int, tuple[float, float]]
+SUPPORTED = Ranking(support_weight=0.2, crowd_discount=0.1)
 
 
 def legs(vector: dict[int, float], keyword: dict[int, float]) -> list[fuse.Leg]:
@@ -29,13 +30,35 @@ def legs(vector: dict[int, float], keyword: dict[int, float]) -> list[fuse.Leg]:
     return [fuse.Leg(PROBE, "keyword", best_first(keyword)), fuse.Leg(PROBE, "vector", best_first(vector))]
 
 
+def asked_of(both: Said) -> list[fuse.Leg]:
+    return legs({key: one for key, (one, _) in both.items()}, {key: two for key, (_, two) in both.items()})
+
+
 def fused(both: Said, *, reverse: bool = False) -> fuse.Board:
-    asked = legs({key: one for key, (one, _) in both.items()}, {key: two for key, (_, two) in both.items()})
-    asked = asked[::-1] if reverse else asked
+    asked = asked_of(both)[::-1] if reverse else asked_of(both)
     keys = sorted(both)
     lines = {"vector": [both[key][0] for key in keys], "keyword": [both[key][1] for key in keys]}
     raws = np.array([lines[leg.source] for leg in asked]).reshape(2, len(keys))
     return fuse.fuse(asked, keys, raws, Ranking())
+
+
+def parted(both: Said, cuts: set[int]) -> list[list[int]]:
+    """Part chunks into documents: one begins at each cut."""
+    documents: list[list[int]] = []
+    for key in sorted(both):
+        if not documents or key in cuts:
+            documents.append([])
+        documents[-1].append(key)
+    return documents
+
+
+def settle(
+    both: Said, documents: list[list[int]], ranking: Ranking, lone: float = 0.5, *, only: set[int] | None = None
+) -> fuse.Board:
+    keys = np.array(sorted(both), dtype=np.int64)
+    starts = np.searchsorted(keys, np.array([document[0] for document in documents], dtype=np.int64))
+    found = keys if only is None else np.array([key for key in keys if key in only], dtype=np.int64)
+    return fuse.settle(fused(both), asked_of(both), found, Siblings(keys, starts, lone), ranking)
 
 
 def scores(board: fuse.Board) -> dict[int, float]:
@@ -103,32 +126,64 @@ def test_links_never_lift_a_score_above_one_nor_lower_any(both: Said, links: lis
     assert all(value <= max(1.0, before.get(key, 0.0)) + 1e-9 for key, value in after.items())
 
 
-@given(said, st.lists(st.tuples(sides, sides), max_size=20))
-def test_context_lies_between_a_chunk_and_the_better_one_beside_it(both: Said, pairs: list[tuple[int, int]]) -> None:
-    board = fused(both)
-    own = scores(board)
-    beside = pairs[: len(own)]
-    board = fuse.settle(board, np.array(beside, dtype=np.int64).reshape(-1, 2), Ranking())
-    for (key, settled), pair in zip(scores(board).items(), beside, strict=True):
-        near = [own[other] for other in pair if other in own]
-        least, most = min([own[key], max(near, default=own[key])]), max([own[key], max(near, default=own[key])])
-        assert least - 1e-9 <= settled <= most + 1e-9
+@given(said, st.sets(st.integers(0, 30)))
+def test_context_lies_between_a_chunk_and_the_better_one_beside_it(both: Said, cuts: set[int]) -> None:
+    documents = parted(both, cuts)
+    own, settled = scores(fused(both)), scores(settle(both, documents, Ranking()))
+    for keys in documents:
+        for place, key in enumerate(keys):
+            near = max((own[other] for other in keys[max(0, place - 1) : place + 2] if other != key), default=own[key])
+            assert min(own[key], near) - 1e-9 <= settled[key] <= max(own[key], near) + 1e-9
 
 
-@given(said)
-def test_one_of_several_passages_is_worth_a_little_less_where_a_lane_says_so(both: Said) -> None:
-    board, ranking = fused(both), Ranking(context_weight=0.0, crowd_discount=0.1)
-    own, others = scores(board), list(board.keys)
-    beside = np.array([(-1, key) if key % 2 else (-1, -1) for key in others], dtype=np.int64).reshape(-1, 2)
-    for key, settled in scores(fuse.settle(board, beside, ranking)).items():
-        assert settled == pytest.approx(own[key] * (0.9 if key % 2 else 1.0))
+@given(said, st.sets(st.integers(0, 30)))
+def test_one_of_several_passages_is_worth_a_little_less_where_a_lane_says_so(both: Said, cuts: set[int]) -> None:
+    documents = parted(both, cuts)
+    settled = scores(settle(both, documents, Ranking(context_weight=0.0, crowd_discount=0.1)))
+    own = scores(fused(both))
+    for keys in documents:
+        for key in keys:
+            assert settled[key] == pytest.approx(own[key] * (0.9 if len(keys) > 1 else 1.0))
+
+
+@given(said, st.sets(st.integers(0, 30)), st.floats(0, 1))
+def test_a_document_is_supported_by_the_second_best_of_its_passages(both: Said, cuts: set[int], lone: float) -> None:
+    documents = parted(both, cuts)
+    own = scores(fused(both))
+    settled = scores(settle(both, documents, Ranking(context_weight=0.0, support_weight=0.25), lone))
+    alone = min(fuse.LONE_MOST, fuse.LONE_RATE * lone)
+    for keys in documents:
+        seconds = []
+        for which in (0, 1):
+            ordered = sorted((max(0.0, both[key][which]) for key in keys), reverse=True)
+            seconds.append(ordered[1] if len(ordered) > 1 else alone * ordered[0])
+        for key in keys:
+            assert settled[key] == pytest.approx((own[key] + 0.25 * sum(seconds) / 2) / 1.25)
+
+
+@given(said, st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))
+def test_what_of_a_document_was_found_does_not_change_what_supports_it(
+    both: Said, cuts: set[int], found: set[int]
+) -> None:
+    documents = parted(both, cuts)
+    every, some = settle(both, documents, SUPPORTED), settle(both, documents, SUPPORTED, only=found)
+    assert scores(some) == {key: scores(every)[key] for key in some.keys}
+
+
+def test_the_words_of_a_long_query_weigh_more() -> None:
+    def weighed(words: int) -> float:
+        found = [fuse.Leg(PROBE, "keyword", [(1, 1.0)], words), fuse.Leg(PROBE, "vector", [(2, 1.0)], words)]
+        told = scores(fuse.fuse(found, [1, 2], np.eye(2), Ranking()))
+        assert sum(told.values()) == pytest.approx(1.0)
+        return told[1]
+
+    assert weighed(fuse.USUAL_WORDS) == pytest.approx(0.3)
+    assert weighed(0) == weighed(1) < weighed(3) < 0.3 < weighed(12) < weighed(60) < 0.5
 
 
 @given(said, boosts)
 def test_the_signals_of_a_chunk_add_up_to_its_score(both: Said, links: list[tuple[int, float]]) -> None:
-    board = fused(both)
-    alone = np.full((len(board.keys), 2), -1)
-    board = fuse.lift(fuse.settle(board, alone, Ranking()), "graph", links, 0.25)
+    board = fuse.lift(settle(both, parted(both, {5, 9, 20}), SUPPORTED), "graph", links, 0.25)
     for place, score in enumerate(board.scores.tolist()):
         assert abs(sum(signal.share for signal in board.signals(place)) - score) < 1e-9
         shown = fuse.calibrate(board, Gauge().show)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragdocs import fsio
+from ragdocs.protocols import Siblings
 from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Chunk, Document, Entry, Filter, GitContext, Link
 
 Mask = npt.NDArray[np.bool_]
@@ -91,6 +92,7 @@ class Catalog:
         self._words: dict[tuple[str, str], set[int]] = defaultdict(set)
         # What passes the filters that were asked for last: a search asks several times.
         self._passing: dict[Filter, Mask] = {}
+        self._lone: float | None = None
 
     @property
     def alive(self) -> Mask:
@@ -102,7 +104,7 @@ class Catalog:
 
     def add(self, entry: Entry) -> range:
         """Add a document that is not there and return the rows of its chunks."""
-        self._passing.clear()
+        self._changed()
         slot = self._place(entry.document, entry.stamp)
         first = len(self._table.values)
         for row, chunk in enumerate(entry.chunks, start=first):
@@ -119,7 +121,7 @@ class Catalog:
         if doc_id is None:
             return None
         self.stamps.pop(path, None)
-        self._passing.clear()
+        self._changed()
         document, slot = self._documents.pop(doc_id), self._slots[doc_id]
         for word in _words(document):
             self._words[word].discard(slot)
@@ -128,6 +130,10 @@ class Catalog:
         for row in rows:
             self._fresh.pop(row, None)
         return doc_id, rows
+
+    def _changed(self) -> None:
+        self._passing.clear()
+        self._lone = None
 
     def restamp(self, path: str, stamp: str) -> None:
         """Remember that the source was looked at and is the same."""
@@ -147,14 +153,21 @@ class Catalog:
         """Return the rows of one document's chunks, in order."""
         return self._rows.get(doc_id, range(0))
 
-    def beside(self, rows: Rows) -> Rows:
-        """Return the rows before and after each row in its document, -1 where there is none."""
-        slots, alive = self._slot_of.values, self.alive
-        around = rows[:, None] + np.array([-1, 1])
-        inside = (around >= 0) & (around < len(slots))
-        around[~inside] = 0
-        found: Rows = np.where(inside & alive[around] & (slots[around] == slots[rows][:, None]), around, -1)
-        return found
+    def siblings(self, rows: Rows) -> Siblings:
+        """Return all rows of the documents that have these."""
+        ranges = [self._rows[self._ids[slot]] for slot in np.unique(self._slot_of.values[rows]).tolist()]
+        ranges.sort(key=lambda one: one.start)
+        sizes = np.array([len(one) for one in ranges], dtype=np.int64)
+        starts = np.cumsum(sizes) - sizes
+        firsts = np.array([one.start for one in ranges], dtype=np.int64)
+        return Siblings(np.arange(sizes.sum()) + np.repeat(firsts - starts, sizes), starts, self._lone_share())
+
+    def _lone_share(self) -> float:
+        if self._lone is None:
+            sizes = np.bincount(self._slot_of.values[self.alive])
+            lone, every = int(np.count_nonzero(sizes == 1)), int(np.count_nonzero(sizes))
+            self._lone = lone / max(1, every)
+        return self._lone
 
     def owner(self, row: int) -> Document:
         """Return the card of the document that has a row."""

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ragdocs.types import Document, Link
-
-# What a good page links to explains it further; what links to a good page is mostly about something else. So are two
-# that point at the same thing.
-BACKWARDS = 0.1
-SHARED_TARGET = 0.2
-# What everybody points at relates nobody, and following it would cost a walk over the whole lane.
-CROWD = 50
 
 
 class LinkGraph:
@@ -30,8 +22,8 @@ class LinkGraph:
         self._owners: dict[str, set[str]] = defaultdict(set)
         self._names: dict[str, tuple[str, ...]] = {}
         self._built: Any = None
-        # Neighbours that were looked for since the last change.
-        self._near: dict[str, dict[str, float]] = {}
+        # Where links lead that were followed since the last change.
+        self._near: dict[str, tuple[str, ...]] = {}
         self._count = 0
 
     def __len__(self) -> int:
@@ -136,32 +128,14 @@ class LinkGraph:
                 order=order,
             )
 
-    def related(self, doc_id: str) -> Mapping[str, float]:
-        """Map the documents one link away, either way, or with a target in common, to how close they are."""
+    def linked(self, doc_id: str) -> tuple[str, ...]:
+        """Return the other documents that one links to; there is no need of the graph for a single step."""
         known = self._near.get(doc_id)
         if known is None:
-            weights: dict[str, float] = {}
-            for other, weight in self._steps(doc_id):
-                if other != doc_id:
-                    weights[other] = max(weight, weights.get(other, 0.0))
-            known = self._near[doc_id] = dict(sorted(weights.items()))
+            names = dict.fromkeys(target_key(link.target) for link in self.links(doc_id))
+            owners = {owner for name in names for owner in self._owners.get(name, ())}
+            known = self._near[doc_id] = tuple(sorted(owners - {doc_id}))
         return known
-
-    def _steps(self, doc_id: str) -> Iterator[tuple[str, float]]:
-        graph = self.open()
-        if doc_id not in graph:
-            return
-        for ghost in graph.adj[doc_id]:
-            for owner in self._owners.get(ghost.removeprefix("ghost:"), ()):
-                yield owner, 1.0
-            sharing = graph.pred[ghost]
-            if len(sharing) <= CROWD:
-                weight = SHARED_TARGET / math.log2(1 + len(sharing))
-                yield from ((other, weight) for other in sharing)
-        for name in self._names.get(doc_id, ()):
-            ghost = f"ghost:{name}"
-            if ghost in graph:
-                yield from ((other, BACKWARDS) for other in graph.pred[ghost])
 
 
 def target_key(target: str) -> str:

@@ -90,7 +90,7 @@ class KeywordTable:
         self._impacts: OrderedDict[str, _Impact] = OrderedDict()
         self._kept = 0
         # The last query and what it found, until the next change: an answer asks for scores of other rows too.
-        self._asked: tuple[str, Floats] | None = None
+        self._asked: tuple[str, Floats, int] | None = None
         self._refresh()
 
     def apply(self, added: Mapping[int, Mapping[str, str]], removed: Iterable[int]) -> None:
@@ -150,8 +150,13 @@ class KeywordTable:
             # Looking a new term up touches pages all over the files.
             self._segments.rest()
             self._resting = True
-        self._asked = text, scores
+        self._asked = text, scores, len(weights)
         return scores
+
+    def asked(self, text: str, alive: Mask) -> int:
+        """Count the different terms that a query is scored by."""
+        self.scores(text, alive)
+        return self._asked[2] if self._asked else 0
 
     def holding(self, rows: Sequence[int], wanted: Collection[str]) -> Mask:
         """Tell for each row whether it has every one of these terms, and there are any."""

@@ -24,7 +24,7 @@ from ragdocs.index.keywords import KeywordTable
 from ragdocs.index.terms import ANALYSER
 from ragdocs.index.vectors import VectorTable, build_graph
 from ragdocs.locks import lock
-from ragdocs.protocols import Keys, Scored, Vectors
+from ragdocs.protocols import Keys, Scored, Siblings, Vectors
 from ragdocs.types import Chunk, Document, Entry, Filter, Link
 
 # The layout of a generation; a change here rebuilds every index.
@@ -183,10 +183,15 @@ class LocalIndex:
                 return words, np.zeros(len(keys), dtype=np.float32)
             return words, self._table().products(vector, keys)
 
-    def beside(self, keys: Keys) -> Keys:
-        """Return the chunks before and after each of these in its document, two for each, -1 where there is none."""
+    def siblings(self, keys: Keys) -> Siblings:
+        """Return all chunks of the documents that have these chunks."""
         with self._lock:
-            return self._catalog.beside(keys)
+            return self._catalog.siblings(keys)
+
+    def asked(self, text: str) -> int:
+        """Count the different words that a query asks for."""
+        with self._lock:
+            return self._keywords.asked(text, self._catalog.alive)
 
     def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
         """Return for each chunk the words of a query that stand in it, as the query wrote them."""
@@ -195,13 +200,12 @@ class LocalIndex:
             held = {word: self._keywords.holding(keys, meant(word)) for word in words}
         return [tuple(word for word, mask in held.items() if mask[place]) for place in range(len(keys))]
 
-    def related(self, doc_ids: Sequence[str], where: Filter) -> list[Mapping[str, float]]:
-        """Map, for each of these, the documents one step away that pass the filter to how close they are."""
+    def linked(self, doc_ids: Sequence[str], where: Filter) -> list[Collection[str]]:
+        """Return, for each of these, the documents it links to that pass the filter."""
         with self._lock:
-            near, slots = [self._graph.related(doc_id) for doc_id in doc_ids], self._slots(where)
-            if slots.all():
-                return near
-            return [{to: weight for to, weight in one.items() if self._catalog.passes(to, slots)} for one in near]
+            slots = self._slots(where)
+            every = [self._graph.linked(doc_id) for doc_id in doc_ids]
+            return [[target for target in one if self._catalog.passes(target, slots)] for one in every]
 
     def links_to(self, names: Sequence[str], among: Collection[str] | None = None) -> Mapping[str, tuple[Link, ...]]:
         """Map each document, or each among these, to its links to any of these names."""
@@ -248,7 +252,6 @@ class LocalIndex:
         """Bring into memory what a search needs and opening left on disk."""
         with self._lock:
             self._table()
-            self._graph.open()
 
     def counts(self) -> dict[str, int]:
         """Count documents, chunks, vectors and links."""

@@ -178,14 +178,18 @@ class Corpus:
 
     def gauge(self) -> Gauge:
         """Return what scores are measured by, as long as the same sources are asked as when it was made."""
-        stored, counts = self.index.gauge, self.index.counts()
+        stored, counts = self._measured(), self.index.counts()
         if not stored or bool(stored["vectors"]) != bool(counts["vectors"] and not self.silence):
             return Gauge()
         return Gauge(stored["middle"], stored["spread"], measured=True)
 
+    def _measured(self) -> Mapping[str, float]:
+        stored = self.index.gauge or {}
+        return stored if stored.get("scale") == gauge.SCALE else {}
+
     def _measure(self) -> None:
         """Ask what has nothing to do with the lane, and remember the scores, unless that was done on about as much."""
-        counts, stored = self.index.counts(), self.index.gauge or {}
+        counts, stored = self.index.counts(), self._measured()
         count, vectors = counts["chunks"], counts["vectors"] if not self.silence else 0
         changed = abs(count - stored.get("chunks", 0)) > REMEASURED * count
         if count < gauge.FEWEST_PASSAGES or (not changed and bool(vectors) == bool(stored.get("vectors"))):
@@ -197,7 +201,13 @@ class Corpus:
                 legs, _ = self._ask([probe], [vector], self.lane.ranking, LEAST_CANDIDATES, Filter())
                 best.append(float(self._board(legs, {probe: vector}, self.lane.ranking).scores.max(initial=0.0)))
         found = gauge.measured(best)
-        self.index.gauge = {"middle": found.middle, "spread": found.spread, "chunks": count, "vectors": vectors}
+        self.index.gauge = {
+            "middle": found.middle,
+            "spread": found.spread,
+            "chunks": count,
+            "vectors": vectors,
+            "scale": gauge.SCALE,
+        }
 
     def _ask(
         self, probes: Sequence[Probe], vectors: Sequence[Vectors | None], ranking: Ranking, k: int, *wheres: Filter
@@ -205,27 +215,26 @@ class Corpus:
         """Ask each source for its best, and note when that was done."""
         clock = [time.perf_counter()]
         legs = []
-        if ranking.keyword_weight:
-            legs += [fuse.Leg(p, "keyword", self.index.match(p.text, k, *wheres)) for p in probes]
+        words = {probe: self.index.asked(probe.text) for probe in probes if ranking.keyword_weight}
+        legs += [fuse.Leg(p, "keyword", self.index.match(p.text, k, *wheres), count) for p, count in words.items()]
         clock.append(time.perf_counter())
-        pairs = zip(probes, vectors, strict=True)
-        legs += [fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres)) for p, v in pairs if v is not None]
+        pairs = [(probe, vector) for probe, vector in zip(probes, vectors, strict=True) if vector is not None]
+        legs += [fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres)) for p, v in pairs]
         return legs, [*clock, time.perf_counter()]
 
     def _board(self, legs: Sequence[fuse.Leg], vectors: Mapping[Probe, Vectors | None], ranking: Ranking) -> fuse.Board:
-        """Ask every source about whatever any of them found, and about the passages before and after."""
-        found = fuse.candidates(legs)
-        beside = self.index.beside(np.array(found, dtype=np.int64))
-        known = dict.fromkeys([*found, *beside.ravel().tolist()])
-        known.pop(-1, None)
-        every = np.fromiter(known, dtype=np.int64, count=len(known))
+        """Ask every source about whatever any of them found, and about the rest of the same documents."""
+        found = np.array(fuse.candidates(legs), dtype=np.int64)
+        family = self.index.siblings(found)
         sources = {leg.source for leg in legs}
         said = {}
         for probe, vector in vectors.items():
             text = probe.text if "keyword" in sources else ""
-            said[probe, "keyword"], said[probe, "vector"] = self.index.weigh(text, vector, every)
-        raws = np.array([said[leg.probe, leg.source] for leg in legs], dtype=np.float64).reshape(len(legs), len(every))
-        return fuse.settle(fuse.fuse(legs, list(known), raws, ranking), beside, ranking)
+            said[probe, "keyword"], said[probe, "vector"] = self.index.weigh(text, vector, family.keys)
+        lines = [said[leg.probe, leg.source] for leg in legs]
+        raws = np.array(lines, dtype=np.float64).reshape(len(legs), len(family.keys))
+        board = fuse.fuse(legs, family.keys.tolist(), raws, ranking)
+        return fuse.settle(board, legs, found, family, ranking)
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of an answer should know about the state of the index."""
@@ -276,18 +285,18 @@ class Corpus:
         return vector
 
     def _neighbours(self, board: fuse.Board, owners: Sequence[Document], where: Filter) -> list[tuple[int, float]]:
-        """Return (chunk, strength) for documents linked with the best ones: their best chunk, else their first."""
+        """Return (chunk, strength) for what the best documents link to: the best chunk of each, else its first."""
         best: dict[str, int] = {}
         for place in fuse.order(board):
             best.setdefault(owners[place].id, place)
         scores, seeds = board.scores.tolist(), list(best)[:SEEDS]
         strength: dict[str, float] = {}
-        for source, near in zip(seeds, self.index.related(seeds, where), strict=True):
+        for source, targets in zip(seeds, self.index.linked(seeds, where), strict=True):
             score = min(1.0, scores[best[source]])
-            for target, weight in near.items():
+            for target in targets:
                 # Two that point at the same say more than one, but never more than all.
                 lent = strength.get(target, 0.0)
-                strength[target] = lent + (1 - lent) * weight * score
+                strength[target] = lent + (1 - lent) * score
         known = [(board.keys[best[target]], lent) for target, lent in strength.items() if target in best]
         others = {target: lent for target, lent in strength.items() if target not in best}
         if len(others) > STRANGERS:

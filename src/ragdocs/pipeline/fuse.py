@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 
 from ragdocs.lanes import Ranking
+from ragdocs.protocols import Siblings
 from ragdocs.types import Probe, Signal
 
 # A score that is nothing but the rounding of a cosine.
 LEAST = 1e-6
+
+# A question has about so many words. Of a long one even a good passage has a smaller share, which tells the more; the
+# weight of words grows with this power of their number.
+USUAL_WORDS = 6
+LENGTH_POWER = 0.3
+# What the only passage of a document counts for beside itself: nearly all where most documents have one, and little
+# where they have many, because there a document of one passage is rarely what is looked for.
+LONE_MOST = 0.8
+LONE_RATE = 1.5
 
 Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """What one source found for one probe, best first."""
+    """What one source found for one probe, best first; `words` is how many words the probe asks for."""
 
     probe: Probe
     source: str
     found: Sequence[tuple[int, float]]
+    words: int = USUAL_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,38 +74,64 @@ def fuse(legs: Sequence[Leg], keys: Sequence[int], raws: Numbers, ranking: Ranki
     `raws` has a line for each leg: what it says of each key, also of those that it did not find itself. Two chunks
     that are looked at for the same query are told apart by their own scores alone, whatever else is looked at.
     """
-    weights = {"vector": ranking.vector_weight, "keyword": ranking.keyword_weight}
-    whole = sum(weight for source, weight in weights.items() if source in {leg.source for leg in legs}) or 1.0
-    probes = sum(probe.weight for probe in {leg.probe for leg in legs}) or 1.0
+    weights = [_weight(leg, ranking) for leg in legs]
+    whole: dict[Probe, float] = {}
+    for leg, weight in zip(legs, weights, strict=True):
+        whole[leg.probe] = whole.get(leg.probe, 0.0) + weight
+    probes = sum(probe.weight for probe in whole) or 1.0
     ranks = tuple({key: rank for rank, (key, raw) in enumerate(leg.found, start=1) if raw > 0} for leg in legs)
-    factors = np.array([weights[leg.source] / whole * leg.probe.weight / probes for leg in legs])
+    pairs = zip(legs, weights, strict=True)
+    factors = np.array([weight / (whole[leg.probe] or 1.0) * leg.probe.weight / probes for leg, weight in pairs])
     raws = np.maximum(raws, 0.0)
     lines = tuple((leg.probe.name, leg.source) for leg in legs)
     return Board(tuple(keys), lines, ranks, raws, raws * factors[:, None])
 
 
-def settle(board: Board, beside: npt.NDArray[np.int64], ranking: Ranking) -> Board:
-    """Give each of the first chunks, as many as `beside` has pairs, a part of the better one beside it.
+def settle(
+    board: Board, legs: Sequence[Leg], found: npt.NDArray[np.int64], family: Siblings, ranking: Ranking
+) -> Board:
+    """Keep the chunks that were found, with a part of what stands beside them and elsewhere in their documents.
 
     A chunk that stands alone keeps its score, as if it were its own context: having neighbours is no merit by itself.
     Where it is even a chance more, because the best of several passages speaks for a document, some of it is taken.
     """
-    count = len(beside)
-    column = {key: place for place, key in enumerate(board.keys)}
+    places = np.searchsorted(family.keys, found)
+    document = np.searchsorted(family.starts, places, side="right") - 1
+    firsts, ends = family.starts[document], np.append(family.starts[1:], len(family.keys))[document]
     # One place more than there are, for neighbours that do not exist.
     scores = np.append(board.scores, -1.0)
-    around = np.fromiter(map(column.get, beside.ravel().tolist(), repeat(-1)), np.int64).reshape(count, 2)
-    context = scores[around].max(axis=1, initial=-1.0)
+    before, after = np.where(places > firsts, places - 1, -1), np.where(places + 1 < ends, places + 1, -1)
+    context = np.maximum(scores[before], scores[after])
     alone = context < 0
     part = np.where(alone, 0.0, ranking.context_weight / (1 + ranking.context_weight))
     kept = np.where(alone, 1.0, 1 - ranking.crowd_discount)
+    raws, shares = board.raws[:, places], board.shares[:, places]
+    shares = np.concatenate([shares * (1 - part), (context * part)[None]]) * kept
+    weight = ranking.support_weight / (1 + ranking.support_weight)
+    support = _support(board, legs, family)[document] if weight and len(found) else np.zeros(len(found))
     return Board(
-        board.keys[:count],
-        (*board.lines, ("context", "context")),
-        (*board.ranks, {}),
-        np.concatenate([board.raws[:, :count], context[None]]),
-        np.concatenate([board.shares[:, :count] * (1 - part), (context * part)[None]]) * kept,
+        tuple(found.tolist()),
+        (*board.lines, ("context", "context"), ("support", "support")),
+        (*board.ranks, {}, {}),
+        np.concatenate([raws, context[None], support[None]]),
+        np.concatenate([shares * (1 - weight), (support * weight)[None]]),
     )
+
+
+def _support(board: Board, legs: Sequence[Leg], family: Siblings) -> Numbers:
+    """Return what the second-best passage of each document says, the mean of what it says to each source."""
+    sizes = np.diff(np.append(family.starts, len(family.keys)))
+    sources = {leg.source: None for leg in legs}
+    weights = {source: np.array([leg.probe.weight * (leg.source == source) for leg in legs]) for source in sources}
+    raws = np.array([each @ board.raws / each.sum() for each in weights.values()])
+    best = np.maximum.reduceat(raws, family.starts, axis=1)
+    is_best = raws == np.repeat(best, sizes, axis=1)
+    others = np.maximum.reduceat(np.where(is_best, 0.0, raws), family.starts, axis=1)
+    # Where two are equally good, the second is as good as the first.
+    second = np.where(np.add.reduceat(is_best, family.starts, axis=1, dtype=np.int64) > 1, best, others)
+    lone = min(LONE_MOST, LONE_RATE * family.lone)
+    support: Numbers = np.where(sizes == 1, lone * best, second).mean(axis=0)
+    return support
 
 
 def lift(board: Board, source: str, boosts: Iterable[tuple[int, float]], weight: float) -> Board:
@@ -134,6 +170,12 @@ def calibrate(board: Board, show: Callable[[Numbers], Numbers], probes: Sequence
 def _scales(scores: Numbers, show: Callable[[Numbers], Numbers]) -> Numbers:
     scales: Numbers = np.divide(show(scores), scores, out=np.zeros_like(scores), where=scores > LEAST)
     return scales
+
+
+def _weight(leg: Leg, ranking: Ranking) -> float:
+    if leg.source == "vector":
+        return ranking.vector_weight
+    return float(ranking.keyword_weight * (max(1, leg.words) / USUAL_WORDS) ** LENGTH_POWER)
 
 
 def order(board: Board) -> list[int]:

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
 
+# Named in what is stored: after a change of how scores are made they are measured anew, and nothing else is.
+SCALE = 2
 # The share of unrelated questions whose best answer may pass for one.
 FALSE_ALARMS = 0.05
 # Standard deviations above the middle that a normal distribution passes as often as that.
