@@ -155,12 +155,13 @@ class Catalog:
 
     def siblings(self, rows: Rows) -> Siblings:
         """Return all rows of the documents that have these."""
-        ranges = [self._rows[self._ids[slot]] for slot in np.unique(self._slot_of.values[rows]).tolist()]
-        ranges.sort(key=lambda one: one.start)
-        sizes = np.array([len(one) for one in ranges], dtype=np.int64)
-        starts = np.cumsum(sizes) - sizes
-        firsts = np.array([one.start for one in ranges], dtype=np.int64)
-        return Siblings(np.arange(sizes.sum()) + np.repeat(firsts - starts, sizes), starts, self._lone_share())
+        slots = self._slot_of.values
+        chosen = np.zeros(len(self._ids), dtype=np.bool_)
+        chosen[slots[rows]] = True
+        # The rows of a document follow one another.
+        every = np.flatnonzero(chosen[slots] & self.alive)
+        starts = np.flatnonzero(np.diff(slots[every], prepend=-1))
+        return Siblings(every, starts, self._lone_share())
 
     def _lone_share(self) -> float:
         if self._lone is None:
