@@ -70,16 +70,19 @@ def _explained(error: RagdocsError) -> str:
     return visible(Redactor(os.environ).redact(text).text)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Keeps the lines of examples as they are; the parsers of all commands are of this class too."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     from ragdocs.serve import cli_eval, cli_explain, cli_journal, cli_memory, cli_recall, cli_repo
 
-    parser = argparse.ArgumentParser(
-        prog="ragdocs",
-        description="Documentation search and a memory graph for the agents in your IDE.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    description = "Documentation search and a memory graph for the agents in your IDE."
+    parser: argparse.ArgumentParser = _Parser(prog="ragdocs", description=description, epilog=EXAMPLES)
     parser.add_argument("--version", action="version", version=f"ragdocs {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     common = _common()

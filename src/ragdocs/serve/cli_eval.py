@@ -42,7 +42,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: a
         parents=[common],
         help="measure how well texts are found, with labels or without",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("--lane", choices=("docs", "memory"), default="docs", help="what to measure (default: docs)")
     command.add_argument("--qrels", type=Path, metavar="FILE", help="labels: query-id, path, grade, by tabs")

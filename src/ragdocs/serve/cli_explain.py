@@ -26,7 +26,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: a
         parents=[common],
         help="why a search finds a document, or at which stage it drops out",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("query", help="what was searched for")
     command.add_argument("path", help="the document that was expected")

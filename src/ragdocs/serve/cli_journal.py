@@ -45,22 +45,17 @@ Verb = Callable[["Journal", argparse.Namespace], Any]
 
 def add(commands: Parsers[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
     """Add the commands to the parser."""
-    raw = argparse.RawDescriptionHelpFormatter
-    journal = commands.add_parser(
-        "journal", help="what is understood now and how it came to that", epilog=EXAMPLES, formatter_class=raw
-    )
+    journal = commands.add_parser("journal", help="what is understood now and how it came to that", epilog=EXAMPLES)
     verbs = journal.add_subparsers(title="journal commands", metavar="VERB", required=True)
 
     def verb(name: str, help_text: str, run: Verb, text: str) -> argparse.ArgumentParser:
-        command = verbs.add_parser(name, parents=[common], help=help_text, epilog=EXAMPLES, formatter_class=raw)
+        command = verbs.add_parser(name, parents=[common], help=help_text, epilog=EXAMPLES)
         command.set_defaults(run=lambda options: _run(options, run, text))
         return command
 
     _add_writing(verb)
     _add_reading(verb)
-    command = commands.add_parser(
-        "commits", parents=[common], help="search the project's own commits", epilog=COMMITS, formatter_class=raw
-    )
+    command = commands.add_parser("commits", parents=[common], help="search the project's own commits", epilog=COMMITS)
     command.add_argument("query", nargs="*", help="what to look for, in plain words (default: the newest)")
     command.add_argument("--path", action="append", default=[], help="only commits that changed this file or folder")
     command.add_argument("--since", default="", metavar="TIME", help='such as 2w, "last month", 2026-02-04')

@@ -39,7 +39,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: a
         "memory",
         help="create, read, change, find and merge memories",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = memory.add_subparsers(title="memory commands", metavar="VERB", required=True)
 
@@ -51,7 +50,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: a
             parents=[common],
             help=help_text,
             epilog=epilog and f"examples:\n{epilog}\n{EXIT_CODES}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if filename:
             command.add_argument("filename", help="the memory's file name below the memory folder")

@@ -37,13 +37,11 @@ SHOWN_LINES = 3
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
     """Add both commands to the parser."""
-    raw = argparse.RawDescriptionHelpFormatter
     command = commands.add_parser(
         "remember",
         parents=[common],
         help="write a memory under the present moment",
         epilog=REMEMBER,
-        formatter_class=raw,
     )
     command.add_argument("content", nargs="?", help="the text, in markdown (default: standard input)")
     command.add_argument("--tag", action="append", default=[], help="a tag; may be repeated")
@@ -53,7 +51,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: a
         parents=[common],
         help="what was remembered lately, here or everywhere",
         epilog=RECALL,
-        formatter_class=raw,
     )
     command.add_argument("query", nargs="*", help="what to look for, in plain words (default: the latest)")
     command.add_argument("--since", default="", metavar="TIME", help='such as 1d, yesterday, "last week", 2026-02-04')

@@ -47,7 +47,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: a
         "repo",
         help="conventions, decisions, notes and summaries of this repository",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = repo.add_subparsers(title="repo commands", metavar="VERB", required=True)
 
@@ -63,7 +62,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: a
         parents=[common],
         help="print what an agent should know when a run or a step begins",
         epilog=CONTEXT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("task", nargs="*", help="what is about to be done, in plain words (default: anything)")
     command.add_argument("--file", action="append", default=[], help="a file it is about; may be repeated")
