@@ -156,7 +156,8 @@ class Catalog:
     def siblings(self, rows: Rows) -> Siblings:
         """Return all rows of the documents that have these."""
         slots = self._slot_of.values
-        chosen = np.zeros(len(self._ids), dtype=np.bool_)
+        # Rows of the dead name the first slot, which there may not be.
+        chosen = np.zeros(max(1, len(self._ids)), dtype=np.bool_)
         chosen[slots[rows]] = True
         # The rows of a document follow one another.
         every = np.flatnonzero(chosen[slots] & self.alive)
