@@ -158,7 +158,10 @@ def test_a_client_is_answered_before_anything_heavy_is_imported(
         wire.send("notifications/initialized")
     request = {**meta, "name": "search_docs", "arguments": {"query": "tokens"}}
     assert wire.ask("tools/call", request)["structuredContent"]["result"][0]["path"] == "docs/a.md"
-    assert {"numpy", "faiss", "whoosh", "networkx"} <= wire.imported()
+    assert {"numpy", "faiss", "whoosh"} <= wire.imported()
+    linked = {"query": "tokens", "target_document": "src/auth.py"}
+    wire.ask("tools/call", {**meta, "name": "search_linked_memories", "arguments": linked})
+    assert "networkx" in wire.imported()
     assert not wire.imported() & {"torch", "sentence_transformers"}
     wire.end()
 
@@ -170,7 +173,7 @@ def test_what_libraries_print_does_not_reach_the_client(project: Project, wires:
         "import os, sys\n"
         "class Noise:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'networkx':\n"
+        "        if name == 'faiss':\n"
         "            print('printed noise', end='')\n"
         "            print('printed line')\n"
         "            os.write(1, b'written noise')\n"

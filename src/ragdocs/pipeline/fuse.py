@@ -95,26 +95,30 @@ def settle(
     A chunk that stands alone keeps its score, as if it were its own context: having neighbours is no merit by itself.
     Where it is even a chance more, because the best of several passages speaks for a document, some of it is taken.
     """
-    places = np.searchsorted(family.keys, found)
-    document = np.searchsorted(family.starts, places, side="right") - 1
-    firsts, ends = family.starts[document], np.append(family.starts[1:], len(family.keys))[document]
+    sizes = np.diff(np.append(family.starts, len(family.keys)))
     # One place more than there are, for neighbours that do not exist.
     scores = np.append(board.scores, -1.0)
-    before, after = np.where(places > firsts, places - 1, -1), np.where(places + 1 < ends, places + 1, -1)
+    before, after = np.arange(-1, len(family.keys) - 1), np.arange(1, len(family.keys) + 1)
+    before[family.starts] = after[family.starts + sizes - 1] = -1
     context = np.maximum(scores[before], scores[after])
     alone = context < 0
     part = np.where(alone, 0.0, ranking.context_weight / (1 + ranking.context_weight))
     kept = np.where(alone, 1.0, 1 - ranking.crowd_discount)
-    raws, shares = board.raws[:, places], board.shares[:, places]
-    shares = np.concatenate([shares * (1 - part), (context * part)[None]]) * kept
+    shares = np.concatenate([board.shares * (1 - part), (context * part)[None]]) * kept
     weight = ranking.support_weight / (1 + ranking.support_weight)
-    support = _support(board, legs, family)[document] if weight and len(found) else np.zeros(len(found))
+    support = np.zeros(len(family.keys))
+    if weight and len(found):
+        totals = shares.sum(axis=0)
+        # Given to the best passage alone: the others would crowd out other pages.
+        leads = totals == np.repeat(np.maximum.reduceat(totals, family.starts), sizes)
+        support[leads] = np.repeat(_support(board, legs, family), sizes)[leads]
+    places = np.searchsorted(family.keys, found)
     return Board(
         tuple(found.tolist()),
         (*board.lines, ("context", "context"), ("support", "support")),
         (*board.ranks, {}, {}),
-        np.concatenate([raws, context[None], support[None]]),
-        np.concatenate([shares * (1 - weight), (support * weight)[None]]),
+        np.concatenate([board.raws, context[None], support[None]])[:, places],
+        np.concatenate([shares * (1 - weight), (support * weight)[None]])[:, places],
     )
 
 
@@ -123,7 +127,7 @@ def _support(board: Board, legs: Sequence[Leg], family: Siblings) -> Numbers:
     sizes = np.diff(np.append(family.starts, len(family.keys)))
     sources = {leg.source: None for leg in legs}
     weights = {source: np.array([leg.probe.weight * (leg.source == source) for leg in legs]) for source in sources}
-    raws = np.array([each @ board.raws / each.sum() for each in weights.values()])
+    raws = np.array([each @ board.raws / (each.sum() or 1.0) for each in weights.values()])
     best = np.maximum.reduceat(raws, family.starts, axis=1)
     is_best = raws == np.repeat(best, sizes, axis=1)
     others = np.maximum.reduceat(np.where(is_best, 0.0, raws), family.starts, axis=1)
