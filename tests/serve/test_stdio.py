@@ -248,6 +248,16 @@ def test_a_window_of_a_shared_server_ends_at_once(project: Project, wires: ExitS
         end(wires, project, how, busy=busy)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for handlers")
+def test_an_interrupt_of_a_window_is_left_to_the_system(project: Project, wires: ExitStack, shared: None) -> None:
+    wire = start(wires, project)
+    wire.ask("server/discover", MODERN)
+    status = Path(f"/proc/{wire.process.pid}/status").read_text()
+    caught, ignored = (int(mask, 16) for mask in re.findall(r"^Sig(?:Cgt|Ign):\s*(\w+)$", status, re.MULTILINE))
+    assert not (caught | ignored) & 1 << (signal.SIGINT - 1), "Python hears it only between two lines of input"
+    wire.end(signal.SIGINT)
+
+
 def test_broken_input_does_not_end_the_session(project: Project, wires: ExitStack) -> None:
     wire = start(wires, project)
     assert wire.process.stdin

@@ -50,12 +50,10 @@ def run(arguments: list[str]) -> bool:
     except OSError:
         # Serving alone says what is wrong, if it is the configuration.
         return False
-    # Whoever starts a window in the background may have interrupts ignored; a server heeds them all the same.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        line.serve()
-    except KeyboardInterrupt:
-        os._exit(0)
+    # A window has nothing to tidy up, so an interrupt ends it, also where whoever started it has them ignored. Python's
+    # own handler would be heard only with the next line of input if it came just before the wait for one.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    line.serve()
     return True
 
 
