@@ -199,12 +199,25 @@ def serve(config: Config) -> None:
     server = ToolServer(live)
     # A buffered print of some library would otherwise land on the wire when the process ends.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: threading.Thread(target=_leave, args=(live,), daemon=True).start())
-    anyio.run(server.talk, Requests())
+    anyio.run(_talk_until_told, server)
     # The SDK gives standard output back when it is done; what the last snapshot prints is still not for the client.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     _leave(live)
+
+
+async def _talk_until_told(server: ToolServer) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_obey_signals, server.live)
+        await server.talk(Requests())
+        tasks.cancel_scope.cancel()
+
+
+async def _obey_signals(live: Live) -> None:
+    # Through the loop, which a signal wakes: a handler of Python's own would wait for the next event if the signal came
+    # just before the loop went to rest.
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            threading.Thread(target=_leave, args=(live,), daemon=True).start()
 
 
 def _leave(live: Live) -> None:
