@@ -27,7 +27,7 @@ from ragdocs.verbs.answers import MOST_RESULTS
 from ragdocs.verbs.measures import DEEP, Difference, compare, ndcg
 
 ROOT = Path(__file__).resolve().parent.parent
-QUESTIONS = 400
+QUESTIONS = 1200
 # Days from the last thing that a question is about to the question.
 SOON, LATE = timedelta(days=1), timedelta(days=30)
 # How often a memory that answers some question is marked as important, how often any other one, and with what.
