@@ -58,7 +58,8 @@ def _body_only(corpus: Corpus, queries: Sequence[str]) -> list[Row]:
     index = corpus.place.index
     keys = [key for document in index.documents() for key in index.chunks(document.id)][:COMPARED]
     table = KeywordTable()
-    table.apply({row: {"body": chunk.text} for row, (_, chunk) in enumerate(index.load(keys))}, ())
+    table.write({"body": chunk.text} for _, chunk in index.load(keys))
+    table.adopt(range(len(keys)))
     alive = np.ones(len(keys), dtype=np.bool_)
     ours = [table.match(query, CANDIDATES, [alive], alive) for query in queries]
     _, overlap, order = _whoosh(table, queries, ours)

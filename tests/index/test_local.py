@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +18,7 @@ from ragdocs.protocols import Index, Vectors
 from ragdocs.types import Entry, Filter, Link
 from ragdocs.verbs.verify import compare
 
-from .contract import DIM, IndexContract, axis, digest, entry, matching
+from .contract import ANYTHING, DIM, IndexContract, axis, digest, entry, matching
 
 KEY = b"k" * 32
 CHANGES = {"apply", "fill", "restamp"}
@@ -247,3 +248,18 @@ def test_a_path_that_is_not_text_survives_a_restart(tmp_path: Path) -> None:
     again = make(tmp_path)
     assert again.open()
     assert again.documents() == index.documents()
+
+
+def test_searches_go_on_while_many_texts_are_added() -> None:
+    index = make(None)
+    index.apply([entry("a.md", "zebra")])
+    many = [entry(f"{number}.md", *(f"text{number} word{n}" for n in range(20))) for number in range(100)]
+    adding = threading.Thread(target=index.apply, args=(many,))
+    adding.start()
+    answered = []
+    while adding.is_alive():
+        answered.append(len(index.match("zebra", 5, ANYTHING)))
+    adding.join()
+    assert len(answered) > 20
+    assert set(answered) == {1}
+    assert len(index.match("word3", 200, ANYTHING)) == 100

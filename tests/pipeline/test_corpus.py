@@ -374,6 +374,15 @@ def test_a_long_text_is_found_by_its_words_before_it_is_embedded(bench: Bench) -
     assert bench.corpus.notes() == ()
 
 
+def test_an_answer_says_how_many_files_are_not_read_yet(bench: Bench) -> None:
+    for n in range(pipeline.FIRST_BATCH + 50):
+        bench.write(f"{n}.md", f"note {n}")
+    notes: list[tuple[str, ...]] = []
+    bench.corpus.sync(progress=lambda *_: notes.append(bench.search("note").notes))
+    assert notes[0][0] == "still indexing: 50 files are new or changed and not searched yet"
+    assert not any("still indexing" in note for note in notes[-1])
+
+
 def test_a_commit_reads_nothing_but_what_it_wrote(bench: Bench) -> None:
     for n in range(10):
         bench.write(f"{n}.md", f"note {n}")

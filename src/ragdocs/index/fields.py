@@ -21,7 +21,13 @@ def meant(word: str) -> frozenset[str]:
     return frozenset(terms(word)) - STOP_TERMS
 
 
-def about(entry: Entry) -> dict[str, str]:
+def fields(entry: Entry) -> list[dict[str, str]]:
+    """Return the text of each field of each chunk."""
+    shared = _shared(entry)
+    return [{"body": chunk.text, "headings": " ".join(chunk.headings), **shared} for chunk in entry.chunks]
+
+
+def _shared(entry: Entry) -> dict[str, str]:
     """Return the fields that all chunks of a document share."""
     document, at = entry.document, entry.document.created_at
     file = PurePosixPath(document.path)

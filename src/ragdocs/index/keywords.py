@@ -93,16 +93,23 @@ class KeywordTable:
         self._asked: tuple[str, Floats, int] | None = None
         self._refresh()
 
-    def apply(self, added: Mapping[int, Mapping[str, str]], removed: Iterable[int]) -> None:
-        """Add rows with the text of each field, and remove rows, in one commit."""
+    def write(self, texts: Iterable[Mapping[str, str]], removed: Iterable[int] = ()) -> None:
+        """Add texts by field, and remove rows, in one commit, which shows with the next `adopt`.
+
+        That takes long for many texts; what is only added may be written while others search.
+        """
         gone = np.flatnonzero(np.isin(self._row_of, np.fromiter(removed, dtype=np.int64)))
         ready = {
-            number: {name: list(terms(text)) for name, text in texts.items() if text}
-            for number, texts in enumerate(added.values(), start=len(self._row_of))
+            number: {name: list(terms(text)) for name, text in fields.items() if text}
+            for number, fields in enumerate(texts, start=len(self._row_of))
         }
         self._segments.write(ready, gone)
         self._row_of[gone] = -1
-        self._row_of = np.concatenate([self._row_of, np.fromiter(added, dtype=np.int64)])
+
+    def adopt(self, rows: Iterable[int]) -> None:
+        """Show what was written last, under these rows."""
+        self._row_of = np.concatenate([self._row_of, np.fromiter(rows, dtype=np.int64)])
+        self._segments.refresh()
         self._refresh()
         if len(self._segments.opened) > PILED_SEGMENTS:
             self.consolidate()

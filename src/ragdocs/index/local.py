@@ -18,7 +18,7 @@ from ragdocs import fsio
 from ragdocs.heap import without_collection
 from ragdocs.index import snapshot
 from ragdocs.index.catalog import Catalog, Mask
-from ragdocs.index.fields import about, meant
+from ragdocs.index.fields import fields, meant
 from ragdocs.index.graph import LinkGraph
 from ragdocs.index.keywords import KeywordTable
 from ragdocs.index.terms import ANALYSER
@@ -38,9 +38,10 @@ PASSAGES = "vector/passages.txt"
 GRAPH = "graph/graph.json"
 KEYWORD = "keyword/"
 
+# Chunks whose words are written while searches wait; more are written before, which takes milliseconds for each.
+MOST_AT_ONCE = 50
 # Rows that were ever given, for each that is alive, before they are numbered anew.
-MOST_ROWS = 2
-SPARE_ROWS = 1_000
+MOST_ROWS, SPARE_ROWS = 2, 1_000
 
 # What engines say of bytes that we signed ourselves, with another version of them or on another kind of machine.
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ImportError, OSError, EOFError, RuntimeError)
@@ -67,6 +68,8 @@ class LocalIndex:
         self._encoder = encoder
         self._dim = dim
         self._key = key
+        # Whoever changes something takes both, this one first; whoever searches takes the other.
+        self._applying = threading.Lock()
         self._lock = threading.RLock()
         self._dirty = False
         self._clear()
@@ -111,25 +114,27 @@ class LocalIndex:
 
     def apply(self, changed: Sequence[Entry], removed: Sequence[str] = ()) -> None:
         """Add or replace documents and drop the paths in `removed`, in one step."""
-        with self._lock:
-            gone: list[int] = []
-            for path in [*removed, *(entry.document.path for entry in changed)]:
-                dropped = self._catalog.remove(path)
-                if dropped:
-                    self._graph.remove(dropped[0])
-                    gone += dropped[1]
-            added: dict[int, dict[str, str]] = {}
-            for entry in changed:
-                self._graph.add(entry.document)
-                shared = about(entry)
-                for row, chunk in zip(self._catalog.add(entry), entry.chunks, strict=True):
-                    added[row] = {"body": chunk.text, "headings": " ".join(chunk.headings), **shared}
-            if added or gone:
-                self._keywords.apply(added, gone)
-                self._table().remove(gone)
-                self._bare = (self._bare - set(gone)) | added.keys()
-                self._waiting = None
-                self._dirty = True
+        with self._applying:
+            texts = [text for entry in changed for text in fields(entry)]
+            if is_long := len(texts) > MOST_AT_ONCE:
+                self._keywords.write(texts)
+            with self._lock:
+                paths = [*removed, *(entry.document.path for entry in changed)]
+                dropped = [one for path in paths if (one := self._catalog.remove(path))]
+                gone = [row for _, rows in dropped for row in rows]
+                for doc_id, _ in dropped:
+                    self._graph.remove(doc_id)
+                added = [row for entry in changed for row in self._catalog.add(entry)]
+                for entry in changed:
+                    self._graph.add(entry.document)
+                if added or gone:
+                    if gone or not is_long:
+                        self._keywords.write(() if is_long else texts, gone)
+                    self._keywords.adopt(added)
+                    self._table().remove(gone)
+                    self._bare = (self._bare - set(gone)) | set(added)
+                    self._waiting = None
+                    self._dirty = True
 
     def documents(self, where: Filter | None = None) -> list[Document]:
         """List document cards, in the order of their paths."""
@@ -232,12 +237,7 @@ class LocalIndex:
     def vectors(self, doc_ids: Sequence[str]) -> Vectors:
         """Return one unit vector for each document, the mean of its chunks; zero where it has none yet."""
         with self._lock:
-            table = self._table()
-            means = [table.get(self._catalog.rows(doc_id)).sum(axis=0) for doc_id in doc_ids]
-        matrix = np.stack(means) if means else np.zeros((0, self._dim), dtype=np.float32)
-        lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-        unit: Vectors = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0).astype(np.float32)
-        return unit
+            return self._table().means([self._catalog.rows(doc_id) for doc_id in doc_ids])
 
     @property
     def vector_search(self) -> str:
@@ -337,7 +337,7 @@ class LocalIndex:
         if self._directory is None or not self._dirty:
             return None
         self._improve()
-        with self._lock:
+        with self._applying, self._lock:
             self._compact()
             self._keywords.consolidate()
             faiss_index, neighbours, rows = self._table().dump()

@@ -188,10 +188,10 @@ class Segments:
             except (WhooshError, fields.FieldConfigurationError, FileFormatError, PickleError, struct.error) as error:
                 raise ValueError(f"the stored keywords cannot be read: {error}") from error
         self.opened: dict[str, Segment] = {}
-        self._refresh()
+        self.refresh()
 
     def write(self, added: Mapping[int, Mapping[str, list[str]]], removed: Rows) -> None:
-        """Add rows with the terms of each field, and remove rows, in one commit."""
+        """Add rows with the terms of each field, and remove rows, in one commit, which `refresh` opens."""
         writer = self._index.writer(codec=_Codec(), limitmb=UNLIMITED)
         # A writer counts documents through all segments.
         counts = [segment.doc_count_all() for segment in writer.segments]
@@ -203,14 +203,13 @@ class Segments:
         for row, terms in added.items():
             writer.add_document(row=row, **terms)
         writer.commit(merge=False)
-        self._refresh()
 
     def merge(self) -> bool:
         """Merge segments of like size if there are many; tell whether anything was done."""
         if len(self.opened) <= MOST_SEGMENTS:
             return False
         self._index.writer(codec=_Codec(), limitmb=UNLIMITED).commit(mergetype=_merge_alike)
-        self._refresh()
+        self.refresh()
         return True
 
     def rest(self) -> None:
@@ -222,7 +221,7 @@ class Segments:
         """Return the files of the Whoosh index."""
         return {name: bytes(data) for name, data in self._storage.files.items()}
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Open the segments that the last commit wrote; those that were there before cost nothing."""
         found = {segment.segment_id(): segment for segment in self._index._segments()}  # noqa: SLF001 - there is no public way
         for name in self.opened.keys() - found.keys():

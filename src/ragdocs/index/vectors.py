@@ -139,6 +139,13 @@ class VectorTable:
             result[there] = self._index.reconstruct_batch(places[there])
         return result
 
+    def means(self, groups: Sequence[Sequence[int]]) -> Vectors:
+        """Return the unit vector in the middle of each group of rows, zero where none of them has a vector."""
+        matrix = np.stack([np.zeros(self.dim, np.float32), *(self.get(rows).sum(axis=0) for rows in groups)])[1:]
+        lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+        unit: Vectors = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0).astype(np.float32)
+        return unit
+
     def renumber(self, moved: npt.NDArray[np.int64]) -> bool:
         """Take over new numbers of rows, unless a graph would have to be built anew; tell whether it was done."""
         if self._graph is not None:

@@ -72,6 +72,8 @@ class Corpus:
         self.redactor = redactor or Redactor({})
         self.silence = "" if encoder else 'semantic search is switched off ([embedding] model = "none")'
         self.skipped: dict[str, str] = {}
+        # Files that a look at all of them found new or changed and has not read yet.
+        self.unread = 0
         self._writing = threading.Lock()
 
     def sync(self, paths: Iterable[str] | None = None, progress: Progress | None = None) -> Report:
@@ -88,9 +90,11 @@ class Corpus:
         self.skipped.update(scan.unreadable)
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
         done, most = 0, FIRST_BATCH
+        self.unread = len(changed) if only is None else self.unread
         while done < len(changed):
             added, replaced, same, looked = self._read(changed[done : done + most], most)
             done += looked
+            self.unread -= looked if only is None else 0
             most = min(2 * most, LARGEST_BATCH)
             report = replace(
                 report,
@@ -201,13 +205,8 @@ class Corpus:
                 legs, _ = self._ask([probe], [vector], self.lane.ranking, LEAST_CANDIDATES, Filter())
                 best.append(float(self._board(legs, {probe: vector}, self.lane.ranking).scores.max(initial=0.0)))
         found = gauge.measured(best)
-        self.index.gauge = {
-            "middle": found.middle,
-            "spread": found.spread,
-            "chunks": count,
-            "vectors": vectors,
-            "scale": gauge.SCALE,
-        }
+        measured_on = {"chunks": count, "vectors": vectors, "scale": gauge.SCALE}
+        self.index.gauge = {"middle": found.middle, "spread": found.spread, **measured_on}
 
     def _ask(
         self, probes: Sequence[Probe], vectors: Sequence[Vectors | None], ranking: Ranking, k: int, *wheres: Filter
@@ -240,6 +239,8 @@ class Corpus:
         """Say what a reader of an answer should know about the state of the index."""
         counts = self.index.counts()
         notes = []
+        if self.unread:
+            notes.append(f"still indexing: {self.unread} files are new or changed and not searched yet")
         if self.silence:
             notes.append(f"keyword and graph search only: {self.silence}")
         elif counts["vectors"] < counts["chunks"]:

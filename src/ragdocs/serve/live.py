@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("ragdocs")
 
-# A caller waits this long for a first index; after that it gets what is there and a note.
+# A caller waits this long for the index to be opened.
 PATIENCE_SECONDS = 8.0
+# Once it is open, so much is waited for the files to be read; after that everybody gets what is there, and a note.
+FIRST_INDEX_SECONDS = 5.0
 # A snapshot is written after this long without a change, so that a burst of writes costs one.
 QUIET_SECONDS = 2.0
 # A long first encoding is interrupted for a snapshot this often, so that a kill costs little; files that never rest
@@ -52,6 +54,7 @@ class Live:
         self._unread: dict[str, str] = {}
         self._unsaved: dict[str, str] = {}
         self._opened = threading.Event()
+        self._opened_at = 0.0
         self._indexed = threading.Event()
         self._stopping = threading.Event()
         self._made = threading.Event()
@@ -94,8 +97,15 @@ class Live:
     def indexed(self) -> Workspace:
         """Return the workspace once its first index is there, or after a while with what there is of it."""
         workspace = self.workspace()
-        self._indexed.wait(PATIENCE_SECONDS)
+        self._indexed.wait(self.patience)
         return workspace
+
+    @property
+    def patience(self) -> float:
+        """Seconds that are left to wait for the first index."""
+        if not self._opened.is_set():
+            return PATIENCE_SECONDS
+        return max(0.0, self._opened_at + FIRST_INDEX_SECONDS - time.monotonic())
 
     @property
     def settled(self) -> bool:
@@ -132,6 +142,7 @@ class Live:
             self._failure = UnavailableError(f"opening the project failed: {type(error).__name__}", "See the log")
             return
         finally:
+            self._opened_at = time.monotonic()
             self._opened.set()
         self._keep()
 

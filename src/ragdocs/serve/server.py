@@ -37,7 +37,7 @@ from ragdocs.serve import (
     tools_repo,
 )
 from ragdocs.serve.framing import framed
-from ragdocs.serve.live import PATIENCE_SECONDS, Live
+from ragdocs.serve.live import Live
 
 TOOLSETS = {
     "docs": tools_docs,
@@ -148,13 +148,12 @@ class ToolServer(MCPServer[Any]):
         self.live.start()
         if self.live.settled:
             return
-        with anyio.move_on_after(PATIENCE_SECONDS):
-            step = 0
-            while not self.live.settled:
-                await anyio.sleep(0.02 if step < 10 else 0.2)  # noqa: PLR2004 - a warm start takes less than 0.2 s
-                step += 1
-                if context is not None and step % 10 == 0:
-                    await context.report_progress(step, None, self.live.progress)
+        step = 0
+        while not self.live.settled and self.live.patience:
+            await anyio.sleep(0.02 if step < 10 else 0.2)  # noqa: PLR2004 - a warm start takes less than 0.2 s
+            step += 1
+            if context is not None and step % 10 == 0:
+                await context.report_progress(step, None, self.live.progress)
 
     def _tighten(self) -> None:
         """Refuse arguments a tool does not have, and drop from the schemas what only costs tokens.

@@ -10,6 +10,8 @@ from ragdocs.verbs.shapes import LaneStatus
 # Enough to act on, and small enough that two lanes fit into one answer; the rest are counted.
 PROBLEM_CHARS = 3_500
 PROBLEM_LENGTH = 160
+# Files that are not indexed are read to tell whether they can be; after so many, the rest are taken for new.
+MOST_READ = 100
 
 
 def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
@@ -22,7 +24,7 @@ def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
     except RagdocsError as error:
         notes.append(str(error))
     else:
-        if behind:
+        if behind and not corpus.unread:
             notes.append(f"{behind} files changed on disk and are not indexed yet")
     found = {path: "; ".join(reasons) for path, reasons in problems(corpus).items()} | unreadable
     # The path stands beside its reason already: in full it would leave no room for it.
@@ -62,6 +64,9 @@ def _compare(corpus: Corpus) -> tuple[int, dict[str, str]]:
     unreadable = {}
     for path, stamp in seen.items():
         if path in known and known[path][0] == stamp:
+            continue
+        if path not in known and behind >= MOST_READ:
+            behind += 1
             continue
         try:
             # A stamp also differs while a file is too fresh to be sure of; only its text decides.
