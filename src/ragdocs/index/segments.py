@@ -214,7 +214,8 @@ class Segments:
 
     def rest(self) -> None:
         """Let go of what was read of mapped files."""
-        for file in self._storage.files.values():
+        # A list, because another thread may be writing a segment.
+        for file in list(self._storage.files.values()):
             fsio.release(file)
 
     def dump(self) -> dict[str, bytes]:
