@@ -256,7 +256,7 @@ def test_searches_go_on_while_many_texts_are_added() -> None:
     many = [entry(f"{number}.md", *(f"text{number} word{n}" for n in range(20))) for number in range(100)]
     adding = threading.Thread(target=index.apply, args=(many,))
     adding.start()
-    answered = []
+    answered: list[int] = []
     while adding.is_alive():
         # A new word each time: what is known of a term is not looked up again.
         answered.append(len(index.match(f"zebra unheard{len(answered)}", 5, ANYTHING)))
