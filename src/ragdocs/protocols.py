@@ -24,6 +24,11 @@ class Siblings(NamedTuple):
     # The share of documents with a single chunk among all that are indexed.
     lone: float
 
+    @property
+    def sizes(self) -> Keys:
+        """How many chunks each document has."""
+        return np.diff(np.append(self.starts, len(self.keys)))
+
 
 class Store(Protocol):
     """Keeps the text; the only truth."""

@@ -19,7 +19,7 @@ _hooked: list[bool] = []
 
 
 @pytest.fixture
-def listings(tmp_path: Path) -> Iterator[list[str]]:
+def listings() -> Iterator[list[str]]:
     """The folders of this test that were listed; a hook of the interpreter stays, and tells of every one."""
     if not _hooked:
         sys.addaudithook(lambda event, details: _listed.append(str(details[0])) if event == "os.listdir" else None)

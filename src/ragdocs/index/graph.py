@@ -132,7 +132,7 @@ class LinkGraph:
         """Return the other documents that one links to; there is no need of the graph for a single step."""
         known = self._near.get(doc_id)
         if known is None:
-            names = dict.fromkeys(target_key(link.target) for link in self.links(doc_id))
+            names = {target_key(link.target) for link in self.links(doc_id)}
             owners = {owner for name in names for owner in self._owners.get(name, ())}
             known = self._near[doc_id] = tuple(sorted(owners - {doc_id}))
         return known

@@ -85,8 +85,9 @@ class VectorTable:
         self._index = index
         for stored in (data, graph):
             fsio.release(stored)
-        # FAISS read a copy of all of it.
-        give_back()
+        if data:
+            # FAISS read a copy of all of it.
+            give_back()
 
     def add(self, rows: Sequence[int] | Rows, vectors: Vectors) -> None:
         """Store one vector for each row."""

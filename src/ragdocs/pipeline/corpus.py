@@ -213,12 +213,12 @@ class Corpus:
     ) -> tuple[list[fuse.Leg], list[float]]:
         """Ask each source for its best, and note when that was done."""
         clock = [time.perf_counter()]
-        legs = []
-        words = {probe: self.index.asked(probe.text) for probe in probes if ranking.keyword_weight}
-        legs += [fuse.Leg(p, "keyword", self.index.match(p.text, k, *wheres), count) for p, count in words.items()]
+        index, worded = self.index, probes if ranking.keyword_weight else ()
+        # Words are counted right after the match: the index remembers the last query only.
+        legs = [fuse.Leg(p, "keyword", index.match(p.text, k, *wheres), index.asked(p.text)) for p in worded]
         clock.append(time.perf_counter())
-        pairs = [(probe, vector) for probe, vector in zip(probes, vectors, strict=True) if vector is not None]
-        legs += [fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres)) for p, v in pairs]
+        pairs = zip(probes, vectors, strict=True)
+        legs += [fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres)) for p, v in pairs if v is not None]
         return legs, [*clock, time.perf_counter()]
 
     def _board(self, legs: Sequence[fuse.Leg], vectors: Mapping[Probe, Vectors | None], ranking: Ranking) -> fuse.Board:

@@ -95,7 +95,7 @@ def settle(
     A chunk that stands alone keeps its score, as if it were its own context: having neighbours is no merit by itself.
     Where it is even a chance more, because the best of several passages speaks for a document, some of it is taken.
     """
-    sizes = np.diff(np.append(family.starts, len(family.keys)))
+    sizes = family.sizes
     # One place more than there are, for neighbours that do not exist.
     scores = np.append(board.scores, -1.0)
     before, after = np.arange(-1, len(family.keys) - 1), np.arange(1, len(family.keys) + 1)
@@ -124,7 +124,7 @@ def settle(
 
 def _support(board: Board, legs: Sequence[Leg], family: Siblings) -> Numbers:
     """Return what the second-best passage of each document says, the mean of what it says to each source."""
-    sizes = np.diff(np.append(family.starts, len(family.keys)))
+    sizes = family.sizes
     sources = {leg.source: None for leg in legs}
     weights = {source: np.array([leg.probe.weight * (leg.source == source) for leg in legs]) for source in sources}
     raws = np.array([each @ board.raws / (each.sum() or 1.0) for each in weights.values()])

@@ -146,8 +146,6 @@ class ToolServer(MCPServer[Any]):
     async def _first_index(self, context: Context[Any, Any] | None) -> None:
         """Wait for the first index while telling the client how far it is."""
         self.live.start()
-        if self.live.settled:
-            return
         step = 0
         while not self.live.settled and self.live.patience:
             await anyio.sleep(0.02 if step < 10 else 0.2)  # noqa: PLR2004 - a warm start takes less than 0.2 s

@@ -84,8 +84,8 @@ class FileStore:
     def read(self, path: str) -> Source:
         """Read one text; what a scan does not list is not found."""
         scan = self.scan([path])
-        if path not in scan.stamps and composed(self._spelling.find(path)) == composed(path):
-            path = self._spelling.find(path)
+        if path not in scan.stamps and composed(spelled := self._spelling.find(path)) == composed(path):
+            path = spelled
             scan = self.scan([path])
         if path in scan.unreadable:
             raise StorageError(f"{path} cannot be read: {scan.unreadable[path]}", "Check its permissions")
