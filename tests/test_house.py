@@ -117,7 +117,7 @@ def test_nothing_asks_which_lane_it_is_in() -> None:
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_files_and_functions_stay_small(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= 400, f"{name(path)} has {text.count(chr(10))} lines"
+    assert text.count("\n") <= 600, f"{name(path)} has {text.count(chr(10))} lines"
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 60, f"{name(path)}: {node.name}"
