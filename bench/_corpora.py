@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ragdocs import config
-from ragdocs.pipeline.encode import OnnxEncoder
 from ragdocs.protocols import Vectors
+from ragdocs.search.encoders.minilm import OnnxEncoder
 from ragdocs.workspace import Place, Workspace
 
 COMMON = (

@@ -11,8 +11,8 @@ import numpy as np
 from bench._corpora import Corpus, StandIn
 from bench._measure import Row, Sample, at_least, at_most, each
 
-from ragdocs.index.keywords import BOOSTS, K1, B, KeywordTable
-from ragdocs.index.terms import STOP_TERMS, terms
+from ragdocs.engines.local.postings import BOOSTS, K1, B, KeywordTable
+from ragdocs.text.terms import STOP_TERMS, terms
 
 CANDIDATES = 50
 TOP = 10

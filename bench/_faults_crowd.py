@@ -16,7 +16,7 @@ from pathlib import Path
 from bench._faults_ledger import ENTRY, MEMORIES, difference, is_whole, paragraph, paragraphs, torn
 from bench._faults_servers import EndedError, HangingError, Line, RefusedError, Yard
 
-from ragdocs.store.history import version_of
+from ragdocs.stores.files.history import version_of
 
 # Calls of one writer before it is killed, at most.
 LONGEST_LIFE = 30

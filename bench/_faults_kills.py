@@ -18,7 +18,7 @@ from bench._faults_ledger import MEMORIES, Ledger, difference
 from bench._faults_nursery import QUIET
 from bench._faults_servers import PATIENCE, EndedError, HangingError, Line, RefusedError, Yard, answer_of
 
-from ragdocs.serve.shim import LOST
+from ragdocs.serve.shared.shim import LOST
 
 # Calls that one client has under way at a time.
 AT_ONCE = 4

@@ -13,8 +13,8 @@ from typing import Any
 
 from ragdocs.config import load
 from ragdocs.errors import RagdocsError
-from ragdocs.store.history import History, version_of
-from ragdocs.verbs.verify import compare
+from ragdocs.stores.files.history import History, version_of
+from ragdocs.verbs.quality.verify import compare
 from ragdocs.workspace import Workspace
 
 # Words that no detector of secrets takes for one.

@@ -55,8 +55,8 @@ class Nursery:
 def main() -> None:
     """Import what a server imports, then fork one for every request until the other side closes."""
     import ragdocs.__main__
-    import ragdocs.serve.cli
-    import ragdocs.serve.server
+    import ragdocs.serve.cli.app
+    import ragdocs.serve.mcp.server
     import ragdocs.serve.watch
     import ragdocs.workspace  # noqa: F401 - the engines; a forked server finds them imported
 
@@ -106,10 +106,10 @@ def _arrange(environment: Mapping[str, str]) -> None:
 def _count_encoding(place: Path) -> None:
     """Cache vectors as those of the built-in model are cached, and write down how many texts were really encoded."""
     from ragdocs import workspace
-    from ragdocs.pipeline.encode import HashEncoder
-    from ragdocs.pipeline.gauge import UNRELATED
-    from ragdocs.pipeline.vector_cache import CachedEncoder
     from ragdocs.protocols import Encoder, Vectors
+    from ragdocs.search.calibration import UNRELATED
+    from ragdocs.search.encoders.cache import CachedEncoder
+    from ragdocs.search.encoders.minilm import HashEncoder
 
     class Counting(HashEncoder):
         def encode(self, texts: Sequence[str]) -> Vectors:

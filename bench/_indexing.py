@@ -14,9 +14,9 @@ from bench._corpora import Corpus, StandIn
 from bench._measure import Row, Sample, at_least, at_most, each
 
 from ragdocs import config
-from ragdocs.pipeline.chunk import passage
-from ragdocs.pipeline.encode import MAX_TOKENS, OnnxEncoder
-from ragdocs.pipeline.vector_cache import CachedEncoder
+from ragdocs.search.chunk import passage
+from ragdocs.search.encoders.cache import CachedEncoder
+from ragdocs.search.encoders.minilm import MAX_TOKENS, OnnxEncoder
 from ragdocs.workspace import Workspace
 
 # Rounds in which the encoder and the raw pass take turns on the same texts.

@@ -15,8 +15,8 @@ from bench import _corpora, _labelled
 from bench._labelled import Item, Labelled
 
 from ragdocs import config
-from ragdocs.pipeline.corpus import Corpus
-from ragdocs.verbs.evaluation import Question, ask
+from ragdocs.search.corpus import Corpus
+from ragdocs.verbs.quality.evaluation import Question, ask
 from ragdocs.workspace import Workspace
 
 # Sets whose documents are turns of conversations are memories, everything else is documentation.

@@ -6,11 +6,11 @@ from bench._corpora import StandIn
 
 
 def main() -> None:
-    from ragdocs.pipeline import encode
+    from ragdocs.search.encoders import minilm as encode
 
     # The workspace takes its encoder from here when it opens.
     encode.open_encoder = lambda *_: StandIn()
-    from ragdocs.serve import shared
+    from ragdocs.serve.shared import daemon as shared
 
     shared.main()
 

@@ -106,7 +106,7 @@ async def _in_memory(corpus: Corpus, tool: str, queries: list[str]) -> Sample:
     from mcp import Client
 
     from ragdocs.serve.live import Live
-    from ragdocs.serve.server import ToolServer
+    from ragdocs.serve.mcp.server import ToolServer
 
     live = Live(corpus.workspace.config)
     live._workspace = corpus.workspace  # noqa: SLF001 - it is open already; following its files is not measured

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ragdocs.pipeline.encode import OnnxEncoder, _minilm_tokenizer
-from ragdocs.pipeline.weights import (
+from ragdocs.search.encoders.minilm import OnnxEncoder, _minilm_tokenizer
+from ragdocs.search.encoders.weights import (
     _INPUT,
     _NODE,
     _OPERATOR,

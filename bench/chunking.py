@@ -25,10 +25,10 @@ from bench._labelled import Labelled
 from bench._measure import grid
 
 from ragdocs.lanes import Chunking
-from ragdocs.pipeline import chunk
-from ragdocs.pipeline.encode import OnnxEncoder
+from ragdocs.search import chunk
+from ragdocs.search.encoders.minilm import OnnxEncoder
 from ragdocs.types import Chunk, Parsed
-from ragdocs.verbs.measures import DEEP, Difference, compare, ndcg
+from ragdocs.verbs.quality.measures import DEEP, Difference, compare, ndcg
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS = ("aws-qa", "k8s-links", "longmemeval-a")

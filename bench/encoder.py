@@ -3,7 +3,7 @@
 import time
 from statistics import median
 
-from ragdocs.pipeline.encode import OnnxEncoder
+from ragdocs.search.encoders.minilm import OnnxEncoder
 
 SENTENCE = "The index is a cache, and the text that people wrote stays the only truth. "
 

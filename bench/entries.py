@@ -20,15 +20,15 @@ from bench import _corpora, _labelled
 from bench._corpora import Corpus, Writer
 from bench._measure import Row, Sample, each, table
 
-from ragdocs.index.local import LocalIndex
+from ragdocs.engines.local.index import LocalIndex
 from ragdocs.lanes import MEMORY
-from ragdocs.pipeline.chunk import passage
-from ragdocs.pipeline.encode import OnnxEncoder
-from ragdocs.pipeline.parse import parse
+from ragdocs.search.chunk import passage
+from ragdocs.search.encoders.minilm import OnnxEncoder
+from ragdocs.search.parse import parse
 from ragdocs.types import Entry, Filter, Source
-from ragdocs.verbs.entries import own_id
-from ragdocs.verbs.entry_rules import TYPES, NewEntry, Wanted
-from ragdocs.verbs.measures import ndcg
+from ragdocs.verbs.memories.entries import own_id
+from ragdocs.verbs.memories.entry_rules import TYPES, NewEntry, Wanted
+from ragdocs.verbs.quality.measures import ndcg
 
 # What the document claims for 10,000 entries, in milliseconds.
 CLAIMED = {"vector": "4 p50", "keyword": "1", "hybrid": "4 p50, 4 p95"}

@@ -19,7 +19,7 @@ from bench import _baselines, _corpora, _labelled, _projects, _report
 from bench._measure import grid
 from bench._projects import Project
 
-from ragdocs.verbs.measures import DEEP, Difference, Measures, compare, measure
+from ragdocs.verbs.quality.measures import DEEP, Difference, Measures, compare, measure
 
 # What RRF joins elsewhere: an ordinary keyword engine and the same vectors.
 PLAIN = "RRF of bm25s"

@@ -23,7 +23,8 @@ from bench import _corpora
 from bench._corpora import Corpus, Writer
 from bench._measure import Row, Sample, each, table
 
-from ragdocs import config, registry
+from ragdocs import config
+from ragdocs.project import registry
 from ragdocs.workspace import Workspace
 
 PROJECTS = ("own", "other", "third")

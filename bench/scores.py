@@ -20,8 +20,8 @@ from bench import _corpora, _labelled, _projects, _report
 from bench._measure import grid
 from bench._projects import Project
 
-from ragdocs.pipeline.gauge import FALSE_ALARMS, FLOOR
-from ragdocs.verbs.measures import measure
+from ragdocs.search.calibration import FALSE_ALARMS, FLOOR
+from ragdocs.verbs.quality.measures import measure
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS, UNRELATED = 400, 300

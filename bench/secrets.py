@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from ragdocs.pipeline.redact import Redactor
+from ragdocs.text.redaction.redact import Redactor
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 RIVAL = "detect-secrets==1.5.0"
@@ -148,7 +148,7 @@ def measure(side: Side, rows: list[dict[str, Any]], sets: dict[str, list[str]], 
     if rows:
         results = run([row["text"] for row in rows])
         judged = [(row, is_hit(row, text)) for row, text in zip(rows, results, strict=True)]
-        with patch("ragdocs.pipeline.redact.FORMATS", re.compile(r"(?!)")):
+        with patch("ragdocs.text.redaction.redact.FORMATS", re.compile(r"(?!)")):
             bare = run([row["text"] for row in rows]) if run is redact else []
         side.cells += [
             share(hit for row, hit in judged if row["label"]),

@@ -21,10 +21,10 @@ from bench._labelled import Item
 from bench._measure import grid
 from bench._projects import Project
 
-from ragdocs.pipeline import when
+from ragdocs.text import times as when
 from ragdocs.types import UNSAID_IMPORTANCE, Filter, Probe, Query
-from ragdocs.verbs.answers import MOST_RESULTS
-from ragdocs.verbs.measures import DEEP, Difference, compare, ndcg
+from ragdocs.verbs.page import MOST_RESULTS
+from ragdocs.verbs.quality.measures import DEEP, Difference, compare, ndcg
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = 1200

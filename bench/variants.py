@@ -21,10 +21,10 @@ from bench._labelled import Labelled
 from bench._measure import Sample, grid, quantile
 from bench._variants_dynamic import DynamicEncoder
 
-from ragdocs.pipeline.encode import OnnxEncoder, SentenceTransformerEncoder
-from ragdocs.pipeline.vector_cache import CachedEncoder
 from ragdocs.protocols import Encoder, Vectors
-from ragdocs.verbs.measures import ndcg
+from ragdocs.search.encoders.cache import CachedEncoder
+from ragdocs.search.encoders.minilm import OnnxEncoder, SentenceTransformerEncoder
+from ragdocs.verbs.quality.measures import ndcg
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS, QUESTIONS = 1200, 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
@@ -48,11 +49,16 @@ class Project:
         self.root = root
         self.flags: dict[str, object] = {"embedding.model": "hash", "memory.enabled": True}
         self.clock: Callable[[], datetime] = lambda: NOW
+        self._writes = 0
 
     def write(self, path: str, text: str) -> Path:
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
+        # Files are a little older than the fixed clock, whatever day it is, and no two have one time.
+        self._writes += 1
+        moment = NOW.timestamp() - 3600 + self._writes / 1000
+        os.utime(target, (moment, moment))
         return target
 
     def doc(self, name: str, text: str) -> Path:

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from ragdocs.serve.live import Live
-from ragdocs.serve.server import ToolServer
+from ragdocs.serve.mcp.server import ToolServer
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 
-from ragdocs.serve import shim
+from ragdocs.serve.shared import shim
 
 # How soon a client is missed that died while somebody else still held its end of our input open.
 POLL_SECONDS = 0.5
@@ -18,7 +18,7 @@ def main() -> int:
         threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
         if shim.run(sys.argv[2:]):
             return 0
-    from ragdocs.serve.cli import main as run
+    from ragdocs.serve.cli.app import main as run
 
     return run()
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ragdocs import fsio
 from ragdocs.errors import ConfigError, RagdocsError
 from ragdocs.keys import FILE_NAME, Key, declare, nearest, shown, toml
 from ragdocs.lanes import DOCS, JOURNAL, MEMORY
-from ragdocs.project import ancestors, checked_root, config_dir, nearest_marked, settled
+from ragdocs.project.folders import ancestors, checked_root, config_dir, nearest_marked, settled
+from ragdocs.system import files as fsio
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 TOOLSETS = ("docs", "memory", "recall")

@@ -10,44 +10,46 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 
-from ragdocs import __version__, project, registry
-from ragdocs.access import AccessLog
+from ragdocs import __version__
 from ragdocs.config import Config
-from ragdocs.elsewhere import Elsewhere
+from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import UnavailableError
-from ragdocs.index.local import LocalIndex
 from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
-from ragdocs.pipeline.chunk import CHUNKER
-from ragdocs.pipeline.corpus import Corpus, Progress
-from ragdocs.pipeline.encode import open_encoder
-from ragdocs.pipeline.redact import Redactor
+from ragdocs.project import folders as project
+from ragdocs.project import registry
 from ragdocs.protocols import Encoder
-from ragdocs.sidefile import SideFile
-from ragdocs.store.commits import CommitStore
-from ragdocs.store.exchange import Exchange
-from ragdocs.store.files import FileStore
-from ragdocs.store.sections import JournalStore
+from ragdocs.search.chunk import CHUNKER
+from ragdocs.search.corpus import Corpus, Progress
+from ragdocs.search.encoders.minilm import open_encoder
+from ragdocs.stores.access import AccessLog
+from ragdocs.stores.files.store import FileStore
+from ragdocs.stores.git.commits import CommitStore
+from ragdocs.stores.git.exchange import Exchange
+from ragdocs.stores.git.journal import JournalStore
+from ragdocs.stores.summaries import Limits, Summaries
+from ragdocs.system.sqlite_cache import SideFile
+from ragdocs.text.merge import merge
+from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import Report
 from ragdocs.verbs.commits import Commits
-from ragdocs.verbs.documents import Documents
-from ragdocs.verbs.edits import Edits
-from ragdocs.verbs.entries import Entries
-from ragdocs.verbs.entry_care import EntryCare
-from ragdocs.verbs.explain import Explain
+from ragdocs.verbs.context.pack import Packs
+from ragdocs.verbs.context.repo import Repository
+from ragdocs.verbs.context.repomap import CODE, TABLES, RepoMap
+from ragdocs.verbs.context.scope import Scope, find_scope
+from ragdocs.verbs.docs import Documents
 from ragdocs.verbs.journal import Journal
 from ragdocs.verbs.journal_shapes import Exchanged
-from ragdocs.verbs.memories import Memories
-from ragdocs.verbs.merge_text import merge
-from ragdocs.verbs.merges import Merges
-from ragdocs.verbs.pack import Packs
-from ragdocs.verbs.recall import Recall
-from ragdocs.verbs.repo import Repository
-from ragdocs.verbs.repomap import CODE, TABLES, RepoMap
-from ragdocs.verbs.scope import Scope, find_scope
+from ragdocs.verbs.memories.banks import Elsewhere
+from ragdocs.verbs.memories.care import EntryCare
+from ragdocs.verbs.memories.edit import Edits
+from ragdocs.verbs.memories.entries import Entries
+from ragdocs.verbs.memories.history import Versions
+from ragdocs.verbs.memories.merge import Merges
+from ragdocs.verbs.memories.recall import Recall
+from ragdocs.verbs.memories.write import Memories
+from ragdocs.verbs.quality.explain import Explain
+from ragdocs.verbs.quality.status import lane_status
 from ragdocs.verbs.shapes import Status
-from ragdocs.verbs.status import lane_status
-from ragdocs.verbs.summaries import Limits, Summaries
-from ragdocs.verbs.versions import Versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import RagdocsError
-from ragdocs.index.local import LocalIndex
 from ragdocs.lanes import MEMORY
-from ragdocs.pipeline.corpus import Corpus
-from ragdocs.store.files import FileStore
+from ragdocs.search.corpus import Corpus
+from ragdocs.stores.files.store import FileStore
 from ragdocs.types import Chunk, Document, Entry, Put
-from ragdocs.verbs.edits import Edits
-from ragdocs.verbs.memories import Memories
-from ragdocs.verbs.merges import Merges
-from ragdocs.verbs.verify import compare
-from ragdocs.verbs.versions import Versions
+from ragdocs.verbs.memories.edit import Edits
+from ragdocs.verbs.memories.history import Versions
+from ragdocs.verbs.memories.merge import Merges
+from ragdocs.verbs.memories.write import Memories
+from ragdocs.verbs.quality.verify import compare
 
 from .disk import CHANGES, LOOKS, Blow, Call, KilledError, Platter, fail, kill, shorten, struck
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ragdocs import config
-from ragdocs import project as projects
-from ragdocs.serve import cli
+from ragdocs.project import folders as projects
+from ragdocs.serve.cli import app as cli
 
 from .window import SETTINGS, Window
 

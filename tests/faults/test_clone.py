@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from whoosh import fields, index
 
-from ragdocs import git, project
+from ragdocs.engines.local import snapshot
 from ragdocs.errors import RagdocsError
-from ragdocs.index import snapshot
-from ragdocs.serve import cli
+from ragdocs.project import folders as project
+from ragdocs.serve.cli import app as cli
+from ragdocs.system import git
 
 from .window import SETTINGS, Window
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragdocs.index.local import LocalIndex
+from ragdocs.engines.local.index import LocalIndex
 from ragdocs.lanes import MEMORY
-from ragdocs.pipeline.corpus import Corpus
-from ragdocs.pipeline.encode import HashEncoder
-from ragdocs.store.files import FileStore
+from ragdocs.search.corpus import Corpus
+from ragdocs.search.encoders.minilm import HashEncoder
+from ragdocs.stores.files.store import FileStore
 from ragdocs.types import Change, Discard, Expect, Probe, Put, Query
-from ragdocs.verbs.verify import compare
+from ragdocs.verbs.quality.verify import compare
 
 if TYPE_CHECKING:
     from .conftest import Tally

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ragdocs.errors import RagdocsError
-from ragdocs.verbs.revise import Edit
+from ragdocs.verbs.memories.revise import Edit
 
 from .disk import Blow, KilledError, Platter, fail, kill, struck
 from .test_calls import World, check, unsynced

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ragdocs.errors import RagdocsError, UnavailableError
-from ragdocs.journal_format import overview
-from ragdocs.store.draft import Draft
-from ragdocs.store.exchange import Exchange
-from ragdocs.store.sections import JournalStore
+from ragdocs.stores.git.draft import Draft
+from ragdocs.stores.git.exchange import Exchange
+from ragdocs.stores.git.journal import JournalStore
+from ragdocs.text.formats.journal import overview
+from ragdocs.text.merge import merge
 from ragdocs.types import Put
-from ragdocs.verbs.merge_text import merge
 
 from .disk import CHANGES, KilledError, kill, struck
 from .test_clone import VECTORS, Clone
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 WRITER = """
 import sys
 from pathlib import Path
-from ragdocs.store.sections import JournalStore
+from ragdocs.stores.git.journal import JournalStore
 from ragdocs.types import Put
 store = JournalStore(Path(sys.argv[1]))
 for number in range(6):

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult
 
-from ragdocs import fsio
 from ragdocs.errors import RagdocsError, ValidationError
-from ragdocs.fsio import relative_name
 from ragdocs.lanes import MEMORY
 from ragdocs.serve.live import Live
-from ragdocs.serve.server import ToolServer
-from ragdocs.store.files import FileStore
+from ragdocs.serve.mcp.server import ToolServer
+from ragdocs.stores.files.store import FileStore
+from ragdocs.system import files as fsio
+from ragdocs.system.files import relative_name
 from ragdocs.types import Discard, Put
 
 if TYPE_CHECKING:

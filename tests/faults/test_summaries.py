@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ragdocs.errors import RagdocsError
-from ragdocs.pipeline.redact import Redactor
-from ragdocs.verbs.summaries import Limits, Summaries
+from ragdocs.stores.summaries import Limits, Summaries
+from ragdocs.text.redaction.redact import Redactor
 
 from .disk import CHANGES, Blow, KilledError, Platter, kill, struck
 from .test_calls import FAULTS

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ragdocs.lanes import MEMORY
-from ragdocs.pipeline import chunk, parse
-from ragdocs.store.files import SIZE_LIMIT
+from ragdocs.search import chunk, parse
+from ragdocs.stores.files.store import SIZE_LIMIT
 from ragdocs.types import Filter, Source
 from ragdocs.workspace import Workspace
 

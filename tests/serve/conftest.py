@@ -16,7 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent, Tool
 
 from ragdocs.serve.live import Live
-from ragdocs.serve.server import ToolServer
+from ragdocs.serve.mcp.server import ToolServer
 
 if TYPE_CHECKING:
     from tests.conftest import Project

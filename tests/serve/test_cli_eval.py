@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ragdocs.serve import cli
-from ragdocs.verbs import known_items
+from ragdocs.serve.cli import app as cli
+from ragdocs.verbs.quality import questions as known_items
 
 if TYPE_CHECKING:
     from tests.conftest import Project

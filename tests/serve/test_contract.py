@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from ragdocs.serve import reference
-from ragdocs.serve.server import TOOLSETS
+from ragdocs.serve.mcp.server import TOOLSETS
 
 if TYPE_CHECKING:
     from tests.conftest import Project

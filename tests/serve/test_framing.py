@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragdocs.serve import cli, render
-from ragdocs.serve.framing import framed, line, visible
+from ragdocs.serve.cli import app as cli
+from ragdocs.serve.surface import present as render
+from ragdocs.text.visible import framed, line, visible
 
 if TYPE_CHECKING:
     from tests.conftest import Project

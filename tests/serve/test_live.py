@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragdocs.index.local import LocalIndex
-from ragdocs.pipeline.encode import HashEncoder
-from ragdocs.pipeline.gauge import UNRELATED
+from ragdocs.engines.local.index import LocalIndex
 from ragdocs.protocols import Vectors
+from ragdocs.search.calibration import UNRELATED
+from ragdocs.search.encoders.minilm import HashEncoder
 from ragdocs.serve import live as keeping
 from ragdocs.serve.live import Live
 from ragdocs.types import Filter
-from ragdocs.verbs.verify import compare
+from ragdocs.verbs.quality.verify import compare
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -180,7 +180,7 @@ def test_another_configuration_is_another_server(served: Project, runtime: Path)
 
 def test_a_server_without_windows_ends(served: Project, runtime: Path) -> None:
     runtime.mkdir(mode=0o700)
-    program = "import ragdocs.serve.shared as shared; shared.IDLE_SECONDS = 0.5; shared.main()"
+    program = "import ragdocs.serve.shared.daemon as shared; shared.IDLE_SECONDS = 0.5; shared.main()"
     command = [sys.executable, "-c", program, str(runtime / "x"), "--project", str(served.root)]
     assert subprocess.run(command, timeout=PATIENCE, check=False, stderr=subprocess.DEVNULL).returncode == 0
     assert not (runtime / "x.sock").exists()

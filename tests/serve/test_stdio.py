@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ragdocs.serve import shim
+from ragdocs.serve.shared import shim
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from mcp_types import CreateMessageResult, TextContent
 
-from ragdocs.serve import cli
+from ragdocs.serve.cli import app as cli
 
 if TYPE_CHECKING:
     from tests.conftest import Project

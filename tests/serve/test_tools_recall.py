@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ragdocs.serve import cli
+from ragdocs.serve.cli import app as cli
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from ragdocs.serve import cli
+from ragdocs.serve.cli import app as cli
 
 if TYPE_CHECKING:
     from tests.conftest import Project

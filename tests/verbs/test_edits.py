@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ragdocs.errors import AlreadyExistsError, ConflictError, NotFoundError, ParseError, RagdocsError, ValidationError
-from ragdocs.verbs.revise import Edit
+from ragdocs.verbs.memories.revise import Edit
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -19,16 +19,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ragdocs.access import AccessLog
 from ragdocs.errors import UnavailableError, ValidationError
-from ragdocs.pipeline.rank import DOUBT_REACH, IMPORTANCE_REACH
-from ragdocs.verbs.entries import MOST_EARNED, earned
-from ragdocs.verbs.entry_rules import TYPES, NewEntry, Wanted
+from ragdocs.search.rank import DOUBT_REACH, IMPORTANCE_REACH
+from ragdocs.stores.access import AccessLog
+from ragdocs.verbs.memories.entries import MOST_EARNED, earned
+from ragdocs.verbs.memories.entry_rules import TYPES, NewEntry, Wanted
 
 if TYPE_CHECKING:
     from tests.conftest import Project
 
-    from ragdocs.verbs.entries import Entries
+    from ragdocs.verbs.memories.entries import Entries
     from ragdocs.workspace import Workspace
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -37,7 +37,7 @@ TOKEN = "ghp_" + "".join(chr(ord("a") + (7 * n) % 26) + str(n % 10) for n in ran
 ADD = """
 import json, sys, time, pathlib
 from ragdocs import config
-from ragdocs.verbs.entry_rules import NewEntry
+from ragdocs.verbs.memories.entry_rules import NewEntry
 from ragdocs.workspace import Workspace
 root, go = map(pathlib.Path, sys.argv[1:])
 verbs = Workspace(config.load(root, project=root, flags={"embedding.model": "none", "memory.enabled": True})).entries

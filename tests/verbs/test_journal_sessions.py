@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import ConflictError, ValidationError
-from ragdocs.index.local import LocalIndex
 from ragdocs.lanes import JOURNAL
-from ragdocs.pipeline.corpus import Corpus
-from ragdocs.store.sections import JournalStore
+from ragdocs.search.corpus import Corpus
+from ragdocs.stores.git.journal import JournalStore
 from ragdocs.verbs.journal import Journal, NewEntry, Reads
 
 SESSIONS = 3

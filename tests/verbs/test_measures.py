@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from ragdocs.verbs.measures import compare, measure, ndcg
+from ragdocs.verbs.quality.measures import compare, measure, ndcg
 
 
 def test_the_best_order_is_worth_one_and_nothing_found_is_worth_nothing() -> None:

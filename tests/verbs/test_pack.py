@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragdocs.errors import ValidationError
-from ragdocs.verbs.pack_text import CUT, MARK, Piece, Section, assemble, days_old, shorten
+from ragdocs.verbs.context.budget import CUT, MARK, Piece, Section, assemble, days_old, shorten
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -197,7 +197,7 @@ def test_a_pack_of_a_project_fits_and_is_stable(repository: Project, most: int, 
 def test_a_pack_is_the_same_before_and_after_the_index_and_the_cache_are_made_anew(repository: Project) -> None:
     import shutil
 
-    from ragdocs import project as places
+    from ragdocs.project import folders as places
 
     first = context(repository, 3000, "login")
     shutil.rmtree(repository.root / ".memories/indices", ignore_errors=True)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ragdocs import elsewhere
 from ragdocs.errors import UnavailableError, ValidationError
-from ragdocs.verbs import recall as verbs
+from ragdocs.verbs.memories import banks as elsewhere
+from ragdocs.verbs.memories import recall as verbs
 
 if TYPE_CHECKING:
     from tests.conftest import Project

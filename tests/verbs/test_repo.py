@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ragdocs.errors import ConfigError, NotFoundError, ParseError, ValidationError
-from ragdocs.verbs import scope
-from ragdocs.verbs.repo import Repository
+from ragdocs.verbs.context import scope
+from ragdocs.verbs.context.repo import Repository
 from ragdocs.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragdocs.verbs import repomap
-from ragdocs.verbs.repomap import Map
+from ragdocs.verbs.context import repomap
+from ragdocs.verbs.context.repomap import Map
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragdocs.errors import NotFoundError, ParseError, RagdocsError, ValidationError
-from ragdocs.pipeline import metadata
-from ragdocs.verbs.revise import Edit, revise
+from ragdocs.text import frontmatter as metadata
+from ragdocs.verbs.memories.revise import Edit, revise
 
 PLAN = """\
 ---

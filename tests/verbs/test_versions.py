@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ragdocs.errors import ConflictError, NotFoundError, RagdocsError, ValidationError
-from ragdocs.store import history
-from ragdocs.verbs.revise import Edit
+from ragdocs.stores.files import history
+from ragdocs.verbs.memories.revise import Edit
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ragdocs import config as configuration
-from ragdocs import project
 from ragdocs.config import KEYS
-from ragdocs.fsio import explained
 from ragdocs.keys import FILE_NAME, toml
 from ragdocs.lanes import MEMORY
+from ragdocs.project import folders as project
+from ragdocs.system.files import explained
 
 # The two sections a newcomer changes; everything else has a default that is meant to be kept.
 _SHOWN = ("docs", "memory")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ragdocs.config import Config
 from ragdocs.errors import LockAcquisitionError, RagdocsError, UnavailableError
-from ragdocs.heap import give_back
+from ragdocs.system.heap import give_back
 from ragdocs.verbs.shapes import Status
 
 if TYPE_CHECKING:

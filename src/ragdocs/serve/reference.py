@@ -12,9 +12,9 @@ from typing import Any
 
 from ragdocs import config
 from ragdocs.keys import toml
-from ragdocs.serve import cli
+from ragdocs.serve.cli import app as cli
 from ragdocs.serve.live import Live
-from ragdocs.serve.server import TOOLSETS, ToolServer
+from ragdocs.serve.mcp.server import TOOLSETS, ToolServer
 
 
 def tools() -> str:

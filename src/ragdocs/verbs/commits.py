@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ragdocs.errors import NotFoundError
-from ragdocs.journal_format import SUFFIX
-from ragdocs.pipeline.corpus import Corpus
+from ragdocs.search.corpus import Corpus
+from ragdocs.text.formats.journal import SUFFIX
 from ragdocs.types import Document, Filter, Findings, Hit, Probe, Query
-from ragdocs.verbs import answers, times
+from ragdocs.verbs import page as answers
+from ragdocs.verbs import times
 from ragdocs.verbs.journal_shapes import CommitHit, CommitHits
 
 # Paths of a commit that are shown.

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
-from ragdocs import git
 from ragdocs.errors import ConflictError, NotFoundError, UnavailableError, ValidationError
-from ragdocs.fsio import relative_name
-from ragdocs.journal_format import MARK, SUFFIX, compose, summary_of
-from ragdocs.pipeline.corpus import Corpus
 from ragdocs.protocols import Store
+from ragdocs.search.corpus import Corpus
+from ragdocs.system import git
+from ragdocs.system.files import relative_name
+from ragdocs.text.formats.journal import MARK, SUFFIX, compose, summary_of
+from ragdocs.text.merge import merge
 from ragdocs.types import Commit, Expect, Hit, Probe, Put, Query, Revision, Source, Written
-from ragdocs.verbs import answers
+from ragdocs.verbs import page as answers
 from ragdocs.verbs.journal_shapes import (
     Contents,
     Exchanged,
@@ -26,7 +27,6 @@ from ragdocs.verbs.journal_shapes import (
     ListedEntries,
     ListedEntry,
 )
-from ragdocs.verbs.merge_text import merge
 
 MOST_FOUND = 20
 MOST_LISTED = 100

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ragdocs.text.merge import THEIRS, YOURS, common, merge
 from ragdocs.verbs.journal_shapes import Synthesis
-from ragdocs.verbs.merge_text import THEIRS, YOURS, common, merge
 
 INSTRUCTIONS = """\
 The draft keeps every line of both versions. {disagreements} Write one text that says what is true now{context}: keep \

@@ -1,0 +1,1 @@
+"""Given a query, which passages?"""

@@ -1,0 +1,1 @@
+"""An index in the memory of one process, with snapshots on disk."""

@@ -1,0 +1,398 @@
+"""The cards of all documents and the rows of all chunks, with the columns that filters are answered from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ragdocs.protocols import Siblings
+from ragdocs.system import files as fsio
+from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Chunk, Document, Entry, Filter, GitContext, Link
+
+Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int64]
+Buffer = bytes | memoryview
+
+
+class _Column:
+    """A numpy array that grows by doubling."""
+
+    def __init__(self, dtype: npt.DTypeLike, blank: Any) -> None:
+        self._values: npt.NDArray[Any] = np.full(64, blank, dtype=dtype)
+        self._blank = blank
+        self._length = 0
+
+    def __setitem__(self, position: int, value: Any) -> None:
+        while position >= len(self._values):
+            extra = np.full(len(self._values), self._blank, dtype=self._values.dtype)
+            self._values = np.concatenate([self._values, extra])
+        self._length = max(self._length, position + 1)
+        self._values[position] = value
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        return self._values[: self._length]
+
+    @classmethod
+    def of(cls, values: npt.NDArray[Any], blank: Any) -> _Column:
+        column = cls(values.dtype, blank)
+        if len(values):
+            column._values, column._length = values.copy(), len(values)
+        return column
+
+
+# A search has one filter, and one more where what is recent is asked for by itself.
+KEPT_FILTERS = 4
+
+# One record for each row that was ever given, also for those that hold no chunk any more.
+_ROW = np.dtype(
+    [
+        ("start_line", np.int32),
+        ("end_line", np.int32),
+        ("headings", np.int32),
+        ("at", np.int64),
+        ("size", np.int64),
+        ("digest", "S32"),
+    ]
+)
+
+
+class Catalog:
+    """Documents have slots, chunks have rows; rows are never used twice within one life of the catalog.
+
+    A chunk is made when it is asked for: thousands of them as objects would cost seconds to load and be mostly idle.
+    """
+
+    def __init__(self) -> None:
+        self.stamps: dict[str, tuple[str, str]] = {}
+        self._documents: dict[str, Document] = {}
+        self._by_path: dict[str, str] = {}
+        self._slots: dict[str, int] = {}
+        self._ids: list[str] = []
+        self._rows: dict[str, range] = {}
+        # Apart from the rest, because every filter walks over them.
+        self._alive = _Column(np.bool_, blank=False)
+        self._slot_of = _Column(np.int32, 0)
+        self._table = _Column(_ROW, np.zeros((), dtype=_ROW))
+        # Texts that came with a snapshot, one after the other, and those that came since.
+        self._stored = memoryview(b"")
+        self._fresh: dict[int, str] = {}
+        self._headings: list[tuple[str, ...]] = []
+        # Made when something is added.
+        self._heading_numbers: dict[tuple[str, ...], int] = {}
+        self._created = _Column(np.float64, np.nan)
+        self._expires = _Column(np.float64, np.inf)
+        self._importance = _Column(np.float64, UNSAID_IMPORTANCE)
+        self._confidence = _Column(np.float64, UNSAID_CONFIDENCE)
+        self._words: dict[tuple[str, str], set[int]] = defaultdict(set)
+        # What passes the filters that were asked for last: a search asks several times.
+        self._passing: dict[Filter, Mask] = {}
+        self._lone: float | None = None
+
+    @property
+    def alive(self) -> Mask:
+        """Tell for each row whether it holds a chunk."""
+        return self._alive.values
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def add(self, entry: Entry) -> range:
+        """Add a document that is not there and return the rows of its chunks."""
+        self._changed()
+        slot = self._place(entry.document, entry.stamp)
+        first = len(self._table.values)
+        for row, chunk in enumerate(entry.chunks, start=first):
+            number = self._number(chunk.headings)
+            self._table[row] = (chunk.start_line, chunk.end_line, number, 0, 0, chunk.digest.encode())
+            self._alive[row], self._slot_of[row] = True, slot
+            self._fresh[row] = chunk.text
+        self._rows[entry.document.id] = range(first, first + len(entry.chunks))
+        return self._rows[entry.document.id]
+
+    def remove(self, path: str) -> tuple[str, range] | None:
+        """Drop the document at this path; return its id and the rows it had."""
+        doc_id = self._by_path.pop(path, None)
+        if doc_id is None:
+            return None
+        self.stamps.pop(path, None)
+        self._changed()
+        document, slot = self._documents.pop(doc_id), self._slots[doc_id]
+        for word in _words(document):
+            self._words[word].discard(slot)
+        rows = self._rows.pop(doc_id)
+        self._alive.values[rows.start : rows.stop] = False
+        for row in rows:
+            self._fresh.pop(row, None)
+        return doc_id, rows
+
+    def _changed(self) -> None:
+        self._passing.clear()
+        self._lone = None
+
+    def restamp(self, path: str, stamp: str) -> None:
+        """Remember that the source was looked at and is the same."""
+        self.stamps[path] = (stamp, self.stamps[path][1])
+
+    def document(self, doc_id: str) -> Document | None:
+        """Return one card, if there is such a document."""
+        return self._documents.get(doc_id)
+
+    def documents(self, slots: Mask | None = None) -> list[Document]:
+        """List cards in the order of their paths, or those of the slots in the mask."""
+        ids = self._documents if slots is None else [self._ids[slot] for slot in np.flatnonzero(slots).tolist()]
+        chosen = [self._documents[doc_id] for doc_id in ids if doc_id in self._documents]
+        return sorted(chosen, key=lambda document: document.path)
+
+    def rows(self, doc_id: str) -> range:
+        """Return the rows of one document's chunks, in order."""
+        return self._rows.get(doc_id, range(0))
+
+    def siblings(self, rows: Rows) -> Siblings:
+        """Return all rows of the documents that have these."""
+        slots = self._slot_of.values
+        # Rows of the dead name the first slot, which there may not be.
+        chosen = np.zeros(max(1, len(self._ids)), dtype=np.bool_)
+        chosen[slots[rows]] = True
+        # The rows of a document follow one another.
+        every = np.flatnonzero(chosen[slots] & self.alive)
+        starts = np.flatnonzero(np.diff(slots[every], prepend=-1))
+        return Siblings(every, starts, self._lone_share())
+
+    def _lone_share(self) -> float:
+        if self._lone is None:
+            sizes = np.bincount(self._slot_of.values[self.alive])
+            lone, every = int(np.count_nonzero(sizes == 1)), int(np.count_nonzero(sizes))
+            self._lone = lone / max(1, every)
+        return self._lone
+
+    def owner(self, row: int) -> Document:
+        """Return the card of the document that has a row."""
+        return self._documents[self._ids[self._slot_of.values[row]]]
+
+    def owners(self, rows: Sequence[int]) -> list[Document]:
+        """Return the cards of the documents that have these rows."""
+        slots = self._slot_of.values[np.asarray(rows, dtype=np.int64)].tolist()
+        return [self._documents[self._ids[slot]] for slot in slots]
+
+    def digests(self, rows: Sequence[int]) -> list[str]:
+        """Return the digests of these rows."""
+        found: list[bytes] = self._table.values["digest"][np.asarray(rows, dtype=np.int64)].tolist()
+        return [digest.decode() for digest in found]
+
+    def chunk(self, row: int) -> tuple[Document, Chunk]:
+        """Return the chunk of a row and the card of its document."""
+        start, end, headings, at, size, digest = self._table.values[row].item()
+        document = self.owner(row)
+        text = self._fresh.get(row)
+        if text is None:
+            text = str(self._stored[at : at + size], "utf-8", "surrogatepass")
+        number = row - self._rows[document.id].start
+        chunk_id = f"{document.id}#{number}"
+        return document, Chunk(chunk_id, document.id, self._headings[headings], text, start, end, digest.decode())
+
+    def rest(self) -> None:
+        """Let go of the texts that were read of a mapped file."""
+        fsio.release(self._stored)
+
+    def slots(self, where: Filter, linked: Iterable[str] | None = None) -> Mask:
+        """Tell for each document slot whether it passes; `linked` are the ids that satisfy `where.linked_to`."""
+        if linked is None and where in self._passing:
+            return self._passing[where]
+        slots = self._filtered(where, linked)
+        if linked is None:
+            if len(self._passing) >= KEPT_FILTERS:
+                self._passing.clear()
+            self._passing[where] = slots
+        return slots
+
+    def _filtered(self, where: Filter, linked: Iterable[str] | None) -> Mask:
+        mask = np.ones(len(self._ids), dtype=np.bool_)
+        for field, words in (("kind", where.kinds), ("tag", where.tags), ("status", where.statuses)):
+            if words:
+                mask &= self._having(field, words)
+        if where.hidden:
+            mask &= ~self._having("status", where.hidden)
+        if linked is not None:
+            mask &= _chosen(len(mask), {self._slots[doc_id] for doc_id in linked if doc_id in self._slots})
+        if where.prefix:
+            below = (self._slots[d] for path, d in self._by_path.items() if path.startswith(where.prefix))
+            mask &= _chosen(len(mask), set(below))
+        if where.alive_at:
+            mask &= self._expires.values > where.alive_at.timestamp()
+        since = where.since.timestamp() if where.since else None
+        for column, least in (
+            (self._importance, where.min_importance or None),
+            (self._confidence, where.min_confidence or None),
+            (self._created, since),
+        ):
+            if least is not None:
+                mask &= column.values >= least
+        if where.until:
+            mask &= self._created.values <= where.until.timestamp()
+        return mask
+
+    def passes(self, doc_id: str, slots: Mask) -> bool:
+        """Tell whether a document is here and chosen."""
+        return doc_id in self._documents and bool(slots[self._slots[doc_id]])
+
+    def mask(self, slots: Mask) -> Mask:
+        """Tell for each row whether it holds a chunk of a chosen document."""
+        if slots.all():
+            return self.alive
+        chosen: Mask = self.alive & slots[self._slot_of.values]
+        return chosen
+
+    def dump(self) -> tuple[dict[str, Any], bytes, bytes]:
+        """Return the cards as JSON-ready values without the links, which the graph keeps; the table; and the texts."""
+        cards = []
+        table = np.zeros_like(self._table.values)
+        table[self.alive] = self._table.values[self.alive]
+        used, table["headings"][self.alive] = np.unique(table["headings"][self.alive], return_inverse=True)
+        texts: list[bytes] = []
+        at = 0
+        for document in self.documents():
+            rows = self._rows[document.id]
+            stamp = self.stamps[document.path][0]
+            cards.append({**_plain(document), "stamp": stamp, "rows": [rows.start, rows.stop]})
+            for row in rows:
+                fresh = self._fresh.get(row)
+                begin, size = table["at"][row], table["size"][row]
+                text = bytes(self._stored[begin : begin + size]) if fresh is None else _encoded(fresh)
+                table["at"][row], table["size"][row] = at, len(text)
+                texts.append(text)
+                at += len(text)
+        headings = [self._headings[number] for number in used.tolist()]
+        return {"documents": cards, "headings": headings}, table.tobytes(), b"".join(texts)
+
+    @classmethod
+    def restore(
+        cls, cards: Mapping[str, Any], table: Buffer, texts: Buffer, links: Callable[[str], tuple[Link, ...]]
+    ) -> Catalog:
+        """Rebuild a catalog from what `dump` returned, and the links of each document id."""
+        catalog = cls()
+        rows = np.frombuffer(table, dtype=_ROW)
+        if len(rows) and (int((rows["at"] + rows["size"]).max()) > len(texts) or int(rows["at"].min()) < 0):
+            raise ValueError("the stored passages do not fit their table")
+        # The keyword index still names rows of the dead: the table reaches as far as rows were ever given.
+        catalog._table = _Column.of(rows, np.zeros((), dtype=_ROW))
+        catalog._stored = memoryview(texts)
+        catalog._alive = _Column.of(np.zeros(len(rows), dtype=np.bool_), blank=False)
+        catalog._slot_of = _Column.of(np.zeros(len(rows), dtype=np.int32), 0)
+        catalog._headings = [tuple(headings) for headings in cards["headings"]]
+        for card in cards["documents"]:
+            document = _document(card, links(card["id"]))
+            first, end = card["rows"]
+            catalog._slot_of.values[first:end] = catalog._place(document, card["stamp"])
+            catalog._alive.values[first:end] = True
+            catalog._rows[document.id] = range(first, end)
+        return catalog
+
+    def compacted(self) -> tuple[Catalog, Rows]:
+        """Return a catalog without the rows and slots of the dead, and the new row of each row, -1 for the dead."""
+        alive = self.alive
+        count = int(np.count_nonzero(alive))
+        moved = np.full(len(alive), -1, dtype=np.int64)
+        moved[alive] = np.arange(count)
+        new = Catalog()
+        new._table = _Column.of(self._table.values[alive], np.zeros((), dtype=_ROW))
+        new._alive = _Column.of(np.ones(count, dtype=np.bool_), blank=False)
+        new._slot_of = _Column.of(np.zeros(count, dtype=np.int32), 0)
+        new._stored = self._stored
+        new._fresh = {int(moved[row]): text for row, text in self._fresh.items()}
+        used, new._table.values["headings"] = np.unique(new._table.values["headings"], return_inverse=True)
+        for number in used.tolist():
+            new._number(self._headings[number])
+        for doc_id, rows in self._rows.items():
+            document = self._documents[doc_id]
+            first = int(moved[rows.start]) if rows else 0
+            new._rows[doc_id] = range(first, first + len(rows))
+            new._slot_of.values[first : first + len(rows)] = new._place(document, self.stamps[document.path][0])
+        return new, moved
+
+    def _place(self, document: Document, stamp: str) -> int:
+        slot = self._slots.get(document.id)
+        if slot is None:
+            slot = self._slots[document.id] = len(self._ids)
+            self._ids.append(document.id)
+        self._documents[document.id] = document
+        self._by_path[document.path] = document.id
+        self.stamps[document.path] = (stamp, document.version)
+        self._created[slot] = document.created_at.timestamp() if document.created_at else np.nan
+        self._expires[slot] = document.expires_at.timestamp() if document.expires_at else np.inf
+        self._importance[slot] = UNSAID_IMPORTANCE if document.importance is None else document.importance
+        self._confidence[slot] = UNSAID_CONFIDENCE if document.confidence is None else document.confidence
+        for word in _words(document):
+            self._words[word].add(slot)
+        return slot
+
+    def _number(self, headings: tuple[str, ...]) -> int:
+        if len(self._heading_numbers) < len(self._headings):
+            self._heading_numbers = {known: number for number, known in enumerate(self._headings)}
+        number = self._heading_numbers.setdefault(headings, len(self._headings))
+        if number == len(self._headings):
+            self._headings.append(headings)
+        return number
+
+    def _having(self, field: str, words: Iterable[str]) -> Mask:
+        slots: set[int] = set()
+        for word in words:
+            slots |= self._words.get((field, word.casefold()), set())
+        return _chosen(len(self._ids), slots)
+
+
+def _encoded(text: str) -> bytes:
+    # A file name need not be text: half characters stand for its other bytes.
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _chosen(length: int, slots: set[int]) -> Mask:
+    mask = np.zeros(length, dtype=np.bool_)
+    mask[np.fromiter(slots, dtype=np.int64, count=len(slots))] = True
+    return mask
+
+
+def _words(document: Document) -> set[tuple[str, str]]:
+    words = {("kind", document.kind.casefold()), ("status", document.status.casefold())}
+    return words | {("tag", tag.casefold()) for tag in document.tags}
+
+
+_DATES = ("created_at", "modified_at", "expires_at")
+
+
+def _plain(document: Document) -> dict[str, Any]:
+    names = (
+        "id",
+        "lane",
+        "path",
+        "title",
+        "version",
+        "kind",
+        "status",
+        "tags",
+        "aliases",
+        "importance",
+        "source",
+        "confidence",
+    )
+    card: dict[str, Any] = {name: getattr(document, name) for name in (*names, "size", "problems")}
+    card |= {name: moment.isoformat() for name in _DATES if (moment := getattr(document, name))}
+    card["extra"] = dict(document.extra)
+    if document.git:
+        card["git"] = [document.git.branch, document.git.commit, document.git.dirty, list(document.git.files_changed)]
+    return card
+
+
+def _document(card: Mapping[str, Any], links: tuple[Link, ...]) -> Document:
+    values = {name: value for name, value in card.items() if name not in ("rows", "stamp", "git")}
+    values |= {name: tuple(values[name]) for name in ("tags", "aliases", "problems")}
+    values |= {name: datetime.fromisoformat(values[name]).astimezone(UTC) for name in _DATES if name in values}
+    if "git" in card:
+        branch, commit, dirty, changed = card["git"]
+        values["git"] = GitContext(branch, commit, dirty, tuple(changed))
+    return Document(links=links, **values)

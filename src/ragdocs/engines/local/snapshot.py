@@ -1,0 +1,101 @@
+"""Generations of an index on disk: written whole, signed, published by one pointer, and never half believed."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from ragdocs.errors import LockAcquisitionError, RagdocsError
+from ragdocs.system import files as fsio
+from ragdocs.system.locks import lock
+
+POINTER = "current"
+MANIFEST = "manifest.json"
+# The live generation and the one before it; an older one stays as long as somebody is reading it.
+KEPT = 2
+# Far beyond any index; only a bound for what a hostile manifest may make us read.
+LARGEST = 1 << 34
+
+
+def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str], key: bytes) -> str:
+    """Write a generation and publish it; the caller holds the lock of the directory."""
+    name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
+    place = directory / name
+    manifest: dict[str, object] = {
+        "recipe": dict(recipe),
+        "files": {path: _digest(data) for path, data in sorted(parts.items())},
+    }
+    manifest["signature"] = _sign(manifest, key)
+    with fsio.explained("write", directory):
+        if not (directory / ".gitignore").exists():
+            fsio.write_atomic(directory / ".gitignore", b"*\n")
+        with ExitStack() as undo:
+            # On a full disk every attempt would leave another half.
+            undo.callback(shutil.rmtree, place, ignore_errors=True)
+            for path, data in {**parts, MANIFEST: json.dumps(manifest, indent=1).encode()}.items():
+                fsio.make_directories((place / path).parent, 0o700)
+                fsio.write_atomic(place / path, data)
+            undo.pop_all()
+        fsio.write_atomic(directory / POINTER, name.encode())
+    # What is published is published, whatever becomes of the old ones.
+    with suppress(OSError, RagdocsError):
+        _prune(directory, name)
+    return name
+
+
+def load(directory: Path, key: bytes, *, mapped: bool) -> tuple[dict[str, str], dict[str, memoryview]] | None:
+    """Return recipe and parts of the live generation, or nothing if any byte of it is missing, changed or foreign.
+
+    Nothing is opened a second time after the check. We never write to a file of a generation again, so the files of a
+    folder that is this user's alone are `mapped`; those of a project may be changed by whatever works there, and are
+    read: the bytes that were checked are the bytes that are returned.
+    """
+    # A home or cache folder may well be reached through a link; what the signature covers is the same there.
+    directory = Path(os.path.realpath(directory))
+    try:
+        name = fsio.read_bytes(directory / POINTER, limit=200).decode()
+        if not name or Path(name).name != name or name.startswith("."):
+            return None
+        place = fsio.contained(directory, name)
+        with lock(place, shared=True):
+            manifest = json.loads(fsio.read_bytes(place / MANIFEST))
+            signature = manifest.pop("signature")
+            if not hmac.compare_digest(signature.encode(), _sign(manifest, key).encode()):
+                return None
+            parts = {path: _opened(fsio.contained(place, path), mapped=mapped) for path in manifest["files"]}
+    except (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    # A large index is hundreds of megabytes, and hashing lets other threads run.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        digests = list(pool.map(_digest, parts.values()))
+    if digests != [manifest["files"][path] for path in parts]:
+        return None
+    return manifest["recipe"], parts
+
+
+def _opened(path: Path, *, mapped: bool) -> memoryview:
+    return fsio.map_file(path, LARGEST) if mapped else memoryview(fsio.read_bytes(path, LARGEST))
+
+
+def _digest(data: bytes | memoryview) -> str:
+    return f"{len(data)}:{hashlib.sha256(data).hexdigest()}"
+
+
+def _sign(manifest: Mapping[str, object], key: bytes) -> str:
+    return hmac.new(key, json.dumps(manifest, sort_keys=True).encode(), hashlib.sha256).hexdigest()
+
+
+def _prune(directory: Path, live: str) -> None:
+    generations = sorted((p for p in directory.iterdir() if p.is_dir() and not p.is_symlink()), reverse=True)
+    for old in [p for p in generations if p.name != live][KEPT - 1 :]:
+        with suppress(OSError, LockAcquisitionError), lock(old, timeout=0):
+            shutil.rmtree(old)

@@ -1,1 +1,0 @@
-"""Given a query, which chunks."""

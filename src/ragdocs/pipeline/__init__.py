@@ -1,1 +1,0 @@
-"""How text becomes findable, and a finding an answer."""

@@ -1,0 +1,1 @@
+"""Where does a project keep things?"""

@@ -1,0 +1,189 @@
+"""From a body to chunks: cut at headings, then paragraphs, then sentences, and never inside a code fence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import pairwise, takewhile
+
+from ragdocs.lanes import Chunking
+from ragdocs.text.formats import markdown as markup
+from ragdocs.text.formats.markdown import Block
+from ragdocs.types import Chunk, Parsed
+
+# Part of the identity of an index: another way of cutting is another number.
+CHUNKER = "3"
+
+# A section shorter than this says too little to be found alone, so what follows it may join it.
+_TINY = 200
+# Full stops of western and of CJK text, the former with the quotes and brackets that may close after them.
+_SENTENCE_END = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]*_]{0,3}+\s|[\u3002\uff01\uff1f]")
+_SPACE = re.compile(r"\s*+")
+_SEPARATOR = " \u203a "
+
+Span = tuple[int, int]
+
+
+def chunk(parsed: Parsed, chunking: Chunking) -> tuple[Chunk, ...]:
+    """Cut a document into chunks that cover every line with text on it, in order."""
+    body = parsed.body.replace("\r\n", "\n")
+    document = parsed.document
+    blocks = markup.blocks(body, document.path, top=parsed.first_line == 1)
+    cut: list[Chunk] = []
+    line, counted = parsed.first_line, 0
+    for section in _joined(list(_sections(blocks)), chunking):
+        for start, stop in _packed(body, section.blocks, chunking):
+            line += body.count("\n", counted, start)
+            counted = start
+            end_line = line + body.count("\n", start, stop)
+            cut.append(_chunk(parsed, len(cut), section.path, body[start:stop], (line, end_line)))
+    # A document without text can still be found by its name.
+    return tuple(cut) or (_chunk(parsed, 0, (), document.title, (1, 1)),)
+
+
+def passage(title: str, headings: Sequence[str], text: str) -> str:
+    """Return what is embedded for a chunk: one line that says where it stands, unless the text begins with it."""
+    place = _SEPARATOR.join(headings if headings and headings[0] == title else (title, *headings))
+    # A text without a heading may have got its first words for a title; said twice they would outweigh the rest.
+    return text if text.startswith(place.removesuffix("\u2026")) else f"{place}\n{text}"
+
+
+@dataclass(slots=True)
+class _Section:
+    """A heading and what stands below it; level 0 is what stands above the first heading."""
+
+    path: tuple[str, ...]
+    level: int
+    blocks: list[Block]
+
+    @property
+    def start(self) -> int:
+        return self.blocks[0].start
+
+    @property
+    def stop(self) -> int:
+        return self.blocks[-1].stop
+
+    @property
+    def is_bare(self) -> bool:
+        return all(block.kind == "heading" for block in self.blocks)
+
+
+def _chunk(parsed: Parsed, number: int, path: tuple[str, ...], text: str, lines: tuple[int, int]) -> Chunk:
+    document = parsed.document
+    embedded = passage(document.title, path, text).encode("utf-8", "surrogatepass")
+    digest = blake2b(embedded, digest_size=16).hexdigest()
+    return Chunk(f"{document.id}#{number}", document.id, path, text, *lines, digest)
+
+
+def _sections(blocks: Sequence[Block]) -> Iterator[_Section]:
+    """Yield sections; a heading without text of its own opens the section of its first child."""
+    trail: list[tuple[int, str]] = []
+    section: _Section | None = None
+    for block in blocks:
+        if block.kind != "heading":
+            section = section or _Section((), 0, [])
+            section.blocks.append(block)
+            continue
+        trail = [*(entry for entry in trail if entry[0] < block.level), (block.level, block.title)]
+        path = tuple(title for _, title in trail if title)
+        if section and section.is_bare and block.level > _deepest(section):
+            section.path = path
+            section.blocks.append(block)
+            continue
+        if section:
+            yield section
+        section = _Section(path, block.level, [block])
+    if section:
+        yield section
+
+
+def _deepest(section: _Section) -> int:
+    return section.blocks[-1].level
+
+
+def _joined(sections: Sequence[_Section], chunking: Chunking) -> Iterator[_Section]:
+    """Let tiny sections take in the siblings or children after them, under the headings that all of them share."""
+    current: _Section | None = None
+    for section in sections:
+        if (
+            current
+            and current.stop - current.start < _TINY
+            and section.level >= current.level
+            and section.stop - current.start <= chunking.target
+        ):
+            # What stands above the first heading belongs to the document, so the heading after it names them both.
+            path = section.path if not current.level else _shared(current.path, section.path)
+            current = _Section(path, max(1, current.level), current.blocks + section.blocks)
+            continue
+        if current:
+            yield current
+        current = section
+    if current:
+        yield current
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return tuple(heading for heading, _ in pairs)
+
+
+def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[Span]:
+    """Fill chunks up to the target with whole pieces; a heading stays with what follows it."""
+    start = stop = -1
+    bare = True
+    for block in blocks:
+        beside_heading = chunking.limit - (block.start - start)
+        room = beside_heading if stop >= 0 and bare and beside_heading > chunking.target else chunking.limit
+        for piece in _pieces(body, block, chunking, room):
+            size = piece[1] - start
+            joins = size <= chunking.target or (bare and (size <= chunking.limit or block.kind == "fence"))
+            if stop >= 0 and not joins:
+                yield start, stop
+                stop, bare = -1, True
+            if stop < 0:
+                start = piece[0]
+            stop = piece[1]
+            bare = bare and block.kind == "heading"
+    if stop >= 0:
+        yield start, stop
+
+
+def _pieces(body: str, block: Block, chunking: Chunking, room: int) -> Iterator[Span]:
+    """Yield a block whole if it may be, else its items or rows, else its sentences."""
+    if block.kind == "fence" or block.stop - block.start <= chunking.target:
+        yield block.start, block.stop
+        return
+    edges = [block.start, *block.joints, block.stop]
+    for first, last in pairwise(edges):
+        yield from _cut(body, first, last, chunking, room)
+        room = chunking.limit
+
+
+def _cut(body: str, start: int, stop: int, chunking: Chunking, room: int) -> Iterator[Span]:
+    """Yield stretches of text no longer than the limit, the first no longer than `room`, without outer white space."""
+    stop = start + len(body[start:stop].rstrip())
+    while stop - start > room:
+        end = start + _boundary(body[start : min(stop, start + chunking.limit)], chunking)
+        yield start, start + len(body[start:end].rstrip())
+        space = _SPACE.match(body, end, stop)
+        start = space.end() if space else end
+        room = chunking.limit
+    if stop > start:
+        yield start, stop
+
+
+def _boundary(window: str, chunking: Chunking) -> int:
+    """Return where to end a stretch: after a sentence, a line or a word, or else in the middle of a word."""
+    near = window[: chunking.target]
+    half = len(near) // 2
+    ends = [match.end() for match in _SENTENCE_END.finditer(near, half)]
+    if ends:
+        return ends[-1]
+    for mark in ("\n", " "):
+        if (end := near.rfind(mark, half)) > 0:
+            return end + 1
+    last_space = max(window.rfind(mark) for mark in (" ", "\n", "\t"))
+    return last_space + 1 if last_space > 0 else len(window)

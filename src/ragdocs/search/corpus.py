@@ -1,0 +1,402 @@
+"""The one pipeline: a lane, its store, its index and an encoder, brought to life."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+
+import numpy as np
+
+from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
+from ragdocs.lanes import Lane, Ranking
+from ragdocs.protocols import Encoder, Index, Store, Vectors
+from ragdocs.search import calibration as gauge
+from ragdocs.search import chunk, parse, rank
+from ragdocs.search import score as fuse
+from ragdocs.search.calibration import Gauge
+from ragdocs.text import times as when
+from ragdocs.text.redaction.redact import Redactor
+from ragdocs.types import (
+    Change,
+    Chunk,
+    Document,
+    Entry,
+    Filter,
+    Findings,
+    Hit,
+    Probe,
+    Put,
+    Query,
+    Report,
+    Scan,
+    Written,
+)
+
+Progress = Callable[[str, int, int], None]
+
+# Chunks applied in the first step; each further step takes twice as many. Few steps make few segments; a step of two
+# milliseconds a chunk is what a write that comes between may have to wait for.
+FIRST_BATCH = 100
+LARGEST_BATCH = 1600
+# Passages encoded in one step.
+ENCODED_AT_ONCE = 64
+# Passages a writer waits for; a longer text is found by its words at once and by the rest of its meaning soon after.
+ENCODED_IN_A_WRITE = 16
+# Candidates asked of each source: enough that caps, boosts and links can change the order below the cut.
+LEAST_CANDIDATES = 50
+# Documents at the top whose neighbours in the graph are looked at.
+SEEDS = 10
+# Documents that only a link brings in.
+STRANGERS = 10
+# A scan that would drop this many documents and this share of them all is repeated after a pause before it is
+# believed: a folder in the middle of being moved or mounted looks empty.
+MASS_REMOVAL = 20
+MASS_SHARE = 0.5
+SECOND_LOOK_SECONDS = 0.5
+# The share of passages that must have come or gone before unrelated questions are asked again: it takes 0.1 s.
+REMEASURED = 0.1
+
+
+class Corpus:
+    """The search orchestrator of one lane."""
+
+    def __init__(
+        self, lane: Lane, store: Store, index: Index, encoder: Encoder | None, redactor: Redactor | None = None
+    ) -> None:
+        self.lane = lane
+        self.store = store
+        self.index = index
+        self.encoder = encoder
+        self.redactor = redactor or Redactor({})
+        self.silence = "" if encoder else 'semantic search is switched off ([embedding] model = "none")'
+        self.skipped: dict[str, str] = {}
+        # Files that a look at all of them found new or changed and has not read yet.
+        self.unread = 0
+        self._writing = threading.Lock()
+
+    def sync(self, paths: Iterable[str] | None = None, progress: Progress | None = None) -> Report:
+        """Bring the index up to the store, reading only what changed; with `paths`, look at these only."""
+        started = time.monotonic()
+        only = None if paths is None else sorted(set(paths))
+        with self._writing:
+            scan, gone = self._look(only)
+            self.index.apply([], gone)
+            known = self.index.stamps(scan.stamps)
+            changed = [path for path, stamp in scan.stamps.items() if known.get(path, ("", ""))[0] != stamp]
+        looked_at = {""} if only is None else set(only)
+        self.skipped = {path: why for path, why in self.skipped.items() if not _below(path, looked_at)}
+        self.skipped.update(scan.unreadable)
+        report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
+        done, most = 0, FIRST_BATCH
+        self.unread = len(changed) if only is None else self.unread
+        while done < len(changed):
+            added, replaced, same, looked = self._read(changed[done : done + most], most)
+            done += looked
+            self.unread -= looked if only is None else 0
+            most = min(2 * most, LARGEST_BATCH)
+            report = replace(
+                report,
+                added=report.added + added,
+                changed=report.changed + replaced,
+                unchanged=report.unchanged + same,
+            )
+            if progress:
+                progress("indexing", done, len(changed))
+        return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
+
+    def embed(self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False) -> int:
+        """Encode passages that have no vector yet until none is left; return how many were encoded."""
+        done = 0
+        while not stop() and (count := self._encode(self.index.missing(ENCODED_AT_ONCE))):
+            done += count
+            if progress:
+                counts = self.index.counts()
+                progress("embedding", counts["vectors"], counts["chunks"])
+        if self.silence or not self.index.missing(1):
+            self._measure()
+        return done
+
+    def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
+        """Write to the store, without secrets, and see to it that the next search knows."""
+        cleaned = [self._clean(change) for change in changes]
+        written = self.store.commit([change for change, _ in cleaned], verb)
+        written = [replace(one, removed=removed) for one, (_, removed) in zip(written, cleaned, strict=True)]
+        # As the store spells them: a name may be written otherwise on disk.
+        paths = {one.path for one in written}
+        self.sync(paths)
+        self._encode(self.index.missing(ENCODED_IN_A_WRITE, paths))
+        return written
+
+    def search(self, query: Query, now: datetime) -> Findings:
+        """Ask every source for every probe, fuse, rank, and explain."""
+        where = replace(query.where, alive_at=query.where.alive_at or now)
+        if not where.statuses:
+            where = replace(where, hidden=where.hidden or self.lane.hidden)
+        query = replace(query, where=where, probes=tuple(probe for probe in query.probes if probe.text.strip()))
+        started = time.perf_counter()
+        # Encoding takes longer than all the rest, and needs nothing of the index.
+        vectors = [self._vector(probe) if self._ranking(query).vector_weight else None for probe in query.probes]
+        encoded = time.perf_counter()
+        with self.index.held():
+            found = self._find(query, vectors, now)
+        return replace(found, seconds={"encode": encoded - started, **found.seconds})
+
+    def _find(self, query: Query, vectors: Sequence[Vectors | None], now: datetime) -> Findings:
+        where, ranking = query.where, self._ranking(query)
+        meant = when.span(" ".join(probe.text for probe in query.probes), now) if ranking.time_weight else None
+        wheres = _wheres(where, rank.youngest(ranking, now), meant)
+        k = max(LEAST_CANDIDATES, query.limit * 5 // max(1, len(query.probes)))
+        legs, clock = self._ask(query.probes, vectors, ranking, k, *wheres)
+        board = self._board(legs, dict(zip(query.probes, vectors, strict=True)), ranking)
+        owners = self.index.owners(board.keys)
+        if meant:
+            board = fuse.lift(board, "time", _told(board.keys, owners, meant), ranking.time_weight)
+        neighbours = self._neighbours(board, owners, where) if ranking.graph_weight else []
+        measure = self.gauge()
+        board = fuse.lift(board, "graph", neighbours, ranking.graph_weight)
+        board = fuse.calibrate(board, measure.show, query.probes)
+        owners += self.index.owners(board.keys[len(owners) :])
+        scored = list(zip(board.keys, board.scores.tolist(), strict=True))
+        chosen, omitted = rank.rank(scored, owners, query, ranking, now)
+        keys = [board.keys[one.place] for one in chosen]
+        links = self.index.links_to(where.linked_to, {owners[one.place].id for one in chosen})
+        words = self.index.matched(" ".join(probe.text for probe in query.probes), keys)
+        hits = tuple(
+            Hit(
+                card,
+                piece,
+                one.score,
+                board.signals(one.place) + one.signals,
+                links.get(card.id, ()),
+                key,
+                held,
+            )
+            for one, key, (card, piece), held in zip(chosen, keys, self.index.load(keys), words, strict=True)
+        )
+        clock.append(time.perf_counter())
+        seconds = dict(zip(("words", "meaning", "ranking"), (b - a for a, b in pairwise(clock)), strict=True))
+        found = Findings(hits=hits, omitted=omitted, notes=self.notes(), seconds=seconds)
+        return floored(found) if query.floored and measure.measured else found
+
+    def gauge(self) -> Gauge:
+        """Return what scores are measured by, as long as the same sources are asked as when it was made."""
+        stored, counts = self._measured(), self.index.counts()
+        if not stored or bool(stored["vectors"]) != bool(counts["vectors"] and not self.silence):
+            return Gauge()
+        return Gauge(stored["middle"], stored["spread"], measured=True)
+
+    def _measured(self) -> Mapping[str, float]:
+        stored = self.index.gauge or {}
+        return stored if stored.get("scale") == gauge.SCALE else {}
+
+    def _measure(self) -> None:
+        """Ask what has nothing to do with the lane, and remember the scores, unless that was done on about as much."""
+        counts, stored = self.index.counts(), self._measured()
+        count, vectors = counts["chunks"], counts["vectors"] if not self.silence else 0
+        changed = abs(count - stored.get("chunks", 0)) > REMEASURED * count
+        if count < gauge.FEWEST_PASSAGES or (not changed and bool(vectors) == bool(stored.get("vectors"))):
+            return
+        best = []
+        for probe in map(Probe, gauge.UNRELATED):
+            vector = self._vector(probe)
+            with self.index.held():
+                legs, _ = self._ask([probe], [vector], self.lane.ranking, LEAST_CANDIDATES, Filter())
+                best.append(float(self._board(legs, {probe: vector}, self.lane.ranking).scores.max(initial=0.0)))
+        found = gauge.measured(best)
+        measured_on = {"chunks": count, "vectors": vectors, "scale": gauge.SCALE}
+        self.index.gauge = {"middle": found.middle, "spread": found.spread, **measured_on}
+
+    def _ask(
+        self, probes: Sequence[Probe], vectors: Sequence[Vectors | None], ranking: Ranking, k: int, *wheres: Filter
+    ) -> tuple[list[fuse.Leg], list[float]]:
+        """Ask each source for its best, and note when that was done."""
+        clock = [time.perf_counter()]
+        index, worded = self.index, probes if ranking.keyword_weight else ()
+        # Words are counted right after the match: the index remembers the last query only.
+        legs = [fuse.Leg(p, "keyword", index.match(p.text, k, *wheres), index.asked(p.text)) for p in worded]
+        clock.append(time.perf_counter())
+        pairs = zip(probes, vectors, strict=True)
+        legs += [fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres)) for p, v in pairs if v is not None]
+        return legs, [*clock, time.perf_counter()]
+
+    def _board(self, legs: Sequence[fuse.Leg], vectors: Mapping[Probe, Vectors | None], ranking: Ranking) -> fuse.Board:
+        """Ask every source about whatever any of them found, and about the rest of the same documents."""
+        found = np.array(fuse.candidates(legs), dtype=np.int64)
+        family = self.index.siblings(found)
+        sources = {leg.source for leg in legs}
+        said = {}
+        for probe, vector in vectors.items():
+            text = probe.text if "keyword" in sources else ""
+            said[probe, "keyword"], said[probe, "vector"] = self.index.weigh(text, vector, family.keys)
+        lines = [said[leg.probe, leg.source] for leg in legs]
+        raws = np.array(lines, dtype=np.float64).reshape(len(legs), len(family.keys))
+        board = fuse.fuse(legs, family.keys.tolist(), raws, ranking)
+        return fuse.settle(board, legs, found, family, ranking)
+
+    def notes(self) -> tuple[str, ...]:
+        """Say what a reader of an answer should know about the state of the index."""
+        counts = self.index.counts()
+        notes = []
+        if self.unread:
+            notes.append(f"still indexing: {self.unread} files are new or changed and not searched yet")
+        if self.silence:
+            notes.append(f"keyword and graph search only: {self.silence}")
+        elif counts["vectors"] < counts["chunks"]:
+            notes.append(f"still embedding: {counts['vectors']} of {counts['chunks']} passages can be found by meaning")
+        return tuple(notes)
+
+    def _clean(self, change: Change) -> tuple[Change, tuple[str, ...]]:
+        """Take secrets out of what is to be written; tell what was taken and from which line."""
+        if not isinstance(change, Put):
+            return change, ()
+        if self.redactor.redact(change.path).findings:
+            raise ValidationError("the name of the file holds a secret", "Choose another name")
+        text, note = self.redactor.redact(change.text), self.redactor.redact(change.note)
+        removed = tuple(f"{finding.rule} in line {finding.line}" for finding in text.findings)
+        removed += tuple(f"{finding.rule} in line {finding.line} of the entry" for finding in note.findings)
+        return replace(change, text=text.text, note=note.text), removed
+
+    def _encode(self, batch: Sequence[tuple[Document, Chunk]]) -> int:
+        if not batch or self.encoder is None or self.silence:
+            return 0
+        try:
+            vectors = self.encoder.encode([chunk.passage(d.title, piece.headings, piece.text) for d, piece in batch])
+        except UnavailableError as error:
+            self.silence = str(error)
+            return 0
+        self.index.fill({piece.digest: vector for (_, piece), vector in zip(batch, vectors, strict=True)})
+        return len(batch)
+
+    def _ranking(self, query: Query) -> Ranking:
+        if query.weights is None:
+            return self.lane.ranking
+        vector, keyword = query.weights
+        return replace(self.lane.ranking, vector_weight=vector, keyword_weight=keyword)
+
+    def _vector(self, probe: Probe) -> Vectors | None:
+        if self.encoder is None or self.silence or not self.index.counts()["vectors"]:
+            return None
+        try:
+            vector: Vectors = self.encoder.encode([probe.text])[0]
+        except UnavailableError as error:
+            self.silence = str(error)
+            return None
+        return vector
+
+    def _neighbours(self, board: fuse.Board, owners: Sequence[Document], where: Filter) -> list[tuple[int, float]]:
+        """Return (chunk, strength) for what the best documents link to: the best chunk of each, else its first."""
+        best: dict[str, int] = {}
+        for place in fuse.order(board):
+            best.setdefault(owners[place].id, place)
+        scores, seeds = board.scores.tolist(), list(best)[:SEEDS]
+        strength: dict[str, float] = {}
+        for source, targets in zip(seeds, self.index.linked(seeds, where), strict=True):
+            score = min(1.0, scores[best[source]])
+            for target in targets:
+                # Two that point at the same say more than one, but never more than all.
+                lent = strength.get(target, 0.0)
+                strength[target] = lent + (1 - lent) * score
+        known = [(board.keys[best[target]], lent) for target, lent in strength.items() if target in best]
+        others = {target: lent for target, lent in strength.items() if target not in best}
+        if len(others) > STRANGERS:
+            least = sorted(others.values())[-STRANGERS]
+            others = {target: lent for target, lent in others.items() if lent >= least}
+        strangers = sorted(others, key=lambda target: (-others[target], target))[:STRANGERS]
+        return known + [(key, others[target]) for target in strangers for key in self.index.chunks(target)[:1]]
+
+    def _look(self, only: Sequence[str] | None) -> tuple[Scan, list[str]]:
+        """Scan the store and tell which indexed paths are gone; what could not be looked at is not gone."""
+        scan = self.store.scan(only)
+        gone = self._gone(scan, only)
+        if len(gone) > MASS_REMOVAL and len(gone) > MASS_SHARE * len(self.index.stamps()):
+            time.sleep(SECOND_LOOK_SECONDS)
+            scan = self.store.scan(only)
+            gone = sorted(set(gone) & set(self._gone(scan, only)))
+        return scan, gone
+
+    def _gone(self, scan: Scan, only: Sequence[str] | None) -> list[str]:
+        known = self.index.stamps(only)
+        if only is None or (unknown := [path for path in only if path not in known and path not in scan.stamps]):
+            # What is neither a document nor a file may be a folder that went away with everything in it.
+            every = self.index.stamps()
+            known = every if only is None else {p: every[p] for p in every if _below(p, {*known, *unknown})}
+        return [path for path in known if path not in scan.stamps and not _below(path, scan.unreadable.keys())]
+
+    def _read(self, paths: Sequence[str], most: int) -> tuple[int, int, int, int]:
+        """Read, parse, chunk and apply paths until there are so many chunks; count the new, changed, same, and all."""
+        with self._writing:
+            known = self.index.stamps(paths)
+            entries: list[Entry] = []
+            same: dict[str, str] = {}
+            gone: list[str] = []
+            looked = chunks = 0
+            for path in paths:
+                if chunks >= most:
+                    break
+                looked += 1
+                self.skipped.pop(path, None)
+                try:
+                    source = self.store.read(path)
+                except NotFoundError:
+                    gone.append(path)
+                    continue
+                except RagdocsError as error:
+                    self.skipped[path] = str(error)
+                    continue
+                if known.get(path, ("", ""))[1] == source.version:
+                    same[path] = source.stamp
+                    continue
+                parsed = parse.parse(source, self.lane)
+                entries.append(Entry(parsed.document, chunk.chunk(parsed, self.lane.chunking), source.stamp))
+                chunks += len(entries[-1].chunks)
+            self.index.apply(entries, gone)
+            self.index.restamp(same)
+            new = sum(entry.document.path not in known for entry in entries)
+            return new, len(entries) - new, len(same), looked
+
+
+def _wheres(where: Filter, young: datetime | None, meant: when.Span | None) -> list[Filter]:
+    """Return the filters to ask with: what a boost may lift must not be lost among many other candidates."""
+    wheres = [where]
+    if young is not None:
+        wheres.append(replace(where, since=max(young, where.since or young)))
+    if meant is not None:
+        since, until = max(meant[0], where.since or meant[0]), min(meant[1], where.until or meant[1])
+        wheres.append(replace(where, since=since, until=until))
+    return wheres
+
+
+def _told(keys: Sequence[int], owners: Sequence[Document], meant: when.Span) -> list[tuple[int, float]]:
+    """Return the chunks of documents that are of this time."""
+    pairs = zip(keys, owners, strict=True)
+    return [(key, 1.0) for key, one in pairs if one.created_at and meant[0] <= one.created_at < meant[1]]
+
+
+def floored(found: Findings) -> Findings:
+    """Leave out everything if not even the best is better than what unrelated questions find, and say so."""
+    below = sum(hit.score < gauge.FLOOR for hit in found.hits)
+    if not below:
+        return found
+    rate = f"{gauge.FALSE_ALARMS:.0%} of unrelated questions"
+    if below < len(found.hits):
+        note = f"{below} of these score below {gauge.FLOOR}, which {rate} reach: they may be about something else"
+        return replace(found, notes=(*found.notes, note))
+    best = found.hits[0]
+    place = f"{best.document.path}:{best.chunk.start_line}-{best.chunk.end_line}"
+    more = found.omitted + len(found.hits)
+    note = (
+        f"nothing relevant: {more} passages share words or meaning with this, but none scores {gauge.FLOOR}, "
+        f"which {rate} reach; the best of them is {place} with {best.score:.2f}"
+    )
+    return replace(found, hits=(), omitted=0, notes=(*found.notes, note))
+
+
+def _below(path: str, folders: AbstractSet[str]) -> bool:
+    """Tell whether a path is one of these or below one; costs its depth, not their number."""
+    parts = path.split("/")
+    return not folders.isdisjoint(["", ".", *("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))])

@@ -1,0 +1,92 @@
+"""Vectors that were computed once, kept on disk for every process and project of a user."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from ragdocs.protocols import Encoder, Vectors
+from ragdocs.system.sqlite_cache import SideFile
+
+# Texts looked up or encoded at a time: bounds what is lost when a process is stopped.
+PORTION = 256
+
+# Vectors kept in a cache: three projects of 30,000 chunks, about 200 MB. The ones written first go first.
+CACHE_LIMIT = 100_000
+
+# Long enough for any writer of one portion, short enough that a search does not seem dead.
+WAIT_SECONDS = 2.0
+
+# A plain rowid table: rowids grow, so they tell which vectors are the oldest.
+_TABLES = "CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL);"
+
+
+class CachedEncoder:
+    """Remembers the vectors of another encoder on disk, for every process that shares the file."""
+
+    def __init__(self, encoder: Encoder, path: Path) -> None:
+        self._encoder = encoder
+        self._file = SideFile(path, _TABLES, name="vector cache", wait_seconds=WAIT_SECONDS)
+        self._lock = threading.Lock()
+        self.encoded = 0
+
+    @property
+    def identity(self) -> str:
+        """Name what the wrapped encoder names: a cached vector is the same vector."""
+        return self._encoder.identity
+
+    @property
+    def dim(self) -> int:
+        """The number of components of a vector."""
+        return self._encoder.dim
+
+    def prepare(self) -> None:
+        """Load what the first new text needs."""
+        self._encoder.prepare()
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one unit vector for each text, in order; encode only the texts never seen before."""
+        if not texts:
+            return self._encoder.encode(texts)
+        # Keyed by identity too: one file serves every model a person tries.
+        seed = self.identity.encode() + b"\0"
+        keys = [hashlib.blake2b(seed + text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        wanted = dict(zip(keys, texts, strict=True))
+        known = self._file.ask(partial(_select, list(wanted), self.dim)) or {}
+        missing = iter([(key, text) for key, text in wanted.items() if key not in known])
+        while portion := list(islice(missing, PORTION)):
+            vectors = self._encoder.encode([text for _, text in portion])
+            fresh = {key: vector for (key, _), vector in zip(portion, vectors, strict=True)}
+            with self._lock:
+                self.encoded += len(fresh)
+            self._file.ask(partial(_insert, fresh))
+            known.update(fresh)
+        return np.stack([known[key] for key in keys])
+
+
+def _select(keys: Sequence[bytes], dim: int, connection: sqlite3.Connection) -> dict[bytes, Vectors]:
+    found: dict[bytes, Vectors] = {}
+    for start in range(0, len(keys), PORTION):
+        part = keys[start : start + PORTION]
+        marks = ",".join("?" * len(part))
+        for key, blob in connection.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part):  # noqa: S608 - question marks only
+            # A damaged vector is no vector: a wrong length, or a length other than 1, gives it away.
+            if isinstance(blob, bytes) and len(blob) == dim * 4:
+                vector = np.frombuffer(blob, dtype="<f4").astype(np.float32)
+                if abs(float(vector @ vector) - 1) < 1e-3:  # noqa: PLR2004 - far above rounding
+                    found[key] = vector
+    return found
+
+
+def _insert(vectors: dict[bytes, Vectors], connection: sqlite3.Connection) -> None:
+    rows = [(key, vector.astype("<f4").tobytes()) for key, vector in vectors.items()]
+    with connection:
+        connection.executemany("INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)", rows)
+        connection.execute("DELETE FROM vectors WHERE rowid <= (SELECT MAX(rowid) FROM vectors) - ?", (CACHE_LIMIT,))

@@ -1,0 +1,55 @@
+"""What of a document its passages are found by, besides their own text."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from ragdocs.text.terms import STOP_TERMS, terms
+from ragdocs.types import Entry
+
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+NAMELESS = ("index", "readme")
+
+
+@lru_cache(maxsize=4096)
+def meant(word: str) -> frozenset[str]:
+    """Return the terms that a word of a query asks for."""
+    return frozenset(terms(word)) - STOP_TERMS
+
+
+def fields(entry: Entry) -> list[dict[str, str]]:
+    """Return the text of each field of each chunk."""
+    shared = _shared(entry)
+    return [{"body": chunk.text, "headings": " ".join(chunk.headings), **shared} for chunk in entry.chunks]
+
+
+def _shared(entry: Entry) -> dict[str, str]:
+    """Return the fields that all chunks of a document share."""
+    document, at = entry.document, entry.document.created_at
+    file = PurePosixPath(document.path)
+    # Every folder may have a page of this name: it says what the folder's name says.
+    name = file.parent.name if file.stem.strip("_").casefold() in NAMELESS else file.stem
+    return {
+        "title": "" if _borrowed(entry) else telling(document.title),
+        "tags": " ".join((*document.tags, *document.aliases)),
+        "path": str(file.parent) if file.parent.name else "",
+        "name": telling(name) or file.stem,
+        # As people say it: "what did we decide in May 2026".
+        "date": f"{at.day} {MONTHS[at.month - 1]} {at.year}" if at else "",
+    }
+
+
+def telling(title: str) -> str:
+    """Return the words of a title that a query may ask for, or all of them if it has no others."""
+    return " ".join(word for word in title.split() if meant(word)) or title
+
+
+def _borrowed(entry: Entry) -> bool:
+    """Tell whether a title is nothing but the first words of the text, which count where they stand."""
+    title, text = entry.document.title, entry.chunks[0].text if entry.chunks else ""
+    cut = title.endswith("\u2026")
+    return text.startswith(title[:-1]) if cut else text.partition("\n")[0].strip() == title

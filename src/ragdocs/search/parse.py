@@ -1,0 +1,247 @@
+"""From the text of a file to its card and its body."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import PurePosixPath
+from typing import Any
+
+from ragdocs.lanes import Lane
+from ragdocs.text import frontmatter as metadata
+from ragdocs.text import links
+from ragdocs.text.formats import markdown as markup
+from ragdocs.types import Document, GitContext, Link, Parsed, Source
+
+# Of memories, of a repository's store, and of entries.
+KNOWN_KINDS = (
+    *("journal", "plan", "fact", "observation", "reflection"),
+    *("convention", "decision", "note"),
+    *("preference", "event", "insight", "task", "relationship"),
+)
+
+# More of the same complaint helps nobody.
+_LINT_LIMIT = 20
+# A first line longer than this is a sentence, not a title.
+_TITLE_LINE = 80
+# A file that was named by a clock, or by the digest of its text.
+_MADE_UP = re.compile(r"\d{6}_[0-9a-f]{4}|mem_[0-9a-f]{12}")
+_PLAIN_SUFFIXES = (".txt", ".rst")
+_CARD_KEYS = frozenset(
+    (
+        "title",
+        "type",
+        "status",
+        "tags",
+        "aliases",
+        "created_at",
+        "expires_at",
+        "importance",
+        "confidence",
+        "source",
+        "git",
+    )
+)
+
+
+def parse(source: Source, lane: Lane) -> Parsed:
+    """Read a text: its metadata, its title, its links, and what is wrong with it."""
+    text = source.text.removeprefix("\ufeff").replace("\r\n", "\n")
+    card_of_store = source.card
+    if card_of_store is None:
+        loaded, body, first_line, problems = _open(text, source.path)
+    else:
+        loaded, body, first_line, problems = dict(card_of_store), text, 1, []
+    blocks = markup.blocks(body, source.path, top=first_line == 1)
+    card = _Card(loaded, problems)
+    title = markup.caption(card.text("title")) or _title(body, blocks, source.path)
+    if context := card.text("context"):
+        # Searched like the text below it; it stands in the block, so it takes the numbers of the block's last lines.
+        between = "\n" if body.startswith("\n") else "\n\n"
+        body, first_line = f"Context: {context}{between}{body}", first_line - len(between)
+        blocks = markup.blocks(body, source.path)
+    shown = "" if source.path.endswith(_PLAIN_SUFFIXES) else links.visible(body, blocks)
+    git = card.git()
+    document = Document(
+        id=document_id(lane, source.path),
+        lane=lane.name,
+        path=source.path,
+        title=title,
+        version=source.version,
+        kind=card.text("type") or lane.default_kind,
+        status=card.text("status") or "active",
+        tags=card.words("tags", mark="#"),
+        aliases=card.words("aliases"),
+        created_at=card.created(),
+        modified_at=source.modified_at,
+        expires_at=card.time("expires_at"),
+        links=(
+            *islice(links.find(shown, body, source.path, lane.base), links.LINK_LIMIT),
+            *_touched(git),
+            *_impacted(title, card.words("impacted_paths")),
+        ),
+        importance=card.number("importance"),
+        confidence=card.number("confidence"),
+        source=card.text("source"),
+        git=git,
+        size=source.size,
+        extra={key: value for key, value in loaded.items() if key not in _CARD_KEYS},
+    )
+    if lane.writable:
+        problems += _habits(document, shown, first_line)
+    return Parsed(replace(document, problems=(*source.problems, *problems)), body, first_line)
+
+
+def document_id(lane: Lane, path: str) -> str:
+    """Return the id of the document at a path: without .md, and with a dot behind a name that has no ending at all."""
+    name = path.removesuffix(".md")
+    return f"{lane.name}:{name}" if PurePosixPath(path).suffix else f"{lane.name}:{name}."
+
+
+def _open(text: str, path: str) -> tuple[dict[str, Any], str, int, list[str]]:
+    """Return metadata, body, the body's first line, and problems; a refused block stays in the body to be found."""
+    block, body, first_line = (None, text, 1) if path.endswith(_PLAIN_SUFFIXES) else metadata.split(text)
+    loaded, problems = metadata.load(block) if block is not None else ({}, [])
+    return (loaded, body, first_line, problems) if loaded or not problems else ({}, text, 1, problems)
+
+
+def _habits(document: Document, shown: str, first_line: int) -> list[str]:
+    """Name what a writer of this text probably meant otherwise."""
+    found = list(islice(links.lint(shown, first_line), _LINT_LIMIT))
+    if document.kind.casefold() not in KNOWN_KINDS:
+        found.append(f"unknown type {document.kind[:60]!r}; known are {', '.join(KNOWN_KINDS)}")
+    if len(document.links) >= links.LINK_LIMIT:
+        found.append(f"more than {links.LINK_LIMIT} links; the rest are not followed")
+    return found
+
+
+def _title(body: str, blocks: Sequence[markup.Block], path: str) -> str:
+    """Return the first main heading, or a plain text's first short line, or the file's name made readable."""
+    found = next((block.title for block in blocks if block.level == 1 and block.title), "")
+    if not found and path.endswith(".txt"):
+        found = _first_words(body)
+    if not found and _MADE_UP.fullmatch(PurePosixPath(path).stem):
+        # Neither a time nor a digest is a title; what was remembered begins with what it is about.
+        found = next((block.title for block in blocks if block.title), "") or _first_words(body, cut=True)
+    if found:
+        return markup.caption(found)
+    name = " ".join(re.split(r"[\s_-]+", PurePosixPath(path).stem)).strip() or path
+    return name[0].upper() + name[1:]
+
+
+def _first_words(body: str, *, cut: bool = False) -> str:
+    """Return the first line if it is short; else its beginning, if it may be cut."""
+    first_line = body.lstrip().partition("\n")[0].strip()
+    if len(first_line) <= _TITLE_LINE:
+        return first_line
+    return f"{first_line[:_TITLE_LINE].rpartition(' ')[0]}…" if cut and " " in first_line[:_TITLE_LINE] else ""
+
+
+def _touched(git: GitContext | None) -> list[Link]:
+    """Return a link to each file that was being changed when the text was written."""
+    if git is None:
+        return []
+    state = " ".join(part for part in (git.branch and f"on {git.branch}", git.commit and f"at {git.commit}") if part)
+    return [Link(path, links.TOUCHES, f"{path} was being changed {state}".rstrip()) for path in git.files_changed]
+
+
+def _impacted(title: str, paths: Sequence[str]) -> list[Link]:
+    """Return a link to each path that a decision is about; a folder stands for all that is below it."""
+    named = [(path, links.clean_target(path)) for path in paths[: links.LINK_LIMIT]]
+    targets = [f"{target}/*" if path.endswith("/") else target for path, target in named if target]
+    return [Link(target, links.IMPACTS, f"{title} (impacts {target})") for target in targets]
+
+
+class _Card:
+    """Reads loaded metadata key by key, and notes what it cannot read."""
+
+    def __init__(self, loaded: Mapping[str, Any], problems: list[str]) -> None:
+        self.loaded = loaded
+        self.problems = problems
+
+    def text(self, key: str) -> str:
+        """Return a scalar as text."""
+        value = self.loaded.get(key)
+        if isinstance(value, list | dict):
+            self._complain(key, "is not a single value")
+            return ""
+        return " ".join(metadata.as_text(value).split()) if value is not None else ""
+
+    def words(self, key: str, mark: str = "") -> tuple[str, ...]:
+        """Return a list, or a comma-separated string, without repetitions; `mark` is dropped from their front."""
+        value = self.loaded.get(key)
+        if isinstance(value, dict):
+            self._complain(key, "is not a list")
+            return ()
+        items = value if isinstance(value, list) else metadata.as_text(value).split(",") if value is not None else []
+        if any(isinstance(item, list | dict) for item in items):
+            self._complain(key, "has an item that is not a single value")
+        kept: dict[str, str] = {}
+        for item in items:
+            if item is not None and not isinstance(item, list | dict):
+                word = " ".join(metadata.as_text(item).strip().lstrip(mark or None).split())
+                kept.setdefault(word.casefold(), word)
+        kept.pop("", None)
+        return tuple(kept.values())
+
+    def time(self, key: str) -> datetime | None:
+        """Return an ISO 8601 time with its offset; one without an offset means UTC."""
+        written = self.text(key)
+        if not written:
+            return None
+        try:
+            # YAML allows a space before the offset, ISO 8601 does not.
+            time = datetime.fromisoformat(re.sub(r" (?=[+-]\d|[zZ]$)", "", written))
+            time = time if time.tzinfo else time.replace(tzinfo=UTC)
+            # The first and last days of the calendar cannot be compared across offsets.
+            time.astimezone(UTC)
+        except (ValueError, OverflowError):
+            self._complain(key, f"{written[:60]!r} is not an ISO 8601 time")
+            return None
+        return time
+
+    def created(self) -> datetime | None:
+        """Return when the text was written, under any of the names that people and programs use for that."""
+        key = next((key for key in ("created_at", "date", "created") if key in self.loaded), "")
+        if key:
+            return self.time(key)
+        seconds = self.number("timestamp")
+        with contextlib.suppress(ValueError, OverflowError, OSError):
+            return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None
+        return None
+
+    def number(self, key: str) -> float | None:
+        """Return a finite number."""
+        written = self.text(key)
+        try:
+            number = float(written or "nan")
+        except ValueError:
+            number = math.nan
+        if written and not math.isfinite(number):
+            self._complain(key, f"{written[:60]!r} is not a number")
+        return number if math.isfinite(number) else None
+
+    def git(self) -> GitContext | None:
+        """Return the state of the working tree that was noted with the text."""
+        block = self.loaded.get("git")
+        if block is None:
+            return None
+        if not isinstance(block, dict):
+            self._complain("git", "is not a mapping")
+            return None
+        inner = _Card(block, self.problems)
+        files = dict.fromkeys(filter(None, map(links.clean_target, inner.words("files_changed"))))
+        return GitContext(
+            branch=inner.text("branch"),
+            commit=inner.text("commit"),
+            dirty=inner.text("dirty").casefold() in {"true", "yes", "on", "1"},
+            files_changed=tuple(islice(files, links.LINK_LIMIT)),
+        )
+
+    def _complain(self, key: str, what: str) -> None:
+        self.problems.append(f"frontmatter: {key}: {what}")

@@ -1,0 +1,215 @@
+"""`ragdocs eval`: how well this project's own texts are found, with labels or without."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragdocs.errors import NotFoundError, ParseError, ValidationError
+from ragdocs.project import folders as project
+from ragdocs.serve.cli import app as cli
+from ragdocs.system import files as fsio
+from ragdocs.text.visible import line
+
+if TYPE_CHECKING:
+    from ragdocs.verbs.quality.evaluation import Outcome, Question, Weights
+
+EXAMPLES = """\
+examples:
+  ragdocs eval                                   questions made from headings, links and sentences of the docs
+  ragdocs eval --lane memory --keep              the same of the memories; keep the outcome as the baseline
+  ragdocs eval                                   ... and later see what got better and worse since
+  ragdocs eval --against words                   beside words alone; or: meaning, 0.7/0.3, embedding.model=none
+  ragdocs eval --qrels labels/qrels.tsv          with labels: query-id, path, grade; queries.jsonl beside it
+
+queries.jsonl has one {"_id": ..., "text": ..., "metadata": {"kind": slice, "prefix": folder, "date": ISO 8601}} a line
+exit codes: 0 done, 1 failed or surely worse than the baseline (p < 0.05), 2 wrong usage
+"""
+ALONE: dict[str, Weights] = {"words": (0.0, 1.0), "meaning": (1.0, 0.0), "": None}
+# A difference that chance makes less often than this counts as one.
+SURE = 0.05
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
+    """Add the command to the parser."""
+    command = commands.add_parser(
+        "eval",
+        parents=[common],
+        help="measure how well texts are found, with labels or without",
+        epilog=EXAMPLES,
+    )
+    command.add_argument("--lane", choices=("docs", "memory"), default="docs", help="what to measure (default: docs)")
+    command.add_argument("--qrels", type=Path, metavar="FILE", help="labels: query-id, path, grade, by tabs")
+    command.add_argument(
+        "--queries", type=Path, metavar="FILE", help="questions (default: queries.jsonl beside --qrels)"
+    )
+    command.add_argument("--most", type=int, default=50, help="made-up questions of each kind (default: 50)")
+    command.add_argument("--against", metavar="WAY", help="words, meaning, VECTOR/KEYWORD weights, or KEY=VALUE")
+    command.add_argument("--keep", action="store_true", help="keep this outcome as the baseline of later runs")
+    command.set_defaults(run=_eval)
+
+
+def _eval(options: argparse.Namespace) -> int:
+    from ragdocs.verbs.quality import evaluation
+    from ragdocs.verbs.quality import questions as known_items
+
+    workspace = cli.open_workspace(options)
+    corpus, now, bar = workspace.corpus(options.lane), workspace.clock(), cli.Bar()
+    questions = list(_labelled(options)) if options.qrels else known_items.make(corpus, options.most)
+    if not questions:
+        raise ValidationError("there is nothing to ask", "A few documents with headings or whole sentences are needed")
+    outcomes = evaluation.run(corpus, questions, now, progress=bar.show)
+    answer: dict[str, Any] = {
+        "lane": options.lane,
+        "labels": str(options.qrels) if options.qrels else "made from the texts",
+        **evaluation.summary(outcomes),
+        "notes": list(corpus.notes()),
+    }
+    if options.against:
+        others = _otherwise(options, questions, bar)
+        answer["against"] = {"way": options.against, **evaluation.summary(others)}
+        answer["against"] |= evaluation.against(outcomes, evaluation.kept(others))
+    bar.clear()
+    file = _baseline_file(workspace.config.root, options)
+    earlier = _baseline(file)
+    if earlier:
+        answer["since"] = {"at": earlier["at"], **evaluation.against(outcomes, earlier["questions"])}
+    if options.keep:
+        kept = {"at": now.isoformat(timespec="seconds"), "questions": evaluation.kept(outcomes)}
+        fsio.make_directories(file.parent, 0o700)
+        fsio.write_atomic(file, json.dumps(kept, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        answer["kept"] = str(file)
+    cli.show(options, answer, text)
+    since = answer.get("since", {"points": 0.0, "chance": 1.0})
+    return 1 if since["points"] < 0 and since["chance"] < SURE else 0
+
+
+def _otherwise(options: argparse.Namespace, questions: Sequence[Question], bar: cli.Bar) -> list[Outcome]:
+    """Ask the same questions another way: with other weights, or with other settings in a workspace of its own."""
+    from ragdocs.verbs.quality import evaluation
+    from ragdocs.workspace import Workspace
+
+    way = options.against
+    key, equals, value = way.partition("=")
+    flags = {key.strip(): value.strip()} if equals else {}
+    weights = ALONE[""] if equals else _weights(way)
+    asked = argparse.Namespace(**{**vars(options), "set": [*options.set, *(f"{k}={v}" for k, v in flags.items())]})
+    workspace = Workspace(cli.load_config(asked))
+    workspace.load()
+    workspace.sync(bar.show)
+    workspace.embed(bar.show)
+    return evaluation.run(workspace.corpus(options.lane), questions, workspace.clock(), weights, bar.show)
+
+
+def _weights(way: str) -> Weights:
+    if way in ALONE:
+        return ALONE[way]
+    vector, slash, keyword = way.partition("/")
+    try:
+        weights = float(vector), float(keyword)
+    except ValueError:
+        weights = -1.0, -1.0
+    if not slash or min(weights) < 0 or not sum(weights):
+        raise ValidationError(
+            f"--against {way[:60]!r} is no way to search", "Write words, meaning, 0.7/0.3 or KEY=VALUE"
+        )
+    return weights
+
+
+def _labelled(options: argparse.Namespace) -> Iterator[Question]:
+    """Read labelled questions; those that nothing answers are passed over."""
+    from ragdocs.verbs.quality.evaluation import Question
+
+    grades: dict[str, dict[str, int]] = {}
+    for row in _lines(options.qrels):
+        cells = row.split("\t")
+        if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():  # noqa: PLR2004 - query, path, grade
+            if grades or not row.startswith("query"):
+                raise ParseError(
+                    f"{options.qrels}: {row[:80]!r} is not a label", "Write query-id, path, grade, by tabs"
+                )
+            continue
+        if int(cells[2]) > 0:
+            grades.setdefault(cells[0], {})[cells[1]] = int(cells[2])
+    named = [options.qrels.with_name(name) for name in ("queries.jsonl", "queries.jsonl.gz")]
+    file = options.queries or next((one for one in named if one.exists()), named[0])
+    for row in _lines(file):
+        try:
+            loaded = json.loads(row)
+            id_, asked, told = str(loaded["_id"]), str(loaded["text"]), loaded.get("metadata") or {}
+            at = datetime.fromisoformat(told["date"]).astimezone() if told.get("date") else None
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ParseError(f"{file}: {row[:80]!r} is not a question: {error}", "See `ragdocs eval --help`") from error
+        if id_ in grades:
+            yield Question(id_, asked, grades[id_], str(told.get("kind", "")), str(told.get("prefix", "")), at)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+    except OSError as error:
+        raise NotFoundError(f"{file} cannot be read: {error.strerror or error}", "Name an existing file") from error
+    return [row for row in content.decode("utf-8", "replace").splitlines() if row.strip()]
+
+
+def _baseline_file(root: Path, options: argparse.Namespace) -> Path:
+    """Return where the outcome of these questions is kept: outside the project, as a baseline is one person's."""
+    asked = blake2b(f"{options.lane}\0{options.qrels or options.most}".encode(), digest_size=6).hexdigest()
+    return project.state_dir() / "eval" / f"{project.project_key(root)}-{asked}.json"
+
+
+def _baseline(file: Path) -> dict[str, Any]:
+    try:
+        loaded = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return loaded if isinstance(loaded, dict) and {"at", "questions"} <= loaded.keys() else {}
+
+
+def text(answer: Mapping[str, Any]) -> str:
+    """Write an outcome as tables."""
+    parts = [f"{answer['lane']}: questions {line(answer['labels'])}", _slices(answer)]
+    parts.append(f"{answer['passed']:.1%} of the questions have a result above the floor of 0.5")
+    times = answer["milliseconds"]
+    parts.append("milliseconds, p50 / p95: " + ", ".join(f"{k} {v['p50']} / {v['p95']}" for k, v in times.items()))
+    if other := answer.get("against"):
+        parts += [f"against {line(other['way'])}:", _slices(other), _changes(other)]
+    if since := answer.get("since"):
+        parts += [f"since the baseline of {since['at']}:", _changes(since)]
+    if kept := answer.get("kept"):
+        parts.append(f"kept as the baseline: {kept}")
+    return "\n".join([*parts, *(f"note: {note}" for note in answer["notes"])])
+
+
+def _slices(answer: Mapping[str, Any]) -> str:
+    rows = [f"{'':24}{'questions':>10}{'Recall@5':>10}{'Recall@10':>11}{'MRR@10':>8}{'nDCG@10':>9}"]
+    rows += [
+        f"{line(one['slice'])[:23]:24}{one['questions']:>10}{one['recall_5']:>10.3f}{one['recall_10']:>11.3f}"
+        f"{one['mrr_10']:>8.3f}{one['ndcg_10']:>9.3f}"
+        for one in answer["slices"]
+    ]
+    return "\n".join(rows)
+
+
+def _changes(found: Mapping[str, Any]) -> str:
+    surely = "no more than chance" if found["chance"] >= SURE else "more than chance"
+    head = (
+        f"  {found['points']:+.1f} ± {found['error']:.1f} points of nDCG@10 on {found['compared']} questions "
+        f"(p {found['chance']:.3f}: {surely}); {found['better']} better, {found['worse']} worse"
+    )
+    rows = [
+        f"  {'better' if one['change'] > 0 else 'worse '} {one['change']:+.2f}  {_place(one['before'])} -> "
+        f"{_place(one['after'])}  {line(one['question'])[:80]}  [{line(one['answer'])}]"
+        for one in found["changes"]
+    ]
+    return "\n".join([head, *rows])
+
+
+def _place(place: int) -> str:
+    return f"#{place}" if place else "not found"

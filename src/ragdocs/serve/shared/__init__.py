@@ -1,0 +1,1 @@
+"""One server for all windows of a project."""

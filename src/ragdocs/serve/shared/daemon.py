@@ -1,0 +1,110 @@
+"""The shared server of one project: the same tools as over stdio, for every window that connects to its socket."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+from anyio.abc import SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from ragdocs.serve.cli import app as cli
+from ragdocs.serve.live import Live
+from ragdocs.serve.mcp.server import ToolServer, mend
+
+# A window that is closed and opened again finds the server warm; nobody who is gone keeps it alive.
+IDLE_SECONDS = 60.0
+LONGEST_LINE = 64 * 1024 * 1024
+
+
+class Lines:
+    """A socket as the line-wise files that the SDK's stdio transport reads and writes."""
+
+    def __init__(self, stream: SocketStream) -> None:
+        self._stream = stream
+        self._buffer = BufferedByteReceiveStream(stream)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            while True:
+                yield mend(await self._buffer.receive_until(b"\n", LONGEST_LINE))
+
+    async def write(self, text: str) -> None:
+        """Send a line; a client that is gone misses nothing."""
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._stream.send(text.encode())
+
+    async def flush(self) -> None:
+        """Do nothing: what is sent is on its way."""
+
+
+class Shared:
+    """One live project and the clients that are connected to it."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._server = ToolServer(live)
+        self._clients = 0
+
+    async def run(self, socket: str) -> None:
+        """Listen until nobody has been connected for a while, or until told to end."""
+        async with (
+            await anyio.create_unix_listener(socket, mode=0o600) as listener,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(listener.serve, self._talk)
+            tasks.start_soon(self._obey_signals, tasks.cancel_scope)
+            idle = 0.0
+            while idle < IDLE_SECONDS:
+                await anyio.sleep(0.5)
+                idle = 0.0 if self._clients else idle + 0.5
+            tasks.cancel_scope.cancel()
+
+    async def _talk(self, stream: SocketStream) -> None:
+        self._clients += 1
+        try:
+            async with stream:
+                lines = Lines(stream)
+                await self._server.talk(lines, lines)
+        finally:
+            self._clients -= 1
+
+    async def _obey_signals(self, scope: anyio.CancelScope) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                scope.cancel()
+
+
+def main() -> None:
+    """Serve the project that the arguments name: the socket's path, then the options of `ragdocs mcp`."""
+    import fcntl
+
+    place, *arguments = sys.argv[1:]
+    # One server for one address, for as long as this process lives.
+    lock = os.open(f"{place}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        sys.exit("another server is there already")
+    os.ftruncate(lock, 0)
+    os.write(lock, str(os.getpid()).encode())
+    socket = Path(f"{place}.sock")
+    socket.unlink(missing_ok=True)
+    config = cli.load_config(cli.build_parser().parse_args(["mcp", *arguments]))
+    if not config.server.shared:
+        sys.exit("server.shared is false")
+    live = Live(config)
+    anyio.run(Shared(live).run, str(socket))
+    socket.unlink(missing_ok=True)
+    live.stop()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

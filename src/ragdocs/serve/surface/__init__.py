@@ -1,0 +1,1 @@
+"""What each verb is called, takes and answers, declared once."""

@@ -1,0 +1,336 @@
+"""Which files of a tree belong to a lane? Globs, ignore files, and a walk that follows both."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import functools
+import itertools
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragdocs.errors import RagdocsError
+from ragdocs.lanes import Lane
+from ragdocs.system import files as fsio
+from ragdocs.system.names import INTERNAL
+
+# Other people's packages and machine-made files; nobody means them by docs/**.
+SKIPPED = frozenset({"node_modules", "site-packages", "venv", "__pycache__"})
+# Larger than any ignore file a person keeps; compiling more would only serve an attacker.
+IGNORE_LIMIT = 65_536
+# A clone may hold thousands of links to one large folder, each of which would be walked.
+LINKED_FOLDERS = 100
+# No write takes so long: an older temporary file belongs to a process that was killed.
+LEFTOVER_SECONDS = 3600
+# File times move in ticks of up to some ten milliseconds: two writes within one tick look the same to a scan.
+RACY_SECONDS = 0.05
+
+Segment = Callable[[str], object] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One glob, cut at its slashes; a segment of None stands for `**`."""
+
+    segments: tuple[Segment, ...]
+    negated: bool = False
+    folders_only: bool = False
+
+    def matches(self, path: Sequence[str]) -> bool:
+        """Tell whether the whole path matches; linear, whatever the pattern."""
+        if len(self.segments) == 2 and self.segments[0] is None and self.segments[1] is not None:  # noqa: PLR2004
+            # `**/name`, as most lines of an ignore file are: only the last name counts, and a scan takes a third.
+            return bool(path and self.segments[1](path[-1]))
+        place = at = 0
+        retry: tuple[int, int] | None = None
+        while at < len(path):
+            if place < len(self.segments):
+                segment = self.segments[place]
+                if segment is None:
+                    retry = (place, at)
+                    place += 1
+                    continue
+                if segment(path[at]):
+                    place, at = place + 1, at + 1
+                    continue
+            if retry is None:
+                return False
+            retry = (retry[0], retry[1] + 1)
+            place, at = retry[0] + 1, retry[1]
+        return all(segment is None for segment in self.segments[place:])
+
+    def may_match_below(self, folder: Sequence[str]) -> bool:
+        """Tell whether some path below this folder could match."""
+        for name, segment in zip(folder, self.segments, strict=False):
+            if segment is None:
+                return True
+            if not segment(name):
+                return False
+        return len(folder) < len(self.segments)
+
+
+def _segments(glob: str) -> tuple[Segment, ...]:
+    names = [name for name in glob.split("/") if name not in {"", "."}]
+    if names[-1:] == ["**"]:
+        names.append("*")  # everything below a folder, but not the folder
+    return tuple(None if name == "**" else _segment(name) for name in names)
+
+
+def _segment(glob: str) -> Segment:
+    if not re.search(r"[*?[\\]", glob):
+        return glob.__eq__
+    # What git writes otherwise than fnmatch: a backslash before a character, and ^ for "none of these".
+    glob = re.sub(r"\\(.)", lambda found: f"[{found[1]}]" if found[1] in "*?[" else found[1], glob)
+    # fnmatch gives atomic groups: `*a*a*a*a*b` stays linear, where a plain regular expression takes half a minute.
+    return re.compile(fnmatch.translate(glob.replace("[^", "[!"))).match
+
+
+@functools.lru_cache(maxsize=1024)
+def ignore_patterns(data: bytes) -> tuple[Pattern, ...]:
+    """Read the patterns of an ignore file, last one first, because the last match wins."""
+    lines = data.decode("utf-8-sig", errors="replace").splitlines()
+    return tuple(filter(None, map(_ignore_pattern, reversed(lines))))
+
+
+def _ignore_pattern(line: str) -> Pattern | None:
+    while line.endswith(" ") and not line.endswith("\\ "):
+        line = line[:-1]
+    if not line or line.startswith("#"):
+        return None
+    negated = line.startswith("!")
+    glob = line.removeprefix("!").removesuffix("/")
+    if "/" not in glob:
+        glob = f"**/{glob}"
+    segments = _segments(glob)
+    return Pattern(segments, negated, line.endswith("/")) if segments else None
+
+
+class Rules:
+    """What a lane includes, by name alone."""
+
+    def __init__(self, lane: Lane) -> None:
+        self.gitignore = lane.gitignore
+        self._globs = lane.include
+        self._internal = INTERNAL if lane.writable else frozenset()
+        self._include = [Pattern(_segments(glob)) for glob in lane.include]
+        self._exclude = [Pattern(_segments(glob)) for glob in lane.exclude]
+
+    def places(self) -> list[tuple[str, bool]]:
+        """List the folders that the globs begin in, and whether each glob reaches further down."""
+        found = []
+        for names in (glob.split("/") for glob in self._globs):
+            fixed = list(itertools.takewhile(lambda name: not re.search(r"[*?[\\]", name), names[:-1]))
+            found.append(("/".join(fixed), len(names) > len(fixed) + 1))
+        return list(dict.fromkeys(found))
+
+    def hides(self, name: str, top: bool) -> bool:
+        """Tell whether a name is never looked at; `top` says that it is in the root itself."""
+        return name.startswith(".") or name in SKIPPED or (top and name.casefold() in self._internal)
+
+    def enters(self, folder: Sequence[str]) -> bool:
+        """Tell whether files below this folder can be wanted."""
+        return any(glob.may_match_below(folder) for glob in self._include) and not self._excludes(folder)
+
+    def wants(self, path: Sequence[str]) -> bool:
+        """Tell whether a file is wanted, its folders being entered."""
+        return any(glob.matches(path) for glob in self._include) and not self._excludes(path)
+
+    def lists(self, path: str) -> bool:
+        """Tell whether a walk lists a file at this path, as far as names decide."""
+        parts = path.split("/")
+        return (
+            not any(self.hides(name, index == 0) for index, name in enumerate(parts))
+            and all(self.enters(parts[:depth]) for depth in range(1, len(parts)))
+            and self.wants(parts)
+        )
+
+    def _excludes(self, path: Sequence[str]) -> bool:
+        return any(glob.matches(path) for glob in self._exclude)
+
+
+def stamp(status: os.stat_result) -> str:
+    """Tell one state of a file from the next without reading it."""
+    return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
+
+
+def stamp_as_read(status: os.stat_result, moment: float) -> str:
+    """Stamp what was read; a file that has just changed gets a stamp that no scan gives.
+
+    A second write within the same tick of the file system's clock, of the same length, would leave size and times as
+    they were: the change would never be seen. With a stamp of its own the file is simply read again next time.
+    """
+    # The change time moves with every write and cannot be set by hand; a time in the far future is not racy.
+    racy = any(abs(moment - at) < RACY_SECONDS for at in (status.st_mtime, status.st_ctime))
+    return f"racy-{stamp(status)}" if racy else stamp(status)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ignores:
+    """The patterns of one ignore file; `skip` and `above` make a path relative to its folder."""
+
+    patterns: tuple[Pattern, ...]
+    skip: int
+    above: tuple[str, ...] = ()
+
+    def decides(self, path: Sequence[str], folder: bool) -> bool | None:
+        """Tell whether the path is ignored, or nothing if no pattern speaks of it."""
+        parts = (*self.above, *path[self.skip :])
+        for pattern in self.patterns:
+            if (folder or not pattern.folders_only) and pattern.matches(parts):
+                return not pattern.negated
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder still to be looked into; `real` is its own place, if a link at depth `link` led here."""
+
+    parts: tuple[str, ...] = ()
+    ignores: tuple[_Ignores, ...] = ()
+    link: int = 0
+    real: tuple[str, ...] = ()
+
+
+class Walk:
+    """One look at a tree, whole or in parts: `stamps` of files, and what was `unreadable` and why."""
+
+    def __init__(self, root: Path, rules: Rules) -> None:
+        self.stamps: dict[str, str] = {}
+        self.unreadable: dict[str, str] = {}
+        self._rules = rules
+        self._root = str(root).rstrip("/")
+        self._leftovers: list[str] = []
+        self._linked = 0
+        self._start = _Folder(ignores=_ignores_above(root) if rules.gitignore else ())
+
+    def look(self, path: str = "") -> None:
+        """Look at a file, at a folder and all below it, or at the whole tree."""
+        wanted = path.split("/") if path else []
+        pending = [self._start]
+        while pending:
+            folder = pending.pop()
+            depth = len(folder.parts)
+            only = wanted[depth : depth + 1]
+            names = only or self._names(folder)
+            if self._rules.gitignore and (only or ".gitignore" in names):
+                folder = self._with_ignores(folder)
+            for name in names:
+                if name and not self._rules.hides(name, depth == 0):
+                    found = self._entry(folder, name, depth + 1 >= len(wanted))
+                    if found is not None:
+                        pending.append(found)
+
+    def sweep(self) -> None:
+        """Remove temporary files that killed processes left behind."""
+        for leftover in self._leftovers:
+            with contextlib.suppress(OSError):
+                if time.time() - os.lstat(leftover).st_mtime > LEFTOVER_SECONDS:
+                    Path(leftover).unlink()
+
+    def _names(self, folder: _Folder) -> list[str]:
+        place = "/".join((self._root, *folder.parts)) or "/"
+        try:
+            with os.scandir(place) as entries:
+                found = sorted(entry.name for entry in entries)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            self.unreadable["/".join(folder.parts)] = error.strerror or str(error)
+            return []
+        names = [name for name in found if _is_text(name)]
+        for name in set(found) - set(names):
+            shown = name.encode("utf-8", "replace").decode()
+            self.unreadable["/".join((*folder.parts, shown))] = "its name is not valid text"
+        self._leftovers += [f"{place}/{name}" for name in names if name.endswith(fsio.TEMPORARY)]
+        return names
+
+    def _with_ignores(self, folder: _Folder) -> _Folder:
+        place = Path("/".join((self._root, *folder.parts, ".gitignore")))
+        try:
+            patterns = ignore_patterns(fsio.read_bytes(place, IGNORE_LIMIT))
+        except RagdocsError:  # none, or none that can be read: git goes on without it too
+            return folder
+        ignores = (*folder.ignores, _Ignores(patterns, len(folder.parts)))
+        return _Folder(folder.parts, ignores, folder.link, folder.real)
+
+    def _entry(self, folder: _Folder, name: str, last: bool) -> _Folder | None:
+        parts = (*folder.parts, name)
+        path = "/".join(parts)
+        place = f"{self._root}/{path}"
+        try:
+            status = os.lstat(place)
+            if stat.S_ISLNK(status.st_mode):
+                linked = self._through_link(folder, parts, place)
+                if linked is None:
+                    return None
+                folder = linked
+                status = Path(place).stat()
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return None
+        except OSError as error:
+            if self._rules.wants(parts) or self._rules.enters(parts):
+                self.unreadable[path] = error.strerror or str(error)
+            return None
+        if stat.S_ISDIR(status.st_mode):
+            enter = self._rules.enters(parts) and not _ignored(folder, parts, is_folder=True)
+            return _Folder(parts, folder.ignores, folder.link, folder.real) if enter else None
+        if last and stat.S_ISREG(status.st_mode) and self._rules.wants(parts):
+            self._file(folder, parts, place, status)
+        return None
+
+    def _file(self, folder: _Folder, parts: tuple[str, ...], place: str, status: os.stat_result) -> None:
+        # A text that is listed under its own name is not listed again under that of a link.
+        if folder.link and self._rules.lists("/".join((*folder.real, *parts[folder.link :]))):
+            return
+        if _ignored(folder, parts, is_folder=False):
+            return
+        if os.access(place, os.R_OK):
+            self.stamps["/".join(parts)] = stamp(status)
+        else:
+            self.unreadable["/".join(parts)] = "permission denied"
+
+    def _through_link(self, folder: _Folder, parts: tuple[str, ...], place: str) -> _Folder | None:
+        """Follow a link that stays inside, once on any path, so that there are neither cycles nor explosions."""
+        real = os.path.realpath(place)
+        inside = real.startswith(f"{self._root}/")
+        if folder.link or not inside or f"{place}/".startswith(f"{real}/"):
+            return None
+        own = tuple(real[len(self._root) + 1 :].split("/"))
+        if any(self._rules.hides(name, index == 0) for index, name in enumerate(own)):
+            return None
+        if Path(real).is_dir():
+            self._linked += 1
+            if self._linked > LINKED_FOLDERS:
+                self.unreadable["/".join(parts)] = f"more than {LINKED_FOLDERS} linked folders"
+                return None
+        return _Folder(folder.parts, folder.ignores, len(parts), own)
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether a file name can be written in an answer; other bytes stand in it as half characters."""
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def _ignored(folder: _Folder, parts: Sequence[str], is_folder: bool) -> bool:
+    verdicts = (ignores.decides(parts, is_folder) for ignores in reversed(folder.ignores))
+    return bool(next((verdict for verdict in verdicts if verdict is not None), False))
+
+
+def _ignores_above(root: Path) -> tuple[_Ignores, ...]:
+    """Collect the rules of a repository that reach a root inside it: its exclude file and the folders on the way."""
+    top = next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
+    if top is None:
+        return ()
+    below = root.relative_to(top).parts
+    found = []
+    places = [(top / ".git" / "info" / "exclude", below)]
+    places += [(top.joinpath(*below[:depth], ".gitignore"), below[depth:]) for depth in range(len(below))]
+    for place, above in places:
+        with contextlib.suppress(RagdocsError):
+            found.append(_Ignores(ignore_patterns(fsio.read_bytes(place, IGNORE_LIMIT)), 0, tuple(above)))
+    return tuple(found)

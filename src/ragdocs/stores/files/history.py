@@ -1,0 +1,271 @@
+"""What was there before, and what was about to be: earlier texts, and the record of a half-made change."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, get_args
+
+from ragdocs.errors import NotFoundError, RagdocsError, StorageError, ValidationError
+from ragdocs.system import files as fsio
+from ragdocs.types import Commit, Revision, Verb
+
+FOLDER = ".history"
+# A year covers every "what did this say last spring"; 50 MB is some ten thousand versions, and small beside an index.
+KEEP_BYTES = 50_000_000
+KEEP_AGE = timedelta(days=365)
+# A clock that is a year ahead for one evening may not empty the history.
+KEEP_ALWAYS = 100
+# Every object takes at least one block on disk, so tiny texts may not fill the log without end.
+BLOCK = 4096
+# A line about a file that was not there before has no text to keep.
+LINE = 256
+LOG_LIMIT = 50_000_000
+VERSION = re.compile(r"[0-9a-f]{16}\Z")
+DIGEST = re.compile(r"[0-9a-f]{64}\Z")
+VERBS = frozenset(get_args(Verb))
+
+
+def digest_of(data: bytes) -> str:
+    """Name a content."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def version_of(data: bytes) -> str:
+    """Name a content as callers see it: short enough to be copied, long enough to be unique."""
+    return digest_of(data)[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One file's part of a change: its bytes before and after (None for no file), and where discarded bytes go."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    trash: str = ""
+
+
+class History:
+    """Earlier texts below `<root>/.history`; every writing call is made under the lock of the root."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        # So that the first text kept by a process prunes what others left.
+        self._since_pruning = KEEP_BYTES
+
+    def keep(self, steps: Sequence[Step], verb: Verb, at: datetime) -> None:
+        """Keep the bytes that a change is about to overwrite or discard, and log the change in one line."""
+        if not steps:
+            return
+        if verb == "update" and all(step.before is None for step in steps):
+            verb = "create"
+        elif verb == "update" and all(step.after is None for step in steps):
+            verb = "delete"
+        log = self._place("log.jsonl")
+        if not log.exists():
+            self._prepare()
+        revisions = []
+        for step in steps:
+            version = "" if step.before is None else self.store(step.before)[:16]
+            after = "" if step.after is None else version_of(step.after)
+            revisions.append(Revision(step.path, version, at, verb, len(step.before or b""), after))
+            self._since_pruning += revisions[-1].size + BLOCK if version else LINE
+        line = json.dumps(_record(Commit(at, verb, tuple(revisions))))
+        fsio.append_line(log, line.encode(), mode=0o600)
+
+    def prune(self, now: datetime) -> None:
+        """Drop the oldest texts over the limits, once in a while."""
+        if self._since_pruning < KEEP_BYTES // 10:
+            return
+        self._since_pruning = 0
+        kept: list[Commit] = []
+        versions: set[str] = set()
+        total = 0
+        commits = self.commits()
+        for commit in commits:
+            for one in commit.steps:
+                seen = one.version in versions
+                # As JSON, one letter of a name may take six bytes.
+                total += max(one.size * (not seen), BLOCK) if one.version else LINE + 6 * len(one.path)
+            old = now - commit.at > KEEP_AGE and len(kept) >= KEEP_ALWAYS
+            if kept and (total > KEEP_BYTES or old):
+                break
+            kept.append(commit)
+            versions.update(one.version for one in commit.steps)
+        if len(kept) < len(commits):
+            lines = [json.dumps(_record(commit)) + "\n" for commit in reversed(kept)]
+            fsio.write_atomic(self._place("log.jsonl"), "".join(lines).encode(), mode=0o600)
+        # After the log, so that a line never lacks its text.
+        self._drop_objects(versions)
+
+    def store(self, data: bytes) -> str:
+        """Keep bytes under their digest and return it."""
+        digest = digest_of(data)
+        place = self._object(digest)
+        with contextlib.suppress(RagdocsError):
+            if fsio.read_bytes(place) == data:
+                return digest
+        self._prepare()
+        fsio.make_directories(place.parent, 0o700)
+        fsio.write_atomic(place, data, mode=0o600)
+        return digest
+
+    def load(self, digest: str) -> bytes:
+        """Return the bytes with this digest, checked."""
+        data = fsio.read_bytes(self._object(digest))
+        if digest_of(data) != digest:
+            raise StorageError(f"the kept text {digest[:16]} is damaged", "An earlier or later version may be whole")
+        return data
+
+    def recover(self, version: str) -> bytes:
+        """Return the bytes that were kept under a version."""
+        if not VERSION.match(version):
+            raise ValidationError(f"{version[:80]!r} is not a version", "A version is 16 hexadecimal digits")
+        folder = self._place(version[:2])
+        with contextlib.suppress(OSError):
+            for place in folder.iterdir():
+                digest = folder.name + place.name
+                if digest.startswith(version) and DIGEST.match(digest):
+                    return self.load(digest)
+        raise NotFoundError(f"no text is kept under version {version}", "List the history to see which are")
+
+    def revisions(self, path: str = "") -> list[Revision]:
+        """List the texts that were kept, newest first, of one path or all."""
+        every = (one for commit in self.commits() for one in commit.steps if one.version)
+        return [revision for revision in every if path in {"", revision.path}]
+
+    def commits(self) -> list[Commit]:
+        """List what was logged, newest first."""
+        return list(self._log())[::-1]
+
+    # --- the record of a half-made change ---
+
+    def promise(self, steps: Sequence[Step]) -> None:
+        """Record a change of several files before its first step, so that it can be finished or undone."""
+        self._prepare()
+        record = [
+            {
+                "path": step.path,
+                "before": None if step.before is None else self.store(step.before),
+                "after": None if step.after is None else self.store(step.after),
+                "trash": step.trash,
+            }
+            for step in steps
+        ]
+        fsio.write_atomic(self._place("forward.json"), json.dumps(record).encode(), mode=0o600)
+
+    def turn_back(self) -> None:
+        """Record that the promised change is to be undone; a rename, because the disk may be full."""
+        with fsio.explained("write", self._place("back.json")):
+            self._place("forward.json").replace(self._place("back.json"))
+            fsio.sync_directory(self._root / FOLDER)
+
+    def promised(self) -> tuple[list[Step], bool] | None:
+        """Return the steps of an unfinished change and whether it goes forward; None if there is none."""
+        for name, forward in (("back.json", False), ("forward.json", True)):
+            place = self._place(name)
+            try:
+                data = fsio.read_bytes(place)
+            except NotFoundError:
+                continue
+            try:
+                return self._steps(data), forward
+            except (RagdocsError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+                # Nothing we wrote looks like this; it may not keep the store from working, nor be lost.
+                with fsio.explained("write", place):
+                    place.replace(place.with_suffix(".unreadable"))
+        return None
+
+    def fulfil(self) -> None:
+        """Forget the promise, durably."""
+        with fsio.explained("write", self._root):
+            for name in ("back.json", "forward.json"):
+                self._place(name).unlink(missing_ok=True)
+            fsio.sync_directory(self._root / FOLDER)
+
+    def pending(self) -> bool:
+        """Tell whether there is an unfinished change, without a lock."""
+        return any((self._root / FOLDER / name).exists() for name in ("back.json", "forward.json"))
+
+    def _steps(self, data: bytes) -> list[Step]:
+        steps = []
+        for record in json.loads(data):
+            # It may have come with a clone: names are checked as if an agent had given them.
+            path = fsio.relative_name(record["path"])
+            trash = record["trash"]
+            if trash:
+                fsio.relative_name(trash.removeprefix(".trash/"))
+            before, after = (self._named(record[side]) for side in ("before", "after"))
+            if path != record["path"] or before is after is None or not (trash or ".trash/").startswith(".trash/"):
+                raise ValueError(path)
+            steps.append(Step(path, before, after, trash))
+        return steps
+
+    def _named(self, digest: Any) -> bytes | None:
+        if digest is None:
+            return None
+        if not DIGEST.match(digest):
+            raise ValueError(digest)
+        return self.load(digest)
+
+    # --- files ---
+
+    def _place(self, name: str) -> Path:
+        # A link here could have come with a clone, and pruning behind it would remove other files.
+        return fsio.contained(self._root, f"{FOLDER}/{name}", follow=False)
+
+    def _object(self, digest: str) -> Path:
+        return self._place(f"{digest[:2]}/{digest[2:]}")
+
+    def _prepare(self) -> None:
+        fsio.make_directories(fsio.contained(self._root, FOLDER, follow=False), 0o700)
+        # Other people's versions are no part of a repository: they would bring back what was deleted.
+        ignore = self._place(".gitignore")
+        if not ignore.exists():
+            fsio.write_atomic(ignore, b"*\n", mode=0o600)
+
+    def _log(self) -> Iterator[Commit]:
+        try:
+            data = fsio.read_bytes(self._place("log.jsonl"), LOG_LIMIT)
+        except NotFoundError:
+            return
+        for line in data.splitlines():
+            with contextlib.suppress(
+                ValueError, LookupError, TypeError, OverflowError, RecursionError
+            ):  # torn or foreign
+                commit = _commit(json.loads(line))
+                versions = {version for one in commit.steps for version in (one.version, one.after)} - {""}
+                if commit.verb in VERBS and commit.at.tzinfo and commit.steps and all(map(VERSION.match, versions)):
+                    yield commit
+
+    def _drop_objects(self, versions: set[str]) -> None:
+        with fsio.explained("read", self._root / FOLDER):
+            folders = [folder for folder in (self._root / FOLDER).iterdir() if re.fullmatch("[0-9a-f]{2}", folder.name)]
+            for folder in folders:
+                for place in self._place(folder.name).iterdir():
+                    digest = folder.name + place.name
+                    unknown = DIGEST.match(digest) and digest[:16] not in versions
+                    # Under the lock nobody is writing: what is unfinished now will never be finished.
+                    if unknown or place.name.endswith(fsio.TEMPORARY):
+                        place.unlink()
+
+
+def _record(commit: Commit) -> dict[str, Any]:
+    steps = [{"path": one.path, "version": one.version, "size": one.size, "after": one.after} for one in commit.steps]
+    return {"at": commit.at.isoformat(), "verb": commit.verb, "steps": steps}
+
+
+def _commit(record: Any) -> Commit:
+    at, verb = datetime.fromisoformat(record["at"]), record["verb"]
+    steps = (
+        Revision(str(one["path"]), str(one["version"]), at, verb, int(one["size"]), str(one["after"]))
+        for one in record["steps"]
+    )
+    return Commit(at, verb, tuple(steps))

@@ -1,0 +1,192 @@
+"""One at a time, across processes and threads: a lock on a directory that waits its turn and dies with its holder."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import json
+import os
+import platform
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ragdocs.errors import LockAcquisitionError, NotFoundError
+from ragdocs.system import files as fsio
+
+try:
+    import fcntl
+except ImportError:  # Windows has none; lock files take its place
+    fcntl = None  # type: ignore[assignment]
+
+LOCK_FILE = ".ragdocs-lock"
+# A lock file cannot be waited for, only looked at; a commit holds it for some ten milliseconds.
+POLL_SECONDS = 0.002
+# No commit takes so long; an older lock file belongs to a machine that is gone or a process id that was reused.
+STALE_SECONDS = 600.0
+# File systems answer these where they cannot lock a directory (NFS wants it open for writing).
+NO_FLOCK = frozenset({errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+
+Release = Callable[[], None]
+
+_held: set[int] = set()
+
+
+def _forget_locks_in_child() -> None:
+    # A child made by fork shares the lock and would keep it after its parent is killed.
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks_in_child)
+
+
+@contextlib.contextmanager
+def lock(directory: Path, timeout: float = 5.0, shared: bool = False) -> Iterator[None]:
+    """Hold a directory against other processes and threads; several may hold it shared. Not re-entrant."""
+    deadline = time.monotonic() + timeout
+    while (release := _try_lock(directory, shared, deadline)) is None:
+        if time.monotonic() >= deadline:
+            message = f"{directory} was locked by another process for more than {timeout:g} seconds"
+            raise LockAcquisitionError(message, "Try again; if it persists, look for a stuck ragdocs process")
+    try:
+        yield
+    finally:
+        release()
+
+
+def _try_lock(directory: Path, shared: bool, deadline: float) -> Release | None:
+    if fcntl is None:
+        return _try_lock_file(directory / LOCK_FILE)
+    with fsio.explained("lock", directory):
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        _held.add(descriptor)
+        operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        try:
+            fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not _Waiter(descriptor, operation).got_it(deadline):
+                return None
+        except OSError as error:
+            _release(descriptor)
+            if error.errno in NO_FLOCK:
+                return _try_lock_file(directory / LOCK_FILE)
+            raise
+        try:
+            # The directory may have been removed and made anew (a checkout) since it was opened.
+            if os.path.samestat(os.fstat(descriptor), directory.stat()):
+                return functools.partial(_release, descriptor)
+        except OSError:
+            _release(descriptor)
+            raise
+        _release(descriptor)
+        return None
+
+
+class _Waiter(threading.Thread):
+    """Waits in the kernel's queue, where nobody is overtaken for ever; flock has no timeout, so in a thread of its own.
+
+    Whoever polls instead may be overtaken until it gives up.
+    """
+
+    def __init__(self, descriptor: int, operation: int) -> None:
+        super().__init__(name="ragdocs-lock", daemon=True)
+        self._descriptor = descriptor
+        self._operation = operation
+        self._turn = threading.Lock()
+        self._left = False
+        self._got: bool | None = None
+
+    def got_it(self, deadline: float) -> bool:
+        """Wait until the lock is held or the deadline has passed; after that, the lock is let go when it comes."""
+        if (patience := deadline - time.monotonic()) > 0:
+            self.start()
+            self.join(patience)
+            with self._turn:
+                self._left = self._got is None
+            if self._left or self._got:
+                return bool(self._got)
+        _release(self._descriptor)
+        return False
+
+    def run(self) -> None:
+        """Wait for the lock."""
+        got = False
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._descriptor, self._operation)
+            got = True
+        with self._turn:
+            self._got = got
+            if self._left:
+                _release(self._descriptor)
+
+
+def _release(descriptor: int) -> None:
+    if descriptor in _held:
+        _held.discard(descriptor)
+        with contextlib.suppress(OSError):  # the lock is gone with the descriptor, whatever is said of it
+            os.close(descriptor)
+
+
+def _try_lock_file(path: Path) -> Release | None:
+    """Take the lock by creating a file; every holder is exclusive here."""
+    holder = {"pid": os.getpid(), "host": platform.node(), "at": time.time(), "token": secrets.token_hex(8)}
+    record = json.dumps(holder).encode()
+    with fsio.explained("lock", path.parent):
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | fsio.OPEN, 0o600)
+        except FileExistsError:
+            _break_stale(path)
+            time.sleep(POLL_SECONDS)
+            return None
+        try:
+            fsio.write_all(descriptor, record)
+        finally:
+            os.close(descriptor)
+    return functools.partial(_remove_if, path, record)
+
+
+def _remove_if(path: Path, record: bytes) -> None:
+    """Remove a lock file if it still holds this record; another holder's goes back to its place."""
+    aside = path.with_name(f".{secrets.token_hex(8)}{fsio.TEMPORARY}")
+    with contextlib.suppress(OSError):
+        path.rename(aside)
+        if aside.read_bytes() != record:
+            with contextlib.suppress(FileExistsError):
+                path.hardlink_to(aside)
+        aside.unlink()
+
+
+def _break_stale(path: Path) -> None:
+    try:
+        record, status = fsio.read_file(path)
+        holder = json.loads(record)
+        here = holder["host"] == platform.node()
+        dead = here and not _alive(int(holder["pid"]))
+    except NotFoundError:
+        return
+    except (ValueError, KeyError, TypeError):  # its holder has not written it yet, or never will
+        dead = False
+    if dead or time.time() - status.st_mtime > STALE_SECONDS:
+        _remove_if(path, record)
+
+
+def _alive(pid: int) -> bool:
+    if sys.platform == "win32":  # os.kill would end the process there
+        import ctypes
+
+        handle = ctypes.windll.kernel32.OpenProcess(0x1000, False, pid)
+        if handle:
+            ctypes.windll.kernel32.CloseHandle(handle)
+        return bool(handle)
+    try:
+        os.kill(pid, 0)
+    except OSError as error:  # not ours to signal, but alive
+        return error.errno != errno.ESRCH
+    return True

@@ -1,0 +1,1 @@
+"""What does each format of a text mean?"""

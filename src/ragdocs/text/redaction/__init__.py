@@ -1,0 +1,1 @@
+"""What is a secret, and how is it kept out of a text?"""

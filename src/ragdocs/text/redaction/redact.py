@@ -1,0 +1,358 @@
+"""Takes secrets out of a text before it is kept anywhere, and says what was taken and where."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from itertools import chain
+from json import dumps
+from typing import Any
+from urllib.parse import quote
+
+from ragdocs.errors import ConfigError
+from ragdocs.text.redaction.rules import (
+    FORMATS,
+    QUALIFIERS,
+    format_name,
+    is_chosen,
+    is_fake,
+    is_random,
+    is_reference,
+    is_secret,
+    is_token,
+    kind_of,
+)
+
+# A replacement can lay bare what its neighbour hid; nothing sane needs more than two passes.
+_PASSES = 6
+_PLACEHOLDER = re.compile(r"\[redacted:[\w:.-]{1,120}+\]")
+# Shorter values of environment variables stand in ordinary text by chance.
+_LEAST_VALUE = 8
+# What is looked at to decide whether a value is a secret; what is taken out may be longer.
+_SIGHT = 400
+# How far `value` may stand from the name it belongs to.
+_NEAR = 100
+
+_BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d:")
+_BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-MAC:[ \t]*+[0-9a-fA-F]*+")
+# The longest key in use, RSA of 16,384 bits, has 12,700 characters.
+_BLOCK_LIMIT = 20_000
+# What is left of a key whose end was cut off.
+_BLOCK_LINES = re.compile(r"(?:[\s>#*|\"']|\\[nr])*+(?:[A-Za-z0-9+/=]{20,}+(?:[\s>#*|\"',]|\\[nr])*+)++")
+_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{20,}+")
+# The shortest private key, of Ed25519, has 64 characters; less is an example that somebody cut short.
+_LEAST_MATERIAL = 60
+
+_ADDRESS = re.compile(r"://[^\s/@:\"'`<>\\]{0,200}+:(?P<value>[^\s/\"'`<>\\]{3,200})@(?P<host>[\w.-]{0,80}+)")
+_ADDRESS_TOKEN = re.compile(r"://(?P<value>[\w.~%-]{16,300}+)(?::x-oauth-basic)?@")
+_LOGINS = (
+    re.compile(
+        r"-(?<![\w-]-)(?:u|-(?:proxy-)?user)[ =]{0,2}[\"']?[^\s\"':/]{0,100}+[\"']?:[\"']?(?P<value>[^\s\"'`]{3,200}+)"
+    ),
+    re.compile(r"login[ \t]{1,9}\S{1,80}+\s{1,9}password[ \t]{1,9}(?P<value>\S{3,200}+)"),
+    re.compile(r"(?:mysql|mariadb|sshpass)[^\n|]{0,80}? -p ?[\"']?(?P<value>[^\s\"'`]{3,200}+)"),
+)
+
+# A value may stand in quotes. It is looked at before it is passed over: it can hold a name and a value of its own.
+_AHEAD = r"(?P<quote>[bBrRuUfFL@$]{0,2}\\?[\"'`]|)(?=[^\s\"'`<>,;\\]{4})"
+_ASSIGNED = re.compile(
+    r"(?<![\w.-])(?P<name>[\w.-]{2,100}+)\\?[\"'`\]*]{0,3}+"
+    r"(?:[ \t]{1,4}(?:string|String|str)(?=[ \t]{0,8}=)|:[ \t]?[A-Za-z]{2,20}(?=[ \t]{0,8}=))?+"
+    r"(?P<sign>[ \t]{0,20}+(?:[!?.+|:]{0,3}={1,3}>?|:|->|\u2192|[(,](?=[ \t]{0,9}[\"'`])|(?<=[ \t])\|(?=[ \t]))"
+    r"|>|[ \t](?:is|was|-|\u2013)(?=[ \t]))"
+    r"\*{0,2}(?:(?<=>)\s{0,60}+|[ \t]{0,40}+(?:[|>][-+]?\n[ \t]{1,40}+|\n[ \t]{1,40}+(?=[\"']))?+)" + _AHEAD
+)
+_FLAG = re.compile(r"-(?<![\w.-]-)-?(?P<name>[A-Za-z][\w-]{2,60}+)[ \t]{1,4}" + _AHEAD)
+_VARIABLE = re.compile(r"(?:ENV|set|setenv|setx)[ \t]{1,4}(?P<name>\w{3,80}+)[ \t]{1,4}" + _AHEAD)
+_SPOKEN = re.compile(
+    r"(?P<name>Bearer|bearer|Basic|basic|Token|token|ApiKey|Apikey|apikey|Api-Token|password)[ \t]{1,4}" + _AHEAD
+)
+# Only a sign of assignment makes a password of what might be a word.
+_SIGNS = ("=", ":", ">")
+_RUN = re.compile(rf"[^\s\"'`<>,;\\]{{1,{_SIGHT}}}+")
+_REST = re.compile(r"[^\s\"'`<>,;\\&]*+")
+_NEXT_PARAMETER = re.compile(r"&(?:[\w.-]{1,40}=|\Z)")
+_NESTED = re.compile(r"(?P<name>[\w.-]{2,100}+)[ \t]{0,4}[:=](?=[^\s=\"',;])")
+_WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ _-]\Z")
+# The name of a name, whose value is called `value`.
+_LABELS = frozenset({"name", "key", "id", "variable"})
+_NOT_SECRET = frozenset({"", "label", "value"})
+
+# The most steps that a user's pattern may take at one place of a text.
+_STEPS = 1_000
+_LONGEST_PATTERN = 500
+_UNBOUNDED = float("inf")
+_ORDINARY = re.compile(r"(?s)[A-Za-z]{0,15}|[\d.,:_-]*|(?:~|\.{0,2}/|[A-Za-z]:\\).*|\w+://[^@]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What kind of secret stood on which line; never the secret."""
+
+    rule: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """A text without its secrets, and what was taken out of it, in order."""
+
+    text: str
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Span:
+    start: int
+    stop: int
+    # The surest name of a place wins: the user's own, then an issuer's, then what the words around it say.
+    doubt: int
+    rule: str
+
+
+class Redactor:
+    """Knows what is secret here: the forms of tokens, this environment's values, the user's own patterns."""
+
+    __slots__ = ("_patterns", "_values")
+
+    def __init__(self, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> None:
+        self._values = tuple(_values(environ))
+        self._patterns = tuple(_compiled(pattern, number) for number, pattern in enumerate(patterns, 1))
+
+    def redact(self, text: str) -> Redaction:
+        """Put a placeholder in the place of every secret; text without any comes back as it is."""
+        findings: list[Finding] = []
+        numbers: Sequence[int] = range(1, text.count("\n") + 2)
+        for _ in range(_PASSES):
+            spans = _merged(text, chain(self._own(text), _tokens(text), _logins(text), _blocks(text), _named(text)))
+            if not spans:
+                break
+            text, numbers = _replaced(text, spans, numbers, findings)
+        return Redaction(text, tuple(sorted(findings, key=lambda finding: finding.line)))
+
+    def _own(self, text: str) -> Iterator[_Span]:
+        for number, pattern in enumerate(self._patterns, 1):
+            yield from (_Span(*match.span(), 1, f"pattern-{number}") for match in pattern.finditer(text) if match[0])
+        for value, rule in self._values:
+            start = text.find(value)
+            while start >= 0:
+                yield _Span(start, start + len(value), 1, rule)
+                start = text.find(value, start + len(value))
+
+
+def _merged(text: str, spans: Iterator[_Span]) -> list[_Span]:
+    """Join what overlaps under its surest name, and leave placeholders and what touches them alone."""
+    found = sorted(spans)
+    if not found:
+        return []
+    kept = (_Span(*match.span(), 0, "") for match in _PLACEHOLDER.finditer(text))
+    merged: list[_Span] = []
+    for span in sorted(chain(found, kept)):
+        if merged and span.start < merged[-1].stop:
+            last = merged.pop()
+            surest = min(last, span, key=lambda each: each.doubt)
+            merged.append(_Span(last.start, max(last.stop, span.stop), surest.doubt, surest.rule))
+        else:
+            merged.append(span)
+    return [span for span in merged if span.rule]
+
+
+def _replaced(
+    text: str, spans: list[_Span], numbers: Sequence[int], findings: list[Finding]
+) -> tuple[str, Sequence[int]]:
+    """Return the text with placeholders, and for each of its lines the number that it had at first."""
+    pieces: list[str] = []
+    dropped: set[int] = set()
+    done = line = 0
+    for span in spans:
+        line += text.count("\n", done, span.start)
+        findings.append(Finding(span.rule, numbers[line]))
+        pieces += (text[done : span.start], f"[redacted:{span.rule}]")
+        last = line + text.count("\n", span.start, span.stop)
+        dropped.update(range(line + 1, last + 1))
+        line, done = last, span.stop
+    if dropped:
+        numbers = [number for index, number in enumerate(numbers) if index not in dropped]
+    return "".join((*pieces, text[done:])), numbers
+
+
+def _tokens(text: str) -> Iterator[_Span]:
+    """Yield tokens whose form tells their issuer."""
+    for match in FORMATS.finditer(text):
+        if is_token(text[match.start() : min(match.end(), match.start() + _SIGHT)]):
+            yield _Span(*match.span(), 2, format_name(text, match.start()))
+
+
+def _logins(text: str) -> Iterator[_Span]:
+    """Yield passwords that stand beside a user, in an address or in a command."""
+    for match in _ADDRESS.finditer(text):
+        value = match["value"]
+        is_example = is_fake(value) or is_reference(value) or match["host"].startswith("example.")
+        if not is_example and (is_random(value) or is_chosen(value)):
+            yield _Span(*match.span("value"), 3, "url-password")
+    for match in _ADDRESS_TOKEN.finditer(text):
+        if is_secret("token", match["value"]):
+            yield _Span(*match.span("value"), 3, "url-token")
+    for match in chain.from_iterable(pattern.finditer(text) for pattern in _LOGINS):
+        if is_secret("spoken", match["value"]):
+            yield _Span(*match.span("value"), 3, "password")
+
+
+def _blocks(text: str) -> Iterator[_Span]:
+    """Yield private keys, whole or cut off."""
+    begins = list(_BLOCK.finditer(text))
+    starts = [begin.start() for begin in begins] + [len(text)]
+    for begin, following in zip(begins, starts[1:], strict=True):
+        limit = min(following, begin.end() + _BLOCK_LIMIT)
+        rest = _BLOCK_END.search(text, begin.end(), limit) or _BLOCK_LINES.match(text, begin.end(), limit)
+        if rest:
+            material = "".join(run for run in _MATERIAL.findall(text, begin.end(), rest.end()) if not is_fake(run))
+            if len(material) >= _LEAST_MATERIAL:
+                yield _Span(begin.start(), rest.end(), 2, "private-key")
+
+
+def _named(text: str) -> Iterator[_Span]:
+    """Yield values that follow a name which promises a secret."""
+    kinds = _Kinds()
+    # Text that repeats itself is judged once; the memory ends with this call.
+    judge = lru_cache(maxsize=4_096)(is_secret)
+    followers = (
+        ((match, kinds[match["name"]]) for match in each.finditer(text)) for each in (_FLAG, _VARIABLE, _SPOKEN)
+    )
+    for candidates in (_assignments(text, kinds), *followers):
+        done = 0
+        for match, kind in candidates:
+            if kind in _NOT_SECRET or match.start() < done or _is_nested(text, match.end(), kinds):
+                continue
+            value, stop = _value(text, match)
+            is_told = match.re is _SPOKEN or (match.re is _ASSIGNED and not match["sign"].endswith(_SIGNS))
+            if text[stop : stop + 1] != "(" and judge("spoken" if is_told and kind == "password" else kind, value):
+                rest = _REST.match(text, stop) if stop - match.end() >= _SIGHT else None
+                done = rest.end() if rest else stop
+                yield _Span(match.end(), done, 4, "token" if kind == "service" else kind)
+            elif not match["quote"]:
+                # No run of a text is judged twice.
+                done = stop
+
+
+class _Kinds(dict[str, str]):
+    """Remembers what each name promises."""
+
+    def __missing__(self, name: str) -> str:
+        plain = name.lower()
+        kind = self[name] = "label" if plain in _LABELS else "value" if plain == "value" else kind_of(name)
+        return kind
+
+
+def _assignments(text: str, kinds: _Kinds) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield every name that is given a value, and the kind of secret that it promises."""
+    labelled: re.Match[str] | None = None
+    for match in _ASSIGNED.finditer(text):
+        kind = kinds[match["name"]]
+        if not kind:
+            continue
+        start = match.start()
+        if kind == "value" and labelled and start - labelled.end() < _NEAR and ">" not in text[labelled.end() : start]:
+            kind = kinds[_value(text, labelled)[0]]
+        elif kind == "label":
+            labelled = match
+            is_key = text[start - 1 : start] in {" ", "_", "-"} and match["name"].lower() == "key"
+            before = _WORD_BEFORE.search(text, max(0, start - 22), start) if is_key else None
+            kind = kinds[f"{before[1]}_key"] if before and before[1].lower() in QUALIFIERS else ""
+        # The token in the address of a badge is there to be seen.
+        if not text.endswith(("redacted:", ":env:"), 0, start) and "badge" not in text[max(0, start - 60) : start]:
+            yield match, kind
+
+
+def _is_nested(text: str, start: int, kinds: _Kinds) -> bool:
+    """Tell whether a value begins with a name that is itself given a value and promises a secret."""
+    nested = _NESTED.match(text, start)
+    return nested is not None and kinds[nested["name"]] not in _NOT_SECRET
+
+
+def _value(text: str, match: re.Match[str]) -> tuple[str, int]:
+    """Return as much of a value as tells what it is, and where that ends."""
+    start = match.end()
+    mark = match["quote"][-1:]
+    stop = text.find(mark, start, start + 10 * _SIGHT) if mark else -1
+    if stop >= 0 and text.find("\n", start, stop) < 0:
+        stop -= text[stop - 1] == "\\"
+        return text[start:stop], stop
+    run = _RUN.match(text, start)
+    value = _NEXT_PARAMETER.split(run[0] if run else "", maxsplit=1)[0].rstrip(")]}.|*:")
+    return value, start + len(value)
+
+
+def _values(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the secrets of an environment in every spelling, the longest first."""
+    spellings: dict[str, str] = {}
+    for name, value in sorted(environ.items()):
+        if kind_of(name) in {"", "service"} or len(value) < _LEAST_VALUE or _is_ordinary(value):
+            continue
+        rule = "env:" + re.sub(r"\W", "_", name)[:100]
+        encoded = b64encode(value.encode("utf-8", "surrogateescape")).decode()
+        for spelling in (value, quote(value, safe=""), dumps(value)[1:-1], encoded.rstrip("=")):
+            spellings.setdefault(spelling, rule)
+    yield from sorted(spellings.items(), key=lambda item: (-len(item[0]), item))
+
+
+def _is_ordinary(value: str) -> bool:
+    """Tell values that stand in texts without being meant: words, numbers, paths, addresses."""
+    return bool(_ORDINARY.fullmatch(value))
+
+
+def _compiled(pattern: str, number: int) -> re.Pattern[str]:
+    """Compile a user's pattern, unless it is wrong or some text could make it crawl."""
+    name = f"redaction pattern {number}"
+    if len(pattern) > _LONGEST_PATTERN:
+        raise ConfigError(f"{name} is too long", f"Use at most {_LONGEST_PATTERN} characters.")
+    try:
+        compiled = re.compile(pattern)
+        tree = import_module("re._parser").parse(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ConfigError(
+            f"{name} is not a regular expression: {error}", "Check it with Python's re.compile."
+        ) from None
+    if compiled.search(""):
+        raise ConfigError(f"{name} matches the empty text", "Make it demand at least one character.")
+    if _steps(list(tree), is_last=True)[0] > _STEPS:
+        raise ConfigError(
+            f"{name} could take too long on some text",
+            "Bound its repetitions, as in {1,40}; only the last may be open.",
+        )
+    return compiled
+
+
+def _steps(items: Sequence[tuple[Any, Any]], *, is_last: bool) -> tuple[float, float]:
+    """Return how many steps a pattern may take from one place and in how many ways it may match there, at most."""
+    steps, ways = 1.0, 1.0
+    for index, (operator, argument) in enumerate(items):
+        cost, choices = _cost(str(operator), argument, is_last=is_last and index == len(items) - 1)
+        steps += ways * cost
+        ways *= choices
+    return steps, ways
+
+
+def _cost(operator: str, argument: Any, *, is_last: bool) -> tuple[float, float]:
+    """Return the same of one part of a pattern; only a repetition at its very end, which cannot fail, may be open."""
+    if operator in {"LITERAL", "NOT_LITERAL", "IN", "ANY", "AT", "CATEGORY"}:
+        return 1, 1
+    if operator in {"SUBPATTERN", "ATOMIC_GROUP", "ASSERT", "ASSERT_NOT"}:
+        inside = argument if operator == "ATOMIC_GROUP" else argument[-1]
+        steps, ways = _steps(list(inside), is_last=is_last and operator == "SUBPATTERN")
+        return steps, ways if operator == "SUBPATTERN" else 1
+    if operator == "BRANCH":
+        branches = [_steps(list(branch), is_last=is_last) for branch in argument[1]]
+        return sum(steps for steps, _ in branches), sum(ways for _, ways in branches)
+    if operator not in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
+        # A reference back to a group, or a condition: no bound is known.
+        return _UNBOUNDED, 1
+    least, most, inside = argument
+    steps, ways = _steps(list(inside), is_last=False)
+    times = min(least + 1 if is_last else most, _STEPS)
+    paths = ways ** min(times, 64)
+    return times * steps * paths, 1 if is_last or operator == "POSSESSIVE_REPEAT" else (times - least + 1) * paths

@@ -1,0 +1,1 @@
+"""What does the repository know about itself?"""

@@ -1,0 +1,115 @@
+"""What may be said of an entry, and asked for: checked at the door, written as the frontmatter of a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ragdocs.errors import ValidationError
+from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Filter
+from ragdocs.verbs.memories.write import check_content, check_tags
+
+TYPES = ("fact", "preference", "event", "insight", "task", "relationship")
+LOWEST_IMPORTANCE, HIGHEST_IMPORTANCE = 1, 10
+LONGEST_SOURCE = 100
+LONGEST_CONTEXT = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEntry:
+    """What is to be added; `expires_at` is ISO 8601, or milliseconds since 1970."""
+
+    content: str
+    kind: str = "fact"
+    source: str = "manual"
+    context: str = ""
+    confidence: float = UNSAID_CONFIDENCE
+    importance: int = int(UNSAID_IMPORTANCE)
+    tags: Sequence[str] = ()
+    expires_at: str | int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What an entry must be to be found."""
+
+    kinds: Sequence[str] = ()
+    min_importance: float | None = None
+    min_confidence: float | None = None
+    tags: Sequence[str] = ()
+
+
+def fields(new: NewEntry, now: datetime) -> dict[str, object]:
+    """Return what stands above the content, or refuse what cannot be meant."""
+    check_content(new.content)
+    _check_kind(new.kind)
+    if not LOWEST_IMPORTANCE <= new.importance <= HIGHEST_IMPORTANCE:
+        hint = f"Give a whole number from {LOWEST_IMPORTANCE} to {HIGHEST_IMPORTANCE}; 5 is ordinary"
+        raise ValidationError(f"importance is {new.importance}", hint)
+    _check_confidence("confidence", new.confidence)
+    found: dict[str, object] = {"type": new.kind, "status": "active", "tags": check_tags(new.tags)}
+    found["created_at"] = _iso(now.replace(microsecond=0))
+    found |= {"importance": new.importance, "confidence": new.confidence}
+    found["source"] = _line("source", new.source, LONGEST_SOURCE) or "manual"
+    if context := _line("context", new.context, LONGEST_CONTEXT):
+        found["context"] = context
+    if new.expires_at is not None:
+        found["expires_at"] = _iso(_expiry(new.expires_at, now))
+    return found
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in TYPES:
+        raise ValidationError(f"{kind[:40]!r} is not a type of entry", f"Use one of {', '.join(TYPES)}")
+
+
+def _check_confidence(name: str, value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ValidationError(f"{name} is {value}", "Give a number from 0.0 (a guess) to 1.0 (certain)")
+
+
+def _line(name: str, text: str, longest: int) -> str:
+    if not text.strip():
+        return ""
+    check_content(text, name)
+    said = " ".join(text.split())
+    if len(said) > longest:
+        raise ValidationError(f"{name} is longer than {longest} characters", "Say it shorter, or in the content")
+    return said
+
+
+def _expiry(value: str | int, now: datetime) -> datetime:
+    hint = 'Give a time to come, as "2027-01-31T09:00:00Z" or in milliseconds since 1970'
+    try:
+        moment = datetime.fromtimestamp(value / 1000, UTC) if isinstance(value, int) else datetime.fromisoformat(value)
+        # As in every memory: a time without an offset is UTC.
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        raise ValidationError(f"expiresAt is {str(value)[:40]!r}, which is not a time", hint) from None
+    if moment <= now:
+        raise ValidationError(f"expiresAt is {_iso(moment)}, which is over", hint)
+    return moment
+
+
+def _iso(moment: datetime) -> str:
+    precision = "milliseconds" if moment.microsecond >= 1000 else "seconds"  # noqa: PLR2004 - microseconds in one
+    return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def where(wanted: Wanted) -> Filter:
+    """Return the filter that keeps what is wanted, or refuse what cannot be."""
+    for kind in wanted.kinds:
+        _check_kind(kind)
+    least = wanted.min_importance
+    if least is not None and not LOWEST_IMPORTANCE <= least <= HIGHEST_IMPORTANCE:
+        hint = f"Give a number from {LOWEST_IMPORTANCE} to {HIGHEST_IMPORTANCE}"
+        raise ValidationError(f"minImportance is {least}", hint)
+    if wanted.min_confidence is not None:
+        _check_confidence("minConfidence", wanted.min_confidence)
+    return Filter(
+        kinds=tuple(wanted.kinds),
+        tags=tuple(check_tags(wanted.tags)),
+        min_importance=least or 0.0,
+        min_confidence=wanted.min_confidence or 0.0,
+    )

@@ -1,0 +1,1 @@
+"""How well are texts found, and is everything in order?"""

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from ragdocs.engines.local import index as local
+from ragdocs.engines.local.index import LocalIndex
+from ragdocs.protocols import Index, Vectors
+from ragdocs.types import Entry, Filter, Link
+from ragdocs.verbs.quality.verify import compare
+
+from .contract import ANYTHING, DIM, IndexContract, axis, digest, entry, matching
+
+KEY = b"k" * 32
+CHANGES = {"apply", "fill", "restamp"}
+
+
+def make(directory: Path | None, encoder: str = "test/8", *, mapped: bool = False) -> LocalIndex:
+    return LocalIndex(directory, recipe="1/900/1400", encoder=encoder, dim=DIM, key=KEY, mapped=mapped)
+
+
+class Restarting:
+    """A LocalIndex that is saved and opened anew after every change, as by a process that ends."""
+
+    def __init__(self, directory: Path, *, mapped: bool = False) -> None:
+        self._directory = directory
+        self._mapped = mapped
+        self._index = make(directory, mapped=mapped)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._index, name)
+        return self._restarting(found) if name in CHANGES else found
+
+    def _restarting(self, change: Callable[..., None]) -> Callable[..., None]:
+        def changed(*arguments: Any) -> None:
+            change(*arguments)
+            was_dirty = self._index.dirty
+            assert bool(self._index.save()) == was_dirty
+            self._index = make(self._directory, mapped=self._mapped)
+            self._index.open()
+
+        return changed
+
+
+class TestFresh(IndexContract):
+    @pytest.fixture
+    def index(self) -> Index:
+        return make(None)
+
+
+class TestReopened(IndexContract):
+    @pytest.fixture
+    def index(self, tmp_path: Path) -> Index:
+        return cast("Index", Restarting(tmp_path / "indices"))
+
+
+class TestCompacted(IndexContract):
+    @pytest.fixture
+    def index(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+        monkeypatch.setattr(local, "MOST_ROWS", 1)
+        monkeypatch.setattr(local, "SPARE_ROWS", 0)
+        return cast("Index", Restarting(tmp_path / "indices"))
+
+
+class TestMapped(IndexContract):
+    @pytest.fixture
+    def index(self, tmp_path: Path) -> Index:
+        return cast("Index", Restarting(tmp_path / "indices", mapped=True))
+
+
+# --- an index is what its documents make it, whatever happened on the way ---
+
+WORDS = ("apple", "apples", "pear", "receive", "max_chars", "maxChars", "größe", "日本語", "src/auth.py", "the")
+QUERIES = ("apple pear", "recieve", "aple", "max chars", "日本", "auth.py the", "nothing like it")
+PATHS = tuple(f"{folder}{name}.md" for folder in ("", "f/") for name in "abcd")
+
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+entries = st.builds(
+    lambda path, texts, tags, links: entry(path, *texts, tags=tuple(tags), links=tuple(links)),
+    st.sampled_from(PATHS),
+    st.lists(texts, min_size=1, max_size=3),
+    st.sets(st.sampled_from(["x", "Y"])).map(sorted),
+    st.lists(st.builds(Link, st.sampled_from(["a", "f/b.md", "src/x.py"]), st.just("mentions"), texts), max_size=2),
+)
+steps = st.one_of(
+    st.tuples(st.just("apply"), st.lists(entries, max_size=4, unique_by=lambda e: e.document.path)),
+    st.tuples(st.just("remove"), st.sets(st.sampled_from(PATHS), max_size=3).map(sorted)),
+    st.tuples(st.just("fill"), st.integers(1, 4)),
+    st.tuples(st.just("restart"), st.none()),
+)
+
+
+def vector_of(text: str) -> Vectors:
+    seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+    return axis(*np.random.default_rng(seed).normal(size=DIM))
+
+
+def fill(index: Index, limit: int) -> None:
+    index.fill({chunk.digest: vector_of(chunk.digest) for _, chunk in index.missing(limit)})
+
+
+def scores(index: Index, query: str) -> dict[str, float]:
+    found = index.match(query, 1000, Filter())
+    return {chunk.id: score for (_, score), (_, chunk) in zip(found, index.load([k for k, _ in found]), strict=True)}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(steps, max_size=12))
+def test_any_history_gives_the_index_that_is_built_at_once(history: list[tuple[str, Any]]) -> None:
+    state: dict[str, Entry] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        live = make(Path(folder))
+        for verb, what in history:
+            if verb == "apply":
+                live.apply(what)
+                state |= {one.document.path: one for one in what}
+            elif verb == "remove":
+                live.apply([], what)
+                state = {path: one for path, one in state.items() if path not in what}
+            elif verb == "fill":
+                fill(live, what)
+            elif live.save():
+                live = make(Path(folder))
+                assert live.open()
+                event("restarted")
+    built = make(None)
+    built.apply([state[path] for path in sorted(state)])
+    fill(live, 1000)
+    fill(built, 1000)
+    assert_same(live, built)
+    for query in QUERIES:
+        assert scores(live, query) == pytest.approx(scores(built, query), abs=1e-6), query
+
+
+def assert_same(live: LocalIndex, built: LocalIndex) -> None:
+    ours, theirs = live.contents(), built.contents()
+    for part in ("documents", "chunks", "postings", "edges"):
+        assert ours[part] == theirs[part], part
+    assert [name for name, _ in ours["vectors"]] == [name for name, _ in theirs["vectors"]]
+    assert all((a == b).all() for (_, a), (_, b) in zip(ours["vectors"], theirs["vectors"], strict=True))
+    assert live.counts() == built.counts()
+    assert live.stamps() == built.stamps()
+
+
+def test_contents_name_documents_chunks_postings_edges_and_vectors() -> None:
+    index = make(None)
+    index.apply([entry("a.md", "apple", links=(Link("src/x.py", "mentions", "see"),))])
+    fill(index, 1)
+    contents = index.contents()
+    assert [document.path for document in contents["documents"]] == ["a.md"]
+    assert ("test:a#0", "body", "appl", 1.0) in contents["postings"]
+    assert contents["edges"] == [("test:a", "ghost:src/x.py", "mentions", "see")]
+    assert contents["vectors"][0][1] == pytest.approx(vector_of(digest("apple")), abs=1e-3)
+
+
+# --- rows of the dead ---
+
+
+def test_a_word_of_a_removed_document_is_searched_for_after_a_restart(tmp_path: Path) -> None:
+    index = make(tmp_path)
+    index.apply([entry("a.md", "common apple"), entry("b.md", "common pear")])
+    index.apply([], ["b.md"])
+    index.save()
+    again = make(tmp_path)
+    assert again.open()
+    assert matching(again, "common pear") == ["a.md"]
+
+
+def test_an_index_that_is_edited_for_long_keeps_its_size(tmp_path: Path) -> None:
+    index = make(tmp_path / "indices")
+    for turn in range(12):
+        index.apply([entry(f"{n}.md", f"apple turn{turn}", f"pear {n}") for n in range(100)])
+        fill(index, 1000)
+        index.save()
+        assert len(index._catalog.alive) <= local.MOST_ROWS * 200 + local.SPARE_ROWS + 200
+        assert [d.path for d, _ in index.load([k for k, _ in index.match(f"turn{turn} apple", 100, Filter())])]
+    reopened = make(tmp_path / "indices")
+    assert reopened.open()
+    assert not compare(reopened.contents(), index.contents())["difference"]
+    assert index.counts() == {"documents": 100, "chunks": 200, "vectors": 200, "links": 0}
+
+
+def test_rows_are_not_given_twice_after_a_restart(tmp_path: Path) -> None:
+    index = make(tmp_path)
+    index.apply([entry("a.md", "apple"), entry("b.md", "pear")])
+    removed = index.chunks("test:b")
+    index.apply([], ["b.md"])
+    index.save()
+    again = make(tmp_path)
+    again.open()
+    again.apply([entry("c.md", "plum")])
+    assert again.chunks("test:c") != removed
+    assert matching(again, "pear") == []
+
+
+def test_many_changes_of_one_document_do_not_grow_the_index(tmp_path: Path) -> None:
+    index = make(tmp_path)
+    index.apply([entry(f"{n}.md", f"word {n}") for n in range(20)])
+    sizes = []
+    for turn in range(200):
+        index.apply([entry("0.md", f"word turn {turn}")])
+        fill(index, 100)
+        if turn % 20 == 0:
+            index.save()
+            generation = tmp_path / (tmp_path / "current").read_text()
+            sizes.append(sum(file.stat().st_size for file in generation.rglob("*") if file.is_file()))
+    assert index.counts() == {"documents": 20, "chunks": 20, "vectors": 20, "links": 0}
+    assert sizes[-1] < 3 * sizes[0]
+
+
+def test_a_change_makes_an_index_dirty_and_a_snapshot_clean(tmp_path: Path) -> None:
+    index = make(tmp_path)
+    assert not index.dirty
+    assert index.save() is None
+    index.apply([entry("a.md", "apple")])
+    assert index.dirty
+    assert index.save()
+    assert not index.dirty
+    index.restamp({"a.md": "s2"})
+    assert index.dirty
+    index.save()
+    index.apply([], ["never.md"])
+    assert not index.dirty
+    index.apply([], ["a.md"])
+    assert index.dirty
+
+
+def test_an_index_without_a_place_on_disk_saves_nothing() -> None:
+    index = make(None)
+    index.apply([entry("a.md", "apple")])
+    assert index.save() is None
+    assert not index.open()
+
+
+def test_a_path_that_is_not_text_survives_a_restart(tmp_path: Path) -> None:
+    index = make(tmp_path)
+    index.apply([entry("caf\udce9.md", "apple", links=(Link("src/caf\udce9.py", "mentions", "x"),))])
+    index.save()
+    again = make(tmp_path)
+    assert again.open()
+    assert again.documents() == index.documents()
+
+
+def test_searches_go_on_while_many_texts_are_added() -> None:
+    index = make(None)
+    index.apply([entry("a.md", "zebra")])
+    many = [entry(f"{number}.md", *(f"text{number} word{n}" for n in range(20))) for number in range(100)]
+    adding = threading.Thread(target=index.apply, args=(many,))
+    adding.start()
+    answered: list[int] = []
+    while adding.is_alive():
+        # A new word each time: what is known of a term is not looked up again.
+        answered.append(len(index.match(f"zebra unheard{len(answered)}", 5, ANYTHING)))
+    adding.join()
+    assert len(answered) > 20
+    assert set(answered) == {1}
+    assert len(index.match("word3", 200, ANYTHING)) == 100

@@ -1,0 +1,86 @@
+"""Text is the truth: an index may vanish, be damaged or be foreign, and the answers stay the same."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ragdocs.verbs.quality.verify import compare
+from ragdocs.workspace import Workspace
+
+from .test_snapshot import live, sign
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+
+def plant(project: Project) -> None:
+    project.doc("auth.md", "# Tokens\n\nTokens expire after an hour. See [setup](setup.md).\n")
+    project.doc("setup.md", "# Setup\n\nInstall it, then read about tokens.\n\n## Keys\n\nA key is a secret.\n")
+    project.memory(
+        "a.md", "---\ntype: fact\ntags: [auth]\ncreated_at: 2026-11-15\n---\n\nTokens: see [[docs/auth.md]]\n"
+    )
+    project.memory("b.md", "The token cache lives in [[src/cache.py]].\n")
+
+
+def answers(project: Project) -> list[Any]:
+    workspace = project.open()
+    try:
+        found: list[Any] = [
+            workspace.documents.search(text, explain=True) for text in ("tokens", "secret key", "setpu")
+        ]
+        found += [workspace.memories.search(text, explain=True) for text in ("token cache", "auth")]
+        return [*found, workspace.memories.linked("tokens", "docs/auth.md")]
+    finally:
+        workspace.save()
+
+
+def indices(project: Project) -> list[Path]:
+    return [place.index._directory for place in project.open().places.values() if place.index._directory]
+
+
+@pytest.mark.parametrize("how", ["deleted", "damaged", "foreign", "half"])
+def test_without_a_usable_index_the_files_give_the_same_answers(project: Project, how: str) -> None:
+    plant(project)
+    expected = answers(project)
+    assert all(one["result"] for one in expected)
+    assert answers(project) == expected
+    for folder in indices(project):
+        if how == "deleted":
+            shutil.rmtree(folder)
+        elif how == "damaged":
+            file = live(folder) / "vector/faiss_index.bin"
+            file.write_bytes(file.read_bytes()[::-1])
+        elif how == "foreign":
+            sign(live(folder), key=b"foreign")
+        else:
+            shutil.rmtree(live(folder) / "keyword")
+        assert not next(p.index for p in project.open().places.values() if p.index._directory == folder).open()
+    assert answers(project) == expected
+
+
+def test_the_memory_index_lies_where_the_design_says(project: Project) -> None:
+    plant(project)
+    answers(project)
+    folder = project.root / ".memories" / "indices"
+    assert live(folder).joinpath("vector/docstore.json").is_file()
+    assert (folder / ".gitignore").read_text() == "*\n"
+    assert {path.name for path in (project.root / "docs").iterdir()} == {"auth.md", "setup.md"}
+
+
+def test_another_model_embeds_anew_and_reads_nothing_again(project: Project) -> None:
+    plant(project)
+    answers(project)
+    workspace = Workspace(project.config(**{"embedding.model": "all-MiniLM-L6-v2"}), project.clock)
+    workspace.load()
+    assert all(
+        place.index.counts()["chunks"] > place.index.counts()["vectors"] == 0 for place in workspace.places.values()
+    )
+    assert all(report.changed == report.added == 0 for report in workspace.sync().values())
+    workspace.embed()
+    for place in workspace.places.values():
+        assert place.index.counts()["vectors"] == place.index.counts()["chunks"] > 0
+        assert not compare(place.index.contents(), workspace.rebuilt(place.corpus.lane.name).contents())["difference"]

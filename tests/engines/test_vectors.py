@@ -1,0 +1,119 @@
+"""The graph of neighbours: chosen by size, as good as exact, aware of filters, and kept in snapshots."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ragdocs.engines.local import vectors
+from ragdocs.engines.local.vectors import VectorTable, build_graph
+from ragdocs.protocols import Vectors
+
+DIM = 48
+COUNT = 3000
+
+
+def cloud(count: int, seed: int = 1) -> Vectors:
+    """Make unit vectors in clusters, as those of texts are."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(40, DIM))
+    rows = centres[rng.integers(0, 40, count)] + rng.normal(scale=0.7, size=(count, DIM))
+    unit: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> VectorTable:
+    monkeypatch.setattr(vectors, "EXACT_LIMIT", 1000)
+    made = VectorTable(DIM)
+    made.open()
+    made.add(list(range(COUNT)), cloud(COUNT))
+    wanted = made.ungraphed()
+    assert wanted is not None
+    made.adopt(wanted[0], build_graph(wanted[1]))
+    return made
+
+
+def exact(matrix: Vectors, query: Vectors, allowed: np.ndarray, k: int = 10) -> set[int]:
+    scores = np.where(allowed, matrix @ query, -9)
+    return set(np.argsort(-scores)[:k].tolist())
+
+
+def recall(table: VectorTable, matrix: Vectors, allowed: np.ndarray) -> float:
+    queries = cloud(60, seed=2)
+    found = [{row for row, _ in table.nearest(query, 10, allowed)} for query in queries]
+    wanted = [exact(matrix, query, allowed) for query in queries]
+    return float(np.mean([len(one & other) / 10 for one, other in zip(found, wanted, strict=True)]))
+
+
+def test_the_graph_finds_what_an_exact_search_finds(table: VectorTable) -> None:
+    assert table.method.startswith("HNSW over 3000")
+    assert recall(table, cloud(COUNT), np.ones(COUNT, dtype=np.bool_)) >= 0.98
+
+
+def test_filters_apply_before_the_cut_in_the_graph_too(table: VectorTable) -> None:
+    matrix = cloud(COUNT)
+    for share in (2, 100):
+        allowed = np.arange(COUNT) % share == 0
+        found = [row for query in cloud(20, seed=3) for row, _ in table.nearest(query, 10, allowed)]
+        assert len(found) == 200
+        assert all(row % share == 0 for row in found)
+        assert recall(table, matrix, allowed) >= 0.98
+
+
+def test_what_came_after_the_graph_is_searched_exactly(table: VectorTable) -> None:
+    late = cloud(100, seed=4)
+    table.add(list(range(COUNT, COUNT + 100)), late)
+    assert table.ungraphed() is None, "a tenth more is not worth a new graph"
+    allowed = np.ones(COUNT + 100, dtype=np.bool_)
+    for offset, vector in enumerate(late):
+        assert table.nearest(vector, 1, allowed)[0][0] == COUNT + offset
+
+
+def test_a_graph_of_vectors_that_have_moved_since_is_not_adopted(table: VectorTable) -> None:
+    built = table.ungraphed() or (0, cloud(COUNT))
+    table.remove(list(range(0, COUNT, 2)))
+    assert table.method == "exact", "compacting moves every vector"
+    table.adopt(built[0], build_graph(built[1]))
+    assert table.method == "exact"
+
+
+def test_a_stored_graph_comes_back_with_its_vectors(table: VectorTable) -> None:
+    data, graph, rows = table.dump()
+    restored = VectorTable.restore(data, graph, rows, DIM)
+    assert restored.method == table.method
+    restored.open()
+    allowed = np.ones(COUNT, dtype=np.bool_)
+    for query in cloud(10, seed=5):
+        assert restored.nearest(query, 10, allowed) == table.nearest(query, 10, allowed)
+
+
+def test_opening_a_stored_index_imports_neither_faiss_nor_networkx(tmp_path: Path) -> None:
+    script = """
+import sys
+from pathlib import Path
+from ragdocs.engines.local.index import LocalIndex
+from ragdocs.types import Chunk, Document, Entry, Filter, Link
+
+def make():
+    return LocalIndex(Path(sys.argv[1]), recipe="1", encoder="e", dim=4, key=b"k")
+
+document = Document(id="t:a", lane="t", path="a.md", title="A", version="1", links=(Link("b", "mentions", "see b"),))
+first = make()
+first.apply([Entry(document, (Chunk("t:a#0", "t:a", (), "apple words", 1, 1, "0" * 32),))])
+first.save()
+for name in [name for name in sys.modules if name.split(".")[0] in ("faiss", "networkx")]:
+    del sys.modules[name]
+second = make()
+assert second.open() and second.counts()["links"] == 1
+assert second.match("apple", 5, Filter()) and second.load([0])[0][1].text == "apple words"
+print(sorted({name.split(".")[0] for name in sys.modules} & {"faiss", "networkx"}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "indices")], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "[]\n"

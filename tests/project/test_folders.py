@@ -1,0 +1,419 @@
+"""Projects: where they begin, and where their things live."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragdocs.config import Config, MemoryConfig, load
+from ragdocs.errors import ConfigError, TooSlowError, UnavailableError
+from ragdocs.lanes import DOCS, MEMORY
+from ragdocs.project import folders as project
+from ragdocs.system import git
+
+DIRECTORIES = {
+    project.data_dir: ("XDG_DATA_HOME", ".local/share"),
+    project.cache_dir: ("XDG_CACHE_HOME", ".cache"),
+    project.state_dir: ("XDG_STATE_HOME", ".local/state"),
+    project.config_dir: ("XDG_CONFIG_HOME", ".config"),
+}
+posix_only = pytest.mark.skipif(os.name != "posix", reason="modes and links are those of POSIX")
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    home = tmp_path.resolve() / "home"
+    home.mkdir()
+    return {"HOME": str(home), "USERPROFILE": str(home)}
+
+
+@pytest.fixture
+def shop(environ: dict[str, str]) -> Path:
+    root = Path(environ["HOME"]) / "code" / "shop"
+    root.mkdir(parents=True)
+    return root
+
+
+def say(folder: Path, text: str) -> None:
+    (folder / "config.toml").write_text(text, encoding="utf-8")
+
+
+def the_key_in(folder: str) -> bytes:
+    return project.signing_key({"XDG_STATE_HOME": folder})
+
+
+# Directories
+
+
+@pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda function: function.__name__)
+def test_each_directory_follows_its_xdg_variable(environ: dict[str, str], directory: type) -> None:
+    environ[DIRECTORIES[directory][0]] = str(Path(environ["HOME"]) / "elsewhere")
+    assert directory(environ) == Path(environ["HOME"]) / "elsewhere" / "ragdocs"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has its own places")
+@pytest.mark.parametrize("value", ["", "relative/path"])
+@pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda function: function.__name__)
+def test_an_empty_or_relative_variable_gives_the_default(environ: dict[str, str], directory: type, value: str) -> None:
+    variable, below_home = DIRECTORIES[directory]
+    environ[variable] = value
+    assert directory(environ) == Path(environ["HOME"]) / below_home / "ragdocs"
+
+
+def test_windows_has_its_own_places(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    environ |= {"APPDATA": "/roaming", "LOCALAPPDATA": "/local"}
+    assert project.config_dir(environ) == Path("/roaming/ragdocs")
+    assert project.data_dir(environ) == Path("/local/ragdocs/data")
+    assert project.cache_dir(environ) == Path("/local/ragdocs/cache")
+
+
+def test_a_client_that_strips_the_environment_still_has_a_home() -> None:
+    assert project.home({}) == Path.home()
+    assert project.data_dir({}).is_absolute()
+
+
+def test_an_unknown_home_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> Path:
+        raise RuntimeError
+
+    monkeypatch.setattr(Path, "home", nobody)
+    with pytest.raises(ConfigError, match="Set HOME or XDG_DATA_HOME"):
+        project.data_dir({})
+
+
+# The walk upward
+
+
+def test_the_walk_upward_ends_below_home(environ: dict[str, str]) -> None:
+    start = Path(environ["HOME"]) / "code" / "shop"
+    start.mkdir(parents=True)
+    assert list(project.ancestors(start, environ)) == [start, start.parent]
+
+
+@posix_only
+def test_the_walk_upward_ends_below_a_folder_shared_with_strangers(tmp_path: Path, environ: dict[str, str]) -> None:
+    shared = tmp_path.resolve() / "shared"
+    start = shared / "mine" / "deep"
+    start.mkdir(parents=True)
+    shared.chmod(0o1777)
+    (shared / ".git").mkdir()
+    assert list(project.ancestors(start, environ)) == [start, start.parent]
+    assert project.nearest_marked(start, environ) == start
+
+
+@posix_only
+def test_a_shared_folder_may_still_be_the_start(tmp_path: Path, environ: dict[str, str]) -> None:
+    shared = tmp_path.resolve() / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    assert next(project.ancestors(shared, environ)) == shared
+
+
+def test_the_worktree_file_of_git_marks_a_root_as_well(environ: dict[str, str]) -> None:
+    root = Path(environ["HOME"]) / "tree"
+    (root / "src").mkdir(parents=True)
+    (root / ".git").write_text("gitdir: elsewhere\n", encoding="utf-8")
+    assert project.nearest_marked(root / "src", environ) == root
+
+
+@posix_only
+def test_a_link_to_itself_is_no_project(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(ConfigError, match="--project"):
+        project.settled(tmp_path / "loop")
+
+
+# Which directory is the project
+
+
+def test_the_file_is_found_upward_and_its_directory_is_the_root(shop: Path, environ: dict[str, str]) -> None:
+    say(shop, "[memory]\nenabled = true\n")
+    deep = shop / "src" / "deep"
+    (deep / ".git").mkdir(parents=True)
+    settled = load(deep, environ=environ)
+    assert settled.root == shop
+    assert settled.origin("memory.enabled") == "config.toml:2"
+
+
+@pytest.mark.parametrize("marker", [".git", ".memories"])
+def test_without_a_file_the_nearest_marker_is_the_root(shop: Path, environ: dict[str, str], marker: str) -> None:
+    (shop / marker).mkdir()
+    deep = shop / "src" / "deep"
+    deep.mkdir(parents=True)
+    assert load(deep, environ=environ).root == shop
+
+
+def test_without_file_and_marker_the_start_is_the_root(shop: Path, environ: dict[str, str]) -> None:
+    assert load(shop, environ=environ).root == shop
+
+
+def test_a_given_project_is_the_root_whatever_lies_above(shop: Path, environ: dict[str, str]) -> None:
+    say(shop, "[memory]\nenabled = true\n")
+    (shop / ".git").mkdir()
+    inner = shop / "inner"
+    inner.mkdir()
+    settled = load(shop.parents[1], environ=environ, project=inner)
+    assert (settled.root, settled.memory.enabled) == (inner, False)
+
+
+FOREIGN = {
+    "hugo": 'baseURL = "https://example.org/"\ntitle = "Site"\n[params]\nx = 1\n[[server.headers]]\nfor = "/**"\n',
+    "streamlit": "[server]\nport = 8501\n[theme]\nbase = 'dark'\n",
+    "zola": 'base_url = "/"\nbuild_search_index = true\n[markdown]\nhighlight_code = true\n',
+}
+
+
+@pytest.mark.parametrize("text", FOREIGN.values(), ids=FOREIGN)
+def test_another_programs_file_is_passed_over_with_a_note(shop: Path, environ: dict[str, str], text: str) -> None:
+    say(shop, "[memory]\nenabled = true\n")
+    site = shop / "site"
+    site.mkdir()
+    say(site, text)
+    settled = load(site, environ=environ)
+    assert (settled.root, settled.memory.enabled) == (shop, True)
+    assert settled.problems == (f"{site}/config.toml was left aside: it holds no key of ragdocs",)
+
+
+def test_a_file_in_which_all_is_commented_out_still_marks_the_root(shop: Path, environ: dict[str, str]) -> None:
+    say(shop, "# [memory]\n# enabled = true\n")
+    deep = shop / "deep"
+    (deep / ".git").mkdir(parents=True)
+    assert load(deep, environ=environ).root == shop
+
+
+def test_files_in_the_home_directory_itself_speak_for_no_project(shop: Path, environ: dict[str, str]) -> None:
+    say(shop.parents[1], "[memory]\nenabled = true\n")
+    (shop.parents[1] / ".git").mkdir()
+    settled = load(shop, environ=environ)
+    assert (settled.root, settled.memory.enabled) == (shop, False)
+
+
+def test_the_users_own_file_is_not_taken_for_a_projects(shop: Path, environ: dict[str, str]) -> None:
+    own = shop.parents[1] / ".config" / "ragdocs"
+    own.mkdir(parents=True)
+    say(own, '[embedding]\nmodel = "somebody/else"\n')
+    settled = load(own, environ=environ)
+    assert settled.embedding.model == "somebody/else"
+
+
+def test_home_and_the_top_are_refused_with_the_way_out(shop: Path, environ: dict[str, str], tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    linked.symlink_to(shop.parents[1])
+    for start in (shop.parents[1], linked, Path(shop.parents[1].anchor)):
+        for named in (None, start):
+            with pytest.raises(ConfigError, match="not a project") as caught:
+                load(start, environ=environ, project=named)
+            assert "--project" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["absent", "a file", "nul\0byte"])
+def test_a_project_that_is_no_directory_is_refused(shop: Path, environ: dict[str, str], name: str) -> None:
+    (shop / "a file").touch()
+    with pytest.raises(ConfigError):
+        load(shop, environ=environ, project=shop / name)
+
+
+# Memories and indexes
+
+
+def test_memories_of_a_project_live_in_the_project(tmp_path: Path) -> None:
+    config = Config(root=tmp_path)
+    assert project.memory_root(config) == tmp_path / ".memories"
+    assert project.index_root(config, MEMORY) == tmp_path / ".memories" / "indices"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has its own places")
+def test_memories_of_the_user_live_in_one_bank_for_all_projects(tmp_path: Path, environ: dict[str, str]) -> None:
+    bank = Path(environ["HOME"]) / ".local/share/ragdocs/memories"
+    for name in ("a", "b"):
+        config = Config(root=tmp_path / name, memory=MemoryConfig(storage_strategy="user"))
+        assert project.memory_root(config, environ) == bank
+        assert project.index_root(config, MEMORY, environ) == bank / "indices"
+
+
+@posix_only
+@pytest.mark.parametrize("linked", [".memories", ".memories/indices"])
+def test_a_memory_folder_that_a_clone_linked_elsewhere_is_refused(tmp_path: Path, linked: str) -> None:
+    target = tmp_path / "private"
+    target.mkdir()
+    link = tmp_path / "clone" / linked
+    link.parent.mkdir(parents=True)
+    link.symlink_to(target)
+    with pytest.raises(UnavailableError, match="symbolic link"):
+        project.index_root(Config(root=tmp_path / "clone"), MEMORY)
+
+
+def test_the_index_of_documents_is_kept_outside_the_project(tmp_path: Path, environ: dict[str, str]) -> None:
+    root = tmp_path / "My Shop!"
+    root.mkdir()
+    place = project.index_root(Config(root=root), DOCS, environ)
+    assert place.is_relative_to(project.cache_dir(environ) / "projects")
+    assert place.name == "docs"
+    assert place.parent.name.startswith("my-shop-")
+    assert list(root.iterdir()) == []
+
+
+def test_two_projects_of_one_name_have_two_keys_and_a_link_has_the_key_of_its_target(tmp_path: Path) -> None:
+    one, two, link = tmp_path / "one" / "app", tmp_path / "two" / "app", tmp_path / "link"
+    one.mkdir(parents=True)
+    two.mkdir(parents=True)
+    link.symlink_to(one)
+    assert project.project_key(one) != project.project_key(two)
+    assert project.project_key(one) == project.project_key(link)
+    assert project.project_key(tmp_path / "日本").isalnum()
+
+
+# The signing key
+
+
+def test_the_signing_key_is_made_once_and_kept(environ: dict[str, str]) -> None:
+    key = project.signing_key(environ)
+    assert len(key) == 32
+    assert project.signing_key(environ) == key
+    assert [file.name for file in project.state_dir(environ).iterdir()] == ["index.key"]
+
+
+@posix_only
+def test_only_the_user_can_read_the_signing_key(environ: dict[str, str]) -> None:
+    before = os.umask(0)
+    try:
+        project.signing_key(environ)
+    finally:
+        os.umask(before)
+    folder = project.state_dir(environ)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "index.key").stat().st_mode) == 0o600
+
+
+def test_two_users_have_two_keys(tmp_path: Path) -> None:
+    assert the_key_in(str(tmp_path / "a")) != the_key_in(str(tmp_path / "b"))
+
+
+@pytest.mark.parametrize("damaged", [b"", b"short", b"x" * 33])
+def test_a_key_of_the_wrong_size_is_made_anew(environ: dict[str, str], damaged: bytes) -> None:
+    file = project.state_dir(environ) / "index.key"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(damaged)
+    key = project.signing_key(environ)
+    assert len(key) == 32
+    assert project.signing_key(environ) == key
+
+
+def test_processes_that_start_together_agree_on_the_key(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        keys = pool.map(the_key_in, [str(tmp_path / str(number % 10)) for number in range(40)], chunksize=1)
+    assert all(len(set(keys[number::10])) == 1 for number in range(10))
+    assert len(set(keys)) == 10
+
+
+def test_without_a_place_for_it_the_key_lasts_as_long_as_the_process(
+    environ: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    (Path(environ["HOME"]) / "file").touch()
+    environ["XDG_STATE_HOME"] = str(Path(environ["HOME"]) / "file")
+    assert len(project.signing_key(environ)) == 32
+    assert "built anew at every start" in caplog.text
+
+
+# Remotes
+
+
+@pytest.mark.parametrize(
+    ("address", "clean"),
+    [
+        ("https://user:token@github.com:443/owner/repo/?foo=bar#section", "https://github.com/owner/repo"),
+        ("git@github.com:owner/repo.git", "ssh://github.com/owner/repo"),
+        ("ssh://user@github.com:22/owner/repo.git?foo=bar", "ssh://github.com/owner/repo"),
+        ("HTTPS://GitHub.com/Owner/Repo.git/", "https://github.com/Owner/Repo"),
+        ("http://host:80/a//b", "http://host/a/b"),
+        ("https://host:8443/a", "https://host:8443/a"),
+        ("ssh://git@host:2222/a", "ssh://host/a"),
+        ("git@[2001:db8::1]:a/b.git", "ssh://[2001:db8::1]/a/b"),
+        ("https://host/@scope/a", "https://host/@scope/a"),
+        ("git@host:a@v1", ""),
+        ("https://dev.azure.com/org/a%20b/_git/repo", "https://dev.azure.com/org/a%20b/_git/repo"),
+        ("/srv/git/repo.git", "file:///srv/git/repo"),
+        ("file:///srv/git/repo.git", "file:///srv/git/repo"),
+        ("C:\\git\\repo", "file:///C:/git/repo"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_told_in_one_spelling(address: str, clean: str) -> None:
+    assert project.sanitised(address) == clean
+
+
+@given(st.text() | st.from_regex(r"[a-z]{0,5}:?/{0,2}[^\n]{0,9}[:@/?#][^\n]{0,20}"))
+def test_no_address_is_too_odd(address: str) -> None:
+    assert project.sanitised(address).isprintable()
+
+
+def commit(root: Path, *words: str) -> None:
+    who = ["-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path.resolve() / "repository"
+    root.mkdir()
+    commit(root, "init")
+    commit(root, "commit", "--allow-empty", "-m", "first")
+    return root
+
+
+def own(root: Path) -> str:
+    return project.identity(root, git.branch(root))
+
+
+def test_the_worktrees_of_a_repository_are_one_project(repository: Path) -> None:
+    tree = repository.parent / "tree"
+    commit(repository, "worktree", "add", "--detach", str(tree))
+    assert project.identity(tree) == project.identity(repository)
+    assert own(tree) != own(repository), "a detached worktree is at a commit, not on main"
+    commit(repository, "checkout", "--detach")
+    assert own(tree) == own(repository)
+
+
+def test_an_identity_depends_on_place_remote_and_branch_and_not_on_credentials(repository: Path) -> None:
+    first = own(repository)
+    assert own(repository) == first
+    commit(repository, "remote", "add", "origin", "https://me:old@github.com/owner/repo")
+    second = own(repository)
+    commit(repository, "remote", "set-url", "origin", "https://me:new@github.com:443/owner/repo.git")
+    assert own(repository) == second != first
+    commit(repository, "checkout", "-b", "topic")
+    shared = project.identity(repository)
+    assert own(repository) not in {first, second, shared}
+    commit(repository, "checkout", "main")
+    assert project.identity(repository) == shared
+    assert own(repository.parent) != first, "outside a repository the place alone counts"
+
+
+def test_the_first_commit_of_a_repository_changes_nothing_about_its_identity(tmp_path: Path) -> None:
+    commit(tmp_path, "init")
+    before = own(tmp_path)
+    assert git.branch(tmp_path) == "main"
+    commit(tmp_path, "commit", "--allow-empty", "-m", "first")
+    assert own(tmp_path) == before
+
+
+def test_a_git_that_does_not_answer_is_an_error_and_not_another_identity(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "slow" / "git"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(git, "PATIENCE_SECONDS", 0.2)
+    with pytest.raises(TooSlowError):
+        project.identity(repository)

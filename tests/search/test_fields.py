@@ -1,0 +1,54 @@
+"""What a document is found by besides its text: title, path, name, tags and date."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from ragdocs.search.fields import fields, telling
+from ragdocs.types import Chunk, Document, Entry
+
+
+def entry(path: str, title: str, text: str = "Some text.") -> Entry:
+    document = Document(
+        id=path, lane="docs", path=path, title=title, version="", created_at=datetime(2026, 5, 3, tzinfo=UTC)
+    )
+    return Entry(document, (Chunk("c", path, (), text, 1, 1, "d"),), "stamp")
+
+
+def test_words_that_every_title_has_are_left_out_unless_there_are_no_others() -> None:
+    assert telling("How to use the client libraries") == "use client libraries"
+    assert telling("To be or not to be") == "To be or not to be"
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "folder"),
+    [
+        ("docs/storage/ephemeral-volumes.md", "ephemeral-volumes", "docs/storage"),
+        ("docs/storage/_index.md", "storage", "docs/storage"),
+        ("docs/storage/README.md", "storage", "docs/storage"),
+        ("README.md", "README", ""),
+    ],
+)
+def test_a_file_goes_by_its_name_or_by_that_of_its_folder(path: str, name: str, folder: str) -> None:
+    [found] = fields(entry(path, "Title"))
+    assert (found["name"], found["path"]) == (name, folder)
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "indexed"),
+    [
+        ("kube-proxy", "kube-proxy is a network proxy.", "kube-proxy"),
+        ("We chose Postgres", "We chose Postgres\n\nBecause it was there.", ""),
+        ("We chose Postgres because\u2026", "We chose Postgres because it was there.", ""),
+    ],
+)
+def test_first_words_that_were_taken_for_a_title_count_where_they_stand_only(
+    title: str, text: str, indexed: str
+) -> None:
+    assert fields(entry("2026-05-03/101500_a1b2.md", title, text))[0]["title"] == indexed
+
+
+def test_a_date_is_searched_as_people_say_it() -> None:
+    assert fields(entry("a.md", "A"))[0]["date"] == "3 May 2026"

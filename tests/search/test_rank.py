@@ -1,0 +1,133 @@
+"""Recency, caps, order and the cut."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragdocs.lanes import Ranking
+from ragdocs.search.rank import DOUBT_REACH, IMPORTANCE_REACH, Chosen, rank
+from ragdocs.types import Document, Probe, Query
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+BOOSTED = Ranking(recency_days=7, recency_factor=1.2, per_document=1)
+
+
+Candidate = tuple[Document, float, int]
+Answer = list[tuple[str, float]]
+
+
+def hit(name: str, score: float, days: float | None = None, key: int = 1) -> Candidate:
+    created = None if days is None else NOW - timedelta(days=days)
+    document = Document(
+        id=f"memory:{name}", lane="memory", path=f"{name}.md", title=name, version="v", created_at=created
+    )
+    return document, score, key
+
+
+def names(answer: Answer) -> list[str]:
+    return [name for name, _ in answer]
+
+
+def ask(hits: list[Candidate], limit: int = 5, ranking: Ranking = BOOSTED) -> Answer:
+    chosen, _ = cut(hits, limit, ranking)
+    return [(hits[one.place][0].title, one.score) for one in chosen]
+
+
+def cut(hits: list[Candidate], limit: int = 5, ranking: Ranking = BOOSTED) -> tuple[list[Chosen], int]:
+    found = [(key, score) for _, score, key in hits]
+    return rank(found, [document for document, _, _ in hits], Query(probes=(Probe("q"),), limit=limit), ranking, NOW)
+
+
+def test_a_recent_memory_below_the_cut_rises_above_it() -> None:
+    assert names(ask([hit("old", 0.6, 90), hit("new", 0.55, 1)], limit=1)) == ["new"]
+
+
+def test_the_boost_does_not_invert_a_clear_gap() -> None:
+    assert names(ask([hit("old", 0.9, 90), hit("new", 0.5, 1)])) == ["old", "new"]
+
+
+def test_the_last_day_of_the_boost_counts() -> None:
+    assert ask([hit("a", 0.5, 7.9)])[0][1] == 0.6
+    assert ask([hit("a", 0.5, 8.0)])[0][1] == 0.5
+
+
+def test_a_memory_from_the_future_is_boosted_like_one_of_today_and_no_more() -> None:
+    assert ask([hit("a", 0.5, -400)])[0][1] == 0.6
+
+
+def test_a_memory_without_a_date_is_not_boosted() -> None:
+    assert ask([hit("a", 0.5)])[0][1] == 0.5
+
+
+def test_boosted_scores_are_shown_up_to_one_but_keep_their_order() -> None:
+    found = ask([hit("first", 0.99, 1), hit("second", 0.9, 1)])
+    assert names(found) == ["first", "second"]
+    assert [score for _, score in found] == [1.0, 1.0]
+
+
+def test_one_memory_takes_one_place() -> None:
+    found = ask([hit("a", 0.9, key=1), hit("a", 0.8, key=9), hit("b", 0.5)])
+    assert names(found) == ["a", "b"]
+
+
+def test_what_is_cut_is_counted() -> None:
+    assert cut([hit(str(n), 0.5 + n / 100) for n in range(9)], limit=4)[1] == 5
+
+
+def test_equal_scores_have_one_order() -> None:
+    hits = [hit("b", 0.5), hit("a", 0.5), hit("c", 0.5)]
+    assert names(ask(hits)) == names(ask(hits[::-1])) == ["a", "b", "c"]
+    pieces = [hit("a", 0.5, key=7), hit("a", 0.5, key=3)]
+    assert [pieces[one.place][2] for one in cut(pieces, ranking=Ranking(per_document=2))[0]] == [3, 7]
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 1.0), st.floats(0, 30)), min_size=1, max_size=12, unique=True))
+def test_no_boost_lifts_a_memory_over_one_that_is_more_than_the_factor_better(
+    scored: list[tuple[float, float]],
+) -> None:
+    found = ask([hit(str(n), score, days) for n, (score, days) in enumerate(scored)], limit=20)
+    original = {str(n): score for n, (score, _) in enumerate(scored)}
+    order = names(found)
+    for above, below in pairwise(order):
+        assert original[below] <= original[above] * 1.2 + 1e-9
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.01, 1.0), st.floats(-50, 50), st.floats(-3, 3), st.floats(-20, 20)),
+        min_size=2,
+        max_size=12,
+        unique=True,
+    )
+)
+def test_importance_and_confidence_order_near_equals_and_lift_nothing_over_what_is_clearly_better(
+    scored: list[tuple[float, float, float, float]],
+) -> None:
+    hits = []
+    for n, (score, importance, confidence, _) in enumerate(scored):
+        document, _, key = hit(str(n), score)
+        hits.append((replace(document, importance=importance, confidence=confidence), score, key))
+    earned = {f"memory:{n}": more for n, (_, _, _, more) in enumerate(scored)}
+    query = Query(probes=(Probe("q"),), limit=20, earned=earned)
+    chosen, _ = rank([(key, score) for _, score, key in hits], [d for d, _, _ in hits], query, Ranking(), NOW)
+    most = (1 + IMPORTANCE_REACH) / ((1 - IMPORTANCE_REACH * 0.8) * (1 - DOUBT_REACH))
+    for above, below in pairwise(chosen):
+        assert hits[below.place][1] <= hits[above.place][1] * most + 1e-9
+    for one in chosen:
+        assert 0 < one.score <= 1
+        assert abs(hits[one.place][1] + sum(signal.share for signal in one.signals) - one.score) < 1e-9
+
+
+def test_of_equals_the_more_important_and_the_surer_come_first() -> None:
+    def ranked(importance: float, confidence: float) -> list[str]:
+        plain, special = hit("a", 0.5), hit("b", 0.5)
+        document = replace(special[0], importance=importance, confidence=confidence)
+        return names(ask([plain, (document, *special[1:])]))
+
+    assert ranked(8, 1) == ["b", "a"]
+    assert ranked(5, 1) == ["a", "b"]
+    assert ranked(1, 1) == ["a", "b"]
+    assert ranked(6, 0.2) == ["a", "b"]

@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragdocs.errors import (
+    NotFoundError,
+    ReadOnlyError,
+    StorageError,
+    UnavailableError,
+)
+from ragdocs.lanes import DOCS, MEMORY
+from ragdocs.stores.files.store import FileStore
+from ragdocs.types import Discard, Put
+
+from .contract import fork, lane, listed, plant
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "root"
+
+
+# --- what a scan lists ---
+
+
+def test_globs_choose_and_exclude(root: Path) -> None:
+    plant(root, "README.md", "docs/a.md", "docs/b/c.md", "docs/b/d.png", "docs/drafts/e.md", "src/README.md")
+    assert listed(root, lane("docs/**/*.md", "README.md")) == {
+        "README.md",
+        "docs/a.md",
+        "docs/b/c.md",
+        "docs/drafts/e.md",
+    }
+    assert listed(root, lane("docs/**", exclude=("docs/drafts",))) == {"docs/a.md", "docs/b/c.md", "docs/b/d.png"}
+    assert listed(root, lane("**/*.md", exclude=("**/drafts/**", "src/*"))) == {"README.md", "docs/a.md", "docs/b/c.md"}
+    assert listed(root, lane("*/?.md")) == {"docs/a.md"}
+
+
+def test_folders_that_no_glob_can_reach_are_not_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(root, "docs/a.md", "docs/deep/b.md", "vendor/x/y.md", "docs/node_modules/p/README.md")
+    opened = []
+    scandir = os.scandir
+
+    def recorded(place: str) -> object:
+        opened.append(Path(place).relative_to(root).as_posix())
+        return scandir(place)
+
+    monkeypatch.setattr(os, "scandir", recorded)
+    assert listed(root, lane("docs/**/*.md")) == {"docs/a.md", "docs/deep/b.md"}
+    assert sorted(opened) == [".", "docs", "docs/deep"]
+
+
+def test_hidden_and_internal_folders_are_never_listed(root: Path) -> None:
+    plant(root, "a.md", ".trash/b.md", ".history/c.md", "indices/d.md", "x/.git/e.md", "node_modules/f.md", ".g.md")
+    assert listed(root, MEMORY) == {"a.md"}
+    assert listed(root, lane("**/*.md")) == {"a.md", "indices/d.md"}
+
+
+def test_ignore_files_nest_and_the_nearest_wins(root: Path) -> None:
+    plant(root, "docs/a.md", "docs/build/b.md", "docs/sub/c.md", "docs/sub/keep.md", "docs/tmp.md", "docs/local.md")
+    (root / ".gitignore").write_text("build/\n/docs/tmp.md\n*.bak\n\nkeep.md\n")
+    (root / "docs/sub/.gitignore").write_text("*\n!keep.md\n")
+    (root / ".git/info").mkdir(parents=True)
+    (root / ".git/info/exclude").write_text("local.md\n")
+    assert listed(root, DOCS) == {"docs/a.md", "docs/sub/keep.md"}
+    assert listed(root, lane("docs/**/*.md")) >= {"docs/build/b.md", "docs/tmp.md", "docs/local.md"}
+
+
+def test_ignore_files_above_the_root_count_up_to_the_repository(root: Path) -> None:
+    plant(root, "packages/one/docs/a.md", "packages/one/docs/b.md", "packages/one/docs/c.md")
+    (root / ".git").mkdir()
+    (root / ".gitignore").write_text("b.md\n")
+    (root / "packages/.gitignore").write_text("one/docs/c.md\n")
+    (root.parent / ".gitignore").write_text("*\n")
+    assert listed(root / "packages/one", DOCS) == {"docs/a.md"}
+
+
+NAMES = st.sampled_from(["a", "b", "ab", "a.md", "b.md", "x y", "[z]"])
+GLOBS = st.lists(
+    st.sampled_from(["a", "b", "*", "**", "?", "a*", "*.md", "[ab]", "[^a]", "[!b]*", r"\[z]", r"a\*", "*b*"]),
+    min_size=1,
+    max_size=3,
+)
+
+
+@st.composite
+def ignore_line(draw: st.DrawFn) -> str:
+    body = "/".join(draw(GLOBS))
+    return draw(st.sampled_from(["", "!", "/", "!/", "#"])) + body + draw(st.sampled_from(["", "/", "  "]))
+
+
+@settings(max_examples=60, deadline=None, database=None)
+@given(st.lists(ignore_line(), min_size=1, max_size=5), st.lists(st.lists(NAMES, min_size=1, max_size=3), min_size=8))
+def test_ignore_rules_are_those_of_git(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], paths: list[list[str]]
+) -> None:
+    root = tmp_path_factory.mktemp("repository")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    for parts in paths:
+        with contextlib.suppress(OSError):
+            plant(root, "/".join(parts))
+    (root / ".gitignore").write_text("\n".join(lines) + "\n")
+    command = ["git", "-C", str(root), "ls-files", "-z", "--others", "--exclude-standard"]
+    expected = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
+    assert listed(root, lane("**", gitignore=True)) == {name for name in expected if name not in {"", ".gitignore"}}
+
+
+def test_a_hostile_ignore_file_costs_nothing(root: Path) -> None:
+    plant(root, "a" * 250 + ".md")
+    (root / ".gitignore").write_text("*a*a*a*a*a*a*a*a*b\n**/a/**/a/**/a/**/a/**/b\n[z-a]\n[\n!\n\\\n" * 50)
+    started = datetime.now(UTC)
+    assert listed(root, lane("**/*.md", gitignore=True)) == {"a" * 250 + ".md"}
+    assert datetime.now(UTC) - started < timedelta(seconds=1)
+
+
+def test_very_deep_folders_are_walked(root: Path) -> None:
+    root.mkdir()
+    handle = os.open(root, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=handle)
+        inner = os.open("d", os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = inner
+    os.close(os.open("a.md", os.O_CREAT | os.O_WRONLY, dir_fd=handle))
+    os.close(handle)
+    try:
+        assert listed(root, MEMORY) == {"d/" * 1500 + "a.md"}
+    finally:
+        # Python's own removal of trees recurses, and would fail in pytest's cleaning up.
+        subprocess.run(["rm", "-rf", str(root)], check=True)
+
+
+def test_links_are_followed_inside_and_refused_outside(root: Path) -> None:
+    plant(root, "docs/a.md", "shared/s.md", "secret/.env", ".git/config.md")
+    plant(root.parent, "outside/o.md")
+    links = {
+        "docs/shared": "../shared",
+        "docs/one.md": "../shared/s.md",
+        "docs/twin.md": "a.md",
+        "docs/out": "../../outside",
+        "docs/out.md": "../../outside/o.md",
+        "docs/env.md": "../secret/.env",
+        "docs/git": "../.git",
+        "docs/loop": "..",
+        "docs/self": "self",
+        "docs/dangling.md": "nowhere.md",
+        "shared/back": "../docs",
+        "docs/passwd.md": "/etc/passwd",
+    }
+    for name, target in links.items():
+        (root / name).symlink_to(target)
+    found = FileStore(root, DOCS)
+    assert set(found.scan().stamps) == {"docs/a.md", "docs/shared/s.md", "docs/one.md"}
+    assert found.read("docs/shared/s.md").text == "shared/s.md"
+    for name in (
+        "docs/out.md",
+        "docs/out/o.md",
+        "docs/env.md",
+        "docs/passwd.md",
+        "docs/git/config.md",
+        "../outside/o.md",
+    ):
+        with pytest.raises(NotFoundError):
+            found.read(name)
+
+
+def test_links_between_folders_do_not_explode(root: Path) -> None:
+    folders = [f"shared/{index}" for index in range(12)]
+    plant(root, "docs/a.md", *(f"{folder}/x.md" for folder in folders))
+    for folder in folders:
+        for other in folders:
+            if folder != other:
+                (root / folder / Path(other).name).symlink_to(f"../{Path(other).name}")
+        (root / "docs" / Path(folder).name).symlink_to(f"../{folder}")
+    assert len(listed(root, DOCS)) == 13
+
+
+def test_a_missing_root_is_empty_and_a_broken_one_is_an_error(tmp_path: Path) -> None:
+    assert FileStore(tmp_path / "never", MEMORY).scan().stamps == {}
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "dangling").symlink_to("gone")
+    for name in ("file", "loop", "dangling", "file/below", "n" * 300):
+        with pytest.raises(UnavailableError):
+            FileStore(tmp_path / name, MEMORY).scan()
+
+
+def as_nobody(work: Callable[[], None]) -> int:
+    """Run something in a child without the superuser's rights and return its exit code."""
+    child = fork()
+    if child == 0:
+        try:
+            if os.getuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            work()
+        except BaseException as error:  # noqa: BLE001  # the child must not return into pytest
+            sys.stderr.write(repr(error))
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.fixture
+def open_root() -> Iterator[Path]:
+    """Give a folder that a user without rights can reach, which pytest's own are not."""
+    root = Path(tempfile.mkdtemp())
+    root.chmod(0o755)
+    yield root
+    root.chmod(0o755)
+    shutil.rmtree(root)
+
+
+def test_what_cannot_be_read_is_told_and_not_taken_for_absent(open_root: Path) -> None:
+    plant(open_root, "a.md", "closed/b.md", "secret.md")
+    (open_root / "secret.md").chmod(0)
+    (open_root / "closed").chmod(0)
+
+    def work() -> None:
+        store = FileStore(open_root, MEMORY)
+        scan = store.scan()
+        assert set(scan.stamps) == {"a.md"}, scan
+        assert set(scan.unreadable) == {"closed", "secret.md"}, scan
+        assert set(store.scan(["closed/b.md"]).unreadable) == {"closed/b.md"}
+        with pytest.raises(StorageError):
+            store.read("secret.md")
+
+    assert as_nobody(work) == 0
+    (open_root / "closed").chmod(0o755)
+
+
+def test_an_unreadable_root_is_an_error(open_root: Path) -> None:
+    plant(open_root, "a.md")
+    open_root.chmod(0o311)
+
+    def work() -> None:
+        with pytest.raises(UnavailableError):
+            FileStore(open_root, MEMORY).scan()
+
+    assert as_nobody(work) == 0
+
+
+def test_where_nothing_can_be_written_reading_goes_on(open_root: Path) -> None:
+    plant(open_root, "a.md")
+    open_root.chmod(0o555)
+
+    def work() -> None:
+        store = FileStore(open_root, MEMORY)
+        for change in (Put("a.md", "x"), Put("b.md", "x"), Discard("a.md")):
+            with pytest.raises(ReadOnlyError):
+                store.commit([change])
+        assert store.read("a.md").text == "a.md"
+
+    assert as_nobody(work) == 0

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ragdocs.errors import NotFoundError, StorageError, ValidationError
+from ragdocs.lanes import MEMORY
+from ragdocs.stores.files import history
+from ragdocs.stores.files.history import History, Step, version_of
+from ragdocs.stores.files.store import FileStore
+from ragdocs.types import Put
+
+from .contract import plant
+
+NOW = datetime(2026, 2, 4, 12, 0, 0, tzinfo=UTC)
+
+
+def kept(store: History, path: str, text: str, at: datetime = NOW) -> str:
+    store.keep([Step(path, text.encode(), b"after")], "update", at)
+    return version_of(text.encode())
+
+
+def test_kept_bytes_come_back_exactly(tmp_path: Path) -> None:
+    data = bytes(range(256))
+    History(tmp_path).keep([Step("a.md", data, None)], "delete", NOW)
+    assert History(tmp_path).recover(version_of(data)) == data
+
+
+def test_equal_texts_are_kept_once_and_logged_twice(tmp_path: Path) -> None:
+    store = History(tmp_path)
+    kept(store, "a.md", "same")
+    kept(store, "b.md", "same")
+    assert [revision.path for revision in store.revisions()] == ["b.md", "a.md"]
+    assert len(list((tmp_path / ".history").glob("??/*"))) == 1
+
+
+def test_what_is_internal_is_private_and_ignored_by_git(tmp_path: Path) -> None:
+    kept(History(tmp_path), "a.md", "x")
+    places = [tmp_path / ".history", *(tmp_path / ".history").rglob("*")]
+    modes = {stat.S_IMODE(place.stat().st_mode) for place in places}
+    assert modes == {0o700, 0o600}
+    assert (tmp_path / ".history/.gitignore").read_text() == "*\n"
+
+
+def test_torn_and_foreign_lines_are_passed_over(tmp_path: Path) -> None:
+    store = History(tmp_path)
+    kept(store, "a.md", "one")
+    log = tmp_path / ".history/log.jsonl"
+    foreign = [
+        *('{"at": "2026-02-04T12:0', "null", "[]", "7", "\xff", '{"path": "a.md"}', "[" * 5000),
+        '{"at": 5, "path": "a.md", "version": "0123456789abcdef", "verb": "update", "size": 1}',
+        '{"at": "2026-02-04T12:00:00", "path": "a.md", "version": "0123456789abcdef", "verb": "update", "size": 1}',
+        '{"at": "2026-02-04T12:00:00Z", "path": "a.md", "version": "../../x", "verb": "update", "size": 1}',
+        '{"at": "2026-02-04T12:00:00Z", "path": "a.md", "version": "0123456789abcdef", "verb": "run", "size": 1}',
+        '{"at": "2026-02-04T12:00:00Z", "path": "a", "version": "0123456789abcdef", "verb": "update", "size": 1e999}',
+        "torn at the e",
+    ]
+    log.write_bytes(log.read_bytes() + "\n".join(foreign).encode("latin-1"))
+    kept(store, "a.md", "two")
+    assert [store.recover(revision.version) for revision in store.revisions("a.md")] == [b"two", b"one"]
+
+
+def test_a_damaged_text_is_never_handed_out(tmp_path: Path) -> None:
+    store = History(tmp_path)
+    version = kept(store, "a.md", "precious")
+    next((tmp_path / ".history").glob("??/*")).write_bytes(b"precioux")
+    with pytest.raises(StorageError, match="damaged"):
+        store.recover(version)
+    kept(store, "a.md", "precious")
+    assert store.recover(version) == b"precious"
+
+
+def test_the_oldest_go_first_when_there_is_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "KEEP_BYTES", 100_000)
+    store = History(tmp_path)
+    versions = []
+    for index in range(30):
+        versions.append(kept(store, "a.md", f"{index:05}" * 2000))
+        store.prune(NOW)
+    left = [revision.version for revision in store.revisions()]
+    assert left == versions[: -len(left) - 1 : -1]
+    assert 8 <= len(left) <= 12
+    assert len(list((tmp_path / ".history").glob("??/*"))) == len(left)
+    with pytest.raises(NotFoundError):
+        store.recover(versions[0])
+
+
+def test_the_last_text_stays_however_large_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "KEEP_BYTES", 1000)
+    store = History(tmp_path)
+    version = kept(store, "a.md", "x" * 5000)
+    store.prune(NOW)
+    assert store.recover(version) == b"x" * 5000
+
+
+def test_old_texts_go_but_a_wrong_clock_does_not_empty_the_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "KEEP_ALWAYS", 3)
+    store = History(tmp_path)
+    for index in range(5):
+        kept(store, "a.md", f"old {index}", NOW - timedelta(days=400))
+    store.prune(NOW)
+    assert len(store.revisions()) == 3
+
+
+def test_staged_texts_of_a_change_are_dropped_with_the_rest(tmp_path: Path) -> None:
+    store = History(tmp_path)
+    version = version_of(store.load(store.store(b"never logged")))
+    kept(store, "a.md", "x")
+    store.prune(NOW)
+    with pytest.raises(NotFoundError):
+        store.recover(version)
+
+
+def test_pruning_never_reaches_through_a_link(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    outside = tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (outside / ("a" * 62)).write_text("precious")
+    store = History(root)
+    kept(store, "a.md", "x")
+    (root / ".history/aa").symlink_to("../../outside")
+    with pytest.raises(ValidationError):
+        store.prune(NOW)
+    assert (outside / ("a" * 62)).read_text() == "precious"
+
+
+def test_a_promise_is_read_back_and_can_be_turned(tmp_path: Path) -> None:
+    store = History(tmp_path)
+    steps = [
+        Step("a.md", b"a", b"b"),
+        Step("c.md", b"c", None, ".trash/c_20260204_120000.md"),
+        Step("n.md", None, b"n"),
+    ]
+    assert not store.pending()
+    store.promise(steps)
+    assert store.pending()
+    assert store.promised() == (steps, True)
+    store.turn_back()
+    assert store.promised() == (steps, False)
+    store.fulfil()
+    assert store.promised() is None
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def store(root: Path) -> FileStore:
+    return FileStore(root, MEMORY)
+
+
+# --- several processes ---
+
+APPEND = """
+import sys
+from pathlib import Path
+from ragdocs.errors import ConflictError
+from ragdocs.lanes import MEMORY
+from ragdocs.stores.files.store import FileStore
+from ragdocs.types import Put
+store = FileStore(Path(sys.argv[1]), MEMORY)
+for number in range(50):
+    while True:
+        source = store.read("log.md")
+        try:
+            store.commit([Put("log.md", source.text + f"{sys.argv[2]}-{number}\\n", source.version)])
+            break
+        except ConflictError:
+            pass
+"""
+
+
+def test_two_processes_append_and_nothing_is_lost(root: Path, store: FileStore) -> None:
+    store.commit([Put("log.md", "")])
+    writers = [subprocess.Popen([sys.executable, "-c", APPEND, str(root), name]) for name in ("a", "b")]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    lines = store.read("log.md").text.split()
+    assert sorted(lines) == sorted(f"{name}-{number}" for name in ("a", "b") for number in range(50))
+    assert len(store.history("log.md")) == 100
+
+
+# --- foreign records ---
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"",
+        b"{",
+        b"[" * 100_000,
+        b'[{"path": "../../x.md", "before": null, "after": null, "trash": ""}]',
+        b'[{"path": "a.md", "before": null, "after": null, "trash": "../../x"}]',
+        b'[{"path": "a.md", "before": "../../../etc/passwd", "after": null, "trash": ".trash/a.md"}]',
+        b'[{"path": "a.md", "before": 1, "after": null, "trash": 5}]',
+        b'{"path": 1}',
+    ],
+)
+def test_a_foreign_record_of_a_change_is_set_aside(root: Path, record: bytes) -> None:
+    plant(root, "a.md")
+    (root / ".history").mkdir()
+    (root / ".history/forward.json").write_bytes(record)
+    store = FileStore(root, MEMORY)
+    assert list(store.scan().stamps) == ["a.md"]
+    store.commit([Put("b.md", "x")])
+    assert (root / ".history/forward.unreadable").read_bytes() == record

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+from ragdocs.errors import LockAcquisitionError, NotFoundError
+from ragdocs.system import locks
+
+
+def refuse(*arguments: object) -> None:
+    raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+def names(folder: Path) -> list[str]:
+    return [place.name for place in folder.iterdir()]
+
+
+@pytest.fixture(params=["flock", "lock file"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "lock file":
+        monkeypatch.setattr(locks, "fcntl", None)
+    return str(request.param)
+
+
+def test_a_held_lock_times_out_for_others_and_is_free_again_after(tmp_path: Path, kind: str) -> None:
+    with locks.lock(tmp_path), pytest.raises(LockAcquisitionError), locks.lock(tmp_path, timeout=0.02):
+        pass
+    with locks.lock(tmp_path, timeout=0.5):
+        pass
+    assert names(tmp_path) == []
+
+
+def test_threads_exclude_each_other(tmp_path: Path, kind: str) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+    directory = tmp_path / "locked"
+    directory.mkdir()
+
+    def count() -> None:
+        for _ in range(25):
+            with locks.lock(directory, timeout=30):
+                counter.write_text(str(int(counter.read_text()) + 1))
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counter.read_text() == "100"
+
+
+def test_readers_share_a_lock_and_keep_writers_out(tmp_path: Path) -> None:
+    with (
+        locks.lock(tmp_path, shared=True),
+        locks.lock(tmp_path, timeout=0.5, shared=True),
+        pytest.raises(LockAcquisitionError),
+        locks.lock(tmp_path, timeout=0.02),
+    ):
+        pass
+    with locks.lock(tmp_path), pytest.raises(LockAcquisitionError), locks.lock(tmp_path, timeout=0.02, shared=True):
+        pass
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from ragdocs.system import locks
+if sys.argv[2] == "lock file":
+    locks.fcntl = None
+with locks.lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_killed_holder_frees_the_lock(tmp_path: Path, kind: str) -> None:
+    command = [sys.executable, "-c", HOLD, str(tmp_path), kind]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(LockAcquisitionError), locks.lock(tmp_path, timeout=0.02):
+            pass
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    with locks.lock(tmp_path, timeout=1):
+        pass
+
+
+def test_a_forked_child_does_not_hold_its_parents_lock(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    with locks.lock(tmp_path):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            os.close(writing)
+            os.read(reading, 1)
+            os._exit(0)
+    try:
+        with locks.lock(tmp_path, timeout=0.5):
+            pass
+    finally:
+        os.close(writing)
+        os.close(reading)
+        os.waitpid(child, 0)
+
+
+def test_a_lock_on_a_folder_made_anew_is_a_lock_on_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    held = locks.lock(folder)
+    held.__enter__()
+    folder.rmdir()
+    folder.mkdir()
+    with locks.lock(folder, timeout=0.5), pytest.raises(LockAcquisitionError), locks.lock(folder, timeout=0.02):
+        pass
+    held.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("record", "age", "stale"),
+    [
+        ({"pid": os.getpid(), "host": platform.node()}, 0, False),
+        ({"pid": 2**22 + 1, "host": platform.node()}, 0, True),
+        ({"pid": os.getpid(), "host": platform.node()}, 3600, True),
+        ({"pid": 2**22 + 1, "host": "another"}, 0, False),
+        ({"pid": 2**22 + 1, "host": "another"}, 3600, True),
+        (None, 0, False),
+        (None, 3600, True),
+    ],
+)
+def test_a_lock_file_is_broken_only_when_its_holder_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: dict[str, object] | None, age: float, stale: bool
+) -> None:
+    monkeypatch.setattr(locks, "fcntl", None)
+    place = tmp_path / locks.LOCK_FILE
+    place.write_text("" if record is None else json.dumps(record))
+    os.utime(place, (time.time() - age,) * 2)
+    try:
+        with locks.lock(tmp_path, timeout=0.05):
+            taken = True
+    except LockAcquisitionError:
+        taken = False
+    assert taken is stale
+    assert place.exists() is not stale
+
+
+def test_a_file_system_without_flock_gets_a_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with locks.lock(tmp_path):
+        assert names(tmp_path) == [locks.LOCK_FILE]
+    assert names(tmp_path) == []
+
+
+def test_a_lock_needs_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError), locks.lock(tmp_path / "missing"):
+        pass
+
+
+def test_whoever_waits_is_served_in_turn(tmp_path: Path) -> None:
+    served: list[int] = []
+
+    def wait(number: int) -> None:
+        with locks.lock(tmp_path, timeout=10):
+            served.append(number)
+
+    threads = [threading.Thread(target=wait, args=(number,)) for number in range(8)]
+    with locks.lock(tmp_path):
+        for count, thread in enumerate(threads, start=1):
+            thread.start()
+            while sum(waiter.name == "ragdocs-lock" for waiter in threading.enumerate()) < count:
+                time.sleep(0.001)
+            time.sleep(0.02)
+    for thread in threads:
+        thread.join()
+    assert served == list(range(8))
+
+
+def test_a_lock_that_comes_too_late_is_let_go(tmp_path: Path) -> None:
+    with locks.lock(tmp_path), pytest.raises(LockAcquisitionError), locks.lock(tmp_path, timeout=0.05):
+        pass
+    for waiter in threading.enumerate():
+        if waiter.name == "ragdocs-lock":
+            waiter.join(5)
+    with locks.lock(tmp_path, timeout=0):
+        pass
