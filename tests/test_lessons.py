@@ -16,6 +16,7 @@ from ragdocs.config import Config, ServerConfig
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import RagdocsError, UnavailableError, ValidationError
 from ragdocs.project import folders as projects
+from ragdocs.project import layout
 from ragdocs.search.chunk import CHUNKER
 from ragdocs.serve import reference
 from ragdocs.serve.live import Live
@@ -317,7 +318,7 @@ def test_another_model_embeds_anew_and_never_mixes(project: Project) -> None:
         project.memory(f"{number}.md", f"Note number {number}.\n")
     first = project.open()
     first.save()
-    directory = projects.index_root(first.config, first.places["memory"].corpus.lane)
+    directory = layout.index_root(first.config, first.places["memory"].corpus.lane)
     chunking = first.places["memory"].corpus.lane.chunking
     other = LocalIndex(
         directory,

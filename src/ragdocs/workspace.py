@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -16,7 +16,7 @@ from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import UnavailableError
 from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
 from ragdocs.project import folders as project
-from ragdocs.project import registry
+from ragdocs.project import layout, registry
 from ragdocs.protocols import Encoder
 from ragdocs.search.chunk import CHUNKER
 from ragdocs.search.corpus import Corpus, Progress
@@ -64,9 +64,19 @@ class Place:
 class Workspace:
     """Everything that serves one project in one process."""
 
-    def __init__(self, config: Config, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        config: Config,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        lanes: Collection[str] | None = None,
+        room: int | None = None,
+    ) -> None:
+        """Open these lanes of those that are configured, or all; `room` is how long an answer may be."""
         self.config = config
         self.clock = clock
+        self.room = room or config.server.answer_chars
+        self._wanted = lanes
         self.encoder, self.identity, self.dim, self.silence = _encoder(config)
         self.redactor = Redactor(os.environ, config.redaction.patterns)
         self.places: dict[str, Place] = {}
@@ -77,7 +87,7 @@ class Workspace:
             self._open(docs := docs_lane(config), lambda: FileStore(config.root, docs, trusted_root=trusted))
         if config.memory.enabled:
             memory = memory_lane(config)
-            self._open(memory, lambda: FileStore(project.memory_root(config), memory, trusted_root=trusted))
+            self._open(memory, lambda: FileStore(layout.memory_root(config), memory, trusted_root=trusted))
         if config.journal.enabled:
             self._open(journal_lane(config), self._journal_store)
         if config.docs.commits:
@@ -94,27 +104,27 @@ class Workspace:
     @property
     def documents(self) -> Documents:
         """The verbs of the documentation lane."""
-        return Documents(self._corpus(DOCS.name, "docs"), self.clock, self.config.server.answer_chars)
+        return Documents(self._corpus(DOCS.name, "docs"), self.clock, self.room)
 
     @property
     def memories(self) -> Memories:
         """The verbs of the memory lane."""
-        return Memories(self._corpus(MEMORY.name, "memory"), self.clock, self.config.server.answer_chars)
+        return Memories(self._corpus(MEMORY.name, "memory"), self.clock, self.room)
 
     @property
     def edits(self) -> Edits:
         """The verbs that change a part of a memory, or its name."""
-        return Edits(self._corpus(MEMORY.name, "memory"), self.config.server.answer_chars)
+        return Edits(self._corpus(MEMORY.name, "memory"), self.room)
 
     @property
     def versions(self) -> Versions:
         """The verbs about earlier texts of memories."""
-        return Versions(self._corpus(MEMORY.name, "memory"), self.clock, self.config.server.answer_chars)
+        return Versions(self._corpus(MEMORY.name, "memory"), self.clock, self.room)
 
     @property
     def merges(self) -> Merges:
         """The verbs that consolidate memories."""
-        return Merges(self._corpus(MEMORY.name, "memory"), self.clock, self.config.server.answer_chars)
+        return Merges(self._corpus(MEMORY.name, "memory"), self.clock, self.room)
 
     @cached_property
     def elsewhere(self) -> Elsewhere:
@@ -125,13 +135,13 @@ class Workspace:
     def recall(self) -> Recall:
         """The verbs that go by time and place; not only this project's."""
         own = partial(self._corpus, MEMORY.name, "memory")
-        return Recall(self.config.root, own, self.elsewhere.banks, self.clock, self.config.server.answer_chars)
+        return Recall(self.config.root, own, self.elsewhere.banks, self.clock, self.room)
 
     @property
     def entries(self) -> Entries:
         """The verbs of memories that are known by ids."""
         corpus, memory = self._corpus(MEMORY.name, "memory"), self.config.memory
-        return Entries(corpus, self.access, self.clock, self.config.server.answer_chars, memory.entries_vector_weight)
+        return Entries(corpus, self.access, self.clock, self.room, memory.entries_vector_weight)
 
     @property
     def entry_care(self) -> EntryCare:
@@ -141,7 +151,7 @@ class Workspace:
     @property
     def repository(self) -> Repository:
         """The verbs of what the repository knows about itself."""
-        corpus, chars = self._corpus(MEMORY.name, "memory"), self.config.server.answer_chars
+        corpus, chars = self._corpus(MEMORY.name, "memory"), self.room
         return Repository(self.config.root, corpus, self.scope, self.summaries, self.clock, chars)
 
     @property
@@ -175,7 +185,7 @@ class Workspace:
     def commits(self) -> Commits:
         """The verbs of the project's own history."""
         hint = "Turn it on: write commits = true under [docs] in config.toml"
-        return Commits(self._corpus(COMMITS.name, "commits", hint), self.clock, self.config.server.answer_chars)
+        return Commits(self._corpus(COMMITS.name, "commits", hint), self.clock, self.room)
 
     @property
     def journal(self) -> Journal:
@@ -196,7 +206,7 @@ class Workspace:
             )
 
         weight = self.config.journal.context_weight
-        return Journal(corpus, self.clock, self.config.server.answer_chars, weight, store.short, exchange)
+        return Journal(corpus, self.clock, self.room, weight, store.short, exchange)
 
     @cached_property
     def access(self) -> AccessLog:
@@ -241,14 +251,16 @@ class Workspace:
 
     def _journal_store(self) -> JournalStore:
         journal = self.config.journal
-        root = project.journal_root(self.config)
+        root = layout.journal_root(self.config)
         return JournalStore(root, author=journal.author, auto_gc=journal.auto_gc, ignored_by=self.config.root)
 
     def _open(self, lane: Lane, make: Callable[[], FileStore | CommitStore]) -> None:
         """Open a lane; one that must not be opened stays closed, says why when asked, and leaves the others alone."""
+        if self._wanted is not None and lane.name not in self._wanted:
+            return
         try:
             store = make()
-            index = self._index(lane, project.index_root(self.config, lane))
+            index = self._index(lane, layout.index_root(self.config, lane))
         except UnavailableError as error:
             self.closed[lane.name] = error
             return

@@ -17,6 +17,7 @@ from ragdocs.config import Config, MemoryConfig, load
 from ragdocs.errors import ConfigError, TooSlowError, UnavailableError
 from ragdocs.lanes import DOCS, MEMORY
 from ragdocs.project import folders as project
+from ragdocs.project import layout
 from ragdocs.system import git
 
 DIRECTORIES = {
@@ -227,8 +228,8 @@ def test_a_project_that_is_no_directory_is_refused(shop: Path, environ: dict[str
 
 def test_memories_of_a_project_live_in_the_project(tmp_path: Path) -> None:
     config = Config(root=tmp_path)
-    assert project.memory_root(config) == tmp_path / ".memories"
-    assert project.index_root(config, MEMORY) == tmp_path / ".memories" / "indices"
+    assert layout.memory_root(config) == tmp_path / ".memories"
+    assert layout.index_root(config, MEMORY) == tmp_path / ".memories" / "indices"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has its own places")
@@ -236,8 +237,8 @@ def test_memories_of_the_user_live_in_one_bank_for_all_projects(tmp_path: Path, 
     bank = Path(environ["HOME"]) / ".local/share/ragdocs/memories"
     for name in ("a", "b"):
         config = Config(root=tmp_path / name, memory=MemoryConfig(storage_strategy="user"))
-        assert project.memory_root(config, environ) == bank
-        assert project.index_root(config, MEMORY, environ) == bank / "indices"
+        assert layout.memory_root(config, environ) == bank
+        assert layout.index_root(config, MEMORY, environ) == bank / "indices"
 
 
 @posix_only
@@ -249,13 +250,13 @@ def test_a_memory_folder_that_a_clone_linked_elsewhere_is_refused(tmp_path: Path
     link.parent.mkdir(parents=True)
     link.symlink_to(target)
     with pytest.raises(UnavailableError, match="symbolic link"):
-        project.index_root(Config(root=tmp_path / "clone"), MEMORY)
+        layout.index_root(Config(root=tmp_path / "clone"), MEMORY)
 
 
 def test_the_index_of_documents_is_kept_outside_the_project(tmp_path: Path, environ: dict[str, str]) -> None:
     root = tmp_path / "My Shop!"
     root.mkdir()
-    place = project.index_root(Config(root=root), DOCS, environ)
+    place = layout.index_root(Config(root=root), DOCS, environ)
     assert place.is_relative_to(project.cache_dir(environ) / "projects")
     assert place.name == "docs"
     assert place.parent.name.startswith("my-shop-")

@@ -82,7 +82,7 @@ def assert_true_to_files(live: Live) -> None:
 
 
 def status(live: Live, lane: str) -> dict[str, object]:
-    return next(dict(one) for one in live.status()["lanes"] if one["lane"] == lane)
+    return next(dict(one) for one in live.workspace().status()["lanes"] if one["lane"] == lane)
 
 
 # --- how editors save ---
@@ -302,7 +302,7 @@ def beats(live: Live, count: int) -> None:
 def test_polling_finds_changes_where_there_are_no_events(project: Project, serve: Serve) -> None:
     path = project.doc("a.md", "alpha")
     live = serve(**{"watch.poll": True})
-    assert live.status()["watcher"] == "polling"
+    assert live.state().watcher == "polling"
     path.write_text("beta")
     project.memory("a.md", "gamma")
     until(lambda: matched(live, "beta") and matched(live, "gamma", "memory"), "the edits")
@@ -312,17 +312,17 @@ def test_the_heart_goes_on_beating(project: Project, serve: Serve) -> None:
     project.doc("a.md", "alpha")
     live = serve()
     beats(live, 3)
-    state = live.status()
-    assert state["ready"]
-    assert state["watcher"] == "events"
-    assert state["heartbeat"]
+    state = live.state()
+    assert state.ready
+    assert state.watcher == "events"
+    assert state.heartbeat
 
 
 def test_without_watching_a_server_still_indexes_at_its_start(project: Project, serve: Serve) -> None:
     project.doc("a.md", "alpha")
     live = serve(**{"watch.enabled": False})
     assert matched(live, "alpha") == ["docs/a.md"]
-    assert live.status()["watcher"] == "off"
+    assert live.state().watcher == "off"
 
 
 def test_one_lane_that_cannot_be_read_does_not_stop_the_other(project: Project, serve: Serve) -> None:

@@ -228,8 +228,6 @@ def test_exit_codes_and_help_are_those_of_the_other_commands(run: Run, capsys: p
     assert run("remember", " ")[0] == 1
     assert run("recall", "--since", "whenever")[0] == 1
     for command in ("remember", "recall"):
-        with pytest.raises(SystemExit, match="0"):
-            cli.main([command, "--help"])
+        assert cli.main([command, "--help"]) == 0
         assert "examples:" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="2"):
-        run("recall", "--scope", "universe")
+    assert run("recall", "--scope", "universe")[0] == 2

@@ -12,14 +12,9 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ragdocs.errors import ConfigError, UnavailableError
-from ragdocs.lanes import Lane
 from ragdocs.system import git
-
-if TYPE_CHECKING:  # config.py reads the user's file from config_dir, so the import goes that way at run time
-    from ragdocs.config import Config
 
 Environ = Mapping[str, str]
 
@@ -137,35 +132,8 @@ def _is_shared(directory: Path) -> bool:
         return False
 
 
-def memory_root(config: Config, environ: Environ | None = None) -> Path:
-    """Return the directory that holds the memories."""
-    if config.memory.storage_strategy == "user":
-        return data_dir(environ) / "memories"
-    return _not_linked(config.root / MEMORIES)
-
-
-def journal_root(config: Config) -> Path:
-    """Return the directory of the journal; only the user may name one outside the project."""
-    path = Path(config.journal.path).expanduser()
-    place = path if path.is_absolute() else _not_linked(config.root / path)
-    real, root = Path(os.path.realpath(place)), Path(os.path.realpath(config.root))
-    if root.is_relative_to(real) or ".git" in (part.casefold() for part in real.parts):
-        hint = "Set journal.path to a folder of its own, such as journal-data"
-        raise UnavailableError(f"{place} cannot hold a journal: its entries would be commits of something else", hint)
-    if not path.is_absolute() and not real.is_relative_to(root):
-        raise UnavailableError(f"{place} leads out of the project", "Replace the link by a directory")
-    return real
-
-
-def index_root(config: Config, lane: Lane, environ: Environ | None = None) -> Path:
-    """Return the directory for the snapshots of one lane's index."""
-    if lane.writable:
-        return _not_linked(memory_root(config, environ) / "indices")
-    # A project that only has documents is never written to: its index is the user's cache.
-    return cache_dir(environ) / "projects" / project_key(config.root) / lane.name
-
-
-def _not_linked(path: Path) -> Path:
+def not_linked(path: Path) -> Path:
+    """Return a path unless it is a link, which may have come with a clone and lead anywhere."""
     if path.is_symlink():
         raise UnavailableError(
             f"{path} is a symbolic link, and a cloned repository could point it anywhere",

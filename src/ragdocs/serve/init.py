@@ -12,6 +12,7 @@ from ragdocs.config import KEYS
 from ragdocs.keys import FILE_NAME, toml
 from ragdocs.lanes import MEMORY
 from ragdocs.project import folders as project
+from ragdocs.project import layout
 from ragdocs.system.files import explained
 
 # The two sections a newcomer changes; everything else has a default that is meant to be kept.
@@ -26,7 +27,7 @@ def init(directory: Path, environ: Mapping[str, str] | None = None) -> list[str]
     config = configuration.load(root, environ=environ, project=root)
     lines += config.problems
     if config.memory.enabled:
-        ignore_file = project.index_root(config, MEMORY, environ) / ".gitignore"
+        ignore_file = layout.index_root(config, MEMORY, environ) / ".gitignore"
         # The index is a cache of this machine, which git should not see.
         lines.append(_write_new(ignore_file, "*\n"))
     elif any(problem.startswith(str(file)) for problem in config.problems):

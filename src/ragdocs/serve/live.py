@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ragdocs.config import Config
 from ragdocs.errors import LockAcquisitionError, RagdocsError, UnavailableError
+from ragdocs.serve.surface import ServerState
 from ragdocs.system.heap import give_back
-from ragdocs.verbs.shapes import Status
 
 if TYPE_CHECKING:
     # Opening a workspace imports every engine: only the background thread does it.
@@ -112,13 +112,11 @@ class Live:
         """Tell whether there is nothing left to wait for: the first index is there, or opening it failed."""
         return self._indexed.is_set() or self._failure is not None
 
-    def status(self) -> Status:
-        """Tell how the indexes stand, and whether somebody is following the files."""
-        state = self.workspace().status()
-        state["ready"] = self.ready
-        state["watcher"] = self.watcher.mode if self.watcher else "off"
-        state["heartbeat"] = self.heartbeat.isoformat(timespec="seconds") if self.heartbeat else None
-        return state
+    def state(self) -> ServerState:
+        """Tell whether the first index is there, and whether somebody is following the files."""
+        heartbeat = self.heartbeat.isoformat(timespec="seconds") if self.heartbeat else None
+        watcher = self.watcher.mode if self.watcher else "off"
+        return ServerState(self.ready, watcher, heartbeat)
 
     def stop(self) -> None:
         """End the background work and write a last snapshot."""

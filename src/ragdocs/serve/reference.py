@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
+
+import click
 
 from ragdocs import config
 from ragdocs.keys import toml
-from ragdocs.serve.cli import app as cli
-from ragdocs.serve.live import Live
-from ragdocs.serve.mcp.server import TOOLSETS, ToolServer
+from ragdocs.serve.cli.app import build
+from ragdocs.serve.surface import Param, Verb
+from ragdocs.serve.surface.catalog import offered
+
+# Options that every command has.
+COMMON = frozenset({"project", "as_json", "settings"})
 
 
 def tools() -> str:
@@ -22,19 +26,22 @@ def tools() -> str:
     everything = config.Config(
         root=Path(),
         docs=config.DocsConfig(commits=True),
-        server=config.ServerConfig(toolsets=tuple(TOOLSETS)),
+        server=config.ServerConfig(toolsets=(*config.TOOLSETS, *config.MORE_TOOLSETS)),
     )
-    server = ToolServer(Live(everything))
-    return "\n\n".join(_tool(tool) for tool in asyncio.run(server.list_tools()))
+    return "\n\n".join(_tool(verb) for verb in offered(everything))
 
 
 def commands() -> str:
     """Return one line for each command and its options."""
-    parser = cli.build_parser()
     rows = ["| Command | What it does |", "|---|---|"]
-    for name, command in _flat(parser, "ragdocs"):
-        options = " ".join(filter(None, (_option(action) for action in command._actions)))  # noqa: SLF001 - no public list
-        rows.append(f"| `{name}{' ' + options if options else ''}` | {_about(parser, name)} |")
+    root = build()
+    context = click.Context(root, info_name="ragdocs")
+    for name, command in _flat(root, context, "ragdocs"):
+        words = [name]
+        for parameter in command.params:
+            if parameter.name not in COMMON:
+                words.append(_written(parameter))
+        rows.append(f"| `{' '.join(words)}` | {command.help} |")
     return "\n".join(rows)
 
 
@@ -71,56 +78,56 @@ def outdated(root: Path, *, write: bool = False) -> list[str]:
     return pages
 
 
-def _tool(tool: Any) -> str:
-    required = tool.input_schema.get("required", [])
-    defaults = {
-        name: "required" if name in required else f"`{toml(schema.get('default'))}`"
-        for name, schema in tool.input_schema["properties"].items()
-    }
-    rows = [f"| `{n}` | {_type(tool.input_schema['properties'][n])} | {default} |" for n, default in defaults.items()]
-    table = "\n".join(["| Parameter | Type | Default |", "|---|---|---|", *rows]) if rows else "No parameters."
-    returns = ", ".join(f"`{name}`" for name in (tool.output_schema or {}).get("properties", {}))
-    text = " ".join(tool.description.split())
-    return f"### `{tool.name}`\n\n{text}\n\n{table}\n\nReturns {returns}."
+def _tool(verb: Verb) -> str:
+    parts = [f"### `{verb.name}`", verb.description]
+    if verb.command:
+        parts.append(f"On the command line: `ragdocs {verb.command}`.")
+    rows = []
+    for param in verb.params_for("tool"):
+        default = "required" if param.required else f"`{toml(param.default)}`"
+        rows.append(f"| `{param.name}` | {type_name(param)} | {default} | {param.arg.help} |")
+    if rows:
+        head = ["| Parameter | Type | Default | What it is |", "|---|---|---|---|"]
+        parts.append("\n".join([*head, *rows]))
+    else:
+        parts.append("No parameters.")
+    fields = ", ".join(f"`{name}`" for name in get_type_hints(verb.result))
+    parts.append(f"Returns {fields}.")
+    return "\n\n".join(parts)
 
 
-def _type(schema: dict[str, Any]) -> str:
-    options = schema.get("anyOf", [schema])
-    names = [
-        f"list of {option['items']['type']}s" if option["type"] == "array" else option["type"]
-        for option in options
-        if option["type"] != "null"
-    ]
-    return " or ".join(names)
+def type_name(param: Param) -> str:
+    """Say in words what a parameter takes."""
+    if param.choices:
+        choices = ", ".join(f"`{choice}`" for choice in param.choices)
+        return f"list of {choices}" if param.repeated else choices
+    if param.repeated:
+        return "list of strings"
+    if param.plain_type == dict[str, Any]:
+        return "object"
+    names = {int: "integer", float: "number", bool: "boolean", str: "string"}
+    kinds = get_args(param.plain_type) or (param.plain_type,)
+    return " or ".join(names[kind] for kind in kinds if kind in names)
 
 
-def _flat(parser: argparse.ArgumentParser, prefix: str) -> list[tuple[str, argparse.ArgumentParser]]:
-    found = []
-    for action in parser._actions:  # noqa: SLF001 - argparse has no public list of sub-commands
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            for name, command in action.choices.items():
-                below = _flat(command, f"{prefix} {name}")
-                found += below or [(f"{prefix} {name}", command)]
-    return found
+def _flat(group: click.Group, context: click.Context, prefix: str) -> Iterator[tuple[str, click.Command]]:
+    for name in group.list_commands(context):
+        command = group.commands[name]
+        if isinstance(command, click.Group):
+            yield from _flat(command, context, f"{prefix} {name}")
+        else:
+            yield f"{prefix} {name}", command
 
 
-def _option(action: argparse.Action) -> str:
-    if action.dest in {"help", "project", "json", "set"} or isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-        return ""
-    if not action.option_strings:
-        return action.dest.upper()
-    value = "" if action.nargs == 0 else f" {action.metavar or action.dest.upper()}"
-    return f"[{action.option_strings[-1]}{value}]"
-
-
-def _about(parser: argparse.ArgumentParser, name: str) -> str:
-    current: Any = parser
-    about = ""
-    for word in name.split()[1:]:
-        subparsers = next(a for a in current._actions if isinstance(a, argparse._SubParsersAction))  # noqa: SLF001
-        about = next(str(choice.help) for choice in subparsers._choices_actions if choice.dest == word)  # noqa: SLF001
-        current = subparsers.choices[word]
-    return about
+def _written(parameter: click.Parameter) -> str:
+    if isinstance(parameter, click.Argument):
+        return parameter.make_metavar(click.Context(click.Command("")))
+    assert isinstance(parameter, click.Option)
+    flag = max(parameter.opts, key=len)
+    if parameter.is_flag:
+        return f"[{flag}]"
+    value = parameter.metavar or flag.removeprefix("--").upper()
+    return f"[{flag} {value}]"
 
 
 def main() -> int:

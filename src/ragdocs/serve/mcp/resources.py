@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
@@ -18,14 +18,14 @@ from ragdocs.errors import NotFoundError, RagdocsError
 from ragdocs.serve.live import Live
 
 if TYPE_CHECKING:
-    from ragdocs.serve.mcp.server import ToolServer
+    from mcp.server import MCPServer
 
 # Lists are never paginated by clients: a template and completion serve any number of documents.
 LANES = {"docs": ("document", "ragdocs://docs/{+path}"), "memory": ("memory", "ragdocs://memory/{+path}")}
 MOST_COMPLETIONS = 100
 
 
-def register(server: ToolServer, live: Live) -> None:
+def register(server: MCPServer[Any], live: Live) -> None:
     """Add resources, completion and prompts."""
     for lane in live.config.server.toolsets:
         if lane in LANES:
@@ -86,7 +86,7 @@ def _context(live: Live, task: str, files: list[str]) -> str:
     return f"{about}Take this into account, and say so where it is contradicted by the code:\n\n{pack}"
 
 
-def _register_lane(server: ToolServer, live: Live, lane: str) -> None:
+def _register_lane(server: MCPServer[Any], live: Live, lane: str) -> None:
     what, uri = LANES[lane]
 
     @server.resource(uri, name=what, title=f"A {what} by its path", mime_type="text/markdown")

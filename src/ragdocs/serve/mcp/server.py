@@ -25,30 +25,10 @@ from ragdocs.config import Config
 from ragdocs.errors import ConflictError, RagdocsError
 from ragdocs.serve import caller as sessions
 from ragdocs.serve.live import Live
-from ragdocs.serve.mcp import (
-    resources,
-    tools_docs,
-    tools_edit,
-    tools_entries,
-    tools_journal,
-    tools_memory,
-    tools_quality,
-    tools_recall,
-    tools_repo,
-)
+from ragdocs.serve.mcp import resources
+from ragdocs.serve.mcp.tools import add_tools
 from ragdocs.serve.surface import present as render
 from ragdocs.text.visible import framed
-
-TOOLSETS = {
-    "docs": tools_docs,
-    "memory": tools_memory,
-    "recall": tools_recall,
-    "edit": tools_edit,
-    "entries": tools_entries,
-    "repo": tools_repo,
-    "journal": tools_journal,
-    "quality": tools_quality,
-}
 
 INSTRUCTIONS = """\
 Search before you work, write down what you decide: this server holds the project's documentation and its memories.
@@ -80,10 +60,7 @@ class ToolServer(MCPServer[Any]):
         )
         self.live = live
         self.middleware.append(cast("ServerMiddleware[Any]", self._wake))
-        # Whoever turns the journal on wants its tools, too.
-        more = ("journal",) if live.config.journal.enabled else ()
-        for name in dict.fromkeys((*live.config.server.toolsets, *more)):
-            TOOLSETS[name].register(self, live)
+        add_tools(self, live)
         resources.register(self, live)
         self._tighten()
 

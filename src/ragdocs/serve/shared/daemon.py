@@ -13,9 +13,9 @@ import anyio
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from ragdocs.serve.cli import app as cli
 from ragdocs.serve.live import Live
 from ragdocs.serve.mcp.server import ToolServer, mend
+from ragdocs.serve.start import server_config
 
 # A window that is closed and opened again finds the server warm; nobody who is gone keeps it alive.
 IDLE_SECONDS = 60.0
@@ -95,7 +95,7 @@ def main() -> None:
     os.write(lock, str(os.getpid()).encode())
     socket = Path(f"{place}.sock")
     socket.unlink(missing_ok=True)
-    config = cli.load_config(cli.build_parser().parse_args(["mcp", *arguments]))
+    config = server_config(arguments)
     if not config.server.shared:
         sys.exit("server.shared is false")
     live = Live(config)

@@ -1,1 +1,244 @@
-"""What each verb is called, takes and answers, declared once."""
+"""What each verb is called, takes and answers, declared once; every rim is made from the declarations."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    # Opening a workspace imports every engine: whoever answers has done that.
+    from ragdocs.workspace import Workspace
+
+Effect = Literal["read", "add", "replace", "remove"]
+Role = Literal["reader", "writer"]
+
+REQUIRED = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arg:
+    """What a person and a model are told about one parameter, and how the command line writes it."""
+
+    help: str
+    # The command's option, if it is not the parameter's own name.
+    flag: str = ""
+    # The name of the value in the command's help.
+    metavar: str = ""
+    # Written without an option.
+    positional: bool = False
+    # All words that are left belong to it.
+    words: bool = False
+    # A long text: an option, a file, or standard input.
+    text: bool = False
+    # Offered to tools only, or to commands only.
+    only: Literal["", "tool", "command"] = ""
+    # The default on the command line, where a person expects another one than an agent.
+    command_default: Any = REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One parameter of a verb, read off its signature."""
+
+    name: str
+    type: Any
+    default: Any
+    arg: Arg
+
+    @property
+    def required(self) -> bool:
+        """Whether a call must have it."""
+        return self.default is REQUIRED
+
+    @property
+    def command_default(self) -> Any:
+        """The value on the command line where none is given; REQUIRED if one must be."""
+        return self.default if self.arg.command_default is REQUIRED else self.arg.command_default
+
+    @property
+    def option(self) -> str:
+        """The option of the command line."""
+        return self.arg.flag or "--" + self.name.replace("_", "-")
+
+    @property
+    def plain_type(self) -> Any:
+        """The type of a value that is given, so without None."""
+        options = [option for option in get_args(self.type) if option is not type(None)]
+        optional = type(None) in get_args(self.type)
+        return options[0] if optional and len(options) == 1 else self.type
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values that are allowed, where only some are."""
+        kind = self.plain_type
+        if get_origin(kind) is list:
+            kind = get_args(kind)[0]
+        return get_args(kind) if get_origin(kind) is Literal else ()
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the command line takes it several times."""
+        return get_origin(self.plain_type) is list
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """How the server that answers stands to its files."""
+
+    ready: bool
+    watcher: str
+    heartbeat: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What the client's own model wrote."""
+
+    text: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One call: of which project, by whom, and what only the rim knows."""
+
+    workspace: Workspace
+    # What the caller has read since it connected; nothing for a command, which is alone.
+    session: dict[str, Any] | None = None
+    state: ServerState | None = None
+    model_answer: ModelAnswer | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """Everything that is known about a verb outside the function that does it."""
+
+    name: str
+    run: Callable[..., Any]
+    text: Callable[[Any], str]
+    toolset: str
+    title: str
+    effect: Effect
+    # Of the command, such as "memory search"; "" for none.
+    command: str = ""
+    # What must be open; nothing else is opened or brought up to date.
+    lanes: tuple[str, ...] = ()
+    # Settings that a command needs, whatever the configuration says.
+    settings: Mapping[str, object] = field(default_factory=dict)
+    # Whether a command brings the index up to its files first.
+    current: bool = True
+    # Whether passages must have vectors before a command answers.
+    meaning: bool = False
+    # How a person reads the answer in a terminal, where that differs from the text; it sees the arguments too.
+    terminal: Callable[[Any, Mapping[str, Any]], str] | None = None
+    # Whether an answer is a failure to a script: exit code 1.
+    failed: Callable[[Any], bool] | None = None
+    # Whether an agent has it as a tool.
+    tool: bool = True
+    role: Role = "reader"
+    # Calls that work, for descriptions, help and documentation.
+    examples: tuple[Mapping[str, Any], ...] = ()
+    # Further lines for the command's help, such as pipes.
+    shell_examples: tuple[str, ...] = ()
+    # A sentence for the list of commands, where the description is for an agent.
+    about: str = ""
+    # The question that the client's own model may be asked, made from the arguments.
+    question: Callable[..., str] | None = None
+    params: tuple[Param, ...] = ()
+    result: Any = None
+
+    @property
+    def purpose(self) -> str:
+        """What the verb does and when to call it."""
+        return " ".join((self.run.__doc__ or "").split())
+
+    @property
+    def description(self) -> str:
+        """What a model is told: the purpose, and calls that work."""
+        return f"{self.purpose}{_examples(self.examples)}"
+
+    def params_for(self, rim: Literal["tool", "command"]) -> tuple[Param, ...]:
+        """Return the parameters that a rim offers."""
+        return tuple(param for param in self.params if param.arg.only in ("", rim))
+
+    def lanes_for(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the lanes that a call needs: the one it names, or all that the verb may use."""
+        named = arguments.get("lane")
+        return (named,) if named else self.lanes
+
+    def command_lines(self) -> Iterator[str]:
+        """Write the examples as commands."""
+        for example in self.examples:
+            yield command_line(self, example)
+        yield from self.shell_examples
+
+
+VERBS: dict[str, Verb] = {}
+
+
+def verb(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a function as a verb; its first parameter is who asks and of what, the others are the caller's."""
+
+    def declare(run: Callable[..., Any]) -> Callable[..., Any]:
+        hints = get_type_hints(run, include_extras=True)
+        signature = inspect.signature(run)
+        given = list(signature.parameters.values())[1:]
+        params = tuple(_param(parameter, hints[parameter.name]) for parameter in given)
+        if run.__name__ in VERBS:
+            raise TypeError(f"{run.__name__} is declared twice")
+        VERBS[run.__name__] = Verb(name=run.__name__, run=run, params=params, result=hints["return"], **declared)
+        return run
+
+    return declare
+
+
+def _param(parameter: inspect.Parameter, hint: Any) -> Param:
+    if get_origin(hint) is not Annotated:
+        raise TypeError(f"{parameter.name} has no Arg, so nobody would be told what it is")
+    kind, arg = get_args(hint)
+    return Param(parameter.name, kind, parameter.default, arg)
+
+
+def _examples(examples: tuple[Mapping[str, Any], ...]) -> str:
+    if not examples:
+        return ""
+    written = [json.dumps(example, ensure_ascii=False) for example in examples]
+    word = "Example" if len(written) == 1 else "Examples"
+    return f" {word}: {' or '.join(written)}"
+
+
+def command_line(verb: Verb, arguments: Mapping[str, Any]) -> str:
+    """Write a call as a person would type it."""
+    words = ["ragdocs", *verb.command.split()]
+    options: list[str] = []
+    for param in verb.params_for("command"):
+        value = arguments.get(param.name)
+        if value is None or value is False:
+            continue
+        if param.arg.positional:
+            words += _positional_words(value)
+        else:
+            options += _option_words(param, value)
+    return " ".join([*words, *options])
+
+
+def _positional_words(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [shlex.quote(str(word)) for word in values]
+
+
+def _option_words(param: Param, value: Any) -> list[str]:
+    if value is True:
+        return [param.option]
+    if isinstance(value, dict):
+        pairs = [f"{key}={'' if item is None else item}" for key, item in value.items()]
+        return [word for pair in pairs for word in (param.option, shlex.quote(pair))]
+    values = value if isinstance(value, list) else [value]
+    words: list[str] = []
+    for item in values:
+        words += [param.option, shlex.quote(str(item))]
+    return words

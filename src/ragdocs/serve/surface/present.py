@@ -7,6 +7,8 @@ want to copy, stands between two lines that name its digest, and no text can con
 from __future__ import annotations
 
 import hashlib
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
@@ -54,6 +56,7 @@ Shape = TypeVar("Shape")
 # Where a memory comes from, in the order in which it is told; what is not known is left out.
 # What a conflict shows of its texts, together; the whole is one read_memory away.
 CONFLICT_CHARS = 7000
+COLOURS = {"+": "32", "-": "31", "@": "36"}
 PROVENANCE = (("author", "by {}"), ("source", "from {}"), ("branch", "on branch {}"), ("commit", "at {}"))
 
 
@@ -232,6 +235,18 @@ def revisions(found: Revisions) -> str:
 def difference(answer: Difference) -> str:
     """Show what differs, as diff does."""
     return answer["content"] or f"{answer['before']} and {answer['after']} are the same text"
+
+
+def coloured_difference(answer: Difference, _arguments: Mapping[str, Any]) -> str:
+    """Show what differs in the colours of diff, where there is a terminal that wants them."""
+    text = difference(answer)
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return text
+    lines = []
+    for row in text.split("\n"):
+        colour = COLOURS.get(row[:1])
+        lines.append(f"\x1b[{colour}m{row}\x1b[0m" if colour else row)
+    return "\n".join(lines)
 
 
 def undone(answer: Undone) -> str:

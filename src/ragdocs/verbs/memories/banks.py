@@ -14,7 +14,7 @@ from ragdocs.engines.local.snapshot import POINTER
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
 from ragdocs.lanes import MEMORY, Lane
 from ragdocs.project import folders as project
-from ragdocs.project import registry
+from ragdocs.project import layout, registry
 from ragdocs.search.corpus import Corpus
 from ragdocs.system import files as fsio
 from ragdocs.verbs.memories.recall import Bank
@@ -58,7 +58,7 @@ class Elsewhere:
         places = [(Config(root=one.path), one.name) for one in known if one.path != self._config.root]
         if self._config.memory.storage_strategy != "user":
             shared = Config(root=project.data_dir(), memory=MemoryConfig(storage_strategy="user"))
-            places += [(shared, "user")] if project.memory_root(shared).is_dir() else []
+            places += [(shared, "user")] if layout.memory_root(shared).is_dir() else []
         if len(places) > MOST_BANKS:
             notes.append(f"{len(places) - MOST_BANKS} projects that were not used for longest were not asked")
         banks = []
@@ -79,7 +79,7 @@ class Elsewhere:
         # Nothing that stands in the other folder decides anything: not its configuration, and no lane that may write.
         base = "" if config.memory.storage_strategy == "user" else MEMORY.base
         lane = replace(self._lane, writable=False, base=base)
-        root, directory = project.memory_root(config), project.index_root(config, MEMORY)
+        root, directory = layout.memory_root(config), layout.index_root(config, MEMORY)
         hint = f"Run `ragdocs index --project {config.root}` to have it asked"
         try:
             generation = fsio.read_bytes(directory / POINTER, 200)

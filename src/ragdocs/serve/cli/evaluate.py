@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from ragdocs.errors import NotFoundError, ParseError, ValidationError
-from ragdocs.project import folders as project
-from ragdocs.serve.cli import app as cli
-from ragdocs.system import files as fsio
+from ragdocs.project import folders
+from ragdocs.serve.cli.commands import VerbCommand, common_options
+from ragdocs.serve.cli.output import print_answer
+from ragdocs.serve.cli.progress import Progress
+from ragdocs.serve.cli.project import open_workspace
+from ragdocs.serve.start import load_config
+from ragdocs.system import files
 from ragdocs.text.visible import line
 
 if TYPE_CHECKING:
+    from ragdocs.search.corpus import Corpus
     from ragdocs.verbs.quality.evaluation import Outcome, Question, Weights
 
 EXAMPLES = """\
@@ -36,75 +43,88 @@ ALONE: dict[str, Weights] = {"words": (0.0, 1.0), "meaning": (1.0, 0.0), "": Non
 SURE = 0.05
 
 
-def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
-    """Add the command to the parser."""
-    command = commands.add_parser(
-        "eval",
-        parents=[common],
-        help="measure how well texts are found, with labels or without",
-        epilog=EXAMPLES,
-    )
-    command.add_argument("--lane", choices=("docs", "memory"), default="docs", help="what to measure (default: docs)")
-    command.add_argument("--qrels", type=Path, metavar="FILE", help="labels: query-id, path, grade, by tabs")
-    command.add_argument(
-        "--queries", type=Path, metavar="FILE", help="questions (default: queries.jsonl beside --qrels)"
-    )
-    command.add_argument("--most", type=int, default=50, help="made-up questions of each kind (default: 50)")
-    command.add_argument("--against", metavar="WAY", help="words, meaning, VECTOR/KEYWORD weights, or KEY=VALUE")
-    command.add_argument("--keep", action="store_true", help="keep this outcome as the baseline of later runs")
-    command.set_defaults(run=_eval)
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is to be measured, and beside what."""
+
+    project: str | None
+    settings: tuple[str, ...]
+    lane: str
+    qrels: Path | None
+    queries: Path | None
+    most: int
+    against: str | None
+    keep: bool
 
 
-def _eval(options: argparse.Namespace) -> int:
+def _eval(as_json: bool, **given: Any) -> int:
     from ragdocs.verbs.quality import evaluation
-    from ragdocs.verbs.quality import questions as known_items
 
-    workspace = cli.open_workspace(options)
-    corpus, now, bar = workspace.corpus(options.lane), workspace.clock(), cli.Bar()
-    questions = list(_labelled(options)) if options.qrels else known_items.make(corpus, options.most)
-    if not questions:
-        raise ValidationError("there is nothing to ask", "A few documents with headings or whole sentences are needed")
-    outcomes = evaluation.run(corpus, questions, now, progress=bar.show)
-    answer: dict[str, Any] = {
-        "lane": options.lane,
-        "labels": str(options.qrels) if options.qrels else "made from the texts",
-        **evaluation.summary(outcomes),
-        "notes": list(corpus.notes()),
-    }
-    if options.against:
-        others = _otherwise(options, questions, bar)
-        answer["against"] = {"way": options.against, **evaluation.summary(others)}
-        answer["against"] |= evaluation.against(outcomes, evaluation.kept(others))
-    bar.clear()
+    options = Options(**given)
+    workspace = open_workspace(options.project, options.settings, lanes=(options.lane,))
+    corpus = workspace.corpus(options.lane)
+    now = workspace.clock()
+    questions = _questions(options, corpus)
+    with Progress() as progress:
+        outcomes = evaluation.run(corpus, questions, now, progress=progress.show)
+        answer: dict[str, Any] = {
+            "lane": options.lane,
+            "labels": str(options.qrels) if options.qrels else "made from the texts",
+            **evaluation.summary(outcomes),
+            "notes": list(corpus.notes()),
+        }
+        if options.against:
+            others = _otherwise(options, options.against, questions, progress)
+            answer["against"] = {"way": options.against, **evaluation.summary(others)}
+            answer["against"] |= evaluation.against(outcomes, evaluation.kept(others))
     file = _baseline_file(workspace.config.root, options)
     earlier = _baseline(file)
+    since = {"points": 0.0, "chance": 1.0}
     if earlier:
-        answer["since"] = {"at": earlier["at"], **evaluation.against(outcomes, earlier["questions"])}
+        since = evaluation.against(outcomes, earlier["questions"])
+        answer["since"] = {"at": earlier["at"], **since}
     if options.keep:
-        kept = {"at": now.isoformat(timespec="seconds"), "questions": evaluation.kept(outcomes)}
-        fsio.make_directories(file.parent, 0o700)
-        fsio.write_atomic(file, json.dumps(kept, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        _keep(file, {"at": now.isoformat(timespec="seconds"), "questions": evaluation.kept(outcomes)})
         answer["kept"] = str(file)
-    cli.show(options, answer, text)
-    since = answer.get("since", {"points": 0.0, "chance": 1.0})
-    return 1 if since["points"] < 0 and since["chance"] < SURE else 0
+    print_answer(answer, text, as_json=as_json)
+    return int(since["points"] < 0 and since["chance"] < SURE)
 
 
-def _otherwise(options: argparse.Namespace, questions: Sequence[Question], bar: cli.Bar) -> list[Outcome]:
+def _questions(options: Options, corpus: Corpus) -> list[Question]:
+    from ragdocs.verbs.quality.questions import make
+
+    if options.qrels:
+        questions = list(_labelled(options.qrels, options.queries))
+    else:
+        questions = list(make(corpus, options.most))
+    if not questions:
+        raise ValidationError("there is nothing to ask", "A few documents with headings or whole sentences are needed")
+    return questions
+
+
+def _keep(file: Path, baseline: Mapping[str, Any]) -> None:
+    files.make_directories(file.parent, 0o700)
+    written = json.dumps(baseline, ensure_ascii=False)
+    files.write_atomic(file, written.encode("utf-8", "surrogatepass"))
+
+
+def _otherwise(options: Options, way: str, questions: Sequence[Question], progress: Progress) -> list[Outcome]:
     """Ask the same questions another way: with other weights, or with other settings in a workspace of its own."""
     from ragdocs.verbs.quality import evaluation
     from ragdocs.workspace import Workspace
 
-    way = options.against
-    key, equals, value = way.partition("=")
-    flags = {key.strip(): value.strip()} if equals else {}
-    weights = ALONE[""] if equals else _weights(way)
-    asked = argparse.Namespace(**{**vars(options), "set": [*options.set, *(f"{k}={v}" for k, v in flags.items())]})
-    workspace = Workspace(cli.load_config(asked))
+    settings = list(options.settings)
+    weights = None
+    if "=" in way:
+        settings.append(way)
+    else:
+        weights = _weights(way)
+    workspace = Workspace(load_config(options.project, settings), lanes=(options.lane,))
     workspace.load()
-    workspace.sync(bar.show)
-    workspace.embed(bar.show)
-    return evaluation.run(workspace.corpus(options.lane), questions, workspace.clock(), weights, bar.show)
+    workspace.sync(progress.show)
+    workspace.embed(progress.show)
+    corpus = workspace.corpus(options.lane)
+    return evaluation.run(corpus, questions, workspace.clock(), weights, progress.show)
 
 
 def _weights(way: str) -> Weights:
@@ -122,23 +142,21 @@ def _weights(way: str) -> Weights:
     return weights
 
 
-def _labelled(options: argparse.Namespace) -> Iterator[Question]:
+def _labelled(qrels: Path, queries: Path | None) -> Iterator[Question]:
     """Read labelled questions; those that nothing answers are passed over."""
     from ragdocs.verbs.quality.evaluation import Question
 
     grades: dict[str, dict[str, int]] = {}
-    for row in _lines(options.qrels):
+    for row in _lines(qrels):
         cells = row.split("\t")
         if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():  # noqa: PLR2004 - query, path, grade
             if grades or not row.startswith("query"):
-                raise ParseError(
-                    f"{options.qrels}: {row[:80]!r} is not a label", "Write query-id, path, grade, by tabs"
-                )
+                raise ParseError(f"{qrels}: {row[:80]!r} is not a label", "Write query-id, path, grade, by tabs")
             continue
         if int(cells[2]) > 0:
             grades.setdefault(cells[0], {})[cells[1]] = int(cells[2])
-    named = [options.qrels.with_name(name) for name in ("queries.jsonl", "queries.jsonl.gz")]
-    file = options.queries or next((one for one in named if one.exists()), named[0])
+    named = [qrels.with_name(name) for name in ("queries.jsonl", "queries.jsonl.gz")]
+    file = queries or next((one for one in named if one.exists()), named[0])
     for row in _lines(file):
         try:
             loaded = json.loads(row)
@@ -158,10 +176,10 @@ def _lines(file: Path) -> list[str]:
     return [row for row in content.decode("utf-8", "replace").splitlines() if row.strip()]
 
 
-def _baseline_file(root: Path, options: argparse.Namespace) -> Path:
+def _baseline_file(root: Path, options: Options) -> Path:
     """Return where the outcome of these questions is kept: outside the project, as a baseline is one person's."""
     asked = blake2b(f"{options.lane}\0{options.qrels or options.most}".encode(), digest_size=6).hexdigest()
-    return project.state_dir() / "eval" / f"{project.project_key(root)}-{asked}.json"
+    return folders.state_dir() / "eval" / f"{folders.project_key(root)}-{asked}.json"
 
 
 def _baseline(file: Path) -> dict[str, Any]:
@@ -213,3 +231,36 @@ def _changes(found: Mapping[str, Any]) -> str:
 
 def _place(place: int) -> str:
     return f"#{place}" if place else "not found"
+
+
+_FILE = click.Path(path_type=Path)
+
+command = VerbCommand(
+    "eval",
+    help="measure how well texts are found, with labels or without",
+    epilog=EXAMPLES,
+    callback=_eval,
+    params=[
+        click.Option(
+            ["--lane"],
+            type=click.Choice(("docs", "memory")),
+            default="docs",
+            help="what to measure (default: docs)",
+        ),
+        click.Option(["--qrels"], type=_FILE, metavar="FILE", help="labels: query-id, path, grade, by tabs"),
+        click.Option(
+            ["--queries"],
+            type=_FILE,
+            metavar="FILE",
+            help="questions (default: queries.jsonl beside --qrels)",
+        ),
+        click.Option(["--most"], type=int, default=50, help="made-up questions of each kind (default: 50)"),
+        click.Option(
+            ["--against"],
+            metavar="WAY",
+            help="words, meaning, VECTOR/KEYWORD weights, or KEY=VALUE",
+        ),
+        click.Option(["--keep"], is_flag=True, help="keep this outcome as the baseline of later runs"),
+        *common_options(),
+    ],
+)

@@ -1,0 +1,213 @@
+"""Every declared verb as a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import click
+
+from ragdocs.errors import ValidationError
+from ragdocs.serve.cli.output import print_answer
+from ragdocs.serve.cli.project import open_workspace, save
+from ragdocs.serve.surface import REQUIRED, Ask, Param, Verb
+from ragdocs.serve.surface.arguments import read_input, read_text
+
+EXIT_CODES = "exit codes: 0 done, 1 failed or refused with nothing changed, 2 wrong usage"
+
+
+class VerbCommand(click.Command):
+    """A command whose help ends with examples as they are typed."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they are."""
+        del ctx
+        if self.epilog:
+            formatter.write(f"\n{self.epilog}")
+
+
+def add_verbs(root: click.Group, verbs: Iterable[Verb]) -> None:
+    """Add a command for every verb that has one, below the groups that its name begins with."""
+    for verb in verbs:
+        if not verb.command:
+            continue
+        *groups, name = verb.command.split()
+        parent = root
+        for group in groups:
+            child = parent.commands[group]
+            assert isinstance(child, click.Group)
+            parent = child
+        parent.add_command(_command(verb, name))
+
+
+def common_options() -> list[click.Parameter]:
+    """Return the options that every command has."""
+    return [
+        click.Option(
+            ["--project"],
+            metavar="DIR",
+            help="the project's folder (default: found from here)",
+        ),
+        click.Option(["--json", "as_json"], is_flag=True, help="print JSON for scripts"),
+        click.Option(
+            ["--set", "settings"],
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="override a setting, e.g. embedding.model=none",
+        ),
+    ]
+
+
+def _command(verb: Verb, name: str) -> click.Command:
+    params: list[click.Parameter] = []
+    for param in verb.params_for("command"):
+        params += _as_click(param)
+    return VerbCommand(
+        name,
+        params=[*params, *common_options()],
+        help=verb.about,
+        epilog=_epilog(verb),
+        callback=_callback(verb),
+    )
+
+
+def _epilog(verb: Verb) -> str:
+    lines = ["examples:"]
+    for line in verb.command_lines():
+        lines.append(f"  {line}")
+    if len(lines) == 1:
+        return f"{EXIT_CODES}\n"
+    return "\n".join([*lines, "", EXIT_CODES, ""])
+
+
+def _callback(verb: Verb) -> Any:
+    def run(project: str | None, as_json: bool, settings: tuple[str, ...], **given: Any) -> int:
+        arguments = _arguments(verb, given)
+        workspace = open_workspace(
+            project,
+            settings,
+            lanes=verb.lanes_for(arguments),
+            needed=verb.settings,
+            current=verb.current,
+            embed=verb.meaning,
+        )
+        answer = verb.run(Ask(workspace=workspace), **arguments)
+        if verb.role == "writer":
+            save(workspace)
+        print_answer(answer, _reader(verb, arguments), as_json=as_json)
+        return int(verb.failed is not None and verb.failed(answer))
+
+    return run
+
+
+def _reader(verb: Verb, arguments: Mapping[str, Any]) -> Callable[[Any], str]:
+    """Return how a person reads the answer of a verb."""
+    terminal = verb.terminal
+    if terminal is None:
+        return verb.text
+    return lambda answer: terminal(answer, arguments)
+
+
+def _arguments(verb: Verb, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn what was typed into the arguments of a verb."""
+    arguments: dict[str, Any] = {}
+    for param in verb.params_for("command"):
+        value = given[param.name]
+        if param.arg.text:
+            arguments[param.name] = _long_text(param, value, given.get(_file_name(param)))
+        elif param.arg.words:
+            arguments[param.name] = " ".join(value) or _absent(param)
+        elif param.plain_type == dict[str, Any]:
+            arguments[param.name] = _pairs(param, value) or None
+        elif param.repeated:
+            arguments[param.name] = list(value) or _absent(param)
+        else:
+            arguments[param.name] = value
+    return arguments
+
+
+def _absent(param: Param) -> Any:
+    default = param.command_default
+    if default is REQUIRED:
+        return [] if param.repeated else ""
+    return list(default) if param.repeated and default is not None else default
+
+
+def _long_text(param: Param, typed: str | None, file: str | None) -> str | None:
+    if typed is not None:
+        return typed
+    if file:
+        return read_text(file)
+    return read_input() if param.required else None
+
+
+def _pairs(param: Param, pairs: Iterable[str]) -> dict[str, str | None]:
+    fields: dict[str, str | None] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            shape = param.arg.metavar or "KEY=VALUE"
+            raise ValidationError(f"{param.option} {pair!r} is not {shape}", f"Write it as {shape}")
+        fields[key.strip()] = value.strip() or None
+    return fields
+
+
+def _file_name(param: Param) -> str:
+    return f"{param.name}_file"
+
+
+def _as_click(param: Param) -> list[click.Parameter]:
+    if param.arg.positional:
+        return [_argument(param)]
+    if param.arg.text:
+        return [_option(param), _file_option(param)]
+    return [_option(param)]
+
+
+def _file_option(param: Param) -> click.Option:
+    """Return the option for a file with the text; one that is required may also be piped in."""
+    flag = "--file" if param.required else f"{param.option}-file"
+    piped = " (default: standard input)" if param.required else ""
+    return click.Option([flag, _file_name(param)], metavar="FILE", help=f"a file with the text{piped}")
+
+
+def _argument(param: Param) -> click.Argument:
+    many = param.repeated or param.arg.words
+    default = param.command_default
+    required = default is REQUIRED and not param.arg.text
+    kind = click.Choice(param.choices) if param.choices else click.STRING
+    if many:
+        return click.Argument([param.name], nargs=-1, required=required, type=kind)
+    value = None if default is REQUIRED else default
+    return click.Argument([param.name], required=required, default=value, type=kind)
+
+
+def _option(param: Param) -> click.Option:
+    names = [param.option, param.name]
+    help_text = param.arg.help
+    if param.plain_type is bool:
+        return click.Option(names, is_flag=True, help=help_text)
+    many = param.repeated or param.plain_type == dict[str, Any]
+    default = param.command_default
+    required = default is REQUIRED and not param.arg.text
+    if many:
+        help_text += "; may be repeated"
+    elif default not in (REQUIRED, None, ""):
+        help_text += f" (default: {default})"
+    return click.Option(
+        names,
+        type=_click_type(param),
+        multiple=many,
+        required=required,
+        default=None if many or default is REQUIRED else default,
+        metavar=param.arg.metavar or None,
+        help=help_text,
+    )
+
+
+def _click_type(param: Param) -> Any:
+    if param.choices:
+        return click.Choice(param.choices)
+    if param.plain_type is int:
+        return click.INT
+    return click.FLOAT if param.plain_type is float else click.STRING

@@ -1,0 +1,123 @@
+"""The MCP rim: every declared verb of the offered toolsets as a tool."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+from weakref import WeakKeyDictionary
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.resolve import Resolve, Sample
+from mcp_types import (
+    CallToolResult,
+    CreateMessageResult,
+    SamplingMessage,
+    TextContent,
+    ToolAnnotations,
+)
+from pydantic import Field
+
+from ragdocs.serve.caller import Session, current
+from ragdocs.serve.live import Live
+from ragdocs.serve.surface import REQUIRED, Ask, ModelAnswer, Param, Verb
+from ragdocs.serve.surface.catalog import offered
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+# Of the answer of a client's model; an overview is shorter.
+MOST_TOKENS = 4000
+# The parameter that the SDK fills by asking the client's model.
+SAMPLED = "sampled"
+# What a verb does to what is there: (only reads, may destroy, the same twice as once).
+EFFECTS = {
+    "read": (True, False, True),
+    "add": (False, False, False),
+    "replace": (False, True, True),
+    "remove": (False, True, False),
+}
+
+# What each client has read, as long as it is connected.
+Sessions = WeakKeyDictionary[Session, dict[str, Any]]
+
+
+def add_tools(server: MCPServer[Any], live: Live) -> None:
+    """Register every verb that this configuration offers."""
+    sessions: Sessions = WeakKeyDictionary()
+    for verb in offered(live.config):
+        register = server.tool(
+            name=verb.name,
+            title=verb.title,
+            description=verb.description,
+            annotations=_annotations(verb),
+        )
+        register(_tool(verb, live, sessions))
+
+
+def _annotations(verb: Verb) -> ToolAnnotations:
+    read_only, destructive, idempotent = EFFECTS[verb.effect]
+    return ToolAnnotations(
+        read_only_hint=read_only,
+        destructive_hint=destructive,
+        idempotent_hint=idempotent,
+        # Asking a client's model leaves this server.
+        open_world_hint=verb.question is not None,
+    )
+
+
+def _tool(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
+    """Return a function with the signature that the SDK reads the schema off."""
+
+    def call(**arguments: Any) -> CallToolResult:
+        sampled = arguments.pop(SAMPLED, None)
+        ask = Ask(
+            workspace=live.workspace(),
+            session=sessions.setdefault(current(), {}),
+            state=live.state(),
+            model_answer=_model_answer(sampled),
+        )
+        answer = verb.run(ask, **arguments)
+        text = TextContent(type="text", text=verb.text(answer))
+        return CallToolResult(content=[text], structured_content=dict(answer))
+
+    parameters = [_parameter(param) for param in verb.params_for("tool")]
+    if verb.question is not None:
+        parameters.append(_sampled(verb.question, parameters))
+    _give_signature(call, parameters, Annotated[CallToolResult, verb.result])
+    call.__name__ = verb.name
+    return call
+
+
+def _parameter(param: Param) -> inspect.Parameter:
+    described: Any = Annotated[param.type, Field(description=param.arg.help)]
+    default = inspect.Parameter.empty if param.default is REQUIRED else param.default
+    return inspect.Parameter(param.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=described)
+
+
+def _sampled(question: Callable[..., str], parameters: Sequence[inspect.Parameter]) -> inspect.Parameter:
+    """Return the parameter that holds what the client's model wrote, if the client lends it."""
+
+    def sample(context: Context[Any, Any], **arguments: Any) -> Sample | None:
+        capabilities = context.client_capabilities
+        if capabilities is None or capabilities.sampling is None:
+            return None
+        text = TextContent(type="text", text=question(**arguments))
+        return Sample([SamplingMessage(role="user", content=text)], max_tokens=MOST_TOKENS)
+
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=Context[Any, Any])
+    _give_signature(sample, [*parameters, context], Sample | None)
+    answer = Annotated[CreateMessageResult | None, Resolve(sample)]
+    return inspect.Parameter(SAMPLED, inspect.Parameter.KEYWORD_ONLY, annotation=answer)
+
+
+def _give_signature(function: Any, parameters: Sequence[inspect.Parameter], result: Any) -> None:
+    function.__signature__ = inspect.Signature(parameters, return_annotation=result)
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    function.__annotations__["return"] = result
+
+
+def _model_answer(sampled: CreateMessageResult | None) -> ModelAnswer | None:
+    if sampled is None or not isinstance(sampled.content, TextContent):
+        return None
+    return ModelAnswer(sampled.content.text, sampled.model)

@@ -1,0 +1,253 @@
+"""What the repository knows about itself: conventions, decisions, notes, summaries, and packs of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from ragdocs.serve.surface import Arg, Ask, present_repo, verb
+from ragdocs.serve.surface.parameters import Scope, Tags
+from ragdocs.verbs.context.shapes import (
+    Appended,
+    Copied,
+    Pack,
+    RepoDeleted,
+    RepoMemory,
+    SavedConvention,
+    SavedDecision,
+    SavedNote,
+)
+
+Kind = Literal["convention", "decision", "note"]
+
+
+@verb(
+    command="repo convention",
+    toolset="repo",
+    title="Write a convention",
+    effect="replace",
+    role="writer",
+    lanes=("memory",),
+    text=present_repo.saved,
+    about="write a convention, or change the one of this title",
+    examples=(
+        {
+            "title": "Use pnpm workspaces",
+            "content": "All packages live under packages/.",
+            "tags": ["build"],
+        },
+    ),
+)
+def upsert_convention(
+    ask: Ask,
+    title: Annotated[str, Arg(help="what it is called", positional=True)],
+    content: Annotated[str, Arg(help="how it is done", text=True)],
+    tags: Tags = None,
+    id: Annotated[str | None, Arg(help="the convention to change")] = None,  # noqa: A002 - the document's name
+    branch_scope: Scope = None,
+) -> SavedConvention:
+    """Write down how something is done in this repository, for every later run. The same title, or `id`, changes
+    the convention that there is; tags that are not given stay.
+    """
+    return ask.workspace.repository.upsert_convention(title, content, tags, id or "", branch_scope)
+
+
+@verb(
+    command="repo decision",
+    toolset="repo",
+    title="Write a decision",
+    effect="replace",
+    role="writer",
+    lanes=("memory",),
+    text=present_repo.saved,
+    about="write a decision, or change the one of this summary",
+    examples=(
+        {
+            "summary": "Sessions instead of JWT",
+            "rationale": "They can be revoked at once.",
+            "impacted_paths": ["src/auth/", "docs/auth.md"],
+        },
+    ),
+    shell_examples=('ragdocs repo decision "Sessions instead of JWT" --path src/auth/ < why.md',),
+)
+def upsert_decision(
+    ask: Ask,
+    summary: Annotated[str, Arg(help="what was decided, on one line", positional=True)],
+    rationale: Annotated[str, Arg(help="the reasons", flag="--content", text=True)],
+    impacted_paths: Annotated[list[str] | None, Arg(help="files and folders it is about", flag="--path")] = None,
+    id: Annotated[str | None, Arg(help="the decision to change")] = None,  # noqa: A002 - the document's name
+    branch_scope: Scope = None,
+) -> SavedDecision:
+    """Write down what was chosen and why, with the files and folders it is about: search_linked_memories finds it
+    for each of them. The same summary, or `id`, changes the decision that there is.
+    """
+    return ask.workspace.repository.upsert_decision(summary, rationale, impacted_paths, id or "", branch_scope)
+
+
+@verb(
+    command="repo note",
+    toolset="repo",
+    title="Write a note",
+    effect="replace",
+    role="writer",
+    lanes=("memory",),
+    text=present_repo.saved,
+    about="write a note",
+    examples=({"content": "The integration tests need Redis 7", "source": "agent"},),
+)
+def upsert_note(
+    ask: Ask,
+    content: Annotated[str, Arg(help="the note", text=True)],
+    source: Annotated[Literal["manual", "agent", "tool"], Arg(help="who wrote it")] = "manual",
+    id: Annotated[str | None, Arg(help="the note to change")] = None,  # noqa: A002 - the document's name
+    branch_scope: Scope = None,
+) -> SavedNote:
+    """Write down something about this repository that is neither rule nor choice; `id` changes an earlier note."""
+    return ask.workspace.repository.upsert_note(content, source, id or "", branch_scope)
+
+
+@verb(
+    command="repo summary",
+    toolset="repo",
+    title="Append a summary",
+    effect="add",
+    role="writer",
+    lanes=("memory",),
+    text=present_repo.appended,
+    about="append a summary of a step",
+    examples=(
+        {
+            "run_id": "release-42",
+            "step_id": "2-tests",
+            "summary": "Fixed the race in the lock; CI is green",
+        },
+    ),
+)
+def append_summary(
+    ask: Ask,
+    run_id: Annotated[str, Arg(help="the run, such as release-42", flag="--run")],
+    step_id: Annotated[str, Arg(help="the step of the run", flag="--step")],
+    summary: Annotated[str, Arg(help="what happened, at most 64 KB", flag="--content", text=True)],
+    tags: Tags = None,
+    branch_scope: Scope = None,
+) -> Appended:
+    """At the end of a step, say in one paragraph what happened, what came out and what is left to do; the next
+    step's build_context has it. At most 64 KB; the oldest summaries leave.
+    """
+    return ask.workspace.repository.append_summary(run_id, step_id, summary, tags or (), branch_scope)
+
+
+@verb(
+    command="repo show",
+    toolset="repo",
+    title="Read the repository's memory",
+    effect="read",
+    lanes=("memory",),
+    text=present_repo.repository,
+    about="list what this branch knows, or a part of it",
+    examples=(
+        {},
+        {"kind": "decision", "id": "sessions-not-jwt-1a2b3c4d"},
+        {"path": "src/auth/login.py"},
+    ),
+)
+def get_repo_memory(
+    ask: Ask,
+    kind: Annotated[Literal["convention", "decision", "note", "summary"] | None, Arg(help="only one kind")] = None,
+    id: Annotated[str | None, Arg(help="one item, whole")] = None,  # noqa: A002 - the document's name
+    path: Annotated[str | None, Arg(help="the decisions about a file or folder")] = None,
+    branch_scope: Scope = None,
+) -> RepoMemory:
+    """Read conventions, decisions, notes and summaries of this branch, the last changed first; or one kind, one
+    item whole, or the decisions about a path and the folders it is in.
+    """
+    return ask.workspace.repository.get(kind or "", id or "", path or "", branch_scope)
+
+
+@verb(
+    command="repo delete",
+    toolset="repo",
+    title="Delete from the repository's memory",
+    effect="remove",
+    role="writer",
+    lanes=("memory",),
+    text=present_repo.deleted,
+    about="move a convention, decision or note to the trash",
+    examples=({"kind": "note", "id": "note-3f2a9b8c"},),
+)
+def delete_repo_memory(
+    ask: Ask,
+    kind: Annotated[Kind, Arg(help="what it is", positional=True)],
+    id: Annotated[str, Arg(help="its id", positional=True)],  # noqa: A002 - the document's name
+    branch_scope: Scope = None,
+) -> RepoDeleted:
+    """Move a convention, decision or note that no longer holds to the trash folder. Returns whether there was one."""
+    return ask.workspace.repository.delete(kind, id, branch_scope)
+
+
+@verb(
+    command="repo copy",
+    toolset="repo",
+    title="Copy a branch's memory",
+    effect="add",
+    role="writer",
+    tool=False,
+    lanes=("memory",),
+    text=present_repo.copied,
+    about="copy what one branch knows to another",
+    examples=({"source": "feature/oauth", "target": "main"},),
+)
+def copy_repo_memory(
+    ask: Ask,
+    source: Annotated[str, Arg(help="the branch to copy from", positional=True)],
+    target: Annotated[str, Arg(help="the branch to copy to; its items stay", positional=True)],
+) -> Copied:
+    """Copy what one branch knows to another one, too."""
+    return ask.workspace.repository.copy(source, target)
+
+
+def _pack(pack: Pack, arguments: Mapping[str, Any]) -> str:
+    """Write a pack as it is, or as the answer of a hook."""
+    if not arguments["hook"]:
+        return pack["context"].rstrip("\n")
+    output = {"hookEventName": arguments["hook"], "additionalContext": pack["context"]}
+    return json.dumps({"hookSpecificOutput": output})
+
+
+def _text(pack: Pack) -> str:
+    return pack["context"]
+
+
+@verb(
+    command="context",
+    toolset="repo",
+    title="Build a context pack",
+    effect="read",
+    lanes=("memory", "docs"),
+    text=_text,
+    terminal=_pack,
+    about="print what an agent should know when a run or a step begins",
+    examples=({"task": "revoke sessions on logout", "files": ["src/auth/login.py"]},),
+    shell_examples=(
+        "ragdocs context --hook SessionStart",
+        "ragdocs context --json | jq -r '.omitted[]'",
+    ),
+)
+def build_context(
+    ask: Ask,
+    max_chars: Annotated[int, Arg(help="the size of the pack")] = 8000,
+    task: Annotated[str | None, Arg(help="what is about to be done", positional=True, words=True)] = None,
+    files: Annotated[list[str] | None, Arg(help="files it is about", flag="--file")] = None,
+    branch_scope: Scope = None,
+    hook: Annotated[
+        str | None,
+        Arg(help="print the JSON that a hook of this event answers with", metavar="EVENT", only="command"),
+    ] = None,
+) -> Pack:
+    """Call it when a run or a step begins: conventions, decisions about the task or the files, the latest
+    summaries, memories and documentation that bear on it, and an outline of the source files, never longer than
+    `max_chars`. Each item has its source and age; what was left out is listed with how to get it.
+    """
+    del hook
+    return ask.workspace.packs.build(max_chars, task or "", files or (), branch_scope)

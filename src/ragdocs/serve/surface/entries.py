@@ -1,0 +1,168 @@
+"""Entries: single facts with importance, confidence and expiry, known by their ids."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from ragdocs.serve.surface import Arg, Ask, present, verb
+from ragdocs.serve.surface.parameters import AnyTag, Limit, Query, Tags
+from ragdocs.verbs.memories.entry_shapes import (
+    EntryAdded,
+    EntryDeleted,
+    EntryFound,
+    EntryHits,
+    EntryStats,
+)
+
+EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]
+EntryId = Annotated[str, Arg(help="the entry's id", positional=True)]
+
+
+@verb(
+    command="entry add",
+    toolset="entries",
+    title="Add an entry",
+    effect="add",
+    role="writer",
+    lanes=("memory",),
+    text=present.entry_added,
+    about="keep one thing worth knowing",
+    examples=(
+        {
+            "content": "User prefers dark mode",
+            "entryType": "preference",
+            "importance": 7,
+            "tags": ["ui"],
+        },
+    ),
+)
+def memory_add(
+    ask: Ask,
+    content: Annotated[str, Arg(help="what is worth knowing", positional=True, text=True)],
+    entryType: Annotated[EntryType, Arg(help="what kind of thing it is", flag="--type")] = "fact",  # noqa: N803 - the document's name
+    source: Annotated[str, Arg(help="where it comes from")] = "manual",
+    context: Annotated[str | None, Arg(help="how it came up; searched too")] = None,
+    confidence: Annotated[float, Arg(help="how sure it is, 0 to 1")] = 1.0,
+    importance: Annotated[int, Arg(help="how much it matters, 1 to 10")] = 5,
+    tags: Tags = None,
+    expiresAt: Annotated[  # noqa: N803 - the document's name
+        int | str | None, Arg(help="ISO 8601 or Unix milliseconds", flag="--expires", metavar="TIME")
+    ] = None,
+) -> EntryAdded:
+    """Keep one thing worth knowing: what somebody prefers, a fact, an insight, a task. Call it when you learn it.
+    `context` says how it came up and is searched too; `confidence` is 0 to 1, `importance` 1 to 10; after
+    `expiresAt` (ISO 8601 or Unix milliseconds) it is not found any more. The same content again returns the id
+    that it has.
+    """
+    from ragdocs.verbs.memories.entry_rules import NewEntry
+
+    return ask.workspace.entries.add(
+        NewEntry(
+            content=content,
+            kind=entryType,
+            source=source,
+            context=context or "",
+            confidence=confidence,
+            importance=importance,
+            tags=tags or (),
+            expires_at=expiresAt,
+        )
+    )
+
+
+@verb(
+    command="entry search",
+    toolset="entries",
+    title="Search entries",
+    effect="read",
+    lanes=("memory",),
+    meaning=True,
+    text=present.entries,
+    about="find entries by meaning, words or both",
+    examples=(
+        {
+            "query": "which theme does the user like",
+            "entryTypes": ["preference"],
+            "minImportance": 5,
+        },
+    ),
+)
+def memory_search(
+    ask: Ask,
+    query: Query,
+    mode: Annotated[Literal["hybrid", "vector", "keyword"], Arg(help="by meaning, by words or both")] = "hybrid",
+    limit: Limit = 10,
+    entryTypes: Annotated[list[EntryType] | None, Arg(help="only these kinds", flag="--type")] = None,  # noqa: N803 - the document's name
+    minImportance: Annotated[  # noqa: N803 - the document's name
+        float | None, Arg(help="only as important as this", flag="--min-importance")
+    ] = None,
+    minConfidence: Annotated[  # noqa: N803 - the document's name
+        float | None, Arg(help="only as sure as this", flag="--min-confidence")
+    ] = None,
+    tags: AnyTag = None,
+) -> EntryHits:
+    """Find entries and other memories by meaning, words or both, before you ask or assume. Returns content, score,
+    what matched, age and id. When an entry helped, call memory_get with used=true; only that raises its rank.
+    """
+    from ragdocs.verbs.memories.entry_rules import Wanted
+
+    wanted = Wanted(
+        kinds=entryTypes or (),
+        min_importance=minImportance,
+        min_confidence=minConfidence,
+        tags=tags or (),
+    )
+    return ask.workspace.entries.search(query, mode, limit, wanted)
+
+
+@verb(
+    command="entry get",
+    toolset="entries",
+    title="Read an entry",
+    effect="add",
+    lanes=("memory",),
+    text=present.entry,
+    about="print one entry",
+    examples=({"id": "mem_3f2a9b8c7d6e", "used": True},),
+)
+def memory_get(
+    ask: Ask,
+    id: EntryId,  # noqa: A002 - the document's name
+    used: Annotated[bool, Arg(help="it really helped")] = False,
+) -> EntryFound:
+    """Read one entry whole, by its id. Set `used` when it really helped you: entries that were of use rank a little
+    higher among near equals.
+    """
+    return ask.workspace.entries.get(id, used=used)
+
+
+@verb(
+    command="entry stats",
+    toolset="entries",
+    title="Count entries",
+    effect="read",
+    lanes=("memory",),
+    text=present.entry_stats,
+    about="count entries by type, with averages and use",
+)
+def memory_stats(ask: Ask) -> EntryStats:
+    """Count entries by type, their average importance and confidence, how often they were found, read and used,
+    and tell the oldest and the newest.
+    """
+    return ask.workspace.entries.stats()
+
+
+@verb(
+    command="entry delete",
+    toolset="entries",
+    title="Delete an entry",
+    effect="remove",
+    role="writer",
+    lanes=("memory",),
+    text=present.entry_deleted,
+    about="move an entry to the trash",
+    examples=({"id": "mem_3f2a9b8c7d6e"},),
+)
+def memory_delete(ask: Ask, id: EntryId) -> EntryDeleted:  # noqa: A002 - the document's name
+    """Move an entry that is wrong or no longer true to the trash folder. Returns whether there was one."""
+    return ask.workspace.entries.delete(id)

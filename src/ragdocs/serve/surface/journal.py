@@ -1,0 +1,238 @@
+"""The journal: what is understood now, and the entries of how it came to that."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from ragdocs.errors import ConflictError
+from ragdocs.serve.surface import Arg, Ask, present_journal, verb
+from ragdocs.serve.surface.parameters import Lines
+from ragdocs.verbs.journal_shapes import (
+    Contents,
+    Exchanged,
+    JournalHits,
+    JournalText,
+    JournalWritten,
+    ListedEntries,
+    Synthesis,
+)
+
+Section = Annotated[str, Arg(help="the section, such as project/api", positional=True)]
+
+
+@verb(
+    command="journal search",
+    toolset="journal",
+    title="Search the journal",
+    effect="read",
+    lanes=("journal",),
+    meaning=True,
+    text=present_journal.hits,
+    about="find entries by content and by the work they came from",
+    examples=({"work_context": "debugging memory retrieval", "content": "async pattern fails"},),
+)
+def journal_search(
+    ask: Ask,
+    work_context: Annotated[str, Arg(help="the kind of work it came from", command_default="")],
+    content: Annotated[str, Arg(help="what to look for", positional=True, words=True)],
+    salience_threshold: Annotated[float, Arg(help="what old entries need, 0 to 1")] = 0.5,
+) -> JournalHits:
+    """Find journal entries by the kind of work they came from and by what they say. Call it when you begin
+    something that may have been tried before. Old entries must match better than fresh ones; a lower
+    `salience_threshold` (0 to 1) lets more of them through. Returns at most 20 entries with both scores.
+    """
+    return ask.workspace.journal.search(work_context, content, salience_threshold)
+
+
+@verb(
+    command="journal read",
+    toolset="journal",
+    title="Read the journal",
+    effect="read",
+    lanes=("journal",),
+    text=present_journal.text,
+    about="print what a section says now, or an entry",
+    examples=({"id": "project-alpha/api-design"}, {"id": "project-alpha/api-design#abc123d"}),
+)
+def journal_read(
+    ask: Ask,
+    id: Annotated[str, Arg(help="a section, or section#commit", positional=True)],  # noqa: A002 - the document's name
+    lines: Lines = None,
+) -> JournalText:
+    """Read what a journal section says now, or one entry of it. Call it before journal_write: the server remembers
+    what you have seen. `lines` such as "10-40" asks for a part of a long text.
+    """
+    return ask.workspace.journal.read(id, lines, ask.session)
+
+
+@verb(
+    command="journal toc",
+    toolset="journal",
+    title="Contents of the journal",
+    effect="read",
+    lanes=("journal",),
+    text=present_journal.contents,
+    about="list sections",
+    examples=({"id": "project-alpha", "depth": 2},),
+)
+def journal_toc(
+    ask: Ask,
+    id: Annotated[str, Arg(help="the section to begin at", positional=True)] = "",  # noqa: A002 - the document's name
+    depth: Annotated[int, Arg(help="how many levels")] = 1,
+) -> Contents:
+    """List the sections of the journal with their number of entries and last change: all at the top, or those below
+    one section from depth 2 on.
+    """
+    return ask.workspace.journal.contents(id, depth)
+
+
+@verb(
+    command="journal entries",
+    toolset="journal",
+    title="List journal entries",
+    effect="read",
+    lanes=("journal",),
+    text=present_journal.listed,
+    about="list the entries of a section, newest first",
+    examples=({"path": "project-alpha", "start": 10, "length": 10},),
+)
+def journal_list_entries(
+    ask: Ask,
+    path: Section,
+    start: Annotated[int, Arg(help="the first to list; 0 is the newest")] = 0,
+    length: Annotated[int, Arg(help="how many")] = 10,
+) -> ListedEntries:
+    """List the entries of a journal section, newest first, with id, time and summary; journal_read shows one whole."""
+    return ask.workspace.journal.entries(path, start, length)
+
+
+@verb(
+    command="journal write",
+    toolset="journal",
+    title="Write to the journal",
+    effect="add",
+    role="writer",
+    lanes=("journal",),
+    text=present_journal.written,
+    about="commit an entry, and perhaps a new overview",
+    examples=(
+        {
+            "path": "project-alpha/api-design",
+            "entry": "Retries need a jitter, because ...",
+            "work_context": "debugging the client",
+        },
+    ),
+    shell_examples=("ragdocs journal write project/api --overview-file api.md < entry.md",),
+)
+def journal_write(
+    ask: Ask,
+    path: Section,
+    entry: Annotated[str, Arg(help="what changed or was learned", text=True)],
+    overview: Annotated[str | None, Arg(help="what the section is to say now", text=True)] = None,
+    summary: Annotated[str | None, Arg(help="the entry in one line")] = None,
+    work_context: Annotated[str | None, Arg(help="what kind of work this was")] = None,
+    expect: Annotated[
+        str | None,
+        Arg(help="refuse if the section is at another commit", metavar="COMMIT", only="command"),
+    ] = None,
+) -> JournalWritten:
+    """Add an entry about what changed or was learned; it is committed at once. Give `overview` only when the
+    understanding as a whole has shifted: it replaces the section's text. `work_context` says what kind of work
+    this was. Needs a journal_read of the section before. A path that does not exist yet makes a section.
+    """
+    from ragdocs.verbs.journal import NewEntry
+
+    journal = ask.workspace.journal
+    reads = ask.session
+    if reads is None:
+        # A command has no session in which the section could have been read before.
+        reads = {}
+        section = journal.read(path, None, reads)
+        _check_commit(section["version"], path, expect or "")
+    new = NewEntry(entry, overview, summary or "", work_context or "")
+    return journal.write(path, new, reads)
+
+
+def _check_commit(commit: str, path: str, expected: str) -> None:
+    if not commit.startswith(expected):
+        raise ConflictError(
+            f"{path} is at {commit[:12] or 'no entry'} by now",
+            "Read it again; `ragdocs journal entries` tells what came since",
+        )
+
+
+@verb(
+    command="journal sync",
+    toolset="journal",
+    title="Exchange with a remote",
+    effect="add",
+    role="writer",
+    tool=False,
+    lanes=("journal",),
+    text=present_journal.exchanged,
+    about="fetch, merge and push to a remote of the journal",
+    shell_examples=(
+        "ragdocs journal sync",
+        "ragdocs journal sync --resolve project/api=api.md",
+    ),
+)
+def journal_sync(
+    ask: Ask,
+    remote: Annotated[str, Arg(help="the remote's name; without it origin, else the first")] = "",
+    resolve: Annotated[
+        dict[str, Any] | None,
+        Arg(help="a file with what a section in conflict is to say", metavar="SECTION=FILE"),
+    ] = None,
+) -> Exchanged:
+    """Fetch, merge and push to the remote that you gave the journal."""
+    from ragdocs.serve.surface.arguments import read_text
+
+    texts = {}
+    for section, file in (resolve or {}).items():
+        texts[section] = read_text(file)
+    return ask.workspace.journal.sync(remote, texts)
+
+
+def _question(section: str, version_a: str, version_b: str, work_context: str) -> str:
+    from ragdocs.verbs.synthesis import question
+
+    return question(section, version_a, version_b, work_context)
+
+
+@verb(
+    command="journal synthesize",
+    toolset="journal",
+    title="Synthesize two overviews",
+    effect="read",
+    lanes=("journal",),
+    text=present_journal.synthesis,
+    about="put two overviews of a section together",
+    question=_question,
+    examples=(
+        {
+            "section": "project-alpha",
+            "version_a": "# One",
+            "version_b": "# Two",
+            "work_context": "design",
+        },
+    ),
+)
+def journal_synthesize_conflict(
+    ask: Ask,
+    section: Section,
+    version_a: Annotated[str, Arg(help="one overview")],
+    version_b: Annotated[str, Arg(help="the other overview")],
+    work_context: Annotated[str, Arg(help="what kind of work this is", command_default="")],
+) -> Synthesis:
+    """Put two conflicting overviews of a section together after journal_write reported a conflict. Returns a draft
+    in which disagreements are marked, and, if your client lends its model, a text that this model wrote.
+    """
+    from ragdocs.verbs.synthesis import draft
+
+    redact = ask.workspace.redactor.redact
+    texts = [redact(text).text for text in (section, version_a, version_b, work_context)]
+    answer = draft(*texts)
+    if ask.model_answer is not None:
+        answer["synthesis"] = redact(ask.model_answer.text).text
+        answer["model"] = ask.model_answer.model
+    return answer

@@ -1,0 +1,30 @@
+"""Parameters that several verbs have, so that each is described in one way."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from ragdocs.serve.surface import Arg
+
+BranchScope = Literal["perBranch", "sharedRepo"]
+
+Query = Annotated[str, Arg(help="what to look for, in plain words", positional=True, words=True)]
+Limit = Annotated[int, Arg(help="how many results")]
+Tags = Annotated[list[str] | None, Arg(help="tags to give it", flag="--tag")]
+AnyTag = Annotated[list[str] | None, Arg(help="only with one of these tags", flag="--tag")]
+Explain = Annotated[bool, Arg(help="show every contribution to each score")]
+Lines = Annotated[str | None, Arg(help='only these lines, such as "10-40"')]
+Filename = Annotated[str, Arg(help="the memory: its file name or id", positional=True)]
+ExpectedVersion = Annotated[
+    str | None,
+    Arg(help="refuse unless the memory is at this version", flag="--expect", metavar="VERSION"),
+]
+MemoryType = Annotated[str | None, Arg(help="only memories of this type", flag="--type")]
+Since = Annotated[
+    str | None,
+    Arg(help='such as 1d, yesterday, "last week", 2026-02-04', metavar="TIME"),
+]
+Scope = Annotated[
+    BranchScope | None,
+    Arg(help="of this branch or of all, if not as configured", flag="--branch-scope"),
+]

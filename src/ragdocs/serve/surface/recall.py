@@ -1,0 +1,87 @@
+"""Remember and recall: a note in passing, and what was done when, here or everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from ragdocs.serve.surface import Arg, Ask, present, verb
+from ragdocs.serve.surface import timeline as days
+from ragdocs.serve.surface.parameters import AnyTag, Limit, Since, Tags
+from ragdocs.verbs.shapes import Recalled, Remembered
+
+
+@verb(
+    command="remember",
+    toolset="recall",
+    title="Remember",
+    effect="add",
+    role="writer",
+    lanes=("memory",),
+    text=present.remembered,
+    about="write a memory under the present moment",
+    examples=(
+        {
+            "content": "Chose OAuth2 over JWT: sessions must be revocable at once, see …",
+            "tags": ["auth"],
+        },
+    ),
+    shell_examples=("git log -1 --format=%B | ragdocs remember --tag release",),
+)
+def remember(
+    ask: Ask,
+    content: Annotated[str, Arg(help="the text, in markdown", positional=True, text=True)],
+    tags: Tags = None,
+) -> Remembered:
+    """Keep what you just did, decided or found out, so that the next session starts where this one ends. Call it
+    yourself, no need to ask: when a task or milestone is done, a choice is made, a bug turns out to have a reason,
+    or you learn how this code really works. Write markdown: what, why, what was rejected, which files, what to
+    watch out for. Time, branch, commit and changed files are added for you, and no file name is needed.
+    """
+    return ask.workspace.recall.remember(content, tags or ())
+
+
+def _told(answer: Any, arguments: Mapping[str, Any]) -> str:
+    """Write by day and project, unless the best matches were asked for."""
+    if arguments["query"] and not arguments["timeline"]:
+        return present.recalled(answer)
+    grouped = answer["result"]
+    if not arguments["timeline"]:
+        grouped = days.days(grouped)
+    return days.text(grouped, answer["omitted"], answer["notes"])
+
+
+@verb(
+    command="recall",
+    toolset="recall",
+    title="Recall",
+    effect="read",
+    lanes=("memory",),
+    text=present.recalled,
+    terminal=_told,
+    about="what was remembered lately, here or everywhere",
+    examples=({}, {"query": "auth"}, {"scope": "global", "since": "yesterday"}),
+    shell_examples=("ragdocs recall --since 1w --limit 50 --json",),
+)
+def recall(
+    ask: Ask,
+    query: Annotated[
+        str | None, Arg(help="what to look for; without it the latest", positional=True, words=True)
+    ] = None,
+    tags: AnyTag = None,
+    since: Since = None,
+    limit: Limit = 10,
+    scope: Annotated[Literal["project", "global"], Arg(help="this project, or all of yours")] = "project",
+    timeline: Annotated[bool, Arg(help="group by day and project, also with a query", only="command")] = False,
+) -> Recalled:
+    """Pick up where earlier sessions left off. Call it first thing in every session, and again before you
+    investigate something that may have been solved already: without arguments it returns the latest memories, with
+    `query` the best matches, typos included. `tags` keeps any of them; `since`: "1d", "1w", "yesterday", "monday",
+    "2026-02-04". scope "global" asks all projects, for stand-ups. Each memory says how old it is and on which
+    branch it was written: check old ones against the code.
+    """
+    answer = ask.workspace.recall.recall(query or "", tags=tags or (), since=since or "", limit=limit, scope=scope)
+    if timeline:
+        grouped: Any = {**answer, "result": days.days(answer["result"])}
+        answer = grouped
+    return answer
