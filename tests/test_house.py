@@ -25,6 +25,8 @@ FLOOR = (
     "project",
     "config",
     "git",
+    "repository",
+    "journal_settings",
     "registry",
     "access",
     "journal_format",

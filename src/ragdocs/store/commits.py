@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from ragdocs import git
+from ragdocs import git, repository
 from ragdocs.errors import NotFoundError, ReadOnlyError, UnavailableError
 from ragdocs.journal_format import LONGEST_MESSAGE
 from ragdocs.types import Change, Commit, Revision, Scan, Source, Written
@@ -208,7 +208,8 @@ class CommitStore:
 
     def _refs(self) -> tuple[str, str, frozenset[str]]:
         """Return the branch, the commit at its head, and the commits from which history is read."""
-        if git.top(self.root) is None:
+        # One that cannot be believed is told as a problem.
+        if repository.find(self.root) is None:
             return "", "", frozenset()
         out = git.run(self.root, ["rev-parse", "--verify", "--quiet", "HEAD"], terms=_any_code(self.terms))
         head = out.decode().strip()
