@@ -136,12 +136,18 @@ def is_hash(text: str) -> bool:
     return bool(_HASH.fullmatch(text))
 
 
+@cache
+def warn(message: str) -> None:
+    """Say once in the log why a repository is not used: all else works without."""
+    logger.warning("git is not used here: %s", message)
+
+
 def find(root: Path) -> Repository | None:
     """Return the repository of a folder, or nothing outside of one or where it cannot be believed."""
     try:
         return repository.find(root)
     except UnavailableError as error:
-        _warn(str(error))
+        warn(str(error))
         return None
 
 
@@ -188,7 +194,7 @@ def common_dir(root: Path) -> Path | None:
     try:
         repository.check_contents(place)
     except UnavailableError as error:
-        _warn(str(error))
+        warn(str(error))
         return None
     return place.shared if place.shared.is_dir() else None
 
@@ -244,12 +250,6 @@ def _refuse_settings(config: Path, terms: Terms) -> None:
     listing = _finished(words, b"", Terms(seconds=terms.seconds)).decode(errors="surrogateescape")
     journal_settings.refuse_unknown(config, listing)
     _HARMLESS[config] = stamp
-
-
-@cache
-def _warn(message: str) -> None:
-    """Say once why a repository is not used: all else works without."""
-    logger.warning("git is not used here: %s", message)
 
 
 def _emptied_drivers(root: Path, terms: Terms) -> dict[str, str]:

@@ -150,8 +150,8 @@ def _shared_folder(own: Path, top: Path) -> Path:
                 _refuse_commondir(shared)
                 return shared
     hint = (
-        f"If it is yours: for a worktree run `git worktree repair` in the main one; "
-        f"otherwise `git --git-dir={own} config core.worktree {top}`"
+        "If you have moved a worktree, run `git worktree repair` in the main one; "
+        "a git folder that you keep apart must name this folder in its core.worktree"
     )
     raise UnavailableError(f"{top / '.git'} names a repository that does not name it back", hint)
 

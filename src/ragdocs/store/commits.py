@@ -80,6 +80,7 @@ class CommitStore:
                 self.refresh()
                 stamps = self._stamps
         except UnavailableError as error:
+            git.warn(str(error))
             return Scan({}, {"": str(error)})
         if paths is None or "" in (wanted := tuple(paths)):
             return Scan(dict(stamps))
