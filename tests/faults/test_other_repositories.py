@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ COMMANDS = (
     ("journal", "toc"), ("journal", "search", "why"), ("journal", "entries", "a"),
     ("journal", "write", "a", "--entry", "an entry"), ("journal", "read", "a"), ("journal", "sync"), ("verify",),
 )  # fmt: skip
-TOOLS = (
+TOOLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("remember", {"content": "a fact"}), ("recall", {}), ("search_commits", {"query": ""}), ("index_status", {}),
     ("append_summary", {"run_id": "r", "step_id": "s", "summary": "x"}), ("get_repo_memory", {}), ("build_context", {}),
     ("journal_toc", {}), ("journal_read", {"id": "a"}), ("journal_write", {"path": "a", "entry": "x"}),
@@ -352,6 +353,22 @@ def test_worktrees_agree_wherever_they_were_moved_to(tmp_path: Path) -> None:
     (tree / ".git").write_text("gitdir: ../main/.git/worktrees/tree\n")
     (main / ".git" / "worktrees" / "tree" / "gitdir").write_text("../../../../tree/.git\n")
     assert of_repository(tree) == ("topic", identity)
+
+
+def test_a_worktree_has_the_exclude_file_of_its_repository_and_a_clone_has_no_other(
+    tmp_path: Path, clone: Path, victim: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    main = made(tmp_path / "main")
+    plain(main, "worktree", "add", "-q", "--detach", str(tmp_path / "tree"))
+    link(clone, victim)
+    for repository in (main, victim):
+        (repository / ".git" / "info" / "exclude").write_text("hidden.md\n")
+    for root, count in ((main, 0), (tmp_path / "tree", 0), (clone, 1)):
+        (root / "docs").mkdir(exist_ok=True)
+        (root / "docs" / "hidden.md").write_text("# Hidden\n\nzebra\n")
+        capfd.readouterr()
+        run(root, "search", "zebra", "--json")
+        assert capfd.readouterr().out.count('"docs/hidden.md"') == count, root
 
 
 def test_the_worktrees_of_a_bare_repository_agree(tmp_path: Path) -> None:

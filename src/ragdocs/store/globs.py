@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragdocs import fsio
+from ragdocs import fsio, git
 from ragdocs.errors import RagdocsError
 from ragdocs.lanes import Lane
 from ragdocs.names import INTERNAL
@@ -328,7 +328,9 @@ def _ignores_above(root: Path) -> tuple[_Ignores, ...]:
         return ()
     below = root.relative_to(top).parts
     found = []
-    places = [(top / ".git" / "info" / "exclude", below)]
+    # Worktrees share one exclude file; that of a repository that cannot be believed is not read.
+    shared = git.common_dir(top)
+    places = [(shared / "info" / "exclude", below)] if shared else []
     places += [(top.joinpath(*below[:depth], ".gitignore"), below[depth:]) for depth in range(len(below))]
     for place, above in places:
         with contextlib.suppress(RagdocsError):
