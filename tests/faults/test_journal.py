@@ -182,6 +182,7 @@ def test_no_trap_of_a_clone_springs_in_the_life_of_a_journal(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, tally: Tally
 ) -> None:
     clone = Clone(tmp_path)
+    plain_config = (clone.root / ".git" / "config").read_text()
     names = [one for one in VECTORS if one not in ALONE] if name not in VECTORS else [name]
     for one in names:
         VECTORS[one][0](clone)
@@ -191,6 +192,12 @@ def test_no_trap_of_a_clone_springs_in_the_life_of_a_journal(
     for variable, value in clone.environ.items():
         monkeypatch.setenv(variable, value)
     clone.fired()
+    with pytest.raises(UnavailableError, match=r"config sets .* which a journal is not used with"):
+        JournalStore(clone.root).commit([Put("a.md", "# New", note="an entry")])
+    life(clone.root)
+    assert not clone.fired()
+    # A person follows the advice; hooks and attributes are still there.
+    (clone.root / ".git" / "config").write_text(plain_config)
     done = life(clone.root)
     assert not clone.fired()
     if name not in VECTORS:

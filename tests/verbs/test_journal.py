@@ -383,13 +383,17 @@ def test_a_journal_that_a_person_cloned_is_used_and_left_alone_by_the_project(pr
     commits_at_once(elsewhere, ["one", "two"])
     outer = git_in(project.root)
     outer("init", "-q")
-    outer("clone", "-q", str(elsewhere), str(root))
+    bare = elsewhere.with_name("elsewhere.git")
+    outer("clone", "-q", "--bare", str(elsewhere), str(bare))
+    outer("clone", "-q", str(bare), str(root))
     journal = project.open(**{"journal.enabled": True}).journal
     assert journal.read("a")["entry_count"] == 2
     add(journal, "a", "three")
     assert outer("status", "--porcelain") == ""
-    git_in(elsewhere)("config", "receive.denyCurrentBranch", "ignore")
     assert journal.sync()["sent"] == 1
+    outer("-C", str(root), "remote", "set-url", "origin", str(elsewhere))
+    with pytest.raises(UnavailableError, match="not a bare repository"):
+        journal.sync()
 
 
 @pytest.mark.parametrize("author", ["nobody", "A<a@b>", "A <a@b> B", "A <a>b>"])

@@ -152,10 +152,12 @@ def project_key(root: Path) -> str:
 
 def identity(root: Path, branch: str = "") -> str:
     """Return a name for a repository that its worktrees share: of its place, its remote and, if given, a branch."""
-    place, tree, shared = os.path.realpath(root), git.top(root), git.common_dir(root)
-    if tree and shared:
+    place, repository = os.path.realpath(root), git.find(root)
+    if repository:
+        shared = repository.shared
         main = shared.parent if shared.name == ".git" else shared
-        place = os.path.realpath(main / root.relative_to(tree))
+        # Not resolved again: a link below the main worktree could lead to another project.
+        place = str(main / root.relative_to(repository.top))
     parts = json.dumps([place, sanitised(git.remote(root)), branch])
     return hashlib.blake2b(parts.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -24,7 +23,6 @@ LOCK_SECONDS = 1.0
 # Far beyond any person's projects; the ones not used for longest leave first.
 MOST_PROJECTS = 1_000
 LARGEST = 1_000_000
-_POINTER_BYTES = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +76,14 @@ def main_worktree(root: Path) -> Path:
     No program is run. A folder that claims to be a worktree is believed only if the repository knows it, or a clone
     could pass for another project.
     """
-    tree = git.top(root)
-    if tree is None or not (tree / ".git").is_file():
+    repository = git.find(root)
+    if repository is None or not repository.is_linked:
         return root
-    with contextlib.suppress(RagdocsError, ValueError):
-        written = _line(tree / ".git")
-        own = Path(os.path.realpath(tree / written.removeprefix("gitdir:").strip()))
-        shared = Path(os.path.realpath(own / _line(own / "commondir")))
-        returned = os.path.realpath(own / _line(own / "gitdir"))
-        if own.parent == shared / "worktrees" and returned == os.path.realpath(tree / ".git"):
-            main = shared.parent if shared.name == ".git" else shared.with_name(shared.name.removesuffix(".git"))
-            return main / root.relative_to(tree)
-    return root
+    shared = repository.shared
+    main = shared.parent if shared.name == ".git" else shared.with_name(shared.name.removesuffix(".git"))
+    place = main / root.relative_to(repository.top)
+    # A link below the main worktree could lead to another project.
+    return place if os.path.realpath(place) == str(place) else root
 
 
 def _files(environ: project.Environ | None) -> Iterator[Path]:
@@ -134,7 +128,3 @@ def _seconds(entry: Mapping[str, Any]) -> int:
 def _is_fresh(known: Mapping[str, Any], root: Path, moment: float) -> bool:
     entry = _entries(known).get(str(root))
     return entry is not None and abs(moment - _seconds(entry)) < FRESH_SECONDS
-
-
-def _line(path: Path) -> str:
-    return fsio.read_bytes(path, _POINTER_BYTES).decode().strip()

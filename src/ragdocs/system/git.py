@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import shutil
@@ -13,12 +14,16 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from subprocess import PIPE
 from tempfile import TemporaryFile
 from typing import IO
 
 from ragdocs.errors import TooSlowError, UnavailableError, ValidationError
+from ragdocs.system import git_settings as journal_settings
+from ragdocs.system import repository
+from ragdocs.system.repository import Repository
 from ragdocs.types import GitContext
 
 # A context is worth a moment, never a wait: first for all of it, then for the name of the branch alone.
@@ -30,6 +35,7 @@ PATIENCE_SECONDS = 10.0
 MOST_FILES = 100
 SHORT_HASH = 10
 _HASH = re.compile(r"[0-9a-f]{4,64}")
+_REMOTES = r"^remote\..*\.url$"
 _CREDENTIALS = re.compile(r"://[^/\s]*@")
 
 
@@ -52,8 +58,10 @@ _SAFER = {
     "show": _DIFFS,
     "status": ("--ignore-submodules=all",),
 }
-# They read files through filters, and a configuration may name any folder of this machine as the working tree.
+# They read files through filters.
 _LOOKING = frozenset({"ls-files", "status"})
+# What these say does not depend on any object, as long as they are asked about HEAD alone.
+_WITHOUT_OBJECTS = frozenset({"config", "rev-parse", "symbolic-ref"})
 # The last word on every setting that names a program; a repository's own file, and what it includes, comes before.
 _SETTINGS = _pairs("""
     commit.gpgSign=false core.alternateRefsCommand=: core.askPass= core.attributesFile=/dev/null core.editor=:
@@ -67,13 +75,17 @@ _SETTINGS = _pairs("""
 _ENVIRONMENT = _pairs("""
     GIT_ASKPASS= GIT_ATTR_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_EDITOR=:
     GIT_LITERAL_PATHSPECS=1 GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat GIT_SEQUENCE_EDITOR=:
-    GIT_PROXY_COMMAND= GIT_TERMINAL_PROMPT=0 LC_ALL=C
+    GIT_PROXY_COMMAND= GIT_TERMINAL_PROMPT=0 GIT_TRACE2=0 GIT_TRACE2_EVENT=0 GIT_TRACE2_PERF=0 LC_ALL=C
 """)
 # The parts of a driver that are commands. Drivers have names of their own, so they are looked up and emptied.
 _DRIVERS = {"filter": ("clean", "smudge", "process"), "diff": ("command", "textconv"), "merge": ("driver",)}
 _MOST_DRIVERS = 100
 # How many fields stand before the path, by the kind of entry.
 _PATH_FIELD = {"1": 7, "2": 8, "u": 9, "?": 0}
+# Configurations of journals that were found harmless, and which state of the file that was.
+_HARMLESS: dict[Path, tuple[int, int, int, int]] = {}
+
+logger = logging.getLogger("ragdocs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +98,8 @@ class Terms:
     # As in GIT_ALLOW_PROTOCOL, such as "https:ssh".
     protocols: str = "none"
     settings: Mapping[str, str] = field(default_factory=dict)
-    # Whether only a repository in this very folder will do: one that git finds damaged leads it to the next above.
+    # Whether the repository must lie in this very folder as a whole, with nothing in its configuration but settings
+    # that are known to be harmless: the journal's own, which is written to.
     here: bool = False
 
 
@@ -107,13 +120,12 @@ def run(
     for operand in operands:
         if operand.startswith("-") or not operand or any(ord(character) < ord(" ") for character in operand):
             raise ValidationError(f"{operand[:80]!r} is not a name that git can be given")
-    words = [program(), "--no-pager", "-C", str(root), *([f"--git-dir={root / '.git'}"] if terms.here else [])]
+    words = [program(), "--no-pager", "-C", str(root), *_named_repository(root, command, terms)]
     settings = {**terms.settings, **_SETTINGS}
     if command in _LOOKING:
         started = time.monotonic()
         settings |= _emptied_drivers(root, terms)
         terms = replace(terms, seconds=terms.seconds - (time.monotonic() - started))
-        words.append(f"--work-tree={top(root) or root}")
     words += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     words += [command, *_SAFER.get(command, ()), *rest, *(["--end-of-options", *operands] if operands else [])]
     words += ["--", *paths] if paths else []
@@ -125,9 +137,25 @@ def is_hash(text: str) -> bool:
     return bool(_HASH.fullmatch(text))
 
 
+@cache
+def warn(message: str) -> None:
+    """Say once in the log why a repository is not used: all else works without."""
+    logger.warning("git is not used here: %s", message)
+
+
+def find(root: Path) -> Repository | None:
+    """Return the repository of a folder, or nothing outside of one or where it cannot be believed."""
+    try:
+        return repository.find(root)
+    except UnavailableError as error:
+        warn(str(error))
+        return None
+
+
 def top(root: Path) -> Path | None:
     """Return the folder of the working tree that this folder belongs to, without asking git."""
-    return next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
+    place = find(root)
+    return place.top if place else None
 
 
 def context(root: Path) -> GitContext | None:
@@ -160,14 +188,21 @@ def branch(root: Path) -> str:
 
 
 def common_dir(root: Path) -> Path | None:
-    """Return the folder that all worktrees of a repository share, or nothing outside a repository or without git."""
-    place = _told(root, ["rev-parse", "--path-format=absolute", "--git-common-dir"]).rstrip("\n")
-    return Path(place) if place else None
+    """Return the folder that all worktrees of a repository share, or nothing outside of one, without asking git."""
+    place = find(root)
+    if place is None:
+        return None
+    try:
+        repository.check_contents(place)
+    except UnavailableError as error:
+        warn(str(error))
+        return None
+    return place.shared if place.shared.is_dir() else None
 
 
 def remote(root: Path) -> str:
     """Return the address of origin, else of the first remote, as it is written: it may hold a password."""
-    told = _told(root, ["config", "--local", "--null", "--get-regexp", r"^remote\..*\.url$"], codes=(0, 1))
+    told = _told(root, ["config", "--local", "--no-includes", "--null", "--get-regexp", _REMOTES], codes=(0, 1))
     pairs = [item.partition("\n") for item in told.split("\0") if item]
     return next((url for name, _, url in pairs if name == "remote.origin.url"), pairs[0][2] if pairs else "")
 
@@ -181,6 +216,41 @@ def _told(root: Path, options: Sequence[str], codes: tuple[int, ...] = (0,)) -> 
         raise
     except UnavailableError:
         return ""
+
+
+def _named_repository(root: Path, command: str, terms: Terms) -> list[str]:
+    """Return the options that name the repository, so that git never searches for one."""
+    if command == "init":
+        return [f"--git-dir={root / '.git'}"]
+    if terms.here:
+        place = repository.own_folder(root)
+        _refuse_settings(place.own / "config", terms)
+    else:
+        found = repository.find(root)
+        if found is None:
+            raise UnavailableError(f"{root} is in no git repository")
+        place = found
+        repository.check_contents(place)
+        if command not in _WITHOUT_OBJECTS:
+            repository.refuse_alternates(place.shared)
+    return [f"--git-dir={place.own}", f"--work-tree={place.top}"]
+
+
+def _refuse_settings(config: Path, terms: Terms) -> None:
+    """Raise if the configuration of a journal holds more than settings that are known as harmless."""
+    try:
+        status = config.stat()
+    except FileNotFoundError:
+        return
+    stamp = (status.st_dev, status.st_ino, status.st_ctime_ns, status.st_size)
+    if _HARMLESS.get(config) == stamp:
+        return
+    # Read as a plain file, away from every repository: nothing in it is applied or included.
+    words = [program(), "--no-pager", "-C", config.anchor, f"--git-dir={os.devnull}", "config"]
+    words += [f"--file={config}", "--no-includes", "--null", "--list"]
+    listing = _finished(words, b"", Terms(seconds=terms.seconds)).decode(errors="surrogateescape")
+    journal_settings.refuse_unknown(config, listing)
+    _HARMLESS[config] = stamp
 
 
 def _emptied_drivers(root: Path, terms: Terms) -> dict[str, str]:

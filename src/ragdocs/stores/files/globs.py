@@ -17,6 +17,7 @@ from pathlib import Path
 from ragdocs.errors import RagdocsError
 from ragdocs.lanes import Lane
 from ragdocs.system import files as fsio
+from ragdocs.system import git
 from ragdocs.system.names import INTERNAL
 
 # Other people's packages and machine-made files; nobody means them by docs/**.
@@ -328,7 +329,9 @@ def _ignores_above(root: Path) -> tuple[_Ignores, ...]:
         return ()
     below = root.relative_to(top).parts
     found = []
-    places = [(top / ".git" / "info" / "exclude", below)]
+    # Worktrees share one exclude file; that of a repository that cannot be believed is not read.
+    shared = git.common_dir(top)
+    places = [(shared / "info" / "exclude", below)] if shared else []
     places += [(top.joinpath(*below[:depth], ".gitignore"), below[depth:]) for depth in range(len(below))]
     for place, above in places:
         with contextlib.suppress(RagdocsError):

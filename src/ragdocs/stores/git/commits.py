@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from ragdocs.errors import NotFoundError, ReadOnlyError, UnavailableError
-from ragdocs.system import git
+from ragdocs.system import git, repository
 from ragdocs.text.formats.journal import LONGEST_MESSAGE
 from ragdocs.types import Change, Commit, Revision, Scan, Source, Written
 
@@ -80,6 +80,7 @@ class CommitStore:
                 self.refresh()
                 stamps = self._stamps
         except UnavailableError as error:
+            git.warn(str(error))
             return Scan({}, {"": str(error)})
         if paths is None or "" in (wanted := tuple(paths)):
             return Scan(dict(stamps))
@@ -208,7 +209,8 @@ class CommitStore:
 
     def _refs(self) -> tuple[str, str, frozenset[str]]:
         """Return the branch, the commit at its head, and the commits from which history is read."""
-        if git.top(self.root) is None:
+        # One that cannot be believed is told as a problem.
+        if repository.find(self.root) is None:
             return "", "", frozenset()
         out = git.run(self.root, ["rev-parse", "--verify", "--quiet", "HEAD"], terms=_any_code(self.terms))
         head = out.decode().strip()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from ragdocs.errors import ConflictError, NotFoundError, UnavailableError, ValidationError
 from ragdocs.stores.git.checkout import Move
 from ragdocs.stores.git.commits import Ledger
 from ragdocs.stores.git.draft import Draft
 from ragdocs.stores.git.journal import JournalStore
-from ragdocs.system import git
+from ragdocs.system import git, repository
 from ragdocs.system.locks import lock
 from ragdocs.text.formats.journal import is_section, overview, with_count
 
@@ -20,6 +22,12 @@ ATTEMPTS = 4
 # What a remote that a person named may be spoken to by; never a program of its own choosing.
 PROTOCOLS = "file:http:https:ssh"
 SECONDS = 300.0
+# A remote on this machine is served by a git that we start, with the remote's own hooks and settings: the remote may
+# have come along with the journal, so nothing there is run.
+SERVED_SAFELY = (
+    "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c core.fsmonitor=false -c receive.autogc=false "
+    "-c receive.denyCurrentBranch=refuse"
+)
 
 # Puts two changes of a base together; returns the text and in how many places they overlap.
 Merging = Callable[[str, str, str], tuple[str, int]]
@@ -77,6 +85,12 @@ class Exchange:
             raise NotFoundError(f"the journal has no remote {name!r}" if name else "the journal has no remote", hint)
         if "::" in known[name] or urlsplit(known[name]).scheme not in {"", *PROTOCOLS.split(":")}:
             raise ValidationError(f"the address of {name} is not one that is safe to use", f"Use one of {PROTOCOLS}")
+        if "/" not in known[name] and ":" not in known[name]:
+            # git would take a single word for the name of another remote.
+            raise ValidationError(f"the address of {name} is not a path", "Write it with a slash, such as ./FOLDER")
+        folder = local_folder(known[name], self.store.root)
+        if folder:
+            repository.check_bare(folder)
         return name, known[name]
 
     def _take(self, ledger: Ledger, theirs: str, resolved: Mapping[str, str]) -> set[str]:
@@ -165,18 +179,34 @@ class Exchange:
 
     def _git(self, options: list[str], address: str, name: str) -> None:
         terms = replace(self.store.terms, protocols=PROTOCOLS, seconds=SECONDS)
+        if local_folder(address, self.store.root):
+            options = [*options, f"--upload-pack={SERVED_SAFELY} upload-pack"]
         git.run(self.store.root, options, [address, f"+refs/heads/*:refs/remotes/{name}/*"], terms=terms)
 
     def _push(self, address: str, branch: str) -> bool:
         """Push the branch; tell whether the other side took it, or had moved meanwhile."""
         terms = replace(self.store.terms, protocols=PROTOCOLS, seconds=SECONDS, codes=(0, 1))
-        out = git.run(self.store.root, ["push", "--porcelain"], [address, f"{branch}:{branch}"], terms=terms).decode(
-            errors="replace"
-        )
+        options = ["push", "--porcelain"]
+        if local_folder(address, self.store.root):
+            options.append(f"--receive-pack={SERVED_SAFELY} receive-pack")
+        operands = [address, f"{branch}:{branch}"]
+        out = git.run(self.store.root, options, operands, terms=terms).decode(errors="replace")
         if "\n!" in f"\n{out}" and "[rejected]" not in out and "stale" not in out:
             row = next(line for line in out.split("\n") if line.startswith("!"))
             raise UnavailableError(f"the remote did not take it: {row[1:].strip()[:200]}")
         return "\n!" not in f"\n{out}"
+
+
+def local_folder(address: str, root: Path) -> Path | None:
+    """Return the folder of a remote on this machine, or nothing for one that is reached over a network."""
+    scheme, mark, rest = address.partition("://")
+    if mark and scheme == "file":
+        # As git reads it: what is no path from the top is a share of another machine.
+        return Path(unquote(rest if rest.startswith("/") else f"//{rest}"))
+    # As git tells them apart: a colon before the first slash ends the name of a host, or of a drive on Windows.
+    before_slash, _, _ = address.partition("/")
+    is_drive = sys.platform == "win32" and address[1:2] == ":"
+    return None if ":" in before_slash and not is_drive else root / address
 
 
 def _conflict(conflicts: list[tuple[str, list[str], str, int]]) -> ConflictError:

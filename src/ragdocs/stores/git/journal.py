@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
 import unicodedata
@@ -27,7 +28,7 @@ from ragdocs.stores.git.commits import LOG_SETTINGS, SECONDS, CommitStore, Ledge
 from ragdocs.stores.git.draft import Draft
 from ragdocs.stores.git.plumbing import BRANCH, first_branch, read_blobs, read_refs, written_refs
 from ragdocs.system import files as fsio
-from ragdocs.system import git
+from ragdocs.system import git, repository
 from ragdocs.system.locks import LOCK_FILE, lock
 from ragdocs.text.formats.journal import checked, is_section, overview, summary_of, title_of, with_count
 from ragdocs.types import Change, Commit, Expect, Put, Revision, Source, Written
@@ -259,14 +260,13 @@ class JournalStore(CommitStore):
     def _found(self) -> None:
         """Make the repository, if there is none; a folder with other things in it is not taken."""
         place = self.root / ".git"
+        self._refuse_others()
         if place.is_dir():
             # A clone that a person has put there is to be left alone, too.
             if self._ignored_by:
                 self.checkout.ignore(self._ignored_by)
                 self._ignored_by = None
             return
-        if place.exists() or place.is_symlink():
-            raise UnavailableError(f"{place} is not a folder", "Give the journal a folder of its own: journal.path")
         fsio.make_directories(self.root)
         with lock(self.root):
             if place.is_dir():
@@ -292,13 +292,11 @@ class JournalStore(CommitStore):
                 threading.Thread(target=self.collect, name="ragdocs-gc", daemon=True).start()
 
     def collect(self) -> None:
-        """Pack loose objects, unless somebody is at it, or the configuration would run a program for it."""
+        """Pack loose objects, unless somebody is at it."""
         if not self._collecting.acquire(blocking=False):
             return
         try:
-            names = git.run(self.root, ["config", "--null", "--name-only", "--list"], terms=self.terms)
-            if b"gc.recentobjectshook" not in names.lower():
-                git.run(self.root, ["gc", "--quiet"], terms=replace(self.terms, seconds=10 * SECONDS))
+            git.run(self.root, ["gc", "--quiet"], terms=replace(self.terms, seconds=10 * SECONDS))
         except RagdocsError as error:
             logger.warning("the journal could not be packed: %s", error)
         finally:
@@ -354,11 +352,17 @@ class JournalStore(CommitStore):
     def refresh(self) -> Ledger:
         """Return the ledger as refs are now; git is asked only when the files of refs say something else."""
         with self._turn:
+            self._refuse_others()
             written = written_refs(self.root / ".git")
             if written is None or written != self._written:
                 super().refresh()
                 self._written = written
             return self._ledger
+
+    def _refuse_others(self) -> None:
+        """Raise if what is in the place of the journal's repository may be another project's."""
+        if os.path.lexists(self.root / ".git"):
+            repository.own_folder(self.root)
 
     def _keep(self, ledger: Ledger) -> None:
         super()._keep(ledger)

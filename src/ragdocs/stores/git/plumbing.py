@@ -62,6 +62,8 @@ def _ask(root: Path, options: Sequence[str], terms: git.Terms) -> str:
     try:
         return git.run(root, options, terms=terms).decode(errors="replace").strip("\n")
     except UnavailableError as error:
+        if error.hint:
+            raise
         hint = f"Look at {root / '.git'}: HEAD should say ref: refs/heads/{BRANCH}"
         raise UnavailableError(f"the journal is no repository that git can read ({error.message})", hint) from error
 
