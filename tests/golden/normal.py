@@ -10,8 +10,8 @@ from typing import Any
 import ragdocs
 
 WIDTH = 140
-# Names of values that are durations.
-TIMINGS = frozenset({"seconds", "milliseconds"})
+# Names of values that are durations, or the time at which a background thread happened to look.
+TIMINGS = frozenset({"seconds", "milliseconds", "heartbeat"})
 # Names of values that are made from the path of a project.
 KEYS = frozenset({"repoHash"})
 KEY = re.compile(r"\b[0-9a-f]{12,64}\b")
@@ -19,6 +19,7 @@ KEY = re.compile(r"\b[0-9a-f]{12,64}\b")
 PATTERNS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(rf"\bragdocs {re.escape(ragdocs.__version__)}"), "ragdocs <version>"),
     (re.compile(r"\b\d+\.\d+ s\b"), "<time> s"),
+    (re.compile(r"(last seen alive )\d\S+"), r"\1<time>"),
     (re.compile(r"(milliseconds, p50 / p95: ).*"), r"\1<times>"),
     (re.compile(r"(?<=repository )[0-9a-f]{32}\b"), "<repository>"),
     (re.compile(r"<home>[\w./-]+"), lambda path: KEY.sub("<key>", path[0])),
@@ -49,7 +50,7 @@ class Normal:
         return value
 
     def _named(self, key: str, value: Any) -> Any:
-        if key in TIMINGS:
+        if key in TIMINGS and value is not None:
             return "<time>"
         return "<key>" if key in KEYS else self.value(value)
 
