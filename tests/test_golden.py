@@ -29,7 +29,7 @@ def bigger_world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def test_tools_prompts_and_resources_are_described_as_before(world: World) -> None:
-    files.check("tools.json", pretty(world.normal.value(surface.tools(world))))
+    files.check("tools.json", pretty(surface.tools(world)))
 
 
 def test_commands_and_options_are_described_as_before() -> None:
