@@ -24,6 +24,7 @@ TASKS = """tasks:
   lint                lint and check types only
   docs                write the tables of tools, commands and keys into docs/
   bench [NAME]        run bench/NAME.py, or list the benchmarks
+  golden              accept what tools, commands and searches answer now as the golden files of tests/golden
 
 examples:
   python3 tasks.py serve
@@ -48,14 +49,14 @@ def main() -> int:
         default=Path(os.environ.get("RAGDOCS_VENV") or ROOT / ".venv"),
         help="directory of the virtual environment (default: $RAGDOCS_VENV, or .venv here)",
     )
-    parser.add_argument("task", nargs="?", choices=["serve", "test", "lint", "docs", "bench"], metavar="TASK")
+    parser.add_argument("task", nargs="?", choices=["serve", "test", "lint", "docs", "bench", "golden"], metavar="TASK")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENTS")
     options = parser.parse_args()
     if options.task is None:
         parser.print_help()
         return 0
     environment = Environment(options.venv.expanduser().absolute())
-    run = {"serve": serve, "test": test, "lint": lint, "docs": docs, "bench": bench}[options.task]
+    run = {"serve": serve, "test": test, "lint": lint, "docs": docs, "bench": bench, "golden": golden}[options.task]
     return run(environment, options.arguments)
 
 
@@ -160,6 +161,13 @@ def docs(environment: Environment, _: "list[str]") -> int:
     """Write the generated tables of the documentation."""
     environment.install()
     return environment.run("ragdocs.serve.reference", "--write")
+
+
+def golden(environment: Environment, arguments: "list[str]") -> int:
+    """Write the golden files; `git diff tests/golden` shows what changed."""
+    environment.install("test")
+    os.environ["RAGDOCS_GOLDEN"] = "write"
+    return environment.run("pytest", "tests/test_golden.py", *arguments)
 
 
 def bench(environment: Environment, arguments: "list[str]") -> int:
