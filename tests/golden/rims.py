@@ -21,7 +21,7 @@ from mcp_types import ResourceTemplateReference
 from ragdocs import config
 from ragdocs.__main__ import main
 from ragdocs.serve.live import Live
-from ragdocs.serve.server import TOOLSETS, ToolServer
+from ragdocs.serve.mcp.server import ToolServer
 
 WRONG_USAGE = 2
 
@@ -91,7 +91,7 @@ class Connection:
 @contextmanager
 def connect(root: Path, flags: Mapping[str, Any], *, everything: bool = True) -> Iterator[Connection]:
     """Serve a project in this process and connect to it; `everything` switches all toolsets on."""
-    toolsets = {"server.toolsets": tuple(TOOLSETS)} if everything else {}
+    toolsets = {"server.toolsets": (*config.TOOLSETS, *config.MORE_TOOLSETS)} if everything else {}
     live = Live(config.load(root, project=root, flags={**toolsets, **flags}))
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal())

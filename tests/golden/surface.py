@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+import click
 from tests.golden import rims
 from tests.golden.world import World
 
-from ragdocs.serve.cli import build_parser
+from ragdocs.serve.cli.app import build
 
-KINDS: dict[Any, str] = {int: "integer", float: "number", Path: "path", None: "text"}
+KINDS: dict[Any, str] = {
+    click.types.IntParamType: "integer",
+    click.types.FloatParamType: "number",
+    click.Path: "path",
+}
 
 
 def tools(world: World) -> dict[str, Any]:
@@ -37,7 +40,7 @@ def tools(world: World) -> dict[str, Any]:
 
 def commands() -> dict[str, Any]:
     """Return each command with its arguments and options; those that all commands have are told once."""
-    listed = dict(_commands(build_parser(), "ragdocs", ""))
+    listed = dict(_commands(build(), "ragdocs"))
     leaves = [facts for facts in listed.values() if not facts["commands"]]
     common = [option for option in leaves[0]["options"] if all(option in facts["options"] for facts in leaves)]
     for facts in listed.values():
@@ -54,63 +57,40 @@ def leaves() -> set[str]:
     return {path.removeprefix("ragdocs ") for path, facts in listed.items() if "commands" not in facts}
 
 
-def _commands(parser: argparse.ArgumentParser, path: str, about: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    names = [name for action in below for name in action.choices]
-    plain = [action for action in parser._actions if action not in below and "--help" not in action.option_strings]
+def _commands(command: click.Command, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    below = command.commands if isinstance(command, click.Group) else {}
+    arguments = [_argument(param) for param in command.params if isinstance(param, click.Argument)]
+    options = [_option(param) for param in command.params if isinstance(param, click.Option)]
     yield (
         path,
         {
-            "help": about,
-            "description": parser.description or "",
-            "epilog": (parser.epilog or "").splitlines(),
-            "commands": sorted(names),
-            "arguments": [_argument(action) for action in plain if not action.option_strings],
-            "options": sorted((_option(parser, action) for action in plain if action.option_strings), key=_flag),
+            "help": command.help or "",
+            "epilog": (command.epilog or "").splitlines(),
+            "commands": sorted(below),
+            "arguments": arguments,
+            "options": sorted(options, key=_flag),
         },
     )
-    for action in below:
-        abouts = {choice.dest: str(choice.help) for choice in action._choices_actions}
-        for name, command in action.choices.items():
-            yield from _commands(command, f"{path} {name}", abouts[name])
+    for name, child in below.items():
+        yield from _commands(child, f"{path} {name}")
 
 
-def _argument(action: argparse.Action) -> dict[str, Any]:
-    facts = {
-        "name": action.metavar or action.dest,
-        "required": action.nargs not in ("?", "*"),
-        "repeated": action.nargs in ("+", "*"),
-        **_value(action),
-    }
-    return _said(facts)
+def _argument(param: click.Argument) -> dict[str, Any]:
+    facts = {"name": param.name, "required": param.required, "repeated": param.nargs == -1}
+    return _said({**facts, **_value(param)})
 
 
-def _option(parser: argparse.ArgumentParser, action: argparse.Action) -> dict[str, Any]:
-    takes_value = action.nargs != 0
-    facts = {
-        "flags": sorted(action.option_strings),
-        "value": (action.metavar or action.dest.upper()) if takes_value else None,
-        "required": action.required,
-        "repeated": isinstance(action, argparse._AppendAction),
-        **_value(action),
-    }
-    return _said({**facts, "not with": _rivals(parser, action)})
+def _option(param: click.Option) -> dict[str, Any]:
+    flags = sorted(param.opts)
+    value = None if param.is_flag else param.metavar or flags[-1].removeprefix("--").upper()
+    facts = {"flags": flags, "value": value, "required": param.required, "repeated": param.multiple}
+    return _said({**facts, **_value(param), "help": param.help or ""})
 
 
-def _value(action: argparse.Action) -> dict[str, Any]:
-    default = None if action.default in (argparse.SUPPRESS, [], False, "") else action.default
-    return {
-        "kind": KINDS[action.type],
-        "default": default,
-        "choices": list(action.choices) if action.choices else None,
-        "help": action.help or "",
-    }
-
-
-def _rivals(parser: argparse.ArgumentParser, action: argparse.Action) -> list[str]:
-    groups = [group for group in parser._mutually_exclusive_groups if action in group._group_actions]
-    return sorted(flag for group in groups for other in group._group_actions if other is not action for flag in
-                  other.option_strings)  # fmt: skip
+def _value(param: click.Parameter) -> dict[str, Any]:
+    default = None if callable(param.default) or "UNSET" in repr(param.default) else param.default
+    choices = list(param.type.choices) if isinstance(param.type, click.Choice) else None
+    return {"kind": KINDS.get(type(param.type), "text"), "default": default, "choices": choices}
 
 
 def _said(facts: dict[str, Any]) -> dict[str, Any]:
