@@ -28,6 +28,7 @@ FLOOR = (
     "registry",
     "access",
     "journal_format",
+    "caller",
 )
 # Who may import whom: every layer names the layers below it.
 LAYERS = {

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 
-from ragdocs import __version__, project, registry
+from ragdocs import __version__, caller, project, registry
 from ragdocs.access import AccessLog
 from ragdocs.config import Config
 from ragdocs.elsewhere import Elsewhere
@@ -20,7 +20,7 @@ from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
 from ragdocs.pipeline.chunk import CHUNKER
 from ragdocs.pipeline.corpus import Corpus, Progress
 from ragdocs.pipeline.encode import open_encoder
-from ragdocs.pipeline.redact import Redactor
+from ragdocs.pipeline.redact import CallersRedactor
 from ragdocs.protocols import Encoder
 from ragdocs.sidefile import SideFile
 from ragdocs.store.commits import CommitStore
@@ -66,7 +66,7 @@ class Workspace:
         self.config = config
         self.clock = clock
         self.encoder, self.identity, self.dim, self.silence = _encoder(config)
-        self.redactor = Redactor(os.environ, config.redaction.patterns)
+        self.redactor = CallersRedactor(os.environ, config.redaction.patterns)
         self.places: dict[str, Place] = {}
         self.closed: dict[str, UnavailableError] = {}
         # The user's own bank may be a link; a project's folder that leads elsewhere may have come with a clone.
@@ -159,9 +159,8 @@ class Workspace:
 
     def scope(self, policy: str | None = None, branch: str | None = None) -> Scope:
         """Return whose knowledge is asked for: as configured, and of the branch that is checked out, unless said."""
-        memory = self.config.memory
-        own_bank = memory.storage_strategy != "user"
-        return find_scope(self.config.root, policy or memory.branch_scope, own_bank=own_bank, branch=branch)
+        own_bank = self.config.memory.storage_strategy != "user"
+        return find_scope(self.config.root, policy or self._branch_scope(), own_bank=own_bank, branch=branch)
 
     def summaries(self, where: Scope) -> Summaries:
         """Return the summaries of a scope."""
@@ -236,6 +235,13 @@ class Workspace:
         corpus.sync(progress=progress)
         corpus.embed(progress)
         return scratch
+
+    def _branch_scope(self) -> str:
+        """Return the branch scope of the current caller's environment, unless something stronger is configured."""
+        origin = self.config.origin("memory.branch_scope")
+        is_stronger = origin == "flag" or origin.startswith("environment RAGDOCS_")
+        configured = self.config.memory.branch_scope
+        return configured if is_stronger else caller.current().branch_scope or configured
 
     def _journal_store(self) -> JournalStore:
         journal = self.config.journal

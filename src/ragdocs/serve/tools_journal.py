@@ -9,9 +9,9 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.resolve import Resolve, Sample
 from mcp_types import CallToolResult, CreateMessageResult, SamplingMessage, TextContent, ToolAnnotations
 
+from ragdocs.caller import Caller, current
 from ragdocs.serve import render, render_journal
 from ragdocs.serve.live import Live
-from ragdocs.serve.sessions import Session, current
 from ragdocs.serve.tools_docs import READ
 from ragdocs.serve.tools_memory import ADD
 from ragdocs.verbs.journal_shapes import Contents, JournalHits, JournalText, JournalWritten, ListedEntries, Synthesis
@@ -24,7 +24,7 @@ DRAFT = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 # Of the model's answer; an overview is shorter.
 MOST_TOKENS = 4000
 
-Sessions = WeakKeyDictionary[Session, Any]
+Sessions = WeakKeyDictionary[Caller, Any]
 
 
 def register(server: ToolServer, live: Live) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from ragdocs import fsio
+from ragdocs import caller, fsio
 from ragdocs.locks import lock
 
 # Folders with a dot in front belong to no lane, so what is logged is not found a second time as a memory.
@@ -14,8 +14,8 @@ LONGEST = 200
 
 
 def append(root: Path, now: datetime, kind: str, source: str, text: str) -> None:
-    """Add one line to the log of the day, by the clock on the wall."""
-    local = now.astimezone()
+    """Add one line to the log of the day, by the clock of whoever adds it."""
+    local = caller.current().local(now)
     path = fsio.contained(root, f"{FOLDER}/{local:%Y-%m-%d}.md", follow=False)
     if not path.exists():
         _begin(path, f"# {local:%Y-%m-%d}\n\n")
