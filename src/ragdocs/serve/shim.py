@@ -43,9 +43,12 @@ LONGEST_ADDRESS = 100
 READ_AT_ONCE = 64 * 1024
 # A longer line is passed on in parts; the server refuses it.
 LONGEST_LINE = 64 * 1024 * 1024
-LOST = (
-    "the ragdocs server was lost before it answered. If this call only reads, call again. If it writes, "
-    "it is not known whether this was done: look before you repeat it"
+LOST = "the ragdocs server was lost before it answered"
+READ_AGAIN = "call again"
+# Only the server knows which tools write.
+LOOK_FIRST = (
+    "If this tool only reads, call again. If it writes, it is not known whether this was done: "
+    "look before you repeat it"
 )
 GREETINGS = ("initialize", "notifications/initialized")
 ANSWER = b'{"jsonrpc":"2.0","id":'
@@ -310,8 +313,9 @@ class Line:
         """Answer what the old server had not; tell whether it had answered the client's greeting."""
         hello = json.dumps(_parsed(self._greeting.get("initialize", b"")).get("id"))
         for key in [key for key in self._unanswered if key != hello]:
-            del self._unanswered[key]
-            error = {"jsonrpc": "2.0", "id": json.loads(key), "error": {"code": -32000, "message": LOST}}
+            request = _parsed(self._unanswered.pop(key))
+            message = f"{LOST}. {LOOK_FIRST}" if request.get("method") == "tools/call" else f"{LOST}; {READ_AGAIN}"
+            error = {"jsonrpc": "2.0", "id": json.loads(key), "error": {"code": -32000, "message": message}}
             _write(json.dumps(error).encode() + b"\n")
         return hello not in self._unanswered
 
