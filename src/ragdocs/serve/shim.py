@@ -205,8 +205,8 @@ class Line:
         with theirs:
             subprocess.Popen(  # noqa: S603 - our own module
                 [sys.executable, "-P", "-m", "ragdocs", "mcp", *self._arguments],
-                stdin=theirs,
-                stdout=theirs,
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
                 env={**os.environ, "RAGDOCS_SERVER_SHARED": "false"},
             )
 
