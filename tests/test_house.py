@@ -18,6 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = {
     "types": 0,
     "errors": 0,
+    "caller": 0,
     "system": 1,
     "protocols": 1,
     "project": 2,

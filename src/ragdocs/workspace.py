@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 
-from ragdocs import __version__
+from ragdocs import __version__, caller
 from ragdocs.config import Config
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import UnavailableError
@@ -29,7 +29,7 @@ from ragdocs.stores.git.journal import JournalStore
 from ragdocs.stores.summaries import Limits, Summaries
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text.merge import merge
-from ragdocs.text.redaction.redact import Redactor
+from ragdocs.text.redaction.redact import CallersRedactor
 from ragdocs.types import Report
 from ragdocs.verbs.commits import Commits
 from ragdocs.verbs.context.pack import Packs
@@ -78,7 +78,7 @@ class Workspace:
         self.room = room or config.server.answer_chars
         self._wanted = lanes
         self.encoder, self.identity, self.dim, self.silence = _encoder(config)
-        self.redactor = Redactor(os.environ, config.redaction.patterns)
+        self.redactor = CallersRedactor(os.environ, config.redaction.patterns)
         self.places: dict[str, Place] = {}
         self.closed: dict[str, UnavailableError] = {}
         # The user's own bank may be a link; a project's folder that leads elsewhere may have come with a clone.
@@ -171,9 +171,8 @@ class Workspace:
 
     def scope(self, policy: str | None = None, branch: str | None = None) -> Scope:
         """Return whose knowledge is asked for: as configured, and of the branch that is checked out, unless said."""
-        memory = self.config.memory
-        own_bank = memory.storage_strategy != "user"
-        return find_scope(self.config.root, policy or memory.branch_scope, own_bank=own_bank, branch=branch)
+        own_bank = self.config.memory.storage_strategy != "user"
+        return find_scope(self.config.root, policy or self._branch_scope(), own_bank=own_bank, branch=branch)
 
     def summaries(self, where: Scope) -> Summaries:
         """Return the summaries of a scope."""
@@ -248,6 +247,13 @@ class Workspace:
         corpus.sync(progress=progress)
         corpus.embed(progress)
         return scratch
+
+    def _branch_scope(self) -> str:
+        """Return the branch scope of the current caller's environment, unless something stronger is configured."""
+        origin = self.config.origin("memory.branch_scope")
+        is_stronger = origin == "flag" or origin.startswith("environment RAGDOCS_")
+        configured = self.config.memory.branch_scope
+        return configured if is_stronger else caller.current().branch_scope or configured
 
     def _journal_store(self) -> JournalStore:
         journal = self.config.journal

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent, Tool
+from tests.serve.windows import servers
 
 from ragdocs.serve.live import Live
 from ragdocs.serve.mcp.server import ToolServer
@@ -131,3 +135,20 @@ def connect(project: Project) -> Iterator[Connect]:
             return Session(portal, entered)
 
         yield open_session
+
+
+@pytest.fixture
+def runtime(sockets: Path) -> Iterator[Path]:
+    """Give the servers of one test a folder of their own, and end them with it."""
+    folder = sockets / f"ragdocs-{os.getuid()}"
+    yield folder
+    for server in servers(folder):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(server, signal.SIGKILL)
+
+
+@pytest.fixture
+def served(project: Project) -> Project:
+    project.write("config.toml", "[memory]\nenabled = true\n")
+    project.doc("guide.md", "# Guide\n\nTokens are refreshed every quarter of an hour.\n")
+    return project

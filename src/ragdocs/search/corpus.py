@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ragdocs import caller
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.lanes import Lane, Ranking
 from ragdocs.protocols import Encoder, Index, Store, Vectors
@@ -148,7 +149,8 @@ class Corpus:
 
     def _find(self, query: Query, vectors: Sequence[Vectors | None], now: datetime) -> Findings:
         where, ranking = query.where, self._ranking(query)
-        meant = when.span(" ".join(probe.text for probe in query.probes), now) if ranking.time_weight else None
+        asked = " ".join(probe.text for probe in query.probes)
+        meant = when.span(asked, caller.current().local(now)) if ranking.time_weight else None
         wheres = _wheres(where, rank.youngest(ranking, now), meant)
         k = max(LEAST_CANDIDATES, query.limit * 5 // max(1, len(query.probes)))
         legs, clock = self._ask(query.probes, vectors, ranking, k, *wheres)
@@ -165,7 +167,7 @@ class Corpus:
         chosen, omitted = rank.rank(scored, owners, query, ranking, now)
         keys = [board.keys[one.place] for one in chosen]
         links = self.index.links_to(where.linked_to, {owners[one.place].id for one in chosen})
-        words = self.index.matched(" ".join(probe.text for probe in query.probes), keys)
+        words = self.index.matched(asked, keys)
         hits = tuple(
             Hit(
                 card,

@@ -35,7 +35,7 @@ class Commits:
         now = self.clock()
         where = Filter(
             linked_to=tuple(path.strip().removeprefix("./").rstrip("/") for path in paths),
-            since=times.start(since, now.astimezone()).astimezone(UTC) if since.strip() else None,
+            since=times.since(since, now) if since.strip() else None,
             tags=self._authors(author),
         )
         if query.strip():

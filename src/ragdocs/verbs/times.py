@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
+from ragdocs import caller
 from ragdocs.errors import ValidationError
 
 HINT = 'Write it as "30m", "12h", "1d", "1w", "today", "yesterday", "monday", "last week", "last month" or "2026-02-04"'
@@ -19,6 +20,12 @@ _SPAN = re.compile(
 )
 
 
+def since(text: str, now: datetime) -> datetime:
+    """Return in UTC the moment that an expression means on the clock of the current caller."""
+    asking = caller.current()
+    return asking.universal(start(text, asking.local(now)))
+
+
 def start(text: str, now: datetime) -> datetime:
     """Return the moment that an expression means; one without an offset is on the clock of whoever asks.
 
@@ -30,7 +37,8 @@ def start(text: str, now: datetime) -> datetime:
     try:
         if span and span.lastgroup:
             count = 1 if span["count"].startswith("a") else int(span["count"])
-            return now - timedelta(seconds=count * UNITS[span.lastgroup])
+            # In UTC, because hours on a clock are not all there when it is set to summer time.
+            return now.astimezone(UTC) - timedelta(seconds=count * UNITS[span.lastgroup])
         day = _day(words, now.date())
         return datetime.combine(day, time.min) if day else datetime.fromisoformat(text.strip())
     except OverflowError:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from typing import Any, cast
 
 import anyio
@@ -20,12 +19,15 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError as ArgumentError
 
-from ragdocs import __version__
+from ragdocs import __version__, caller
+from ragdocs.caller import Caller
 from ragdocs.config import Config
 from ragdocs.errors import ConflictError, RagdocsError
-from ragdocs.serve import caller as sessions
 from ragdocs.serve.live import Live
-from ragdocs.serve.mcp import resources
+from ragdocs.serve.mcp import (
+    resources,
+)
+from ragdocs.serve.mcp.intake import LONGEST_LINE, Intake, Line, Overlong
 from ragdocs.serve.mcp.tools import add_tools
 from ragdocs.serve.surface import present as render
 from ragdocs.text.visible import framed
@@ -49,6 +51,10 @@ for this server."""
 # Asking for these needs no index, so they are answered before anything heavy is imported.
 _LIGHT = frozenset({"initialize", "server/discover", "ping", "tools/list", "prompts/list", "resources/list"})
 _LIGHT_LISTS = frozenset({"resources/templates/list", "logging/setLevel"})
+
+
+# Of a line that is dropped.
+READ_AT_ONCE = 64 * 1024
 
 
 class ToolServer(MCPServer[Any]):
@@ -97,11 +103,13 @@ class ToolServer(MCPServer[Any]):
                 raise ToolError(_explain_arguments(cause)) from cause
             raise
 
-    async def talk(self, requests: Any, answers: Any = None) -> None:
+    async def talk(self, requests: AsyncIterable[Line], asking: Caller, answers: Any = None) -> None:
         """Serve one client that sends lines and gets lines; without `answers` they go to standard output."""
-        sessions.begin()
+        caller.begin(asking)
         low = self._lowlevel_server
-        async with stdio_server(requests, answers) as (reading, writing):
+        intake: Any = Intake(requests)
+        async with stdio_server(intake, answers) as (reading, writing):
+            intake.open(writing)
             await low.run(reading, writing, low.create_initialization_options())
 
     async def _wake(self, context: Any, call_next: Any) -> Any:
@@ -113,12 +121,12 @@ class ToolServer(MCPServer[Any]):
         return framed(result)
 
     def _redacted(self, text: str) -> str:
-        from ragdocs.text.redaction.redact import Redactor
+        from ragdocs.text.redaction.redact import CallersRedactor
 
         try:
             return self.live.workspace().redactor.redact(text).text
         except RagdocsError:
-            return Redactor(os.environ).redact(text).text
+            return CallersRedactor(os.environ).redact(text).text
 
     async def _first_index(self, context: Context[Any, Any] | None) -> None:
         """Wait for the first index while telling the client how far it is."""
@@ -145,26 +153,24 @@ class ToolServer(MCPServer[Any]):
 
 
 class Requests:
-    """Standard input, line by line, mended so that every request can be answered."""
+    """Standard input, line by line."""
 
-    async def __aiter__(self) -> AsyncIterator[str]:
-        while line := await anyio.to_thread.run_sync(sys.stdin.buffer.readline, abandon_on_cancel=True):
-            yield mend(line)
+    async def __aiter__(self) -> AsyncIterator[Line]:
+        while line := await anyio.to_thread.run_sync(_read_line, abandon_on_cancel=True):
+            yield line
 
 
-def mend(line: bytes) -> str:
-    """Replace half characters, which JavaScript clients send when they cut an emoji in two.
-
-    The SDK drops a message that holds one, and its sender would wait for ever.
-    """
-    text = line.decode("utf-8", "replace")
-    if "\\ud" not in text.casefold():
-        return text
-    try:
-        # Python joins the halves that belong together; what is left alone becomes a question mark.
-        return json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode() + "\n"
-    except (ValueError, RecursionError):
-        return text
+def _read_line() -> Line | None:
+    """Read a line of standard input; of one that is too long, keep only its ends."""
+    source = sys.stdin.buffer
+    line = source.readline(LONGEST_LINE + 1)
+    if len(line) <= LONGEST_LINE:
+        return line or None
+    overlong = Overlong(line)
+    while line and not line.endswith(b"\n"):
+        line = source.readline(READ_AT_ONCE)
+        overlong.add(line)
+    return overlong
 
 
 def serve(config: Config) -> None:
@@ -182,7 +188,7 @@ def serve(config: Config) -> None:
 async def _talk_until_told(server: ToolServer) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_obey_signals, server.live)
-        await server.talk(Requests())
+        await server.talk(Requests(), Caller())
         tasks.cancel_scope.cancel()
 
 

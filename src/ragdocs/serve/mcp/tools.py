@@ -18,7 +18,7 @@ from mcp_types import (
 )
 from pydantic import Field
 
-from ragdocs.serve.caller import Session, current
+from ragdocs.caller import Caller, current
 from ragdocs.serve.live import Live
 from ragdocs.serve.surface import REQUIRED, Ask, ModelAnswer, Param, Verb
 from ragdocs.serve.surface.catalog import offered
@@ -39,7 +39,7 @@ EFFECTS = {
 }
 
 # What each client has read, as long as it is connected.
-Sessions = WeakKeyDictionary[Session, dict[str, Any]]
+Sessions = WeakKeyDictionary[Caller, dict[str, Any]]
 
 
 def add_tools(server: MCPServer[Any], live: Live) -> None:

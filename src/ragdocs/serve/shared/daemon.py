@@ -5,21 +5,28 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
 import anyio
 from anyio.abc import SocketStream
-from anyio.streams.buffered import BufferedByteReceiveStream
 
+from ragdocs.caller import Caller
+from ragdocs.errors import RagdocsError
 from ragdocs.serve.live import Live
-from ragdocs.serve.mcp.server import ToolServer, mend
+from ragdocs.serve.mcp.intake import LONGEST_LINE, Line, Overlong
+from ragdocs.serve.mcp.server import ToolServer
+from ragdocs.serve.shared import callers
+from ragdocs.serve.shared.shim import PING, READY
 from ragdocs.serve.start import server_config
 
 # A window that is closed and opened again finds the server warm; nobody who is gone keeps it alive.
 IDLE_SECONDS = 60.0
-LONGEST_LINE = 64 * 1024 * 1024
+# A window introduces itself as soon as it is connected.
+INTRODUCTION_SECONDS = 30.0
+READ_AT_ONCE = 64 * 1024
 
 
 class Lines:
@@ -27,12 +34,39 @@ class Lines:
 
     def __init__(self, stream: SocketStream) -> None:
         self._stream = stream
-        self._buffer = BufferedByteReceiveStream(stream)
+        # What was received behind the end of a line.
+        self._rest = b""
 
-    async def __aiter__(self) -> AsyncIterator[str]:
-        with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            while True:
-                yield mend(await self._buffer.receive_until(b"\n", LONGEST_LINE))
+    async def __aiter__(self) -> AsyncIterator[Line]:
+        while line := await self.next():
+            yield line
+
+    async def next(self) -> Line | None:
+        """Return the next line, or nothing if the client is gone; of one that is too long, only its ends."""
+        parts: list[bytes] = []
+        size = 0
+        overlong: Overlong | None = None
+        while True:
+            data = self._rest or await self._receive()
+            if not data:
+                return None
+            part, end, self._rest = data.partition(b"\n")
+            size += len(part)
+            if overlong:
+                overlong.add(part)
+            else:
+                parts.append(part)
+                if size > LONGEST_LINE:
+                    overlong = Overlong(b"".join(parts))
+                    parts.clear()
+            if end:
+                return overlong or b"".join((*parts, end))
+
+    async def _receive(self) -> bytes:
+        try:
+            return await self._stream.receive(READ_AT_ONCE)
+        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return b""
 
     async def write(self, text: str) -> None:
         """Send a line; a client that is gone misses nothing."""
@@ -66,13 +100,34 @@ class Shared:
             tasks.cancel_scope.cancel()
 
     async def _talk(self, stream: SocketStream) -> None:
-        self._clients += 1
+        async with stream:
+            lines = Lines(stream)
+            asking = await self._introduced(lines)
+            if asking is None:
+                return
+            self._clients += 1
+            try:
+                await self._server.talk(lines, asking, lines)
+            finally:
+                self._clients -= 1
+
+    async def _introduced(self, lines: Lines) -> Caller | None:
+        """Return whom a connection speaks for; a client that does not say so is refused.
+
+        The secrets of an unknown client could not be kept out of what it writes.
+        """
+        introduction: Line | None = None
+        with anyio.move_on_after(INTRODUCTION_SECONDS):
+            introduction = await lines.next()
+        if not isinstance(introduction, bytes):
+            return None
         try:
-            async with stream:
-                lines = Lines(stream)
-                await self._server.talk(lines, lines)
-        finally:
-            self._clients -= 1
+            asking = None if introduction == PING else callers.read(introduction)
+        except RagdocsError as error:
+            await lines.write(f"{error}\n")
+            return None
+        await lines.write(READY.decode())
+        return asking
 
     async def _obey_signals(self, scope: anyio.CancelScope) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
@@ -95,6 +150,10 @@ def main() -> None:
     os.write(lock, str(os.getpid()).encode())
     socket = Path(f"{place}.sock")
     socket.unlink(missing_ok=True)
+    # Each window brings its own; those of the first one are not for all.
+    for name in callers.PERSONAL:
+        os.environ.pop(name, None)
+    time.tzset()
     config = server_config(arguments)
     if not config.server.shared:
         sys.exit("server.shared is false")

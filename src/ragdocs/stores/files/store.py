@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import cast
 
+from ragdocs import caller
 from ragdocs.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -42,7 +43,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 def _local_now() -> datetime:
-    return datetime.now(tz=UTC).astimezone()
+    return caller.current().local(datetime.now(tz=UTC))
 
 
 class FileStore:

@@ -12,7 +12,10 @@ from itertools import chain
 from json import dumps
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
+from ragdocs import caller
+from ragdocs.caller import Caller
 from ragdocs.errors import ConfigError
 from ragdocs.text.redaction.rules import (
     FORMATS,
@@ -86,6 +89,8 @@ _NOT_SECRET = frozenset({"", "label", "value"})
 _STEPS = 1_000
 _LONGEST_PATTERN = 500
 _UNBOUNDED = float("inf")
+# The spellings of secrets with the name of their rule, the longest first.
+_Spellings = tuple[tuple[str, str], ...]
 _ORDINARY = re.compile(r"(?s)[A-Za-z]{0,15}|[\d.,:_-]*|(?:~|\.{0,2}/|[A-Za-z]:\\).*|\w+://[^@]*")
 
 
@@ -120,7 +125,7 @@ class Redactor:
     __slots__ = ("_patterns", "_values")
 
     def __init__(self, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> None:
-        self._values = tuple(_values(environ))
+        self._values = _spellings(environ)
         self._patterns = tuple(_compiled(pattern, number) for number, pattern in enumerate(patterns, 1))
 
     def redact(self, text: str) -> Redaction:
@@ -137,11 +142,42 @@ class Redactor:
     def _own(self, text: str) -> Iterator[_Span]:
         for number, pattern in enumerate(self._patterns, 1):
             yield from (_Span(*match.span(), 1, f"pattern-{number}") for match in pattern.finditer(text) if match[0])
-        for value, rule in self._values:
+        for value, rule in self._secrets():
             start = text.find(value)
             while start >= 0:
                 yield _Span(start, start + len(value), 1, rule)
                 start = text.find(value, start + len(value))
+
+    def _secrets(self) -> _Spellings:
+        """Return the values that are secret by their variables."""
+        return self._values
+
+
+class CallersRedactor(Redactor):
+    """A redactor of a server for several callers: it knows the secrets of the current one, too."""
+
+    __slots__ = ("_by_caller",)
+
+    def __init__(self, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> None:
+        super().__init__(environ, patterns)
+        # Gone with the caller.
+        self._by_caller: WeakKeyDictionary[Caller, _Spellings] = WeakKeyDictionary()
+
+    def _secrets(self) -> _Spellings:
+        asking = caller.current()
+        if not asking.secrets:
+            return self._values
+        values = self._by_caller.get(asking)
+        if values is None:
+            own = dict(_spellings(asking.secrets))
+            values = _longest_first(own | dict(self._values))
+            self._by_caller[asking] = values
+        return values
+
+
+def secret_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of an environment whose values must not be kept."""
+    return {name: value for name, value in environ.items() if _is_secret_variable(name, value)}
 
 
 def _merged(text: str, spans: Iterator[_Span]) -> list[_Span]:
@@ -287,17 +323,24 @@ def _value(text: str, match: re.Match[str]) -> tuple[str, int]:
     return value, start + len(value)
 
 
-def _values(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the secrets of an environment in every spelling, the longest first."""
+def _is_secret_variable(name: str, value: str) -> bool:
+    """Tell whether the value of a variable is a secret."""
+    return kind_of(name) not in {"", "service"} and len(value) >= _LEAST_VALUE and not _is_ordinary(value)
+
+
+def _spellings(environ: Mapping[str, str]) -> _Spellings:
+    """Return the secrets of an environment in every spelling."""
     spellings: dict[str, str] = {}
-    for name, value in sorted(environ.items()):
-        if kind_of(name) in {"", "service"} or len(value) < _LEAST_VALUE or _is_ordinary(value):
-            continue
+    for name, value in sorted(secret_variables(environ).items()):
         rule = "env:" + re.sub(r"\W", "_", name)[:100]
         encoded = b64encode(value.encode("utf-8", "surrogateescape")).decode()
         for spelling in (value, quote(value, safe=""), dumps(value)[1:-1], encoded.rstrip("=")):
             spellings.setdefault(spelling, rule)
-    yield from sorted(spellings.items(), key=lambda item: (-len(item[0]), item))
+    return _longest_first(spellings)
+
+
+def _longest_first(spellings: Mapping[str, str]) -> _Spellings:
+    return tuple(sorted(spellings.items(), key=lambda item: (-len(item[0]), item)))
 
 
 def _is_ordinary(value: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+from ragdocs import caller
 from ragdocs.system import files as fsio
 from ragdocs.system.locks import lock
 
@@ -14,8 +15,8 @@ LONGEST = 200
 
 
 def append(root: Path, now: datetime, kind: str, source: str, text: str) -> None:
-    """Add one line to the log of the day, by the clock on the wall."""
-    local = now.astimezone()
+    """Add one line to the log of the day, by the clock of whoever adds it."""
+    local = caller.current().local(now)
     path = fsio.contained(root, f"{FOLDER}/{local:%Y-%m-%d}.md", follow=False)
     if not path.exists():
         _begin(path, f"# {local:%Y-%m-%d}\n\n")

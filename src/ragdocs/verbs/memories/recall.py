@@ -8,11 +8,12 @@ import secrets
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+from ragdocs import caller
 from ragdocs.errors import AlreadyExistsError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.project import registry
 from ragdocs.protocols import Index
@@ -67,7 +68,7 @@ class Recall:
         words = check_tags(tags)
         state = git.context(self.root)
         for attempt in range(TRIES):
-            now = self.clock().astimezone()
+            now = caller.current().local(self.clock())
             own_id = f"mem_{secrets.token_hex(6)}"
             name = f"{now:%Y-%m-%d/%H%M%S}_{own_id[4:8]}.md"
             text = tagged(_stamped(content, self._fields(corpus, now, own_id, state)), words)
@@ -143,8 +144,7 @@ def _since(text: str, now: datetime) -> datetime | None:
     if not text.strip():
         return None
     try:
-        # A time without an offset is that of the clock on the wall.
-        return times.start(text, now.astimezone()).astimezone(UTC)
+        return times.since(text, now)
     except (OverflowError, OSError, ValueError):
         raise ValidationError(f"{text[:60]!r} is not a time that can be searched for", times.HINT) from None
 

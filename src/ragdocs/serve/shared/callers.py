@@ -1,0 +1,84 @@
+"""What a window says about its user before the first line of the protocol, and the caller that this makes."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from datetime import UTC, tzinfo
+from io import BytesIO
+from pathlib import Path
+
+from ragdocs.caller import Caller
+from ragdocs.config import KEYS
+from ragdocs.errors import ValidationError
+
+BRANCH_SCOPE = KEYS["memory.branch_scope"]
+# What the server must not take from the window that happened to start it.
+PERSONAL = (BRANCH_SCOPE.shared_variable, "TZ")
+LONGEST_NAME = 100
+# A file of time zone data: no transitions, one type of local time, and a footer that has the rules.
+_HEADER = struct.Struct(">4sc15x6l")
+_TYPE = struct.pack(">lbb", 0, 0, 0) + b"-\0"
+
+
+def read(line: bytes) -> Caller:
+    """Return the caller that a window speaks for, or raise what is wrong with the introduction."""
+    try:
+        introduction = json.loads(line)
+    except (ValueError, RecursionError):
+        introduction = None
+    environ = introduction.get("environ") if isinstance(introduction, dict) else None
+    if not isinstance(environ, dict) or not all(isinstance(value, str) for value in environ.values()):
+        raise ValidationError("this socket is for the windows of ragdocs", "Start `ragdocs mcp`")
+    return from_environment(environ)
+
+
+def from_environment(environ: Mapping[str, str]) -> Caller:
+    """Return a caller with this environment; of its values only those that count are kept."""
+    from ragdocs.text.redaction.redact import secret_variables
+
+    scope = environ.get(BRANCH_SCOPE.shared_variable, "").strip()
+    if scope:
+        BRANCH_SCOPE.check(scope, f"environment {BRANCH_SCOPE.shared_variable}")
+    return Caller(
+        name=(environ.get("USER") or environ.get("LOGNAME") or "")[:LONGEST_NAME],
+        branch_scope=scope,
+        zone=find_zone(environ["TZ"]) if "TZ" in environ else None,
+        secrets=secret_variables(environ),
+    )
+
+
+def find_zone(text: str) -> tzinfo:
+    """Return the zone that a value of TZ means to the C library: one that means nothing is UTC."""
+    from zoneinfo import ZoneInfo
+
+    name = text.removeprefix(":")
+    try:
+        if name.startswith("/"):
+            return _from_file(Path(name))
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        # Not the name of a zone; it may be a rule as in "CET-1CEST,M3.5.0,M10.5.0/3".
+        return _from_rule(name)
+
+
+def _from_file(path: Path) -> tzinfo:
+    from zoneinfo import ZoneInfo
+
+    # Anything but a file could keep the server waiting.
+    if not path.is_file():
+        return UTC
+    with path.open("rb") as data:
+        return ZoneInfo.from_file(data)
+
+
+def _from_rule(rule: str) -> tzinfo:
+    from zoneinfo import ZoneInfo
+
+    block = _HEADER.pack(b"TZif", b"2", 0, 0, 0, 0, 1, 2) + _TYPE
+    try:
+        footer = f"\n{rule}\n".encode("ascii")
+        return ZoneInfo.from_file(BytesIO(block + block + footer), key=rule)
+    except ValueError:
+        return UTC

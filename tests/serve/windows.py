@@ -1,0 +1,115 @@
+"""Windows as an IDE opens them, and the servers behind them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+PATIENCE = 40.0
+
+
+class Window:
+    """A client that speaks to `ragdocs mcp` in raw lines, as an IDE does."""
+
+    def __init__(self, project: Project, *options: str, **variables: str) -> None:
+        command = [sys.executable, "-m", "ragdocs", "mcp", "--project", str(project.root), *options]
+        self.process = subprocess.Popen(
+            [*command, "--set", "embedding.model=hash"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **variables},
+        )
+        self.number = 0
+
+    def send(self, method: str, **params: Any) -> int:
+        self.number += 1
+        self._write({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
+        return self.number
+
+    def receive(self) -> dict[str, Any]:
+        assert self.process.stdout
+        while line := self.process.stdout.readline():
+            message: dict[str, Any] = json.loads(line)
+            if "id" in message and "method" not in message:
+                return message
+        raise AssertionError("the window was closed")
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        number = self.send(method, **params)
+        answer = self.receive()
+        assert answer["id"] == number
+        return answer
+
+    def greet(self) -> Window:
+        answer = self.ask(
+            "initialize",
+            protocolVersion="2025-11-25",
+            capabilities={},
+            clientInfo={"name": "window", "version": "1"},
+        )
+        assert answer["result"]["serverInfo"]["name"] == "ragdocs"
+        self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return self
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        answer = self.ask("tools/call", name=tool, arguments=arguments)
+        assert "result" in answer, answer
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def refuse(self, tool: str, **arguments: Any) -> str:
+        """Call a tool that must fail and return what it says."""
+        result = self.call(tool, **arguments)
+        assert result["isError"], result
+        text: str = result["content"][0]["text"]
+        return text
+
+    def write(self, line: bytes) -> None:
+        """Send any bytes."""
+        assert self.process.stdin
+        self.process.stdin.write(line)
+        self.process.stdin.flush()
+
+    def close(self) -> int:
+        with contextlib.suppress(BrokenPipeError):
+            assert self.process.stdin
+            self.process.stdin.close()
+        code = self.process.wait(PATIENCE)
+        for pipe in (self.process.stdout, self.process.stderr):
+            assert pipe
+            pipe.close()
+        return code
+
+    def _write(self, message: dict[str, Any]) -> None:
+        self.write(json.dumps(message).encode() + b"\n")
+
+
+def servers(runtime: Path) -> list[int]:
+    """List the processes that hold a lock in the folder and are alive."""
+    found = [int(text) for lock in runtime.glob("*.lock") if (text := lock.read_text())]
+    return [number for number in found if is_alive(number)]
+
+
+def is_alive(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
