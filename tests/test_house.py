@@ -17,6 +17,8 @@ FLOOR = (
     "lanes",
     "names",
     "markup",
+    "folder",
+    "import_path",
     "fsio",
     "locks",
     "sidefile",

@@ -140,7 +140,7 @@ def _is_shared(directory: Path) -> bool:
 def memory_root(config: Config, environ: Environ | None = None) -> Path:
     """Return the directory that holds the memories."""
     if config.memory.storage_strategy == "user":
-        return data_dir(environ) / "memories"
+        return _resolved(data_dir(environ) / "memories")
     return _not_linked(config.root / MEMORIES)
 
 
@@ -162,7 +162,12 @@ def index_root(config: Config, lane: Lane, environ: Environ | None = None) -> Pa
     if lane.writable:
         return _not_linked(memory_root(config, environ) / "indices")
     # A project that only has documents is never written to: its index is the user's cache.
-    return cache_dir(environ) / "projects" / project_key(config.root) / lane.name
+    return _resolved(cache_dir(environ) / "projects" / project_key(config.root) / lane.name)
+
+
+def _resolved(path: Path) -> Path:
+    """Follow the links in one of the user's own paths, because nothing is written through a link later."""
+    return Path(os.path.realpath(path))
 
 
 def _not_linked(path: Path) -> Path:

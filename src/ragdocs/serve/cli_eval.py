@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
@@ -159,7 +160,8 @@ def _lines(file: Path) -> list[str]:
 def _baseline_file(root: Path, options: argparse.Namespace) -> Path:
     """Return where the outcome of these questions is kept: outside the project, as a baseline is one person's."""
     asked = blake2b(f"{options.lane}\0{options.qrels or options.most}".encode(), digest_size=6).hexdigest()
-    return project.state_dir() / "eval" / f"{project.project_key(root)}-{asked}.json"
+    folder = Path(os.path.realpath(project.state_dir() / "eval"))
+    return folder / f"{project.project_key(root)}-{asked}.json"
 
 
 def _baseline(file: Path) -> dict[str, Any]:
