@@ -22,7 +22,7 @@ class Window:
         self._count = 0
         with log.open("w", encoding="utf-8") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "ragdocs", "mcp", "--project", str(root), *settings],
+                [sys.executable, "-P", "-m", "ragdocs", "mcp", "--project", str(root), *settings],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
