@@ -129,18 +129,20 @@ def quiet(command: "list[str]") -> int:
 def serve(environment: Environment, arguments: "list[str]") -> int:
     """Serve this project over MCP stdio."""
     environment.install()
-    program = str(environment.python)
-    # Neither the client's working directory nor its PYTHONPATH is a place to import from.
-    arguments = ["-E", SAFE_PATH, "-m", "ragdocs", "mcp", "--project", str(ROOT), *arguments]
-    server = {"command": program, "args": arguments}
+    program, *rest = server_command(environment, arguments)
+    server = {"command": program, "args": rest}
     say("Paste this into the configuration of your MCP client:")
     say(json.dumps({"mcpServers": {"ragdocs": server}}, indent=2))
     say("Serving on standard input and output; closing the input ends it.")
-    command = [program, *arguments]
     if not WINDOWS:
-        os.execv(program, command)  # noqa: S606 - the program we installed ourselves
+        os.execv(program, [program, *rest])  # noqa: S606 - the program we installed ourselves
     # There, exec starts another process and lets the client believe that this one has ended.
-    return subprocess.run(command, check=False).returncode
+    return subprocess.run([program, *rest], check=False).returncode
+
+
+def server_command(environment: Environment, arguments: "list[str]") -> "list[str]":
+    """Return the command of the server: neither its working directory nor PYTHONPATH is a place to import from."""
+    return [str(environment.python), "-E", SAFE_PATH, "-m", "ragdocs", "mcp", "--project", str(ROOT), *arguments]
 
 
 def lint(environment: Environment, _: "list[str]") -> int:

@@ -1,10 +1,8 @@
 """Where modules are imported from: the installation, never the folder in which a command is run.
 
 That folder may be a stranger's repository, and a file `json.py` in it would be run by any `import json`. This module
-imports only what the interpreter has loaded before it looks at any path.
+imports only what the interpreter has loaded before it looks at any path, which leaves out even `__future__`.
 """
-
-from __future__ import annotations
 
 import os
 import sys
