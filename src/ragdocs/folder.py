@@ -29,18 +29,14 @@ class Folder:
     Whoever trusts a link, because it is in the user's own folders, resolves it before.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, make: int | None = None) -> None:
+        """Open the folder; with the mode `make`, create it and its missing parents before, durably."""
         self.path = path
-        self._descriptor = _opened(path) if _BY_DESCRIPTOR else _looked_at(path)
-
-    @classmethod
-    def made(cls, path: Path, mode: int = 0o777) -> Self:
-        """Open a folder, and create it and its missing parents before, durably."""
+        self._descriptor: int | None = None
         if _BY_DESCRIPTOR:
-            os.close(_opened(path, mode))
+            self._descriptor = _opened(path, make)
         else:
-            _make_by_name(path, mode)
-        return cls(path)
+            _look_at(path, make)
 
     def __enter__(self) -> Self:
         return self
@@ -153,21 +149,14 @@ def _is_link(descriptor: int, name: str) -> bool:
         return False
 
 
-def _looked_at(path: Path) -> None:
+def _look_at(path: Path, make: int | None) -> None:
     """Refuse a path with a link or a junction in it, as far as names can tell."""
     whole = path.absolute()
     for place in (*reversed(whole.parents), whole):
+        if make is not None and not os.path.lexists(place):
+            with contextlib.suppress(FileExistsError):
+                place.mkdir(make)
         status = place.lstat()
         junction = getattr(status, "st_reparse_tag", 0) == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
         if stat.S_ISLNK(status.st_mode) or junction:
             raise OSError(errno.ELOOP, f"{place} is a symbolic link", str(place))
-
-
-def _make_by_name(path: Path, mode: int) -> None:
-    whole = path.absolute()
-    for place in (*reversed(whole.parents), whole):
-        with contextlib.suppress(FileNotFoundError):
-            _looked_at(place)
-            continue
-        with contextlib.suppress(FileExistsError):
-            place.mkdir(mode)

@@ -89,7 +89,7 @@ def explained(action: str, path: Path | str) -> Iterator[None]:
 def make_directories(path: Path, mode: int = 0o777) -> None:
     """Create a directory and its missing parents, durably."""
     with explained("create", path):
-        Folder.made(path, mode).close()
+        Folder(path, make=mode).close()
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +81,7 @@ def by_tasks(root: Path) -> list[str]:
     return tasks.server_command(tasks.Environment(Path(sys.prefix)), ["--project", str(root)])
 
 
-STARTS = {
+STARTS: dict[str, Callable[[Path], list[str]]] = {
     "configuration of init": printed,
     "configuration of tasks.py": by_tasks,
     "console script": lambda root: [SCRIPT, "mcp", "--project", str(root)],

@@ -6,6 +6,8 @@ import contextlib
 import ctypes
 import os
 import random
+import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -24,6 +26,7 @@ from ragdocs.locks import LOCK_FILE, lock
 from ragdocs.serve.init import init
 from ragdocs.store.files import FileStore
 from ragdocs.types import Discard, Put
+from ragdocs.verbs import journal
 from ragdocs.verbs.entry_rules import NewEntry
 from ragdocs.verbs.revise import Edit
 from ragdocs.workspace import Workspace
@@ -295,3 +298,21 @@ def test_only_signed_generations_are_removed(workspace: Workspace, project: Proj
     assert len(folders - {*foreign, "own-copy"}) == snapshot.KEPT
     for folder, name in foreign.items():
         assert (indices / folder / name).exists()
+
+
+def test_the_journal_is_not_written_behind_a_link(project: Project, tmp_path: Path) -> None:
+    own = project.open(**{"journal.enabled": True})
+    reads: journal.Reads = {}
+    own.journal.read("notes", reads=reads)
+    own.journal.write("notes", journal.NewEntry("The first entry.", work_context="Starting."), reads)
+    place = project.root / "journal-data"
+    assert (place / "notes.md").exists()
+    shutil.copytree(place, tmp_path / "victim")
+    subprocess.run(["git", "-C", str(tmp_path / "victim"), "remote", "add", "origin", str(tmp_path)], check=True)
+    swap(project.root, "journal-data", tmp_path / "victim")
+    before = contents(tmp_path / "victim")
+    with pytest.raises(RagdocsError, match="is a symbolic link"):
+        own.journal.write("notes", journal.NewEntry("The second entry.", work_context="Going on."), reads)
+    with pytest.raises(RagdocsError, match="is a symbolic link"):
+        own.journal.sync()
+    assert contents(tmp_path / "victim") == before

@@ -46,6 +46,11 @@ class Checkout:
     def _marker(self) -> Path:
         return self._root / ".git" / MARKER
 
+    def refuse_link(self) -> None:
+        """Refuse a repository behind a link that was not there before: git would follow it and write elsewhere."""
+        with fsio.explained("write", self._root), fsio.Folder(self._root / ".git"):
+            return
+
     def begin(self) -> None:
         """Note that a write is under way."""
         with fsio.explained("write", self._marker), fsio.Folder(self._marker.parent) as folder:
