@@ -17,6 +17,8 @@ if sys.version_info < (3, 11):  # noqa: UP036 - the one line that an older Pytho
 
 ROOT = Path(__file__).resolve().parent
 WINDOWS = os.name == "nt"
+# Tasks are started in any directory, also in one whose files are named like modules of Python.
+SAFE_PATH = "-P"
 
 TASKS = """tasks:
   serve               serve this project's docs/ and .memories/ over MCP stdio; prints the client configuration
@@ -97,20 +99,22 @@ class Environment:
             sys.exit(f"{self.directory} holds something else; name an empty directory with --venv.")
         say("creating " + str(self.directory))
         # A broken environment (its Python was removed) is replaced; anything else was refused above.
-        command = [sys.executable, "-m", "venv", "--clear"]
+        command = [sys.executable, SAFE_PATH, "-m", "venv", "--clear"]
         # Debian packs ensurepip separately, and venv then stops half-way.
         if quiet([*command, str(self.directory)]) and quiet([*command, "--without-pip", str(self.directory)]):
             sys.exit("The virtual environment could not be created; the messages are above.")
 
     def pip(self) -> "list[str]":
         """Return the command of a pip that installs into the environment."""
-        inside = [str(self.python), "-m", "pip"]
+        inside = [str(self.python), SAFE_PATH, "-m", "pip"]
         found = subprocess.run([*inside, "--version"], capture_output=True, check=False).returncode == 0
-        return inside if found else [sys.executable, "-m", "pip", "--python", str(self.python)]
+        return inside if found else [sys.executable, SAFE_PATH, "-m", "pip", "--python", str(self.python)]
 
-    def run(self, *command: str) -> int:
-        """Run a module of the environment in the project's directory and return its exit code."""
-        return subprocess.run([str(self.python), "-m", *command], cwd=ROOT, check=False).returncode
+    def run(self, *command: str, path: str = "") -> int:
+        """Run a module of the environment, or of the folder `path`, in the project's directory."""
+        environ = dict(os.environ, PYTHONPATH=path) if path else None
+        whole = [str(self.python), SAFE_PATH, "-m", *command]
+        return subprocess.run(whole, cwd=ROOT, env=environ, check=False).returncode
 
 
 def say(text: str) -> None:
@@ -126,16 +130,20 @@ def quiet(command: "list[str]") -> int:
 def serve(environment: Environment, arguments: "list[str]") -> int:
     """Serve this project over MCP stdio."""
     environment.install()
-    program = str(environment.program("ragdocs"))
-    server = {"command": program, "args": ["mcp", "--project", str(ROOT)]}
+    program, *rest = server_command(environment, arguments)
+    server = {"command": program, "args": rest}
     say("Paste this into the configuration of your MCP client:")
     say(json.dumps({"mcpServers": {"ragdocs": server}}, indent=2))
     say("Serving on standard input and output; closing the input ends it.")
-    command = [program, "mcp", "--project", str(ROOT), *arguments]
     if not WINDOWS:
-        os.execv(program, command)  # noqa: S606 - the program we installed ourselves
+        os.execv(program, [program, *rest])  # noqa: S606 - the program we installed ourselves
     # There, exec starts another process and lets the client believe that this one has ended.
-    return subprocess.run(command, check=False).returncode
+    return subprocess.run([program, *rest], check=False).returncode
+
+
+def server_command(environment: Environment, arguments: "list[str]") -> "list[str]":
+    """Return the command of the server: neither its working directory nor PYTHONPATH is a place to import from."""
+    return [str(environment.python), "-E", SAFE_PATH, "-m", "ragdocs", "mcp", "--project", str(ROOT), *arguments]
 
 
 def lint(environment: Environment, _: "list[str]") -> int:
@@ -177,7 +185,7 @@ def bench(environment: Environment, arguments: "list[str]") -> int:
         print("benchmarks: " + " ".join(known))
         return 2 if arguments else 0
     environment.install("test")
-    return environment.run("bench." + arguments[0], *arguments[1:])
+    return environment.run("bench." + arguments[0], *arguments[1:], path=str(ROOT))
 
 
 if __name__ == "__main__":

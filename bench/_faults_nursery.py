@@ -31,7 +31,7 @@ class Nursery:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench._faults_nursery", str(theirs.fileno())],
+            [sys.executable, "-P", "-m", "bench._faults_nursery", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env={**os.environ, "PYTHONPATH": paths},
             stdin=subprocess.DEVNULL,

@@ -197,7 +197,7 @@ class Yard:
         process = None
         try:
             if cold or within:
-                command = [*within, sys.executable, "-m", "ragdocs", *arguments]
+                command = [*within, sys.executable, "-P", "-m", "ragdocs", *arguments]
                 process = subprocess.Popen(command, stdin=theirs_in, stdout=theirs_out, stderr=words, env=own)
                 pid = process.pid
             else:

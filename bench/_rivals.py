@@ -64,7 +64,7 @@ class Ragdocs(Rival):
     def install(self) -> Sequence[str]:
         self.environment |= {f"XDG_{part}_HOME": str(self.home / part) for part in ("CACHE", "STATE", "DATA", "CONFIG")}
         self.environment["XDG_RUNTIME_DIR"] = str(self.home)
-        return [sys.executable, "-m", "ragdocs", "mcp", "--project", str(self.home / "project")]
+        return [sys.executable, "-P", "-m", "ragdocs", "mcp", "--project", str(self.home / "project")]
 
     def prepare(self, documents: Documents) -> Sequence[Sequence[str]]:
         root = self.home / "project"

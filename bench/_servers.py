@@ -26,7 +26,7 @@ ROUNDS = 5
 
 
 def command(corpus: Corpus) -> list[str]:
-    return [sys.executable, "-m", "ragdocs", "mcp", "--project", str(corpus.root)]
+    return [sys.executable, "-P", "-m", "ragdocs", "mcp", "--project", str(corpus.root)]
 
 
 def over_mcp(corpus: Corpus, repeats: int) -> list[Row]:
@@ -76,16 +76,16 @@ def _ask(window: Window, tool: str, queries: list[str], clock: Callable[[], floa
 @contextmanager
 def _quiet_server(corpus: Corpus) -> Iterator[int]:
     """Run the shared server without a model where the next window will look for it; yield its process id."""
-    arguments = command(corpus)[4:]
+    arguments = command(corpus)[5:]
     code = "import sys; from ragdocs.serve import shim; print(shim.address(sys.argv[1:]))"
     asked = subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=corpus.root, check=True, capture_output=True, text=True
+        [sys.executable, "-P", "-c", code, *arguments], cwd=corpus.root, check=True, capture_output=True, text=True
     )
     place = asked.stdout.strip()
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     with (corpus.root / "server.log").open("wb") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "bench._quiet", place, *arguments],
+            [sys.executable, "-P", "-m", "bench._quiet", place, *arguments],
             cwd=corpus.root,
             env={**os.environ, "PYTHONPATH": paths},
             stdout=log,

@@ -83,7 +83,7 @@ async def _talk(root: Path, ledger: Ledger, calls: int, settings: tuple[str, ...
     options = [f"--set={setting}" for setting in (*SETTINGS, *settings)]
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "ragdocs", "mcp", "--project", str(root), *options],
+        args=["-P", "-m", "ragdocs", "mcp", "--project", str(root), *options],
         env={**os.environ, "RAGDOCS_SERVER_SHARED": "false"},
     )
     before = set(tree(os.getpid()))

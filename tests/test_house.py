@@ -19,6 +19,7 @@ LAYERS = {
     "types": 0,
     "errors": 0,
     "caller": 0,
+    "import_path": 0,
     "system": 1,
     "protocols": 1,
     "project": 2,

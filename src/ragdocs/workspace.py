@@ -178,7 +178,8 @@ class Workspace:
         """Return the summaries of a scope."""
         memory = self.config.memory
         limits = Limits(memory.max_summaries_in_context, memory.summaries_max_entries, memory.summaries_max_bytes)
-        return Summaries(project.data_dir() / "repos" / where.identity, limits, self.redactor)
+        folder = os.path.realpath(project.data_dir() / "repos" / where.identity)
+        return Summaries(Path(folder), limits, self.redactor)
 
     @property
     def commits(self) -> Commits:
@@ -286,7 +287,8 @@ class Workspace:
     def _index(self, lane: Lane, directory: Path | None) -> LocalIndex:
         recipe = f"{CHUNKER}/{lane.chunking.target}/{lane.chunking.limit}"
         key = project.signing_key() if directory else b""
-        private = directory is not None and directory.is_relative_to(project.cache_dir())
+        cache = os.path.realpath(project.cache_dir())
+        private = directory is not None and directory.is_relative_to(cache)
         return LocalIndex(directory, recipe=recipe, encoder=self.identity, dim=self.dim, key=key, mapped=private)
 
     def _corpus(self, lane: str, section: str, hint: str = "") -> Corpus:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
 import itertools
 import os
 import random
@@ -34,13 +35,21 @@ class KilledError(BaseException):
 
 
 class Call:
-    """One file call: its number, its name, and how to make it."""
+    """One file call: its number, its name, how to make it, and the descriptor that its names are relative to."""
 
-    def __init__(self, number: int, name: str, go: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    def __init__(
+        self, number: int, name: str, go: Callable[..., Any], arguments: Sequence[Any], folder: int | None = None
+    ) -> None:
         self.number = number
         self.name = name
         self._go = go
         self.arguments = arguments
+        self._folder = folder
+
+    @property
+    def path(self) -> Path:
+        """The file that the call names first."""
+        return Path("" if self._folder is None else f"/proc/self/fd/{self._folder}", self.arguments[0])
 
     def go(self) -> Any:
         return self._go(*self.arguments)
@@ -56,13 +65,22 @@ def struck(blow: Blow, calls: Sequence[str] = CHANGES) -> Iterator[list[str]]:
     """Let `blow` decide what becomes of every file call of this thread; give the names of the calls so far."""
     log: list[str] = []
     own = threading.get_ident()
+    # Folders on the way to another one: passing through them changes nothing, and every call has many of them.
+    passed: set[int] = set()
 
     def guarded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             if threading.get_ident() != own:
                 return original(*arguments, **options)
+            if name == "open" and arguments[1] & os.O_PATH:
+                passed.add(descriptor := original(*arguments, **options))
+                return descriptor
+            if name == "close" and arguments[0] in passed:
+                passed.discard(arguments[0])
+                return original(*arguments)
             log.append(name)
-            return blow(Call(len(log), name, lambda *given: original(*given, **options), arguments))
+            go = functools.partial(original, **options)
+            return blow(Call(len(log), name, go, arguments, options.get("dir_fd")))
 
         return call
 
@@ -137,10 +155,10 @@ class Platter:
         """Follow the calls that come through."""
 
         def blown(call: Call) -> Any:
-            new = call.name in {"open", "mkdir"} and not os.path.lexists(call.arguments[0])
+            new = call.name in {"open", "mkdir"} and not os.path.lexists(call.path)
             result = blow(call)
-            if new and os.path.lexists(call.arguments[0]):
-                self._own[os.lstat(call.arguments[0]).st_ino] = next(self._numbers)
+            if new and os.path.lexists(call.path):
+                self._own[os.lstat(call.path).st_ino] = next(self._numbers)
             if call.name in {"fsync", "fdatasync"}:
                 self._sync(Path(f"/proc/self/fd/{call.arguments[0]}").readlink())
             return result

@@ -37,6 +37,7 @@ HANDLED = WRITING | SYNCING | {"fchmod", "fchown"}
 TRACED = OPENING | WRITING | SYNCING | NAMING | REMOVING | DRESSING
 # Each is behind a function of `os` at which the tests of every call strike.
 STRUCK = {"openat", "write", "fsync", "rename", "mkdir", "unlink", "unlinkat", "rmdir", "fchmod", "ftruncate"}
+STRUCK |= {"renameat", "mkdirat"}
 
 LINE = re.compile(r"(?P<pid>\d+) +(?P<call>\w+)\((?P<arguments>.*)\) += (?P<result>-?\d+)")
 CUT = re.compile(r"(?P<pid>\d+) +(?P<head>.*) <unfinished \.\.\.>$")
@@ -156,7 +157,7 @@ def test_every_answer_of_a_server_is_on_the_disk_before_it_is_given(
     project: Project, tmp_path: Path, own_directories: Path, tally: Tally
 ) -> None:
     project.doc("a.md", "# A\n\nWords to be indexed.\n")
-    command = [sys.executable, "-m", "ragdocs", "mcp", "--project", str(project.root), *SETTINGS]
+    command = [sys.executable, "-P", "-m", "ragdocs", "mcp", "--project", str(project.root), *SETTINGS]
     with traced(command, tmp_path / "trace", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdin
         assert server.stdout

@@ -17,12 +17,22 @@ SETTINGS = ("--set", "embedding.model=hash", "--set", "memory.enabled=true", "--
 class Window:
     """The standard input and output of a server, and the log it keeps."""
 
-    def __init__(self, root: Path, log: Path, settings: Sequence[str] = SETTINGS) -> None:
+    def __init__(
+        self,
+        root: Path,
+        log: Path,
+        settings: Sequence[str] = SETTINGS,
+        *,
+        command: Sequence[str] = (),
+        cwd: Path | None = None,
+    ) -> None:
         self.log = log
+        command = command or [sys.executable, "-P", "-m", "ragdocs", "mcp", "--project", str(root)]
         self._count = 0
         with log.open("w", encoding="utf-8") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "ragdocs", "mcp", "--project", str(root), *settings],
+                [*command, *settings],
+                cwd=cwd,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

@@ -112,7 +112,7 @@ def launch(project: Project) -> Iterator[Connect]:
             settings = [f"--set={key}={value}" for key, value in {**project.flags, **flags}.items()]
             parameters = StdioServerParameters(
                 command=sys.executable,
-                args=["-m", "ragdocs", "mcp", "--project", str(project.root), *settings],
+                args=["-P", "-m", "ragdocs", "mcp", "--project", str(project.root), *settings],
                 env={name: value for name, value in os.environ.items() if name.startswith(("XDG_", "RAGDOCS_"))},
             )
             client = Client(parameters, mode=mode, read_timeout_seconds=30)

@@ -136,5 +136,5 @@ def test_nothing_is_written_through_a_linked_configuration(root: Path, environ: 
 
 def test_the_client_is_told_everything_it_needs_and_no_more(root: Path, environ: dict[str, str]) -> None:
     server = json.loads(client_configuration(root))["mcpServers"]["ragdocs"]
-    assert server == {"command": sys.executable, "args": ["-m", "ragdocs", "mcp", "--project", str(root)]}
+    assert server == {"command": sys.executable, "args": ["-E", "-P", "-m", "ragdocs", "mcp", "--project", str(root)]}
     assert init(root, environ)[-1] == client_configuration(root)

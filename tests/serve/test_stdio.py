@@ -132,7 +132,7 @@ def wires() -> Iterator[ExitStack]:
 
 def start(wires: ExitStack, project: Project, *options: str, path: str = "", model: str = "hash") -> Wire:
     settings = ["--set", f"embedding.model={model}", "--set", "memory.enabled=true"]
-    command = [sys.executable, *options, "-m", "ragdocs", "mcp", "--project", str(project.root), *settings]
+    command = [sys.executable, "-P", *options, "-m", "ragdocs", "mcp", "--project", str(project.root), *settings]
     wire = Wire(command, project.root.parent / f"log-{time.monotonic_ns()}", path)
     wires.callback(wire.close)
     return wire

@@ -132,6 +132,11 @@ def _is_shared(directory: Path) -> bool:
         return False
 
 
+def resolved(path: Path) -> Path:
+    """Follow the links in one of the user's own paths, because nothing is written through a link later."""
+    return Path(os.path.realpath(path))
+
+
 def not_linked(path: Path) -> Path:
     """Return a path unless it is a link, which may have come with a clone and lead anywhere."""
     if path.is_symlink():

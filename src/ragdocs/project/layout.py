@@ -15,13 +15,14 @@ from ragdocs.project.folders import (
     data_dir,
     not_linked,
     project_key,
+    resolved,
 )
 
 
 def memory_root(config: Config, environ: Environ | None = None) -> Path:
     """Return the directory that holds the memories."""
     if config.memory.storage_strategy == "user":
-        return data_dir(environ) / "memories"
+        return resolved(data_dir(environ) / "memories")
     return not_linked(config.root / MEMORIES)
 
 
@@ -43,4 +44,4 @@ def index_root(config: Config, lane: Lane, environ: Environ | None = None) -> Pa
     if lane.writable:
         return not_linked(memory_root(config, environ) / "indices")
     # A project that only has documents is never written to: its index is the user's cache.
-    return cache_dir(environ) / "projects" / project_key(config.root) / lane.name
+    return resolved(cache_dir(environ) / "projects" / project_key(config.root) / lane.name)

@@ -36,7 +36,7 @@ class Registered:
 
 def register(root: Path, moment: float, environ: project.Environ | None = None) -> None:
     """Note that a project has memories; an entry of the last minute is left as it is."""
-    path = project.data_dir(environ) / FILE_NAME
+    path = Path(os.path.realpath(project.data_dir(environ))) / FILE_NAME
     if _is_fresh(_load(path), root, moment):
         return
     fsio.make_directories(path.parent, 0o700)

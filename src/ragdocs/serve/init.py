@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from ragdocs import config as configuration
 from ragdocs.config import KEYS
+from ragdocs.import_path import SAFE_PATH
 from ragdocs.keys import FILE_NAME, toml
 from ragdocs.lanes import MEMORY
 from ragdocs.project import folders as project
 from ragdocs.project import layout
-from ragdocs.system.files import explained
+from ragdocs.system import files as fsio
 
 # The two sections a newcomer changes; everything else has a default that is meant to be kept.
 _SHOWN = ("docs", "memory")
+# One package of our own and some that we need: what is installed with them is found where they are.
+_IMPORTABLE = """
+from importlib.util import find_spec
+raise SystemExit(not all(map(find_spec, ("ragdocs", "mcp", "numpy", "whoosh", "yaml"))))
+"""
 
 
 def init(directory: Path, environ: Mapping[str, str] | None = None) -> list[str]:
@@ -40,20 +47,25 @@ def init(directory: Path, environ: Mapping[str, str] | None = None) -> list[str]
 
 def client_configuration(root: Path) -> str:
     """Return what an MCP client needs to start the server; it names everything, since clients pass on little."""
-    arguments = ["-m", "ragdocs", "mcp", "--project", str(root)]
+    arguments = [*_flags(), "-m", "ragdocs", "mcp", "--project", str(root)]
     server = {"command": sys.executable, "args": arguments}
     return json.dumps({"mcpServers": {"ragdocs": server}}, indent=2, ensure_ascii=False)
 
 
+def _flags() -> list[str]:
+    """Return the options with which Python imports nothing from the folder in which a client starts it.
+
+    Entries of PYTHONPATH may be relative, so the variables of Python are left aside (-E) unless it needs them.
+    """
+    isolated = [sys.executable, "-E", SAFE_PATH]
+    check = subprocess.run([*isolated, "-c", _IMPORTABLE], capture_output=True, check=False)  # noqa: S603 - our own text
+    return isolated[1:] if check.returncode == 0 else [SAFE_PATH]
+
+
 def _write_new(path: Path, text: str) -> str:
-    with explained("write", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with path.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-        except FileExistsError:
-            return f"Kept {path}"
-    return f"Wrote {path}"
+    fsio.make_directories(path.parent)
+    written = fsio.create(path, text.encode())
+    return f"{'Wrote' if written else 'Kept'} {path}"
 
 
 def _template() -> str:

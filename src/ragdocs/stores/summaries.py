@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -112,13 +111,13 @@ class Summaries:
         fsio.make_directories(self.folder, 0o700)
         with lock(self.folder, timeout=APPEND_SECONDS):
             whole = len(self._data())
-            self._cut(whole)
+            fsio.cut(self.path, whole)
             try:
                 fsio.append_line(self.path, line, mode=0o600)
             except RagdocsError:
                 # If even this fails, whoever comes next does it.
-                with contextlib.suppress(OSError, RagdocsError):
-                    self._cut(whole)
+                with contextlib.suppress(RagdocsError):
+                    fsio.cut(self.path, whole)
                 raise
             every = self._split()
             kept = _within(every, self.limits)
@@ -130,11 +129,6 @@ class Summaries:
                     # The summary is written; what is too much now leaves with the next one.
                     pruned = 0
         return len(every) - pruned, pruned
-
-    def _cut(self, size: int) -> None:
-        with fsio.explained("append to", self.path):
-            if self.path.exists() and self.path.stat().st_size > size:
-                os.truncate(self.path, size)
 
 
 def _within(lines: Sequence[bytes], limits: Limits) -> Sequence[bytes]:

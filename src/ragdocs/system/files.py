@@ -9,6 +9,7 @@ import os
 import secrets
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,21 +21,29 @@ from ragdocs.errors import (
     StorageError,
     ValidationError,
 )
+from ragdocs.system.folder import OPEN, Folder
 from ragdocs.system.names import relative_name
 
-# Names and containment are asked for in one place, though the rules for names fill a module of their own.
+# Names, folders and containment are asked for in one place, though two of them fill modules of their own.
 __all__ = [
+    "OPEN",
     "TEMPORARY",
+    "Folder",
     "append_line",
     "contained",
+    "create",
+    "cut",
     "explain",
     "explained",
     "make_directories",
     "move",
     "read_bytes",
     "read_file",
+    "read_from",
     "relative_name",
-    "sync_directory",
+    "remove",
+    "rename",
+    "sweep",
     "write_atomic",
 ]
 
@@ -47,8 +56,6 @@ SYNC = "make durable"
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NO_PERMISSION = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
-# Each flag is missing on some platform, where nothing takes its place.
-OPEN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 
 
@@ -64,7 +71,9 @@ def explain(error: OSError, action: str, path: Path | str) -> RagdocsError:
     if error.errno in _ABSENT:
         return NotFoundError(what)
     if error.errno == errno.ELOOP:
-        return StorageError(what, "It is a symbolic link; name the file itself")
+        if action == "read":
+            return StorageError(what, "It is a symbolic link; name the file itself")
+        return StorageError(what, "Nothing is written through a link: replace it by a folder and try again")
     return StorageError(what, left)
 
 
@@ -77,28 +86,10 @@ def explained(action: str, path: Path | str) -> Iterator[None]:
         raise explain(error, action, path) from error
 
 
-def sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable."""
-    if sys.platform == "win32":  # a directory cannot be opened there, and NTFS journals names by itself
-        return
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def make_directories(path: Path, mode: int = 0o777) -> None:
     """Create a directory and its missing parents, durably."""
     with explained("create", path):
-        missing = []
-        while not path.exists():
-            missing.append(path)
-            path = path.parent
-        for folder in reversed(missing):
-            with contextlib.suppress(FileExistsError):
-                folder.mkdir(mode)
-            sync_directory(folder.parent)
+        Folder(path, make=mode).close()
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
@@ -106,29 +97,45 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
 
     An existing file keeps its permissions and owner; `mode` is for a new one.
     """
-    with explained("write", path):
-        try:
-            before = path.lstat()
-        except FileNotFoundError:
-            before = None
-        temporary = path.with_name(f".{secrets.token_hex(8)}{TEMPORARY}")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | OPEN
-        descriptor = os.open(temporary, flags, 0o666 if mode is None else mode)
-        try:
-            try:
-                write_all(descriptor, data)
-                if before is not None and stat.S_ISREG(before.st_mode):
-                    _keep_permissions(descriptor, before)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            _rename_into_place(temporary, path)
-        except (OSError, RagdocsError):  # what an interrupted write leaves is swept like that of a killed one
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
+    with explained("write", path), Folder(path.parent) as folder:
+        _write_into(folder, path.name, data, 0o666 if mode is None else mode)
         with explained(SYNC, path):
-            sync_directory(path.parent)
+            folder.sync()
+
+
+def _write_into(folder: Folder, name: str, data: bytes, mode: int) -> None:
+    before = folder.status(name)
+    temporary = f".{secrets.token_hex(8)}{TEMPORARY}"
+    descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        try:
+            write_all(descriptor, data)
+            if before is not None and stat.S_ISREG(before.st_mode):
+                _keep_permissions(descriptor, before)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        _rename_into_place(folder, temporary, name)
+    except (OSError, RagdocsError):  # what an interrupted write leaves is swept like that of a killed one
+        with contextlib.suppress(OSError):
+            folder.unlink(temporary)
+        raise
+
+
+def create(path: Path, data: bytes) -> bool:
+    """Write a new file; tell whether there was none, and leave one that is there as it is."""
+    with explained("write", path), Folder(path.parent) as folder:
+        try:
+            descriptor = folder.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            return False
+        try:
+            write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        folder.sync()
+        return True
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -148,15 +155,16 @@ def _keep_permissions(descriptor: int, before: os.stat_result) -> None:
     os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
 
 
-def _rename_into_place(temporary: Path, path: Path) -> None:
+def _rename_into_place(folder: Folder, temporary: str, name: str) -> None:
     try:
-        temporary.replace(path)
+        folder.replace(temporary, name)
     except OSError as error:
         if error.errno in _NO_PERMISSION:
             raise
         # Also EXDEV, when the file itself is a mount point: writing it in place could be torn, so nothing is written.
         hint = "What was there before is untouched; a file that is a mount point of its own cannot be replaced"
-        raise RenameError(f"cannot move the new text into place at {path}: {error.strerror}", hint) from error
+        message = f"cannot move the new text into place at {folder.path / name}: {error.strerror}"
+        raise RenameError(message, hint) from error
 
 
 def move(source: Path, target: Path) -> None:
@@ -164,26 +172,67 @@ def move(source: Path, target: Path) -> None:
 
     The caller has made sure, under a lock, that nothing is at the target.
     """
-    with explained("move", source):
+    with explained("move", source), Folder(source.parent) as old, Folder(target.parent) as new:
         try:
-            source.rename(target)
+            old.move(source.name, new, target.name)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            data = read_bytes(source, limit=sys.maxsize)
-            write_atomic(target, data, mode=stat.S_IMODE(source.lstat().st_mode))
-            if read_bytes(target, limit=sys.maxsize) != data:
+            data, status = read_from(old, source.name, sys.maxsize)
+            _write_into(new, target.name, data, stat.S_IMODE(status.st_mode))
+            if read_from(new, target.name, sys.maxsize)[0] != data:
                 raise RenameError(f"the copy of {source} at {target} differs", "The original is untouched") from error
-            source.unlink()
+            new.sync()
+            old.unlink(source.name)
         with explained(SYNC, source):
-            sync_directory(target.parent)
-            sync_directory(source.parent)
+            new.sync()
+            old.sync()
+
+
+def rename(path: Path, name: str) -> None:
+    """Give a file another name in its folder, durably; what had that name before is gone."""
+    with explained("write", path.with_name(name)), Folder(path.parent) as folder:
+        folder.replace(path.name, name)
+        folder.sync()
+
+
+def remove(*paths: Path, missing_ok: bool = False) -> None:
+    """Remove files of one folder, or links themselves, durably."""
+    with explained("remove", paths[0]), Folder(paths[0].parent) as folder:
+        for path in paths:
+            try:
+                folder.unlink(path.name)
+            except FileNotFoundError:
+                if not missing_ok:
+                    raise
+        folder.sync()
+
+
+def sweep(path: Path, seconds: float) -> None:
+    """Remove what an unfinished write left, if it was not touched for so long."""
+    with explained("remove", path), Folder(path.parent) as folder:
+        status = folder.status(path.name)
+        if status is not None and time.time() - status.st_mtime > seconds:
+            folder.unlink(path.name)
+
+
+def cut(path: Path, size: int) -> None:
+    """Shorten a file to a size, if it is longer."""
+    with explained("append to", path), Folder(path.parent) as folder:
+        status = folder.status(path.name)
+        if status is None or status.st_size <= size:
+            return
+        descriptor = folder.open(path.name, os.O_WRONLY | _NONBLOCK)
+        try:
+            os.ftruncate(descriptor, size)
+        finally:
+            os.close(descriptor)
 
 
 def append_line(path: Path, line: bytes, *, mode: int = 0o666) -> None:
     """Append one line durably in one write, on a line of its own even after a torn one."""
-    with explained("append to", path):
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | OPEN | _NONBLOCK, mode)
+    with explained("append to", path), Folder(path.parent) as folder:
+        descriptor = folder.open(path.name, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NONBLOCK, mode)
         try:
             size = os.fstat(descriptor).st_size
             torn = False
@@ -198,25 +247,33 @@ def append_line(path: Path, line: bytes, *, mode: int = 0o666) -> None:
         finally:
             os.close(descriptor)
         if not size:
-            sync_directory(path.parent)
+            folder.sync()
 
 
 def read_file(path: Path, limit: int = SIZE_LIMIT) -> tuple[bytes, os.stat_result]:
     """Read a regular file without following a link at its end, and its state before it was read."""
     with explained("read", path):
         # Without O_NONBLOCK, opening a pipe waits for a writer that may never come.
-        descriptor = os.open(path, os.O_RDONLY | OPEN | _NONBLOCK)
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise StorageError(f"cannot read {path}: it is not a regular file")
-            parts = []
-            left = limit + 1
-            while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
-                parts.append(part)
-                left -= len(part)
-        finally:
-            os.close(descriptor)
+        return _read(os.open(path, os.O_RDONLY | OPEN | _NONBLOCK), path, limit)
+
+
+def read_from(folder: Folder, name: str, limit: int = SIZE_LIMIT) -> tuple[bytes, os.stat_result]:
+    """Read a regular file of a folder, and its state before it was read."""
+    return _read(folder.open(name, os.O_RDONLY | _NONBLOCK), folder.path / name, limit)
+
+
+def _read(descriptor: int, path: Path, limit: int) -> tuple[bytes, os.stat_result]:
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise StorageError(f"cannot read {path}: it is not a regular file")
+        parts = []
+        left = limit + 1
+        while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
+            parts.append(part)
+            left -= len(part)
+    finally:
+        os.close(descriptor)
     if left <= 0:
         raise StorageError(f"cannot read {path}: it is larger than {limit / 1e6:g} MB", "Split it into smaller files")
     return b"".join(parts), status

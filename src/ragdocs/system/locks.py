@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ragdocs.errors import LockAcquisitionError, NotFoundError
+from ragdocs.errors import LockAcquisitionError
 from ragdocs.system import files as fsio
+from ragdocs.system.folder import open_directory
 
 try:
     import fcntl
@@ -63,9 +64,9 @@ def lock(directory: Path, timeout: float = 5.0, shared: bool = False) -> Iterato
 
 def _try_lock(directory: Path, shared: bool, deadline: float) -> Release | None:
     if fcntl is None:
-        return _try_lock_file(directory / LOCK_FILE)
+        return _try_lock_file(directory)
     with fsio.explained("lock", directory):
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = open_directory(directory)
         _held.add(descriptor)
         operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
@@ -76,7 +77,7 @@ def _try_lock(directory: Path, shared: bool, deadline: float) -> Release | None:
         except OSError as error:
             _release(descriptor)
             if error.errno in NO_FLOCK:
-                return _try_lock_file(directory / LOCK_FILE)
+                return _try_lock_file(directory)
             raise
         try:
             # The directory may have been removed and made anew (a checkout) since it was opened.
@@ -134,47 +135,52 @@ def _release(descriptor: int) -> None:
             os.close(descriptor)
 
 
-def _try_lock_file(path: Path) -> Release | None:
+def _try_lock_file(directory: Path) -> Release | None:
     """Take the lock by creating a file; every holder is exclusive here."""
     holder = {"pid": os.getpid(), "host": platform.node(), "at": time.time(), "token": secrets.token_hex(8)}
     record = json.dumps(holder).encode()
-    with fsio.explained("lock", path.parent):
+    with fsio.explained("lock", directory), fsio.Folder(directory) as folder:
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | fsio.OPEN, 0o600)
+            descriptor = folder.open(LOCK_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            _break_stale(path)
+            _break_stale(folder)
             time.sleep(POLL_SECONDS)
             return None
         try:
             fsio.write_all(descriptor, record)
         finally:
             os.close(descriptor)
-    return functools.partial(_remove_if, path, record)
+    return functools.partial(_release_file, directory, record)
 
 
-def _remove_if(path: Path, record: bytes) -> None:
+def _release_file(directory: Path, record: bytes) -> None:
+    with contextlib.suppress(OSError), fsio.Folder(directory) as folder:
+        _remove_if(folder, record)
+
+
+def _remove_if(folder: fsio.Folder, record: bytes) -> None:
     """Remove a lock file if it still holds this record; another holder's goes back to its place."""
-    aside = path.with_name(f".{secrets.token_hex(8)}{fsio.TEMPORARY}")
+    aside = f".{secrets.token_hex(8)}{fsio.TEMPORARY}"
     with contextlib.suppress(OSError):
-        path.rename(aside)
-        if aside.read_bytes() != record:
+        folder.replace(LOCK_FILE, aside)
+        if fsio.read_from(folder, aside)[0] != record:
             with contextlib.suppress(FileExistsError):
-                path.hardlink_to(aside)
-        aside.unlink()
+                folder.link(aside, LOCK_FILE)
+        folder.unlink(aside)
 
 
-def _break_stale(path: Path) -> None:
+def _break_stale(folder: fsio.Folder) -> None:
     try:
-        record, status = fsio.read_file(path)
+        record, status = fsio.read_from(folder, LOCK_FILE)
         holder = json.loads(record)
         here = holder["host"] == platform.node()
         dead = here and not _alive(int(holder["pid"]))
-    except NotFoundError:
+    except FileNotFoundError:
         return
     except (ValueError, KeyError, TypeError):  # its holder has not written it yet, or never will
         dead = False
     if dead or time.time() - status.st_mtime > STALE_SECONDS:
-        _remove_if(path, record)
+        _remove_if(folder, record)
 
 
 def _alive(pid: int) -> bool:

@@ -6,15 +6,16 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
-import shutil
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
-from ragdocs.errors import LockAcquisitionError, RagdocsError
+from ragdocs.errors import RagdocsError
 from ragdocs.system import files as fsio
 from ragdocs.system.locks import lock
 
@@ -22,6 +23,10 @@ POINTER = "current"
 MANIFEST = "manifest.json"
 # The live generation and the one before it; an older one stays as long as somebody is reading it.
 KEPT = 2
+# The time of its making and a random part; nothing else in the folder is ever removed.
+GENERATION = re.compile(r"\d{20}-[0-9a-f]{8}")
+# What a manifest that is missing, damaged or foreign may lead to.
+UNTRUSTED = (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 # Far beyond any index; only a bound for what a hostile manifest may make us read.
 LARGEST = 1 << 34
 
@@ -40,15 +45,16 @@ def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str],
             fsio.write_atomic(directory / ".gitignore", b"*\n")
         with ExitStack() as undo:
             # On a full disk every attempt would leave another half.
-            undo.callback(shutil.rmtree, place, ignore_errors=True)
-            for path, data in {**parts, MANIFEST: json.dumps(manifest, indent=1).encode()}.items():
+            undo.callback(_remove, directory, name)
+            # First, because only a signed generation is ever removed: also what a killed process leaves must be one.
+            for path, data in {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts}.items():
                 fsio.make_directories((place / path).parent, 0o700)
                 fsio.write_atomic(place / path, data)
             undo.pop_all()
         fsio.write_atomic(directory / POINTER, name.encode())
     # What is published is published, whatever becomes of the old ones.
     with suppress(OSError, RagdocsError):
-        _prune(directory, name)
+        _prune(directory, name, key)
     return name
 
 
@@ -67,12 +73,11 @@ def load(directory: Path, key: bytes, *, mapped: bool) -> tuple[dict[str, str], 
             return None
         place = fsio.contained(directory, name)
         with lock(place, shared=True):
-            manifest = json.loads(fsio.read_bytes(place / MANIFEST))
-            signature = manifest.pop("signature")
-            if not hmac.compare_digest(signature.encode(), _sign(manifest, key).encode()):
+            manifest = _signed_manifest(fsio.read_bytes(place / MANIFEST), key)
+            if manifest is None:
                 return None
             parts = {path: _opened(fsio.contained(place, path), mapped=mapped) for path in manifest["files"]}
-    except (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except UNTRUSTED:
         return None
     # A large index is hundreds of megabytes, and hashing lets other threads run.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -94,8 +99,37 @@ def _sign(manifest: Mapping[str, object], key: bytes) -> str:
     return hmac.new(key, json.dumps(manifest, sort_keys=True).encode(), hashlib.sha256).hexdigest()
 
 
-def _prune(directory: Path, live: str) -> None:
-    generations = sorted((p for p in directory.iterdir() if p.is_dir() and not p.is_symlink()), reverse=True)
-    for old in [p for p in generations if p.name != live][KEPT - 1 :]:
-        with suppress(OSError, LockAcquisitionError), lock(old, timeout=0):
-            shutil.rmtree(old)
+def _signed_manifest(data: bytes, key: bytes) -> dict[str, Any] | None:
+    """Return a manifest without its signature, or nothing if that was not made with this key."""
+    manifest = json.loads(data)
+    signature = manifest.pop("signature")
+    genuine = hmac.compare_digest(signature.encode(), _sign(manifest, key).encode())
+    return manifest if genuine else None
+
+
+def _prune(directory: Path, live: str, key: bytes) -> None:
+    """Remove the generations that this user made before the last ones; whatever else is here belongs to others."""
+    with fsio.Folder(directory) as folder:
+        names = [name for name in folder.names() if GENERATION.fullmatch(name) and name != live]
+    generations = [name for name in reversed(names) if _is_own(directory / name, key)]
+    for name in generations[KEPT - 1 :]:
+        with suppress(OSError, RagdocsError), lock(directory / name, timeout=0):
+            _remove(directory, name)
+
+
+def _is_own(place: Path, key: bytes) -> bool:
+    try:
+        with fsio.Folder(place) as folder:
+            return _signed_manifest(fsio.read_from(folder, MANIFEST)[0], key) is not None
+    except UNTRUSTED:
+        return False
+
+
+def _remove(directory: Path, name: str) -> None:
+    """Remove a generation, its manifest last: what is left by a process killed here can still be told as ours."""
+    with suppress(OSError), fsio.Folder(directory) as parent:
+        with fsio.Folder(directory / name) as folder:
+            for entry in folder.names():
+                if entry != MANIFEST:
+                    folder.remove_tree(entry)
+        parent.remove_tree(name)

@@ -227,6 +227,12 @@ def _open_reference(name: str) -> _Reference:
             'Install it: pip install "ragdocs[sentence-transformers]"',
         ) from error
     local = Path(name).expanduser()
+    if not local.is_absolute() and local.exists():
+        # sentence-transformers would take the folder: whoever wrote the project would choose the model.
+        raise UnavailableError(
+            f"The model {name!r} has the name of something in the working directory",
+            "Give the absolute path in [embedding] model, or start the server in another directory",
+        )
     path = str(local) if local.is_dir() else name
 
     def attempt(*, offline: bool) -> Any:

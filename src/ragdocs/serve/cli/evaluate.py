@@ -179,7 +179,8 @@ def _lines(file: Path) -> list[str]:
 def _baseline_file(root: Path, options: Options) -> Path:
     """Return where the outcome of these questions is kept: outside the project, as a baseline is one person's."""
     asked = blake2b(f"{options.lane}\0{options.qrels or options.most}".encode(), digest_size=6).hexdigest()
-    return folders.state_dir() / "eval" / f"{folders.project_key(root)}-{asked}.json"
+    folder = folders.resolved(folders.state_dir() / "eval")
+    return folder / f"{folders.project_key(root)}-{asked}.json"
 
 
 def _baseline(file: Path) -> dict[str, Any]:

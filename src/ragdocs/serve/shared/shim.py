@@ -24,7 +24,7 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-from ragdocs import __version__
+from ragdocs import __version__, import_path
 
 # A server imports the SDK before it listens: about a second, more on a busy machine.
 START_SECONDS = 20.0
@@ -185,10 +185,16 @@ class Line:
         import subprocess
 
         log = os.open(f"{self._place}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        command = [sys.executable, "-m", "ragdocs.serve.shared.daemon", self._place, *self._arguments]
+        command = [*import_path.server_command("ragdocs.serve.shared.daemon"), self._place, *self._arguments]
+        environ = import_path.server_environment()
         with open(log, "wb") as output:
             server = subprocess.Popen(  # noqa: S603 - our own module
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                command,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
         deadline = time.monotonic() + START_SECONDS
         while not self._dial():
@@ -204,10 +210,10 @@ class Line:
         self._is_own = True
         with theirs:
             subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-P", "-m", "ragdocs", "mcp", *self._arguments],
+                [*import_path.server_command("ragdocs"), "mcp", *self._arguments],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
-                env={**os.environ, "RAGDOCS_SERVER_SHARED": "false"},
+                env={**import_path.server_environment(), "RAGDOCS_SERVER_SHARED": "false"},
             )
 
     def _send(self, part: bytes, message: dict[str, object]) -> None:

@@ -9,7 +9,6 @@ import itertools
 import os
 import re
 import stat
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -229,9 +228,8 @@ class Walk:
     def sweep(self) -> None:
         """Remove temporary files that killed processes left behind."""
         for leftover in self._leftovers:
-            with contextlib.suppress(OSError):
-                if time.time() - os.lstat(leftover).st_mtime > LEFTOVER_SECONDS:
-                    Path(leftover).unlink()
+            with contextlib.suppress(RagdocsError):
+                fsio.sweep(Path(leftover), LEFTOVER_SECONDS)
 
     def _names(self, folder: _Folder) -> list[str]:
         place = "/".join((self._root, *folder.parts)) or "/"

@@ -163,9 +163,7 @@ class History:
 
     def turn_back(self) -> None:
         """Record that the promised change is to be undone; a rename, because the disk may be full."""
-        with fsio.explained("write", self._place("back.json")):
-            self._place("forward.json").replace(self._place("back.json"))
-            fsio.sync_directory(self._root / FOLDER)
+        fsio.rename(self._place("forward.json"), "back.json")
 
     def promised(self) -> tuple[list[Step], bool] | None:
         """Return the steps of an unfinished change and whether it goes forward; None if there is none."""
@@ -179,16 +177,12 @@ class History:
                 return self._steps(data), forward
             except (RagdocsError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
                 # Nothing we wrote looks like this; it may not keep the store from working, nor be lost.
-                with fsio.explained("write", place):
-                    place.replace(place.with_suffix(".unreadable"))
+                fsio.rename(place, place.with_suffix(".unreadable").name)
         return None
 
     def fulfil(self) -> None:
         """Forget the promise, durably."""
-        with fsio.explained("write", self._root):
-            for name in ("back.json", "forward.json"):
-                self._place(name).unlink(missing_ok=True)
-            fsio.sync_directory(self._root / FOLDER)
+        fsio.remove(self._place("back.json"), self._place("forward.json"), missing_ok=True)
 
     def pending(self) -> bool:
         """Tell whether there is an unfinished change, without a lock."""
@@ -246,15 +240,17 @@ class History:
                     yield commit
 
     def _drop_objects(self, versions: set[str]) -> None:
-        with fsio.explained("read", self._root / FOLDER):
-            folders = [folder for folder in (self._root / FOLDER).iterdir() if re.fullmatch("[0-9a-f]{2}", folder.name)]
-            for folder in folders:
-                for place in self._place(folder.name).iterdir():
-                    digest = folder.name + place.name
+        with fsio.explained("read", self._root / FOLDER), fsio.Folder(self._root / FOLDER) as history:
+            prefixes = [name for name in history.names() if re.fullmatch("[0-9a-f]{2}", name)]
+        for prefix in prefixes:
+            place = self._place(prefix)
+            with fsio.explained("write", place), fsio.Folder(place) as folder:
+                for name in folder.names():
+                    digest = prefix + name
                     unknown = DIGEST.match(digest) and digest[:16] not in versions
                     # Under the lock nobody is writing: what is unfinished now will never be finished.
-                    if unknown or place.name.endswith(fsio.TEMPORARY):
-                        place.unlink()
+                    if unknown or name.endswith(fsio.TEMPORARY):
+                        folder.unlink(name)
 
 
 def _record(commit: Commit) -> dict[str, Any]:

@@ -233,7 +233,7 @@ class FileStore:
             fsio.write_atomic(place, step.after)
             return
         if not step.trash:
-            _remove(place)
+            fsio.remove(place)
             return
         trash = fsio.contained(self.root, step.trash, follow=False)
         fsio.make_directories(trash.parent, 0o700)
@@ -247,7 +247,7 @@ class FileStore:
                 continue
             place = fsio.contained(self.root, step.path, follow=False)
             if step.before is None:
-                _remove(place)
+                fsio.remove(place)
             elif step.trash and self._current(step.trash) == step.before:
                 fsio.move(self.root / step.trash, place)
             else:
@@ -334,11 +334,6 @@ class FileStore:
         if step.after is not None:
             return Written(step.path, version_of(step.after))
         return Written(step.path, moved_to=str(self.root / step.trash) if step.trash else "")
-
-
-def _remove(place: Path) -> None:
-    place.unlink()
-    fsio.sync_directory(place.parent)
 
 
 def _decoded(name: str, data: bytes, *, strict: bool = True) -> tuple[str, tuple[str, ...]]:

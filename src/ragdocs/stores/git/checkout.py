@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import time
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -47,10 +47,15 @@ class Checkout:
     def _marker(self) -> Path:
         return self._root / ".git" / MARKER
 
+    def refuse_link(self) -> None:
+        """Refuse a repository behind a link that was not there before: git would follow it and write elsewhere."""
+        with fsio.explained("write", self._root), fsio.Folder(self._root / ".git"):
+            return
+
     def begin(self) -> None:
         """Note that a write is under way."""
-        with fsio.explained("write", self._marker):
-            self._marker.touch()
+        with fsio.explained("write", self._marker), fsio.Folder(self._marker.parent) as folder:
+            os.close(folder.open(MARKER, os.O_WRONLY | os.O_CREAT))
 
     def move(self, commit: str, moves: Sequence[Move]) -> None:
         """Bring files from what they were to what they became; the commit is made, so nothing here fails it."""
@@ -62,7 +67,13 @@ class Checkout:
             # The mark stays, and the next write looks after it.
             logger.warning("the files of the journal are behind its commits: %s", error)
             return
-        self._marker.unlink(missing_ok=True)
+        self._end()
+
+    def _end(self) -> None:
+        """Take the note back; a power cut may bring it again, which costs one look at the files."""
+        with fsio.explained("write", self._marker), fsio.Folder(self._marker.parent) as folder:
+            if folder.status(MARKER) is not None:
+                folder.unlink(MARKER)
 
     def edited(self, path: str, name: str) -> bool:
         """Tell whether a person has changed a file since it was committed as this object."""
@@ -79,7 +90,7 @@ class Checkout:
             self._sweep()
         if head:
             self._mend(head)
-        self._marker.unlink(missing_ok=True)
+        self._end()
 
     def ignore(self, project: Path | None) -> None:
         """Have the project's own repository leave this folder alone, in the one file that is not committed."""
@@ -89,7 +100,7 @@ class Checkout:
             return
         name = self._root.relative_to(place).as_posix()
         line = "/" + "".join(f"\\{sign}" if sign in "\\*?[ !#" else sign for sign in name) + "/"
-        exclude = shared / "info" / "exclude"
+        exclude = Path(os.path.realpath(shared)) / "info" / "exclude"
         with suppress(RagdocsError, OSError):
             known = exclude.read_text(encoding="utf-8", errors="replace") if exclude.exists() else ""
             if line not in known.split("\n"):
@@ -105,7 +116,8 @@ class Checkout:
             fsio.make_directories(place.parent)
             fsio.write_atomic(place, move.data)
         else:
-            place.unlink(missing_ok=True)
+            with suppress(NotFoundError):
+                fsio.remove(place, missing_ok=True)
 
     def _list(self, commit: str, names: Sequence[tuple[str, str]]) -> None:
         gone = f"0 {'0' * len(commit)}"
@@ -161,12 +173,12 @@ class Checkout:
     def _sweep(self) -> None:
         folder = self._root / ".git"
         for place in (*(folder / name for name in LOCKS), *(folder / "refs" / "heads").rglob("*.lock")):
-            with suppress(OSError):
-                if time.time() - place.lstat().st_mtime > STALE_SECONDS:
-                    place.unlink()
+            with suppress(RagdocsError):
+                fsio.sweep(place, STALE_SECONDS)
         unfinished = (place for place in self._root.rglob(f".*{fsio.TEMPORARY}") if folder not in place.parents)
         for leftover in (*folder.glob("fast_import_crash_*"), *unfinished):
-            leftover.unlink(missing_ok=True)
+            with suppress(NotFoundError):
+                fsio.remove(leftover, missing_ok=True)
 
 
 def blob_name(data: bytes, like: str) -> str:

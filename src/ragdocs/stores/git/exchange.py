@@ -54,6 +54,7 @@ class Exchange:
     def run(self, remote: str, resolved: Mapping[str, str]) -> Outcome:
         """Bring both sides to the same commit; `resolved` says what sections are to say that both have changed."""
         name, address = self._remote(remote)
+        self.store.checkout.refuse_link()
         received, merged = 0, set[str]()
         for _ in range(ATTEMPTS):
             self._git(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--prune"], address, name)
