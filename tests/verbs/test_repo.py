@@ -78,14 +78,14 @@ def test_all_kinds_are_upserted_read_and_deleted(project: Project, repository: R
 def test_an_upsert_changes_what_is_said_and_keeps_the_rest(project: Project, repository: Repository) -> None:
     first = repository.upsert_decision("Sessions", "Because.", ["src/auth.py"])
     path = Path(first["path"])
-    path.write_text(path.read_text().replace("status: active", "status: active\nreviewer: Ada"))
+    path.write_text(path.read_text().replace("status: active", "status: active\nreviewer: Ada # for now"))
     project.clock = lambda: NOW + timedelta(days=1)
     later = project.open().repository
     second = later.upsert_decision("Sessions", "Because they can be revoked.")
     assert (second["id"], second["created"], second["changed"]) == (first["id"], False, True)
     assert second["impactedPaths"] == ["src/auth.py"]
     assert (second["createdAt"], second["updatedAt"]) == ("2026-11-16T12:00:00Z", "2026-11-17T12:00:00Z")
-    assert "reviewer: Ada" in path.read_text()
+    assert "reviewer: Ada # for now" in path.read_text()
     renamed = later.upsert_decision("Sessions, not JWT", "Because they can be revoked.", item_id=first["id"])
     assert (renamed["id"], renamed["summary"]) == (first["id"], "Sessions, not JWT")
     assert len(later.get()["decisions"]) == 1

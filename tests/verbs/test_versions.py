@@ -143,6 +143,9 @@ def test_a_diff_shows_what_changed(workspace: Workspace) -> None:
     assert workspace.versions.diff("a", first)["content"].split("\n")[3:] == ["-text of a", "+two"]
     assert workspace.versions.diff("a", first, second[:5])["content"].split("\n")[3:] == ["-text of a", "+one"]
     assert workspace.versions.diff("a", second, second)["content"] == ""
+    current = workspace.versions.history("a")["current"]
+    assert workspace.versions.diff("a", first, current)["content"].split("\n")[3:] == ["-text of a", "+two"]
+    assert workspace.versions.diff("a", current[:6], current)["content"] == ""
     workspace.memories.delete("a")
     assert workspace.versions.diff("a")["content"].split("\n")[3:] == ["-two"]
 

@@ -223,13 +223,12 @@ class Entries:
 
     def _revive(self, entry_id: str, existing: Source, document: Document, fields: Mapping[str, object]) -> EntryAdded:
         """Make an archived or expired entry live again with the new fields; history keeps the earlier text."""
-        block, body, _ = metadata.split(existing.text)
-        before = metadata.load(block or "")[0]
-        after = {**before, **fields, "id": entry_id}
-        after["tags"] = fields["tags"] or before.get("tags") or []
-        if "expires_at" not in fields:
-            after.pop("expires_at", None)
-        put = Put(existing.path, metadata.render(after, body), existing.version)
+        # A field that is None is removed: without a new expiry there is none.
+        changed = {"expires_at": None, **fields, "id": entry_id}
+        if not fields["tags"]:
+            changed.pop("tags")
+        header = metadata.set_fields(existing.text, changed)
+        put = Put(existing.path, header + metadata.split(existing.text)[1], existing.version)
         written = self.corpus.commit([put], "update")[0]
         was = "archived" if self._is_hidden(document) else "expired"
         note = f"this content was there and {was}; it is live again with these fields, history has the earlier text"

@@ -149,8 +149,8 @@ def _since(text: str, now: datetime) -> datetime | None:
 
 def _stamped(content: str, fields: Mapping[str, object]) -> str:
     """Write what is noted by itself into the text's block, over whatever a copied block said about another memory."""
-    block, body, _ = metadata.split(metadata.merge(content, {"tags": []}))
-    return metadata.render({**metadata.load(block or "")[0], **fields}, f"{body.rstrip()}\n")
+    end = metadata.newline(content)
+    return metadata.merge(f"{content.rstrip()}{end}", {"tags": []}, fields)
 
 
 def _ask(corpus: Corpus, query: str, where: Filter, limit: int, now: datetime) -> Findings:

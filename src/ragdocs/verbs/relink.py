@@ -12,7 +12,6 @@ from typing import Any
 from ragdocs import markup
 from ragdocs.pipeline import links, metadata
 from ragdocs.types import Document
-from ragdocs.verbs.revise import set_fields
 
 # What would end a markdown destination, or mean something else in it.
 _UNSAFE = re.compile(r"[\s()<>\\%?#]")
@@ -119,7 +118,7 @@ def _relink_fields(front: str, move: Move) -> tuple[str, int]:
         for key, value in loaded.items()
         if key not in ("title", "aliases") and mentions(value, move)
     }
-    return (set_fields(front, changed), len(changed)) if changed else (front, 0)
+    return (metadata.set_fields(front, changed), len(changed)) if changed else (front, 0)
 
 
 def _renamed(value: Any, move: Move) -> Any:

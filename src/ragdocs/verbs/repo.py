@@ -228,12 +228,17 @@ class Repository:
         if before and not self.current([before]):
             # Whoever writes an item down again wants it to count.
             unchanged = False
-            kept["status"] = "active"
-            kept.pop("expires_at", None)
+            fields = {**fields, "status": "active", "expires_at": None}
         if unchanged:
             return None
-        written = metadata.render({**kept, **fields, "updated_at": now}, f"{text}\n")
-        return Put(path, written, before.version if before else Expect.ABSENT)
+        fields = {**fields, "updated_at": now}
+        if before is None:
+            return Put(path, metadata.render({**kept, **fields}, f"{text}\n"), Expect.ABSENT)
+        # The lines of other fields stay as somebody wrote them.
+        missing = {name: value for name, value in kept.items() if name not in before.fields}
+        header = metadata.set_fields(before.text, {**missing, **fields})
+        end = metadata.newline(before.text)
+        return Put(path, f"{header}\n{text}\n".replace("\r\n", "\n").replace("\n", end), before.version)
 
     def _by_id(self, scope: Scope, kind: str, item_id: str) -> Item | None:
         """Find an item by its id, whatever its file is called, or by the name of its file."""

@@ -34,6 +34,7 @@ class Item:
     id: str
     path: str
     version: str
+    text: str
     document: Document
     fields: Mapping[str, Any]
     body: str
@@ -85,7 +86,7 @@ def read(kind: str, source: Source, lane: Lane, place: str) -> Item:
     # An id that an editor made unusable must not make the item unreachable.
     valid = isinstance(own_id, str) and ID.fullmatch(own_id)
     name = str(own_id) if valid else file_name
-    return Item(kind, name, source.path, source.version, document, fields, bare(body), created, updated)
+    return Item(kind, name, source.path, source.version, source.text, document, fields, bare(body), created, updated)
 
 
 def with_own_ids(items: Sequence[Item]) -> list[Item]:

@@ -55,7 +55,7 @@ class Versions:
         name = relative_name(filename)
         current = self._version(name)
         before = self._wanted(name, first, current)
-        after = self._wanted(name, second, "") if second else current
+        after = self._wanted(name, second, current) if second else current
         old, new = (self._text(name, version, current) for version in (before, after))
         lines = difflib.unified_diff(
             old.splitlines(), new.splitlines(), f"{name} {before}", f"{name} {after or 'removed'}", lineterm=""
