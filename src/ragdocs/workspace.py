@@ -193,8 +193,17 @@ class Workspace:
                 notes=[],
             )
 
-        weight = self.config.journal.context_weight
-        return Journal(corpus, self.clock, self.config.server.answer_chars, weight, store.short, exchange)
+        settings = self.config.journal
+        return Journal(
+            corpus,
+            self.clock,
+            self.config.server.answer_chars,
+            settings.context_weight,
+            store.short,
+            exchange,
+            settings.default_salience_threshold,
+            settings.max_results,
+        )
 
     @cached_property
     def access(self) -> AccessLog:

@@ -563,7 +563,7 @@ def test_what_is_over_goes_to_the_trash_when_asked_and_the_rest_stays(project: P
     assert len(files(project)) == 4
     extended.write_text(extended.read_text().replace("12:00:01Z", "18:00:00Z"))
     done = workspace.entry_care.expire()
-    assert [(one["id"], one["expiredAt"]) for one in done["result"]] == [(over, "2026-11-16T12:00:01+00:00")]
+    assert [(one["id"], one["expiredAt"]) for one in done["result"]] == [(over, "2026-11-16T12:00:01Z")]
     assert done["moved"] == 1
     assert "stays" in done["notes"][0]
     assert Path(done["result"][0]["movedTo"]).read_text().endswith("Over soon\n")

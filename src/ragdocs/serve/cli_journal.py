@@ -97,7 +97,7 @@ def _add_reading(verb: Callable[..., argparse.ArgumentParser]) -> None:
     command = verb("search", "find entries by content and by the work they came from", _search, "hits")
     command.add_argument("content", nargs="+", help="what to look for, in plain words")
     command.add_argument("--work-context", default="", help="the kind of work it may have come from")
-    command.add_argument("--salience-threshold", type=float, default=0.5, help="what old entries need (default: 0.5)")
+    command.add_argument("--salience-threshold", type=float, help="what old entries need (default: as configured, 0.5)")
 
 
 def _run(options: argparse.Namespace, run: Verb, text: str) -> int:

@@ -196,7 +196,10 @@ def written(hit: RecalledMemory) -> str:
 
 
 def _changing(state: GitShape | None) -> str:
-    return f" · files: {', '.join(state['files_changed'])}" if state and state["files_changed"] else ""
+    if not state or not state["files_changed"]:
+        return ""
+    more = state.get("files_total", 0) - len(state["files_changed"])
+    return f" · files: {', '.join(state['files_changed'])}" + (f" and {more} more" if more > 0 else "")
 
 
 def edited(answer: Edited) -> str:
