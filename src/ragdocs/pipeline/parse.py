@@ -242,7 +242,7 @@ class _Card:
             commit=inner.text("commit"),
             dirty=inner.text("dirty").casefold() in {"true", "yes", "on", "1"},
             files_changed=tuple(islice(files, links.LINK_LIMIT)),
-            files_total=max(len(files), int(total) if _COUNT.fullmatch(total) else 0),
+            files_total=int(total) if _COUNT.fullmatch(total) else 0,
         )
 
     def _complain(self, key: str, what: str) -> None:
