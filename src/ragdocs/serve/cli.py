@@ -19,6 +19,8 @@ from ragdocs.serve.framing import framed, visible
 if TYPE_CHECKING:
     from ragdocs.workspace import Workspace
 
+# Of each kind that `verify` lists.
+MOST_PATHS = 20
 EXAMPLES = """\
 examples:
   ragdocs init                                  write config.toml and .memories/ here
@@ -308,25 +310,41 @@ def _secrets_text(leaks: list[dict[str, Any]]) -> str:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from ragdocs.verbs.verify import compare
+    from ragdocs.verbs.verify import Comparison, behind, compare, is_behind
+    from ragdocs.workspace import Workspace
 
-    workspace = open_workspace(options)
+    # As it is: an index that was brought up to date first could not be seen to be behind.
+    workspace = Workspace(load_config(options))
+    workspace.load()
     bar = Bar()
     answers = {}
     for name, place in workspace.places.items():
-        answers[name] = compare(place.index.contents(), workspace.rebuilt(name, bar.show).contents())
-        bar.clear()
+        paths = behind(place.corpus)
+        if is_behind(paths):
+            result = Comparison(compared={}, difference="the files and the index name different texts")
+        else:
+            result = compare(place.index.contents(), workspace.rebuilt(name, bar.show).contents())
+            bar.clear()
+        answers[name] = {**result, "behind": paths}
     show(options, answers, _verify_text)
     return 1 if any(answer["difference"] for answer in answers.values()) else 0
 
 
 def _verify_text(answers: dict[str, Any]) -> str:
     lines = []
+    words = {"stale": "changed since it was indexed", "missing": "not indexed", "extra": "indexed, but gone"}
     for name, answer in answers.items():
         counts = ", ".join(f"{count} {what}" for what, count in answer["compared"].items())
-        lines.append(f"{name}: {'DIFFERENT' if answer['difference'] else 'identical'} ({counts})")
-        if answer["difference"]:
+        state = "DIFFERENT" if answer["difference"] else "identical"
+        lines.append(f"{name}: {state} ({counts})" if counts else f"{name}: BEHIND its files")
+        for part, meaning in words.items():
+            paths = answer["behind"][part]
+            lines += [f"  {path}: {meaning}" for path in paths[:MOST_PATHS]]
+            lines += [f"  and {len(paths) - MOST_PATHS} more {meaning}"] if len(paths) > MOST_PATHS else []
+        if counts and answer["difference"]:
             lines.append(f"  first difference: {answer['difference']}")
+    if any(answer["difference"] for answer in answers.values()):
+        lines.append("`ragdocs index` brings the index up to its files")
     return "\n".join(lines)
 
 
