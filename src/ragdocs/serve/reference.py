@@ -77,8 +77,11 @@ def _tool(tool: Any) -> str:
         name: "required" if name in required else f"`{toml(schema.get('default'))}`"
         for name, schema in tool.input_schema["properties"].items()
     }
-    rows = [f"| `{n}` | {_type(tool.input_schema['properties'][n])} | {default} |" for n, default in defaults.items()]
-    table = "\n".join(["| Parameter | Type | Default |", "|---|---|---|", *rows]) if rows else "No parameters."
+    rows = ["| Parameter | Type | Default | What it is |", "|---|---|---|---|"]
+    for name, default in defaults.items():
+        schema = tool.input_schema["properties"][name]
+        rows.append(f"| `{name}` | {_type(schema)} | {default} | {schema['description']} |")
+    table = "\n".join(rows) if defaults else "No parameters."
     returns = ", ".join(f"`{name}`" for name in (tool.output_schema or {}).get("properties", {}))
     text = " ".join(tool.description.split())
     return f"### `{tool.name}`\n\n{text}\n\n{table}\n\nReturns {returns}."

@@ -24,6 +24,7 @@ from ragdocs import __version__
 from ragdocs.config import Config
 from ragdocs.errors import ConflictError, RagdocsError
 from ragdocs.serve import (
+    parameters,
     render,
     resources,
     sessions,
@@ -162,7 +163,8 @@ class ToolServer(MCPServer[Any]):
         for tool in self._tool_manager.list_tools():
             tool.description = " ".join(tool.description.split())
             metadata = tool.fn_metadata
-            tool.parameters = {**_lean(tool.parameters, ("title",)), "additionalProperties": False}
+            lean = parameters.describe(tool.name, _lean(tool.parameters, ("title",)))
+            tool.parameters = {**lean, "additionalProperties": False}
             if metadata.output_schema:
                 metadata.output_schema = _lean(metadata.output_schema, ("title", "description"))
 

@@ -25,7 +25,7 @@ def register(server: ToolServer, live: Live) -> None:
         query: str, limit: int = 5, path: str = "", tags: list[str] | None = None, explain: bool = False
     ) -> Annotated[CallToolResult, DocHits]:
         """Find passages of this project's documentation by meaning and by words. Call it before answering a question
-        about the project or changing its code. `path` limits to a folder such as docs/api, `explain` adds signals.
+        about the project or changing its code.
         Returns passages with path, heading, lines, score and why they matched.
         Example: {"query": "how are tokens refreshed"}"""
         found = live.workspace().documents.search(query, limit, path=path, tags=tags or (), explain=explain)
@@ -60,7 +60,7 @@ def _register_commits(server: ToolServer, live: Live) -> None:
         limit: int = 5,
     ) -> Annotated[CallToolResult, CommitHits]:
         """Find out why something is as it is: commits of this project by what their messages say and which files they
-        changed. `paths` are files or folders, `since` is "2w", "last month" or a date, `author` a part of a name.
+        changed.
         With an empty query the newest come first. Example: {"query": "why are retries few", "paths": ["src/net"]}"""
         found = live.workspace().commits.search(query, paths or (), since or "", author or "", limit)
         return render.result(found, render_journal.commits(found))

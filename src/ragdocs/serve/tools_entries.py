@@ -40,10 +40,9 @@ def _register_adding(server: ToolServer, live: Live) -> None:
         expiresAt: int | str | None = None,
     ) -> Annotated[CallToolResult, EntryAdded]:
         """Keep one thing worth knowing: what somebody prefers, a fact, an insight, a task. Call it when you learn it.
-        `context` says how it came up and is searched too; `confidence` is 0 to 1, `importance` 1 to 10; after
-        `expiresAt` (ISO 8601 or Unix milliseconds) it is not found any more. The same content again returns the id
-        that it has. Example: {"content": "User prefers dark mode", "entryType": "preference", "importance": 7,
-        "tags": ["ui"]}"""
+        `context` is searched too; after `expiresAt` it is not found any more. The same content again returns the id
+        that it has and changes nothing. Example: {"content": "User prefers dark mode", "entryType": "preference",
+        "importance": 7, "tags": ["ui"]}"""
         from ragdocs.verbs.entry_rules import NewEntry
 
         added = live.workspace().entries.add(

@@ -39,11 +39,11 @@ def register(server: ToolServer, live: Live) -> None:
 def _register_reading(server: ToolServer, live: Live, sessions: Sessions) -> None:
     @server.tool(title="Search the journal", annotations=READ)
     def journal_search(
-        work_context: str, content: str, salience_threshold: float = 0.5
+        work_context: str, content: str, salience_threshold: float = live.config.journal.default_salience_threshold
     ) -> Annotated[CallToolResult, JournalHits]:
         """Find journal entries by the kind of work they came from and by what they say. Call it when you begin
         something that may have been tried before. Old entries must match better than fresh ones; a lower
-        `salience_threshold` (0 to 1) lets more of them through. Returns at most 20 entries with both scores.
+        `salience_threshold` (0 to 1) lets more of them through. Returns entries with both scores.
         Example: {"work_context": "debugging memory retrieval", "content": "async pattern fails"}"""
         found = live.workspace().journal.search(work_context, content, salience_threshold)
         return render.result(found, render_journal.hits(found))
@@ -51,7 +51,7 @@ def _register_reading(server: ToolServer, live: Live, sessions: Sessions) -> Non
     @server.tool(title="Read the journal", annotations=READ)
     def journal_read(id: str, lines: str | None = None) -> Annotated[CallToolResult, JournalText]:  # noqa: A002 - the document's name
         """Read what a journal section says now, or one entry of it. Call it before journal_write: the server remembers
-        what you have seen. `lines` such as "10-40" asks for a part of a long text.
+        what you have seen.
         Example: {"id": "project-alpha/api-design"} or {"id": "project-alpha/api-design#abc123d"}"""
         found = live.workspace().journal.read(id, lines, sessions.setdefault(current(), {}))
         return render.result(found, render_journal.text(found))

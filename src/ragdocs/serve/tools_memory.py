@@ -33,8 +33,7 @@ def _register_writing(server: ToolServer, live: Live) -> None:
         filename: str, content: str, tags: list[str], memory_type: str = "journal"
     ) -> Annotated[CallToolResult, Saved]:
         """Save something worth knowing later: a decision and its reasons, a plan, a fact, the cause of a bug. Call it
-        at milestones without being asked. Link files and documents as [[src/auth.py]]; types: journal, plan, fact,
-        observation, reflection. Fails if the file exists.
+        at milestones without being asked. Link files and documents as [[src/auth.py]]. Fails if the file exists.
         Example: {"filename": "auth-plan.md", "content": "Move [[src/auth.py]] to JWT because …", "tags": ["auth"],
         "memory_type": "plan"}"""
         saved = live.workspace().memories.create(filename, content, tags, memory_type)
@@ -103,7 +102,7 @@ def _register_finding(server: ToolServer, live: Live) -> None:
         explain: bool = False,
     ) -> Annotated[CallToolResult, MemoryHits]:
         """Find what was decided, planned or learned before, by meaning, words and links. Call it when you start a task.
-        A time in the query, such as "last week", counts; `filter_tags` keeps memories with any of the tags.
+        A time in the query, such as "last week", counts.
         Returns memories with score, age, lines and why they matched.
         Example: {"query": "token handling", "filter_tags": ["auth"], "filter_type": "plan"}"""
         found = live.workspace().memories.search(
