@@ -121,14 +121,15 @@ class Recall:
         if not corpus.lane.base:
             fields["project"] = registry.main_worktree(self.root).name
         if state:
-            fields["git"] = {
+            noted: dict[str, object] = {
                 "branch": state.branch,
                 "commit": state.commit,
                 "dirty": state.dirty,
                 "files_changed": list(state.files_changed),
             }
             if state.files_total > len(state.files_changed):
-                fields["git"]["files_total"] = state.files_total
+                noted["files_total"] = state.files_total
+            fields["git"] = noted
         return fields
 
     def _banks(self, *, everywhere: bool) -> tuple[list[Bank], list[str]]:
