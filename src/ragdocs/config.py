@@ -86,6 +86,10 @@ class JournalConfig:
     context_weight: float = declare(
         0.5, "What the work context counts in journal_search; the content has the rest.", high=1.0
     )
+    default_salience_threshold: float = declare(
+        0.5, "The salience_threshold of a journal_search that names none.", high=1.0
+    )
+    max_results: int = declare(20, "Most entries in the answer of journal_search.", low=1, high=50)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,12 +25,13 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class GitContext:
-    """The state of the working tree when a text was written."""
+    """The state of the working tree when a text was written; `files_total` counts those that were not listed, too."""
 
     branch: str
     commit: str
     dirty: bool
     files_changed: tuple[str, ...] = ()
+    files_total: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -205,8 +205,17 @@ class Workspace:
                 notes=[],
             )
 
-        weight = self.config.journal.context_weight
-        return Journal(corpus, self.clock, self.room, weight, store.short, exchange)
+        settings = self.config.journal
+        return Journal(
+            corpus,
+            self.clock,
+            self.room,
+            settings.context_weight,
+            store.short,
+            exchange,
+            settings.default_salience_threshold,
+            settings.max_results,
+        )
 
     @cached_property
     def access(self) -> AccessLog:

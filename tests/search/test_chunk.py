@@ -35,6 +35,15 @@ def check_places(text: str, pieces: tuple[Chunk, ...], offset: int = 0) -> None:
     assert {number for number, line in enumerate(lines, 1) if line.strip() and number > offset} <= covered
 
 
+def test_indented_code_is_whole_and_has_no_headings() -> None:
+    code = "\n\n".join(f"    # line {number}\n    x = {number}" for number in range(300))
+    text = f"# Title\n\n{PROSE}\n\n{code}\n\n## After\n\n{PROSE}\n"
+    pieces = cut(text)
+    assert len([piece for piece in pieces if "# line" in piece.text]) == 1
+    assert {piece.headings for piece in pieces} == {("Title",), ("Title", "After")}
+    check_places(text, pieces)
+
+
 def test_a_heading_starts_a_chunk_that_knows_its_path() -> None:
     pieces = cut(f"# Guide\n\n{PROSE}\n\n## Install ##\n\n{PROSE}\n\nUsage\n-----\n\n{PROSE}\n\n### Deep\n\n{PROSE}\n")
     assert [piece.headings for piece in pieces] == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -142,6 +143,35 @@ def test_verify_proves_the_index(enabled: Project, run: Run) -> None:
     assert "docs: identical" in out
     assert "memory: identical" in out
     assert answer(run("verify", "--json"))["memory"]["compared"]["edges"] == 1
+
+
+def test_verify_names_the_files_by_which_the_index_is_behind_and_changes_nothing(enabled: Project, run: Run) -> None:
+    for name in ("changed", "gone", "touched"):
+        enabled.doc(f"{name}.md", f"# {name}\n")
+    run("index")
+    enabled.doc("changed.md", "# Another text\n")
+    (enabled.root / "docs/gone.md").unlink()
+    os.utime(enabled.root / "docs/touched.md", (1, 1))
+    enabled.doc("new.md", "# New\n")
+    for _ in range(2):
+        code, out, _ = run("verify", "--json")
+        found = json.loads(out)["docs"]
+        assert code == 1
+        assert found["behind"] == {
+            "stale": ["docs/changed.md"],
+            "missing": ["docs/new.md"],
+            "extra": ["docs/gone.md"],
+            "unreadable": {},
+        }
+    code, out, _ = run("verify")
+    assert code == 1
+    assert "docs: BEHIND its files" in out
+    assert "docs/changed.md: changed since it was indexed" in out
+    assert "docs/gone.md: indexed, but gone" in out
+    assert "docs/new.md: not indexed" in out
+    assert "`ragdocs index`" in out
+    run("index")
+    assert run("verify")[0] == 0
 
 
 def test_help_has_examples_and_the_command_runs_as_a_module() -> None:

@@ -162,9 +162,21 @@ def test_listing_the_tools_is_cheap(connect: Connect) -> None:
         assert tool["inputSchema"]["additionalProperties"] is False
         tool.pop("outputSchema")
     # 9,500 for the two lanes; remember and recall must say when to call them, or no agent does so unasked; edit_memory
-    # costs 1,400 and saves a rewritten file with every use.
-    assert len(json.dumps(tools, ensure_ascii=False)) < 15_100
+    # costs 1,400 and saves a rewritten file with every use. Descriptions of the parameters cost 2,400 and save as much
+    # of the tools' own as they repeat: 400.
+    assert len(json.dumps(tools, ensure_ascii=False)) < 14_700
     assert 200 < len(session.instructions) < 2000
+
+
+def test_every_parameter_of_every_tool_is_described_in_a_few_words(connect: Connect) -> None:
+    tools = listed(connect(**{"server.toolsets": list(TOOLSETS), "docs.commits": True}))
+    described = set()
+    for tool in tools:
+        for name, schema in tool["inputSchema"]["properties"].items():
+            about = schema.get("description", "")
+            assert 0 < len(about.split()) <= 8, (tool["name"], name, about)
+            described |= {name, (tool["name"], name)}
+    assert len(described) > 150
 
 
 def test_instructions_and_descriptions_name_only_tools_that_exist(connect: Connect) -> None:

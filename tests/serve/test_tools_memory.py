@@ -72,14 +72,16 @@ def test_create_never_touches_an_existing_memory(project: Project, connect: Conn
 
 
 def test_content_with_its_own_frontmatter_gets_no_second_block(project: Project, connect: Connect) -> None:
-    content = "---\ntype: fact\ntags: [own, Auth]\nticket: 12\n---\n\nBody.\n"
+    content = "---\n# from the wiki\ntype: fact\ntags: [own, Auth]  # mine\nticket: 12\n---\n\nBody.\n"
     connect().call("create_memory", filename="fact.md", content=content, tags=["auth", "given"])
     text = (project.root / ".memories/fact.md").read_text(encoding="utf-8")
     assert text.count("---\n") == 2
     assert "type: fact\n" in text
-    assert "tags: [own, Auth, given]\n" in text, "tags of the text and of the call both count, each once"
+    assert "tags: [own, Auth, given]  # mine\n" in text, "tags of the text and of the call both count, each once"
     assert "created_at:" in text
-    assert text.endswith("ticket: 12\n---\n\nBody.\n")
+    assert text.startswith("---\n# from the wiki\ntype: fact\n")
+    assert text.endswith("---\n\nBody.\n")
+    assert "ticket: 12\n" in text
 
 
 def test_tags_are_stripped_and_kept_once(project: Project, connect: Connect) -> None:

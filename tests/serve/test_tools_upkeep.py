@@ -163,8 +163,7 @@ def test_the_summary_may_bring_its_own_frontmatter(project: Project, connect: Co
     answer = connect().call("merge_memories", source_files=SOURCES, target_file="all.md", summary_content=summary)
     text = Path(answer["path"]).read_text(encoding="utf-8")
     assert text.count("---\n") == 2
-    assert "type: journal\n" in text
-    assert "tags: [auth, consolidated]\n" in text
+    assert text.startswith('---\ntype: "journal"\ntags: ["auth", "consolidated"]\nstatus: active\n')
 
 
 def test_a_source_may_be_the_target(project: Project, connect: Connect) -> None:

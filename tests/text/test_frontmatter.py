@@ -133,7 +133,34 @@ def test_content_keys_win_over_defaults_in_one_block() -> None:
     merged = metadata.merge(
         '---\ntype: "plan"\nowner: me\n---\n\n# Plan\n', {"type": "journal", "status": "active", "tags": ["a"]}
     )
-    assert merged == "---\ntype: plan\nstatus: active\ntags: [a]\nowner: me\n---\n\n# Plan\n"
+    assert merged == '---\ntype: "plan"\nowner: me\nstatus: active\ntags: [a]\n---\n\n# Plan\n'
+
+
+def test_comments_order_and_style_of_the_contents_own_block_stay() -> None:
+    block = '# who\nowner: me  # not you\n\nlist:\n  - a # first\ntype: "plan"\n# last\n'
+    merged = metadata.merge(f"---\n{block}---\n\n# Plan\n", {"type": "journal", "status": "active"})
+    assert merged == f"---\n{block}status: active\n---\n\n# Plan\n"
+    changed = metadata.merge(f"---\n{block}---\n\n# Plan\n", {}, {"owner": "them", "list": ["b"]})
+    assert changed == ('---\n# who\nowner: them  # not you\n\nlist: [b]\ntype: "plan"\n# last\n---\n\n# Plan\n')
+    quoted = metadata.merge('---\ntitle: "a # b"\n---\n', {}, {"title": "c"})
+    assert quoted == "---\ntitle: c\n---\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "One\r\n\r\ntwo\r\n",
+        "---\r\na: 1\r\n---\r\n\r\nOne\r\n",
+        "---\na: 1\n---\nOne\r\ntwo\r\nthree\r\nfour\r\nfive\r\n",
+        "\ufeff---\r\na: 1\r\n---\r\nOne\r\n",
+    ],
+)
+def test_a_text_has_one_kind_of_line_ends(content: str) -> None:
+    merged = metadata.merge(content, {"type": "journal", "tags": []})
+    assert merged.count("\n") == merged.count("\r\n")
+    assert metadata.load(metadata.split(merged)[0] or "")[0]["type"] == "journal"
+    assert merged.endswith(metadata.split(content)[1])
+    assert merged.count("---") == 2
 
 
 def test_merging_again_changes_nothing() -> None:

@@ -178,6 +178,77 @@ def test_a_kind_is_written_by_the_author_and_never_guessed(text: str, kinds: lis
     assert [link.kind for link in find(text)] == kinds
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "    [[a]]",
+        "para\n\n    [[a]]\n\n    [[b]]\n",
+        "# Heading\n    [[a]]",
+        "***\n\t[[a]]",
+        "- item\n\n      [[a]]",
+        "1. item\n\n        [a](b.md)\n        [[c]]\n\n        - [[d]]",
+        "    ```\n    [[a]]",
+        "```\nx\n```\n    [[a]]",
+        "!!! note\n\n        [[a]]",
+    ],
+)
+def test_indented_code_has_no_links(text: str) -> None:
+    assert targets(text) == []
+    assert lint(text.replace("[[a]]", "[src/auth.py]")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "para\n    [[a]]",
+        "para\n        - [[a]]",
+        "- item\n    [[a]]",
+        "- item\n\n  [[a]]",
+        "- item\n\n    [[a]]",
+        "1. item\n\n    - nested [[a]]",
+        "- item\n\n      code\n\n  [[a]]",
+        "    code\n\n[[a]]",
+        "> quote\n    [[a]]",
+        "!!! note\n\n    [[a]]",
+        "!!! note\n    para\n\n    - [[a]]",
+        '=== "Tab"\n\n    ??? tip\n\n        [[a]]',
+        "text[^1]\n\n[^1]: note\n\n    [[a]]",
+    ],
+)
+def test_a_continued_paragraph_or_item_is_no_code(text: str) -> None:
+    assert targets(text) == ["a"]
+
+
+CODE_PARTS = [
+    "para",
+    "    four",
+    "     five",
+    "        eight",
+    "",
+    "- item",
+    "  two",
+    "      six",
+    "1. one",
+    "# H",
+    "***",
+]
+
+
+@given(st.lists(st.sampled_from(CODE_PARTS), min_size=2, max_size=8))
+def test_indented_code_is_what_a_markdown_parser_says(parts: list[str]) -> None:
+    parser = pytest.importorskip("markdown_it").MarkdownIt("commonmark")
+    text = "\n".join(parts)
+    tokens = [token for token in parser.parse(text) if token.type == "code_block"]
+    expected = {number for token in tokens for number in range(*token.map) if parts[number]}
+    spans = []
+    for block in markup.blocks(text, "a.md"):
+        spans += [*block.code, *([(block.start, block.stop)] if block.kind == "code" else [])]
+    code = {
+        number for start, stop in spans for number in range(text.count("\n", 0, start), text.count("\n", 0, stop) + 1)
+    }
+    assert {number for number in code if parts[number]} == expected
+
+
 def test_every_occurrence_is_a_link_of_its_own_in_order() -> None:
     text = "One [[b]], two [a](a.md), three [[b]].\n\n- [[b]]\n"
     assert [(link.target, link.kind) for link in find(text, "here.md")] == [
@@ -217,6 +288,7 @@ def test_near_misses_are_named_with_their_line() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "arr[config.py] and f(x)[a.py]",
         "[src/auth.py](src/auth.py)",
         "[src/auth.py][ref]",
         "[src/auth.py]: definition",

@@ -206,7 +206,6 @@ def test_every_kind_of_link_follows_a_renamed_memory(project: Project, workspace
     answer = workspace.edits.rename("plan.md", "auth/road map.md")
     new = (
         LINKS.replace('"[[plan]]", plan.md, "memory:plan"', "'[[road map]]', auth/road map.md, 'memory:auth/road map'")
-        .replace("   # kept", "")
         .replace("[[plan]],", "[[road map]],")
         .replace("[[plan.md#Plan|", "[[auth/road map.md#Plan|")
         .replace("[[Plan#one]]", "[[road map#one]]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import threading
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.conftest import NOW
 
 from ragdocs.errors import (
     AlreadyExistsError,
@@ -317,6 +319,32 @@ def test_old_entries_must_say_more_to_be_found(project: Project, workspace: Work
         needed = 0.1 * salience + 0.9 * (1 - salience)
         assert (hit in hits) == (hit["combined_score"] > needed), (hit, needed)
     assert project.config().journal.half_life_days == 30
+
+
+def test_threshold_and_number_of_results_are_configurable(project: Project, workspace: Workspace) -> None:
+    for number in range(4):
+        add(workspace.journal, "a", f"backoff with jitter, attempt {number}")
+    assert len(workspace.journal.search("", "backoff")["result"]) == 4
+    flags = {"journal.enabled": True, "journal.max_results": 3}
+    assert len(project.open(**flags).journal.search("", "backoff")["result"]) == 3
+    project.clock = lambda: NOW + timedelta(days=3000)
+    strict = project.open(**flags, **{"journal.default_salience_threshold": 1.0}).journal
+    assert strict.search("", "backoff")["result"] == []
+    assert len(strict.search("", "backoff", 0.0)["result"]) == 3
+
+
+def test_every_time_is_in_utc_and_ends_in_z(project: Project, workspace: Workspace, root: Path) -> None:
+    journal = workspace.journal
+    add(journal, "a/b", "one")
+    (root / "a/b.md").write_text("by hand\n")
+    git_in(root)("commit", "-qam", "two, far in the west", at="2026-11-16T02:00:00-08:00")
+    workspace.sync()
+    listed = [one["timestamp"] for one in journal.entries("a/b")["result"]]
+    hits = [hit["timestamp"] for hit in journal.search("", "west one", 0.0)["result"]]
+    times = [*listed, *hits, journal.read("a/b")["timestamp"], journal.contents()["last_updated"]]
+    assert "2026-11-16T10:00:00Z" in listed
+    assert len(times) >= 5
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", str(moment)) for moment in times), times
 
 
 def test_a_removed_section_leaves_the_contents_and_stays_in_the_history(journal: Journal, root: Path) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ragdocs.errors import UnavailableError, ValidationError
+from ragdocs.system.git import MOST_FILES
 from ragdocs.verbs.memories import banks as elsewhere
 from ragdocs.verbs.memories import recall as verbs
 
@@ -136,6 +137,19 @@ def test_the_state_of_the_working_tree_is_noted(project: Project) -> None:
     assert re.fullmatch("[0-9a-f]{7,12}", memory["git"]["commit"])
     assert memory["git"]["dirty"] is True
     assert memory["git"]["files_changed"] == ["src/auth.py"]
+
+
+def test_more_changed_files_than_are_noted_are_counted(project: Project) -> None:
+    repository(project.root)
+    for number in range(MOST_FILES + 7):
+        project.write(f"src/{number}.py", "x\n")
+    workspace = project.open()
+    workspace.recall.remember("A large change.")
+    for recall in (workspace.recall, project.open().recall):
+        (memory,) = recall.recall()["result"]
+        assert memory["git"]
+        assert memory["git"]["files_total"] == MOST_FILES + 7
+        assert len(memory["git"]["files_changed"]) == MOST_FILES
 
 
 def test_files_that_were_being_changed_lead_to_the_memory(project: Project) -> None:
@@ -386,13 +400,22 @@ def test_a_long_memory_shows_what_was_found_and_says_that_it_is_a_part(project: 
         assert len(json.dumps(answer, ensure_ascii=False)) < 10_000
 
 
-def test_many_changed_files_are_counted_rather_than_listed(project: Project) -> None:
-    files = ", ".join(f"src/{n}.py" for n in range(60))
-    project.memory("a.md", f"---\ngit: {{branch: b, commit: c, dirty: yes, files_changed: [{files}]}}\n---\n\nx\n")
+def test_changed_files_are_listed_as_far_as_they_fit_and_the_rest_is_counted(project: Project) -> None:
+    names = [f"src/{n}.py" for n in range(60)]
+    state = f"git: {{branch: b, commit: c, dirty: yes, files_changed: [{', '.join(names)}]}}"
+    project.memory("a.md", f"---\n{state}\n---\n\nx\n")
     workspace = project.open()
     (memory,) = workspace.recall.recall()["result"]
     assert memory["git"] is not None
-    assert memory["git"]["files_changed"][7:] == ["src/7.py", "… 52 more"]
+    assert memory["git"]["files_changed"] == names
+    assert "files_total" not in memory["git"]
+    for number in range(9):
+        project.memory(f"more{number}.md", f"---\n{state}\n---\n\nx\n")
+    for memory in project.open().recall.recall()["result"]:
+        assert memory["git"] is not None
+        shown = memory["git"]["files_changed"]
+        assert shown == names[: len(shown)], "paths only, in their order"
+        assert 8 < len(shown) < memory["git"]["files_total"] == 60
     assert ids(workspace.recall.recall()) == ["memory:a"]
     assert workspace.memories.linked("", "src/59.py")["result"]
 

@@ -39,7 +39,7 @@ def test_a_convention_is_a_memory_with_the_fields_of_its_document(project: Proje
     assert path.relative_to(project.root).as_posix() == f".memories/repo/main/conventions/{saved['id']}.md"
     assert path.read_text() == (
         "---\ntype: convention\nstatus: active\ntags: [style]\ncreated_at: '2026-11-16T12:00:00Z'\n"
-        "title: Use pnpm workspaces\nbranch: main\nupdated_at: '2026-11-16T12:00:00Z'\n---\n\n"
+        f"title: Use pnpm workspaces\nbranch: main\nid: {saved['id']}\nupdated_at: '2026-11-16T12:00:00Z'\n---\n\n"
         "All packages live\nunder packages/.\n"
     )
     assert saved["created"]
@@ -78,14 +78,14 @@ def test_all_kinds_are_upserted_read_and_deleted(project: Project, repository: R
 def test_an_upsert_changes_what_is_said_and_keeps_the_rest(project: Project, repository: Repository) -> None:
     first = repository.upsert_decision("Sessions", "Because.", ["src/auth.py"])
     path = Path(first["path"])
-    path.write_text(path.read_text().replace("status: active", "status: active\nreviewer: Ada"))
+    path.write_text(path.read_text().replace("status: active", "status: active\nreviewer: Ada # for now"))
     project.clock = lambda: NOW + timedelta(days=1)
     later = project.open().repository
     second = later.upsert_decision("Sessions", "Because they can be revoked.")
     assert (second["id"], second["created"], second["changed"]) == (first["id"], False, True)
     assert second["impactedPaths"] == ["src/auth.py"]
     assert (second["createdAt"], second["updatedAt"]) == ("2026-11-16T12:00:00Z", "2026-11-17T12:00:00Z")
-    assert "reviewer: Ada" in path.read_text()
+    assert "reviewer: Ada # for now" in path.read_text()
     renamed = later.upsert_decision("Sessions, not JWT", "Because they can be revoked.", item_id=first["id"])
     assert (renamed["id"], renamed["summary"]) == (first["id"], "Sessions, not JWT")
     assert len(later.get()["decisions"]) == 1
@@ -103,6 +103,98 @@ def test_titles_that_look_alike_are_different_conventions(repository: Repository
     for title in ("Use C", "Use C++", "使用制表符", "USE c"):
         repository.upsert_convention(title, f"On {title}.")
     assert len(repository.get()["conventions"]) == 3, "only case does not make another title"
+
+
+def test_an_item_is_known_by_its_id_whatever_its_file_is_called(project: Project, repository: Repository) -> None:
+    first = repository.upsert_convention("Tabs", "Two.")
+    path = Path(first["path"])
+    path.rename(path.with_name("style.md"))
+    for again in (
+        repository.upsert_convention("Tabs", "Four."),
+        repository.upsert_convention("Tabs", "Eight.", item_id=str(first["id"])),
+        repository.upsert_convention("Tabs", "Ten.", item_id="style"),
+    ):
+        assert (again["id"], again["created"], Path(again["path"]).name) == (first["id"], False, "style.md")
+    assert [one["content"] for one in repository.get()["conventions"]] == ["Ten."]
+    assert len(repository.get("convention", str(first["id"]))["conventions"]) == 1
+    assert repository.delete("convention", str(first["id"]))["deleted"]
+    assert not path.with_name("style.md").exists()
+
+
+def test_a_title_that_was_given_up_is_free_for_another_item(repository: Repository) -> None:
+    first = repository.upsert_convention("Tabs", "Two.")
+    repository.upsert_convention("Spaces", "Two.", item_id=str(first["id"]))
+    assert repository.upsert_convention("Spaces", "Four.")["id"] == first["id"], "no second item of this title"
+    other = repository.upsert_convention("Tabs", "None.")
+    assert (other["created"], other["id"] != first["id"]) == (True, True), "the renamed one is not overwritten"
+    assert {one["title"]: one["content"] for one in repository.get()["conventions"]} == {
+        "Spaces": "Four.",
+        "Tabs": "None.",
+    }
+    assert repository.upsert_convention("Tabs", "None.")["id"] == other["id"]
+
+
+def test_a_note_that_was_changed_is_not_overwritten_by_its_first_text(repository: Repository) -> None:
+    first = repository.upsert_note("Needs Redis 7")
+    repository.upsert_note("Needs Redis 8", item_id=str(first["id"]))
+    assert repository.upsert_note("Needs Redis 7")["created"]
+    assert repository.upsert_note("Needs Redis 8")["id"] == first["id"]
+    assert {one["content"] for one in repository.get()["notes"]} == {"Needs Redis 7", "Needs Redis 8"}
+
+
+def test_a_copied_file_is_an_item_of_its_own(repository: Repository) -> None:
+    first = repository.upsert_convention("Tabs", "Two.")
+    path = Path(first["path"])
+    path.with_name("another.md").write_text(path.read_text().replace("Two.", "Four."))
+    assert {one["id"]: one["content"] for one in repository.get()["conventions"]} == {
+        first["id"]: "Two.",
+        "another": "Four.",
+    }
+
+
+def test_a_malformed_file_keeps_no_other_item_from_being_written(project: Project, repository: Repository) -> None:
+    project.memory("repo/main/conventions/broken.md", "---\ntype: [\n---\n\nx\n")
+    assert repository.upsert_convention("Tabs", "Two.")["created"]
+
+
+def test_an_archived_item_is_listed_by_its_id_alone_and_active_when_written_again(
+    project: Project, repository: Repository
+) -> None:
+    saved = repository.upsert_convention("Tabs", "Two zebras.")
+    path = Path(saved["path"])
+    path.write_text(path.read_text().replace("status: active", "status: archived"))
+    found = repository.get()
+    assert found["conventions"] == []
+    assert "1 archived" in found["remarks"][0]
+    assert repository.get("convention", str(saved["id"]))["conventions"][0]["content"] == "Two zebras."
+    assert "zebras" not in project.open().packs.build(4000)["context"]
+    again = repository.upsert_convention("Tabs", "Two zebras.")
+    assert (again["changed"], again["created"]) == (True, False)
+    assert "active again" in again["warnings"][0]
+    assert "status: active" in path.read_text()
+    assert "zebras" in project.open().packs.build(4000)["context"]
+
+
+def test_an_expired_item_is_in_no_pack(project: Project, repository: Repository) -> None:
+    path = Path(repository.upsert_decision("Zebra", "Until Monday.")["path"])
+    path.write_text(path.read_text().replace("status: active", "status: active\nexpires_at: '2026-11-01'"))
+    assert "Zebra" not in project.open().packs.build(4000)["context"]
+
+
+def test_a_branch_without_items_cannot_be_copied(project: Project, repository: Repository) -> None:
+    repository.upsert_note("on main")
+    with pytest.raises(NotFoundError, match="nosuchbranch") as caught:
+        repository.copy("nosuchbranch", "topic")
+    assert "Branches with items: main" in str(caught.value)
+    assert not list((project.root / ".memories/repo").glob("topic*"))
+
+
+def test_a_copy_takes_another_name_where_its_own_is_taken(project: Project, repository: Repository) -> None:
+    saved = repository.upsert_convention("Tabs", "Two.")
+    project.memory(f"repo/topic/conventions/{saved['id']}.md", "---\nid: other\n---\n\n# Other\n\nText.\n")
+    copied = repository.copy("main", "topic")
+    assert copied["copied"] == [f"repo/topic/conventions/{saved['id']}-2.md"]
+    assert copied["left"] == []
 
 
 def test_a_file_finds_the_decisions_about_it_and_about_its_folders(project: Project, repository: Repository) -> None:

@@ -177,7 +177,7 @@ def test_an_edit_that_cannot_be_meant_is_refused(edit: dict[str, Any]) -> None:
 
 
 def test_a_field_is_set_and_the_lines_of_others_stay() -> None:
-    assert revised(fields={"type": "fact"}) == PLAN.replace("type: plan   # not a journal", "type: fact")
+    assert revised(fields={"type": "fact"}) == PLAN.replace("type: plan   #", "type: fact   #")
     assert revised(fields={"tags": ["x", "y"]}) == PLAN.replace('tags: [auth, "two words"]', "tags: [x, y]")
     assert revised(fields={"status": "archived"}) == PLAN.replace("12:00:00Z\n", "12:00:00Z\nstatus: archived\n")
 

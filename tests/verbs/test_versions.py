@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,7 +87,9 @@ def test_the_history_of_a_memory_goes_on_under_its_new_name(workspace: Workspace
 def test_history_says_how_old_and_how_many_more(project: Project, workspace: Workspace) -> None:
     for number in range(5):
         workspace.memories.update("a", f"{number}\n")
-    found = workspace.versions.history("a", limit=2)
+    # History is written by the clock of the machine.
+    versions = replace(workspace.versions, clock=lambda: datetime.now(UTC))
+    found = versions.history("a", limit=2)
     assert (len(found["result"]), found["omitted"]) == (2, 3)
     assert found["result"][0]["age"].endswith("ago") or found["result"][0]["age"] == "just now"
     assert workspace.versions.history("b")["notes"]
@@ -143,6 +146,9 @@ def test_a_diff_shows_what_changed(workspace: Workspace) -> None:
     assert workspace.versions.diff("a", first)["content"].split("\n")[3:] == ["-text of a", "+two"]
     assert workspace.versions.diff("a", first, second[:5])["content"].split("\n")[3:] == ["-text of a", "+one"]
     assert workspace.versions.diff("a", second, second)["content"] == ""
+    current = workspace.versions.history("a")["current"]
+    assert workspace.versions.diff("a", first, current)["content"].split("\n")[3:] == ["-text of a", "+two"]
+    assert workspace.versions.diff("a", current[:6], current)["content"] == ""
     workspace.memories.delete("a")
     assert workspace.versions.diff("a")["content"].split("\n")[3:] == ["-two"]
 

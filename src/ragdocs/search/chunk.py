@@ -1,4 +1,4 @@
-"""From a body to chunks: cut at headings, then paragraphs, then sentences, and never inside a code fence."""
+"""From a body to chunks: cut at headings, then paragraphs, then sentences, and never inside code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from ragdocs.text.formats.markdown import Block
 from ragdocs.types import Chunk, Parsed
 
 # Part of the identity of an index: another way of cutting is another number.
-CHUNKER = "3"
+CHUNKER = "4"
+# Blocks that are never cut.
+CODE = ("fence", "code")
 
 # A section shorter than this says too little to be found alone, so what follows it may join it.
 _TINY = 200
@@ -139,7 +141,7 @@ def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[
         room = beside_heading if stop >= 0 and bare and beside_heading > chunking.target else chunking.limit
         for piece in _pieces(body, block, chunking, room):
             size = piece[1] - start
-            joins = size <= chunking.target or (bare and (size <= chunking.limit or block.kind == "fence"))
+            joins = size <= chunking.target or (bare and (size <= chunking.limit or block.kind in CODE))
             if stop >= 0 and not joins:
                 yield start, stop
                 stop, bare = -1, True
@@ -153,7 +155,7 @@ def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[
 
 def _pieces(body: str, block: Block, chunking: Chunking, room: int) -> Iterator[Span]:
     """Yield a block whole if it may be, else its items or rows, else its sentences."""
-    if block.kind == "fence" or block.stop - block.start <= chunking.target:
+    if block.kind in CODE or block.stop - block.start <= chunking.target:
         yield block.start, block.stop
         return
     edges = [block.start, *block.joints, block.stop]

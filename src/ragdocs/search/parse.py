@@ -31,6 +31,7 @@ _LINT_LIMIT = 20
 _TITLE_LINE = 80
 # A file that was named by a clock, or by the digest of its text.
 _MADE_UP = re.compile(r"\d{6}_[0-9a-f]{4}|mem_[0-9a-f]{12}")
+_COUNT = re.compile("[0-9]{1,9}")
 _PLAIN_SUFFIXES = (".txt", ".rst")
 _CARD_KEYS = frozenset(
     (
@@ -236,11 +237,13 @@ class _Card:
             return None
         inner = _Card(block, self.problems)
         files = dict.fromkeys(filter(None, map(links.clean_target, inner.words("files_changed"))))
+        total = inner.text("files_total")
         return GitContext(
             branch=inner.text("branch"),
             commit=inner.text("commit"),
             dirty=inner.text("dirty").casefold() in {"true", "yes", "on", "1"},
             files_changed=tuple(islice(files, links.LINK_LIMIT)),
+            files_total=int(total) if _COUNT.fullmatch(total) else 0,
         )
 
     def _complain(self, key: str, what: str) -> None:

@@ -285,7 +285,7 @@ def _read_status(out: str, inside: str) -> GitContext:
             if not path.startswith(".memories/"):
                 changed.append(path)
     commit, branch = ("" if value.startswith("(") else value for value in (fields["branch.oid"], fields["branch.head"]))
-    return GitContext(branch, commit[:SHORT_HASH], bool(changed), tuple(changed[:MOST_FILES]))
+    return GitContext(branch, commit[:SHORT_HASH], bool(changed), tuple(changed[:MOST_FILES]), len(changed))
 
 
 def _search_path() -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from ragdocs.errors import ParseError
+from ragdocs.errors import ParseError, ValidationError
 from ragdocs.text.formats import markdown as markup
 
 # A card's metadata is a few hundred bytes; what is larger is a mistake or an attack.
@@ -19,6 +19,8 @@ EVENT_LIMIT = 20_000
 # What a reader looks for first comes first.
 _FIRST_KEYS = ("type", "status", "tags", "created_at")
 
+_KEY = re.compile(r"""(?P<key>"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|[^\s#\-"'\[\]{}?:,][^:\n]*?)[ \t]*:(?=\s|$)""")
+_COMMENT = re.compile(r"[ \t]+#[^\n]*\n")
 _LINE_BREAK = re.compile(r"[\n\r\x85\u2028\u2029]")
 
 # A word is a value only if writing the value gives the same word, so that tags like `no`, `3.10`, `12:30:45` and
@@ -80,13 +82,99 @@ def render(metadata: Mapping[str, Any], body: str) -> str:
     return f"---\n{block}\n---\n{between}{body}"
 
 
-def merge(content: str, defaults: Mapping[str, Any]) -> str:
-    """Write `content` with one block in which its own keys win over the defaults."""
+def merge(content: str, defaults: Mapping[str, Any], fields: Mapping[str, Any] | None = None) -> str:
+    """Write `content` with one block: its own keys win over the defaults, and `fields` over its own.
+
+    The lines of its own block stay as they are, comments and order included; others come behind them.
+    """
+    content = content.removeprefix("\ufeff")
+    fields = fields or {}
+    end = newline(content)
     block, body, _ = split(content)
-    own, problems = load(block) if block is not None else ({}, [])
+    if block is None or not block.strip():
+        header = render({**defaults, **fields}, "")
+        if header and body and not body.startswith(("\n", "\r\n")):
+            header += "\n"
+        return header.replace("\n", end) + body if header else render({}, body)
+    own, problems = load(block)
     if problems:
         raise ParseError("; ".join(problems), "Correct the block between the --- lines, or leave it out")
-    return render({**defaults, **own}, body)
+    missing = {key: value for key, value in defaults.items() if key not in own}
+    changed = {key: value for key, value in fields.items() if own.get(key) != plain(value)}
+    header = set_fields(content, {**missing, **changed})
+    return header.replace("\r\n", "\n").replace("\n", end) + body
+
+
+def newline(text: str) -> str:
+    """Return the line ending that a text mostly has."""
+    return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
+
+
+# --- the body ---
+
+
+def set_fields(text: str, fields: Mapping[str, Any]) -> str:
+    """Return the block of a text with these fields set, or removed where None; the lines of others stay as they are."""
+    found = markup.front(text)
+    block = text[found[0] : found[1]] if found else ""
+    loaded, problems = load(block)
+    if problems and not loaded:
+        raise ParseError("; ".join(problems), "Correct the block between the --- lines with update_memory first")
+    changed = {key: plain(value) for key, value in fields.items()}
+    wanted = {key: value for key, value in {**loaded, **changed}.items() if value is not None or key not in fields}
+    end = newline(text)
+    changes = {key: "" if value is None else _lines_of(key, value, end) for key, value in changed.items()}
+    # A block in some unusual style is written anew.
+    for new in (_spliced(block, changes), "".join(_lines_of(key, value, end) for key, value in wanted.items())):
+        if load(new)[0] == wanted:
+            return text[: found[0]] + new + text[found[1] : found[2]] if found else f"---{end}{new}---{end}"
+    raise ValidationError("these fields cannot be written", "Give texts, numbers, true or false, or lists of them")
+
+
+def _lines_of(key: str, value: Any, end: str) -> str:
+    # A list beside it keeps YAML from putting the field into braces.
+    lines = render({key: value, f"{key}_": []}, "").removeprefix("---\n").removesuffix("---\n")
+    return lines[: lines.rindex("\n", 0, -1) + 1].replace("\n", end)
+
+
+def _spliced(block: str, changes: Mapping[str, str]) -> str:
+    """Put the new lines of fields in the place of the old ones, and those of new fields at the end."""
+    left = dict(changes)
+    pieces = []
+    for key, lines in _fields_of(block):
+        pieces.append(_with_comment(left.pop(key, ""), lines) if key in changes else lines)
+    whole = "".join(pieces)
+    more = "".join(left.values())
+    return whole + ("\n" if more and whole and not whole.endswith("\n") else "") + more
+
+
+def _with_comment(new: str, old: str) -> str:
+    """Keep the comment behind a value on one line."""
+    found = _COMMENT.search(old) if new.count("\n") == 1 and old.count("\n") == 1 else None
+    # A sign within quotes begins no comment: without what follows, the value would be another.
+    if not found or load(old) != load(old[: found.start()]):
+        return new
+    body = new.rstrip("\r\n")
+    return body + found[0].rstrip("\r\n") + new[len(body) :]
+
+
+def _fields_of(block: str) -> list[tuple[str, str]]:
+    """Cut a block into its fields, each with the lines that belong to it; what lies between has no name."""
+    found: list[tuple[str, str]] = []
+    between = ""
+    for line in re.findall(r"[^\n]*\n|[^\n]+", block):
+        key = _KEY.match(line)
+        if key:
+            found += [("", between), (key["key"].strip("\"'"), line)]
+            between = ""
+        elif not line.strip() or line[0] == "#":
+            between += line
+        elif found:
+            found[-1] = (found[-1][0], found[-1][1] + between + line)
+            between = ""
+        else:
+            between += line
+    return [*found, ("", between)]
 
 
 def plain(value: Any) -> Any:

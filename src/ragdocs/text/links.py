@@ -50,7 +50,8 @@ _TOKEN = re.compile(r"`++|<!--|\n(?:[ \t]*+\n)++")
 _REMOTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:|//")
 _ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://|[a-zA-Z]:/|mailto:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_SINGLE = re.compile(r"(?<![\[\]!\\])\[(?P<path>[^\[\]\s]{3,200}+)\](?![\[(:\]])")
+# A bracket right behind a word is an index in code, such as arr[config.py].
+_SINGLE = re.compile(r"(?<![A-Za-z0-9_)\[\]!\\])\[(?P<path>[^\[\]\s]{3,200}+)\](?![\[(:\]])")
 _PATH = re.compile(
     r"(?:\.{0,2}/)?(?:(?:[\w.@-]{1,80}/){1,20}[\w.@-]{1,80}\.[A-Za-z]\w{0,9}"
     r"|[\w-]{1,80}\.(?:md|rst|txt|py|js|ts|tsx|go|rs|java|c|h|cpp|rb|sh|toml|yaml|yml|json|sql))"
@@ -69,9 +70,17 @@ def visible(text: str, blocks: Sequence[Block]) -> str:
     """Blank out code and comments, in place and line by line: inline code becomes NUL, all else spaces."""
     if "[" not in text:
         return ""
-    hidden = [block for block in blocks if block.kind in {"fence", "comment", "front"}]
-    shown = _covered(text, ((block.start, block.stop, " ") for block in hidden))
+    shown = _covered(text, _hidden_spans(blocks))
     return _covered(shown, _inline_spans(shown))
+
+
+def _hidden_spans(blocks: Sequence[Block]) -> Iterator[tuple[int, int, str]]:
+    """Yield code, comments and metadata, in order."""
+    for block in blocks:
+        if block.kind in {"fence", "code", "comment", "front"}:
+            yield block.start, block.stop, " "
+        for start, stop in block.code:
+            yield start, stop, " "
 
 
 def _covered(text: str, spans: Iterable[tuple[int, int, str]]) -> str:

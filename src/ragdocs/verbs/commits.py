@@ -74,15 +74,17 @@ def _shape(hit: Hit, now: datetime) -> CommitHit:
     changed = [str(path) for path in document.git.files_changed] if document.git else []
     folders = {path.rpartition("/")[0] for path in changed}
     files = [path for path in changed if path not in folders]
-    more = [f"… {len(files) - SHOWN_PATHS} more"] if len(files) > SHOWN_PATHS else []
-    return CommitHit(
+    shape = CommitHit(
         commit=document.path.removesuffix(SUFFIX),
         subject=answers.title(document),
         content="",
         author=answers.cut(document.source, answers.LONGEST_ORIGIN),
         timestamp=answers.moment(document.created_at),
         age=answers.age(document.created_at, now),
-        paths=[*files[:SHOWN_PATHS], *more],
+        paths=files[:SHOWN_PATHS],
         score=round(hit.score, 3),
         why=answers.why(hit) if hit.signals else "",
     )
+    if len(files) > SHOWN_PATHS:
+        shape["paths_total"] = len(files)
+    return shape

@@ -28,7 +28,8 @@ from ragdocs.verbs.journal_shapes import (
     ListedEntry,
 )
 
-MOST_FOUND = 20
+DEEPEST = 20
+MOST_CANDIDATES = 20
 MOST_LISTED = 100
 # Others may write between a look and a write; so often in a row nobody does.
 ATTEMPTS = 8
@@ -88,6 +89,8 @@ class Journal:
     context_weight: float
     short: Callable[[str], str]
     exchange: Callable[[str, Mapping[str, str]], Exchanged]
+    default_threshold: float = 0.5
+    max_results: int = 20
 
     def read(self, entry_id: str, lines: str | None = None, reads: Reads | None = None) -> JournalText:
         """Return what a section says now and note that this session has seen it; or return one entry."""
@@ -152,8 +155,8 @@ class Journal:
 
     def contents(self, section: str = "", depth: int = 1) -> Contents:
         """Return the tree of sections; the whole journal shows its sections at depth 1, a section shows its at 2."""
-        if not 1 <= depth <= MOST_FOUND:
-            raise ValidationError(f"depth is {depth}", f"Give 1 to {MOST_FOUND}")
+        if not 1 <= depth <= DEEPEST:
+            raise ValidationError(f"depth is {depth}", f"Give 1 to {DEEPEST}")
         root = _tree(self.corpus.store.commits())
         name = section.strip("/").removesuffix(SUFFIX)
         node = root
@@ -181,8 +184,10 @@ class Journal:
         notes = [f"{len(chosen) - len(kept)} did not fit; ask for fewer"] if len(kept) < len(chosen) else []
         return ListedEntries(result=kept, total=len(every), notes=notes)
 
-    def search(self, work_context: str, content: str, threshold: float = 0.5) -> JournalHits:
+    def search(self, work_context: str, content: str, threshold: float | None = None) -> JournalHits:
         """Find entries by the work they came from and by what they say; old ones must say more to be found."""
+        if threshold is None:
+            threshold = self.default_threshold
         if not 0 <= threshold <= 1:
             raise ValidationError(f"salience_threshold is {threshold}", "Give a number from 0 to 1")
         weights = {CONTEXT: self.context_weight, CONTENT: 1 - self.context_weight}
@@ -191,7 +196,7 @@ class Journal:
             Probe(texts[name], name, weights[name]) for name in texts if weights[name] and texts[name].strip()
         )
         now = self.clock()
-        findings = self.corpus.search(Query(probes=probes, limit=MOST_FOUND, min_score=threshold), now)
+        findings = self.corpus.search(Query(probes=probes, limit=self.max_results, min_score=threshold), now)
         whole = sum(probe.weight for probe in probes)
         shares = {probe.name: probe.weight / whole for probe in probes}
         shaped, omitted, notes = answers.fit(findings, lambda hit: self._hit(hit, shares, now), self.budget)
@@ -224,7 +229,7 @@ class Journal:
         if not found:
             raise NotFoundError(f"{name} has no entry {prefix}", "journal_list_entries lists those it has")
         if len(found) > 1:
-            shown = ", ".join(one.removesuffix(SUFFIX) for one in found[:MOST_FOUND])
+            shown = ", ".join(one.removesuffix(SUFFIX) for one in found[:MOST_CANDIDATES])
             raise ValidationError(f"{prefix} is the beginning of {len(found)} entries", f"Give one of {shown}")
         source = self.corpus.store.read(found[0])
         content, shown, omitted = answers.excerpt(source.text, 1, answers.parse_lines(lines), self.budget)
@@ -256,7 +261,7 @@ class Journal:
         if summary is None:
             summary = summary_of(self.corpus.store.read(f"{name}{SUFFIX}").text)
         short = f"{step.path.removesuffix(SUFFIX)}{MARK}{self.short(step.version)}"
-        return ListedEntry(id=short, timestamp=step.at.isoformat(timespec="seconds"), summary=str(summary))
+        return ListedEntry(id=short, timestamp=answers.iso(step.at), summary=str(summary))
 
     def _hit(self, hit: Hit, shares: Mapping[str, float], now: datetime) -> JournalHit:
         name, _, commit = hit.document.path.removesuffix(SUFFIX).partition(MARK)

@@ -105,7 +105,7 @@ class Exchanged(TypedDict):
 
 
 class CommitHit(TypedDict):
-    """A commit of the project that answers a search."""
+    """A commit of the project that answers a search; `paths_total` is there when not all paths are listed."""
 
     commit: str
     subject: str
@@ -114,6 +114,7 @@ class CommitHit(TypedDict):
     timestamp: str | None
     age: str
     paths: list[str]
+    paths_total: NotRequired[int]
     score: float
     why: str
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import json
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
 from ragdocs.errors import ValidationError
@@ -22,6 +22,7 @@ QUOTE_MARK = 5
 LEAST_CONTENT = 160
 # Between the headings of a path.
 STEP = " › "  # noqa: RUF001 - a sign that no heading contains by accident
+MINUTE = 60
 UNITS = (("year", 31_557_600), ("month", 2_629_800), ("week", 604_800), ("day", 86_400), ("hour", 3_600))
 
 Shape = TypeVar("Shape", bound=Any)
@@ -144,12 +145,15 @@ def age(moment: datetime | None, now: datetime) -> str:
     """Say how long ago something was, in the largest unit that fits."""
     if moment is None:
         return "age unknown"
-    seconds = max(0.0, (now - moment).total_seconds())
+    seconds = (now - moment).total_seconds()
+    # Clocks of two machines differ a little.
+    if seconds < -MINUTE:
+        return "in the future"
     for unit, length in UNITS:
         if seconds >= length:
             count = int(seconds // length)
             return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "just now" if seconds < 60 else f"{int(seconds // 60)} min ago"  # noqa: PLR2004 - seconds in a minute
+    return "just now" if seconds < MINUTE else f"{int(seconds // MINUTE)} min ago"
 
 
 def provenance(document: Document) -> Provenance:
@@ -165,8 +169,13 @@ def provenance(document: Document) -> Provenance:
 
 
 def moment(value: datetime | None) -> str | None:
-    """Return a date as it is written in an answer."""
-    return value.isoformat(timespec="seconds") if value else None
+    """Return a date as it is written in an answer, if there is one."""
+    return iso(value) if value else None
+
+
+def iso(value: datetime) -> str:
+    """Write a moment as answers have it: in UTC, to the second, with a Z."""
+    return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def excerpt(text: str, first: int, span: tuple[int, int] | None, budget: int) -> tuple[str, str, str]:

@@ -232,12 +232,13 @@ class Remembered(TypedDict):
 
 
 class GitShape(TypedDict):
-    """The state of the working tree when a memory was written."""
+    """The state of the working tree when a memory was written; `files_total` is there when not all are listed."""
 
     branch: str
     commit: str
     dirty: bool
     files_changed: list[str]
+    files_total: NotRequired[int]
 
 
 class RecalledMemory(TypedDict):

@@ -384,7 +384,8 @@ def _plain(document: Document) -> dict[str, Any]:
     card |= {name: moment.isoformat() for name in _DATES if (moment := getattr(document, name))}
     card["extra"] = dict(document.extra)
     if document.git:
-        card["git"] = [document.git.branch, document.git.commit, document.git.dirty, list(document.git.files_changed)]
+        state = document.git
+        card["git"] = [state.branch, state.commit, state.dirty, list(state.files_changed), state.files_total]
     return card
 
 
@@ -393,6 +394,7 @@ def _document(card: Mapping[str, Any], links: tuple[Link, ...]) -> Document:
     values |= {name: tuple(values[name]) for name in ("tags", "aliases", "problems")}
     values |= {name: datetime.fromisoformat(values[name]).astimezone(UTC) for name in _DATES if name in values}
     if "git" in card:
-        branch, commit, dirty, changed = card["git"]
-        values["git"] = GitContext(branch, commit, dirty, tuple(changed))
+        # A snapshot of an earlier version has no total.
+        branch, commit, dirty, changed, *total = card["git"]
+        values["git"] = GitContext(branch, commit, dirty, tuple(changed), *total)
     return Document(links=links, **values)

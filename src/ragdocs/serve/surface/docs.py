@@ -30,7 +30,7 @@ def search_docs(
     explain: Explain = False,
 ) -> DocHits:
     """Find passages of this project's documentation by meaning and by words. Call it before answering a question
-    about the project or changing its code. `path` limits to a folder such as docs/api, `explain` adds signals.
+    about the project or changing its code.
     Returns passages with path, heading, lines, score and why they matched.
     """
     return ask.workspace.documents.search(query, limit, path=path, tags=tags or (), explain=explain)
@@ -86,7 +86,7 @@ def search_commits(
     limit: Annotated[int, Arg(help="how many results", command_default=10)] = 5,
 ) -> CommitHits:
     """Find out why something is as it is: commits of this project by what their messages say and which files they
-    changed. `paths` are files or folders, `since` is "2w", "last month" or a date, `author` a part of a name.
+    changed.
     With an empty query the newest come first.
     """
     return ask.workspace.commits.search(query, paths or (), since or "", author or "", limit)

@@ -50,9 +50,8 @@ def memory_add(
     ] = None,
 ) -> EntryAdded:
     """Keep one thing worth knowing: what somebody prefers, a fact, an insight, a task. Call it when you learn it.
-    `context` says how it came up and is searched too; `confidence` is 0 to 1, `importance` 1 to 10; after
-    `expiresAt` (ISO 8601 or Unix milliseconds) it is not found any more. The same content again returns the id
-    that it has.
+    `context` is searched too; after `expiresAt` it is not found any more. The same content again returns the id
+    that it has and changes nothing.
     """
     from ragdocs.verbs.memories.entry_rules import NewEntry
 

@@ -35,11 +35,11 @@ def journal_search(
     ask: Ask,
     work_context: Annotated[str, Arg(help="the kind of work it came from", command_default="")],
     content: Annotated[str, Arg(help="what to look for", positional=True, words=True)],
-    salience_threshold: Annotated[float, Arg(help="what old entries need, 0 to 1")] = 0.5,
+    salience_threshold: Annotated[float | None, Arg(help="score that old entries need, 0 to 1; as configured")] = None,
 ) -> JournalHits:
     """Find journal entries by the kind of work they came from and by what they say. Call it when you begin
     something that may have been tried before. Old entries must match better than fresh ones; a lower
-    `salience_threshold` (0 to 1) lets more of them through. Returns at most 20 entries with both scores.
+    `salience_threshold` (0 to 1) lets more of them through. Returns entries with both scores.
     """
     return ask.workspace.journal.search(work_context, content, salience_threshold)
 
@@ -60,7 +60,7 @@ def journal_read(
     lines: Lines = None,
 ) -> JournalText:
     """Read what a journal section says now, or one entry of it. Call it before journal_write: the server remembers
-    what you have seen. `lines` such as "10-40" asks for a part of a long text.
+    what you have seen.
     """
     return ask.workspace.journal.read(id, lines, ask.session)
 

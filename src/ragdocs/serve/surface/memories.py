@@ -63,8 +63,7 @@ def create_memory(
     memory_type: Annotated[str, Arg(help="journal, plan, fact, observation or reflection", flag="--type")] = "journal",
 ) -> Saved:
     """Save something worth knowing later: a decision and its reasons, a plan, a fact, the cause of a bug. Call it
-    at milestones without being asked. Link files and documents as [[src/auth.py]]; types: journal, plan, fact,
-    observation, reflection. Fails if the file exists.
+    at milestones without being asked. Link files and documents as [[src/auth.py]]. Fails if the file exists.
     """
     return ask.workspace.memories.create(filename, content, tags, memory_type)
 
@@ -204,7 +203,7 @@ def search_memories(
     explain: Explain = False,
 ) -> MemoryHits:
     """Find what was decided, planned or learned before, by meaning, words and links. Call it when you start a task.
-    A time in the query, such as "last week", counts; `filter_tags` keeps memories with any of the tags.
+    A time in the query, such as "last week", counts.
     Returns memories with score, age, lines and why they matched.
     """
     return ask.workspace.memories.search(
@@ -298,9 +297,7 @@ def suggest_memory_merges(
     ask: Ask,
     threshold: Annotated[float, Arg(help="similarity from 0.0 to 1.0")] = 0.85,
     limit: Annotated[int, Arg(help="how many groups")] = 5,
-    filter_type: Annotated[
-        str | None, Arg(help='only memories of this type; "all" for every type', flag="--type")
-    ] = "journal",
+    filter_type: Annotated[str | None, Arg(help='only this type; "all" for every type', flag="--type")] = "journal",
 ) -> Clusters:
     """List groups of memories that say nearly the same and could become one; filter_type null means every type.
     Changes nothing: merge_memories does the merging.

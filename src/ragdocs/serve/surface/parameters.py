@@ -14,10 +14,10 @@ Tags = Annotated[list[str] | None, Arg(help="tags to give it", flag="--tag")]
 AnyTag = Annotated[list[str] | None, Arg(help="only with one of these tags", flag="--tag")]
 Explain = Annotated[bool, Arg(help="show every contribution to each score")]
 Lines = Annotated[str | None, Arg(help='only these lines, such as "10-40"')]
-Filename = Annotated[str, Arg(help="the memory: its file name or id", positional=True)]
+Filename = Annotated[str, Arg(help="its file name or id", positional=True)]
 ExpectedVersion = Annotated[
     str | None,
-    Arg(help="refuse unless the memory is at this version", flag="--expect", metavar="VERSION"),
+    Arg(help="refuse if it is at another version", flag="--expect", metavar="VERSION"),
 ]
 MemoryType = Annotated[str | None, Arg(help="only memories of this type", flag="--type")]
 Since = Annotated[

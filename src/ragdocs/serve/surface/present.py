@@ -10,6 +10,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
 from mcp_types import CallToolResult, TextContent
@@ -198,7 +199,10 @@ def written(hit: RecalledMemory) -> str:
 
 
 def _changing(state: GitShape | None) -> str:
-    return f" · files: {', '.join(state['files_changed'])}" if state and state["files_changed"] else ""
+    if not state or not state["files_changed"]:
+        return ""
+    more = state.get("files_total", 0) - len(state["files_changed"])
+    return f" · files: {', '.join(state['files_changed'])}" + (f" and {more} more" if more > 0 else "")
 
 
 def edited(answer: Edited) -> str:
@@ -305,7 +309,7 @@ def entry(answer: EntryFound) -> str:
     if one is None:
         return answer["message"]
     uses = ", ".join(f"{kind} {count}" for kind, count in one["accesses"].items())
-    parts = [_entry(one), f"   accesses: {uses} · last: {one['lastAccessedAt']}", whole(one["content"])]
+    parts = [_entry(one), f"   accesses: {uses} · last: {_time(one['lastAccessedAt'])}", whole(one["content"])]
     return "\n".join([*parts, *([f"Note: {line(answer['message'])}"] if answer["message"] else [])])
 
 
@@ -317,7 +321,7 @@ def entry_stats(answer: EntryStats) -> str:
     return (
         f"{answer['total']} entries, {answer['expired']} of them expired\ntypes: {kinds or 'none'}\n"
         f"average importance {answer['averageImportance']:g}, confidence {answer['averageConfidence']:g}\n"
-        f"accesses: {uses}\noldest: {answer['oldest'] or 'none'}, newest: {answer['newest'] or 'none'}"
+        f"accesses: {uses}\noldest: {_time(answer['oldest'])}, newest: {_time(answer['newest'])}"
         + "".join(f"\nNote: {note}" for note in answer["notes"])
     )
 
@@ -350,9 +354,17 @@ def _entry(one: EntryHit | EntryText) -> str:
     context = f"\n   context | {one['context']}" if one["context"] else ""
     return (
         f"{one['id']} · {one['entryType']}, {_age(one)}, importance {one['importance']:g}, confidence "
-        f"{one['confidence']:g}, expires {one['expiresAt'] or 'never'}\n   file: {one['path']} · "
+        f"{one['confidence']:g}, expires {_time(one['expiresAt'], 'never')}\n   file: {one['path']} · "
         f"tags: {', '.join(one['tags']) or 'none'}{context}"
     )
+
+
+def _time(milliseconds: int | None, absent: str = "none") -> str:
+    """Write a time as people read it."""
+    if milliseconds is None:
+        return absent
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def listing(blocks: Sequence[str], omitted: int, notes: Sequence[str], what: str) -> str:

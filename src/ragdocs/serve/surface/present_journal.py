@@ -7,6 +7,7 @@ from typing import Any
 from ragdocs.serve.surface import present as render
 from ragdocs.text.visible import line
 from ragdocs.verbs.journal_shapes import (
+    CommitHit,
     CommitHits,
     Contents,
     Exchanged,
@@ -82,10 +83,15 @@ def commits(found: CommitHits) -> str:
     """Write commits that were found."""
     blocks = [
         f"{number}. {hit['commit'][:12]} · {hit['subject']} · {hit['author']}, {hit['age']} · {hit['score']:.2f}\n"
-        f"   files: {', '.join(hit['paths']) or 'none'} · why: {hit['why'] or 'newest'}\n{render.quote(hit['content'])}"
+        f"   files: {_files(hit)} · why: {hit['why'] or 'newest'}\n{render.quote(hit['content'])}"
         for number, hit in enumerate(render.inline(found)["result"], start=1)
     ]
     return render.listing(blocks, found["omitted"], found["notes"], "commits")
+
+
+def _files(hit: CommitHit) -> str:
+    more = hit.get("paths_total", 0) - len(hit["paths"])
+    return (", ".join(hit["paths"]) or "none") + (f" and {more} more" if more > 0 else "")
 
 
 def _section(node: Any, depth: int) -> str:

@@ -76,9 +76,8 @@ def recall(
 ) -> Recalled:
     """Pick up where earlier sessions left off. Call it first thing in every session, and again before you
     investigate something that may have been solved already: without arguments it returns the latest memories, with
-    `query` the best matches, typos included. `tags` keeps any of them; `since`: "1d", "1w", "yesterday", "monday",
-    "2026-02-04". scope "global" asks all projects, for stand-ups. Each memory says how old it is and on which
-    branch it was written: check old ones against the code.
+    `query` the best matches, typos included. scope "global" asks all projects, for stand-ups. Each memory says how
+    old it is and on which branch it was written: check old ones against the code.
     """
     answer = ask.workspace.recall.recall(query or "", tags=tags or (), since=since or "", limit=limit, scope=scope)
     if timeline:

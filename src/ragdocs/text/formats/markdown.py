@@ -1,4 +1,4 @@
-"""What the lines of a text are: headings, fences, lists, tables, comments and paragraphs."""
+"""What the lines of a text are: headings, fences, indented code, lists, tables, comments and paragraphs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
-Kind = Literal["heading", "fence", "list", "table", "text", "comment", "front"]
+Kind = Literal["heading", "fence", "code", "list", "table", "text", "comment", "front"]
 
 
 class Block(NamedTuple):
-    """A run of lines that belong together, by offsets into the text; `joints` are the inner places to cut at."""
+    """A run of lines that belong together, by offsets into the text.
+
+    `joints` are the inner offsets to cut at, `code` the spans of indented code in a list.
+    """
 
     kind: Kind
     start: int
@@ -19,6 +22,7 @@ class Block(NamedTuple):
     level: int = 0
     title: str = ""
     joints: tuple[int, ...] = ()
+    code: tuple[tuple[int, int], ...] = ()
 
 
 class Line(NamedTuple):
@@ -59,6 +63,8 @@ _QUOTE = re.compile(r"[ \t]{0,3}>")
 _FENCE = re.compile(
     r"(?P<lead>(?: {0,3}>| {0,12}(?:[-*+]|\d{1,9}[.)])(?= ))*)(?P<indent> *+)(?P<fence>`{3,}+(?![^`]*+`)|~{3,}+)"
 )
+# What Python-Markdown and others give content that is indented by four: admonitions, tabs, footnotes, definitions.
+_CONTAINER = re.compile(r"""[ \t]*+(?:!!!|\?\?\?\+?|===[!+]?[ \t]++"|\[\^[^\[\]]{1,100}+\]:|:[ \t])""")
 _RST_RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}+\s*+$")
 _DECORATION = (
     (re.compile(r"!\[[^\[\]]{0,200}+\]\([^()\s]{0,500}+\)|<[a-zA-Z/!][^<>]{0,300}+>|\{#[^{}]{0,100}+\}"), ""),
@@ -158,7 +164,7 @@ class _Markdown:
             line = self.lines[index]
             while self.columns and line.indent < self.columns[-1]:
                 self.columns.pop()
-            block = self._fence(index) or self._comment(line) or self._heading(line)
+            block = self._code(index) or self._fence(index) or self._comment(line) or self._heading(line)
             block = block or self._list(index) or self._table(index) or self._text(index)
             yield block
             while index < len(self.lines) and self.lines[index].start < block.stop:
@@ -168,6 +174,8 @@ class _Markdown:
         """Tell whether a line cannot continue the paragraph above it."""
         line = self.lines[index]
         head = line.text.lstrip(" \t")[0]
+        if self._is_code(line):
+            return False
         if head.isalpha() and "|" not in line.text:
             return False
         if self._opening(line) or self._heading(line) or self._comment_stop(line) or self._is_table(index):
@@ -178,6 +186,19 @@ class _Markdown:
 
     def _gap(self, index: int) -> bool:
         return self.lines[index].start != self.lines[index - 1].stop + 1
+
+    def _is_code(self, line: Line) -> bool:
+        """Tell whether a line is indented so far that it is code, unless it continues a paragraph."""
+        return line.indent - (self.columns[-1] if self.columns else 0) > _CODE_INDENT
+
+    def _code(self, index: int) -> Block | None:
+        """Read indented code; blank lines do not end it."""
+        if not self._is_code(self.lines[index]):
+            return None
+        stop = index + 1
+        while stop < len(self.lines) and self._is_code(self.lines[stop]):
+            stop += 1
+        return Block("code", self.lines[index].start, self.lines[stop - 1].stop)
 
     def _heading(self, line: Line) -> Block | None:
         found = _atx(line.text)
@@ -231,11 +252,19 @@ class _Markdown:
         if not _ITEM.match(first.text) or _is_rule(first.text) or (not self.columns and first.indent > _CODE_INDENT):
             return None
         joints: list[int] = []
+        code: list[tuple[int, int]] = []
         last = first
+        in_code = False
         for number in range(index, len(self.lines)):
             line = self.lines[number]
             gap = number > index and self._gap(number)
             item = None if _is_rule(line.text) else _ITEM.match(line.text)
+            # Only a blank line makes code of what is indented further than the item's text.
+            in_code = bool(self.columns) and (in_code or gap) and self._is_code(line)
+            if in_code:
+                code.append((line.start, line.stop))
+                last = line
+                continue
             if item or gap:
                 while self.columns and line.indent < self.columns[-1]:
                     self.columns.pop()
@@ -247,7 +276,7 @@ class _Markdown:
             if number > index and (item or gap):
                 joints.append(line.start)
             last = line
-        return Block("list", first.start, last.stop, joints=tuple(joints))
+        return Block("list", first.start, last.stop, joints=tuple(joints), code=tuple(code))
 
     def _ends_list(self, line: Line) -> bool:
         if line.text.lstrip(" \t")[0].isalpha():
@@ -270,6 +299,8 @@ class _Markdown:
     def _text(self, index: int) -> Block:
         first = last = self.lines[index]
         ruled = _is_rule(first.text) or _QUOTE.match(first.text) or first.indent > _CODE_INDENT
+        if _CONTAINER.match(first.text):
+            self.columns.append(first.indent + _CODE_INDENT + 1)
         for number in range(index + 1, len(self.lines)):
             line = self.lines[number]
             if self._gap(number):
@@ -278,7 +309,9 @@ class _Markdown:
             if number == index + 1 and not ruled and (mark := _SETEXT.match(line.text)):
                 level = 1 if mark[1][0] == "=" else 2
                 return Block("heading", first.start, line.stop, level, caption(first.text))
-            if self._begins_block(number):
+            # A rule is no paragraph, so code below it continues nothing.
+            below_rule = number == index + 1 and _is_rule(first.text) and self._is_code(line)
+            if below_rule or self._begins_block(number):
                 break
             last = line
         return Block("text", first.start, last.stop)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -21,6 +22,7 @@ from ragdocs.verbs.context.shapes import Convention, Decision, Note, RepoMemory
 FOLDERS = {"convention": "conventions", "decision": "decisions", "note": "notes"}
 SOURCES = ("manual", "agent", "tool")
 LONGEST_TITLE = 200
+ID = re.compile(r"\w(?:[\w.-]{0,98}\w)?")
 # What an item takes in an answer beside its text.
 BESIDE_TEXT = 300
 
@@ -33,6 +35,7 @@ class Item:
     id: str
     path: str
     version: str
+    text: str
     document: Document
     fields: Mapping[str, Any]
     body: str
@@ -54,6 +57,15 @@ class Item:
             " ".join(metadata.as_text(path).split()) for path in listed if path and not isinstance(path, list | dict)
         ]
 
+    @property
+    def file_id(self) -> str:
+        """The id that the file's name gives."""
+        return PurePosixPath(self.path).name.removesuffix(".md")
+
+    def expired(self, now: datetime) -> bool:
+        """Tell whether its time is over."""
+        return self.document.expires_at is not None and self.document.expires_at <= now
+
     def concerns(self, path: str) -> bool:
         """Tell whether it is about this path, or about a folder that it is in."""
         wanted = PurePosixPath(path)
@@ -70,8 +82,22 @@ def read(kind: str, source: Source, lane: Lane, place: str) -> Item:
     document = parse.parse(source, lane).document
     created = document.created_at or source.modified_at or datetime.fromtimestamp(0, UTC)
     updated = _moment(fields.get("updated_at")) or created
-    name = PurePosixPath(source.path).name.removesuffix(".md")
-    return Item(kind, name, source.path, source.version, document, fields, bare(body), created, updated)
+    file_name = PurePosixPath(source.path).name.removesuffix(".md")
+    own_id = fields.get("id")
+    # An id that an editor made unusable must not make the item unreachable.
+    valid = isinstance(own_id, str) and ID.fullmatch(own_id)
+    name = str(own_id) if valid else file_name
+    return Item(kind, name, source.path, source.version, source.text, document, fields, bare(body), created, updated)
+
+
+def with_own_ids(items: Sequence[Item]) -> list[Item]:
+    """Give every item an id of its own: a copied file is known by its name, the original keeps the id."""
+    owners: dict[str, Item] = {}
+    for item in items:
+        owner = owners.setdefault(item.id, item)
+        if owner.file_id != item.id and item.file_id == item.id:
+            owners[item.id] = item
+    return [item if owners[item.id] is item else replace(item, id=item.file_id) for item in items]
 
 
 def bare(text: str) -> str:

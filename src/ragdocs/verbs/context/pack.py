@@ -113,7 +113,8 @@ class Packs:
         for kind, make in (("convention", self._conventions), ("decision", self._decisions)):
             name = FOLDERS[kind]
             try:
-                sections.append(make(repository.items(scope, kind), asked, scope, now))
+                items = repository.current(repository.items(scope, kind))
+                sections.append(make(items, asked, scope, now))
             except RagdocsError as error:
                 sections.append(Section(name, "", 0.0, trouble=f"{type(error).__name__}: {error}"))
         try:

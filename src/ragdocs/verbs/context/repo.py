@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import cast
 
-from ragdocs.errors import AlreadyExistsError, ConflictError, NotFoundError, StorageError, ValidationError
+from ragdocs.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    NotFoundError,
+    ParseError,
+    StorageError,
+    ValidationError,
+)
 from ragdocs.search.corpus import Corpus
 from ragdocs.stores.summaries import Summaries
 from ragdocs.system.names import relative_name
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import links
-from ragdocs.types import Discard, Expect, Put
+from ragdocs.types import Discard, Expect, Filter, Put
 from ragdocs.verbs import page as answers
 from ragdocs.verbs.context import items as repo_items
-from ragdocs.verbs.context.items import FOLDERS, LONGEST_TITLE, SOURCES, Item, bare, iso
-from ragdocs.verbs.context.scope import Scope
+from ragdocs.verbs.context.items import FOLDERS, ID, LONGEST_TITLE, SOURCES, Item, bare, iso
+from ragdocs.verbs.context.scope import FOLDER, PER_BRANCH, Scope
 from ragdocs.verbs.context.shapes import (
     Appended,
     Copied,
@@ -36,7 +44,6 @@ from ragdocs.verbs.memories.write import check_content, check_tags
 MOST_PATHS = 100
 # Two agents that change one item at once both succeed; this many lost races in a row mean that something else is wrong.
 TRIES = 50
-_ID = re.compile(r"\w(?:[\w.-]{0,98}\w)?")
 # Of a title in an id, so that both a path and a person get along with it.
 _SLUG = 32
 
@@ -96,20 +103,28 @@ class Repository:
         scope = self.scope(branch_scope, None)
         kinds = [name for name in FOLDERS if kind in {name, ""} and (not path or name == "decision")]
         found = {name: self.items(scope, name) for name in kinds}
+        archived = 0
         if item_id:
-            found = {name: [item for item in items if item.id == item_id] for name, items in found.items()}
+            found = {name: _with_id(items, item_id) for name, items in found.items()}
             if not any(found.values()):
                 raise NotFoundError(f"there is no {kind or 'item'} {item_id[:80]!r}", "get_repo_memory lists the ids")
+        else:
+            every = sum(map(len, found.values()))
+            found = {name: self.current(items) for name, items in found.items()}
+            archived = every - sum(map(len, found.values()))
         if path:
             found["decision"] = [item for item in found["decision"] if item.concerns(wanted)]
         asked = not item_id and not path and kind in {"summary", ""}
         told = self.summaries(scope).newest() if asked else []
-        return repo_items.view(scope, found, told, self.budget)
+        view = repo_items.view(scope, found, told, self.budget)
+        if archived:
+            view["remarks"].append(f"{archived} archived or expired items are not listed; their ids still show them")
+        return view
 
     def delete(self, kind: str, item_id: str, branch_scope: str | None = None) -> RepoDeleted:
         """Move an item to the trash, if there is one."""
         _check_kind(kind, *FOLDERS)
-        path = _place(self.scope(branch_scope, None), kind, _checked_id(item_id))
+        path = self._path_of(self.scope(branch_scope, None), kind, _checked_id(item_id))
         moved = ""
         with suppress(NotFoundError):
             moved = self.corpus.commit([Discard(path)], "delete")[0].moved_to
@@ -131,18 +146,23 @@ class Repository:
 
     def copy(self, source: str, target: str) -> Copied:
         """Copy what one branch knows to another; what the other has already stays as it is."""
-        one, other = (self.scope("perBranch", branch) for branch in (source, target))
+        one, other = (self.scope(PER_BRANCH, branch) for branch in (source, target))
         if one.folder == other.folder:
             raise ValidationError("both are the same branch", "Name two branches")
-        puts, left = [], []
+        puts, left, sources = [], [], 0
         for kind in FOLDERS:
-            there = {item.id for item in self.items(other, kind)}
+            existing = {item.id: item.path for item in self.items(other, kind)}
+            taken = set(existing.values())
             for item in self.items(one, kind):
-                path = _place(other, kind, item.id)
-                if item.id in there:
-                    left.append(path)
-                else:
-                    puts.append(Put(path, self.corpus.store.read(item.path).text, Expect.ABSENT))
+                sources += 1
+                if item.id in existing:
+                    left.append(existing[item.id])
+                    continue
+                path = _free_place(other, kind, item.id, taken)
+                taken.add(path)
+                puts.append(Put(path, self.corpus.store.read(item.path).text, Expect.ABSENT))
+        if not sources and not self.summaries(one).newest():
+            raise self._nothing_to_copy(source)
         # All of them or none: half a branch would look like a whole one.
         copied = [written.path for written in self.corpus.commit(puts, "create")] if puts else []
         told = self.summaries(other).take(self.summaries(one))
@@ -156,8 +176,14 @@ class Repository:
         if scan.unreadable:
             path, reason = next(iter(scan.unreadable.items()))
             raise StorageError(f"{path} cannot be read: {reason}", "Check its permissions")
-        found = [self._item(kind, path) for path in scan.stamps]
+        found = repo_items.with_own_ids([self._item(kind, path) for path in sorted(scan.stamps)])
         return sorted(found, key=lambda item: (-item.updated.timestamp(), item.path))
+
+    def current(self, items: Sequence[Item]) -> list[Item]:
+        """Leave out items that are archived or have expired."""
+        hidden = {status.casefold() for status in self.corpus.lane.hidden}
+        now = self.clock()
+        return [item for item in items if item.document.status.casefold() not in hidden and not item.expired(now)]
 
     def _upsert(
         self, where: tuple[str, str, str | None], fields: Mapping[str, object], text: str, name: str
@@ -167,11 +193,16 @@ class Repository:
         text = bare(text)
         scope = self.scope(branch_scope, None)
         # A secret in a title must not become the name of a file.
-        named = self.corpus.redactor.redact(str(fields.get("title") or text)).text
-        path = _place(scope, kind, _checked_id(item_id) if item_id else _own_id(kind, named))
+        name_text = self.corpus.redactor.redact(str(fields.get("title") or text)).text
+        fields = {**fields, **({"branch": scope.branch} if scope.branch else {})}
         for _ in range(TRIES):
-            before = self._known(kind, path)
-            put = self._put(path, kind, before, {**fields, **({"branch": scope.branch} if scope.branch else {})}, text)
+            if item_id:
+                before = self._by_id(scope, kind, _checked_id(item_id))
+                path = before.path if before else _place(scope, kind, item_id)
+                own_id = item_id
+            else:
+                before, own_id, path = self._by_name(scope, kind, name_text)
+            put = self._put(path, kind, before, {**fields, "id": before.id if before else own_id}, text)
             warnings: list[str] = []
             if put is not None:
                 try:
@@ -180,6 +211,8 @@ class Repository:
                     continue  # somebody was faster: what is there now is what this changes
             item = self._known(kind, path)
             if item is not None:
+                if before and not self.current([before]):
+                    warnings.append("it was archived or had expired; it is active again")
                 place = self.corpus.store.locate(path)
                 changed = put is not None
                 return item, {"created": not before, "changed": changed, "path": place, "warnings": warnings}
@@ -191,10 +224,73 @@ class Repository:
         kept = {"type": kind, "status": "active", "tags": [], "created_at": iso(before.created) if before else now}
         kept |= before.fields if before else {}
         cleaned = self.corpus.redactor.redact(text).text
-        if before and before.body == cleaned and all(kept.get(name) == value for name, value in fields.items()):
+        # An id is written with the next change; an item without one is known by its file's name until then.
+        compared = {name: value for name, value in fields.items() if name != "id"}
+        unchanged = before and before.body == cleaned and all(kept.get(k) == value for k, value in compared.items())
+        if before and not self.current([before]):
+            # Whoever writes an item down again wants it to count.
+            unchanged = False
+            fields = {**fields, "status": "active", "expires_at": None}
+        if unchanged:
             return None
-        written = metadata.render({**kept, **fields, "updated_at": now}, f"{text}\n")
-        return Put(path, written, before.version if before else Expect.ABSENT)
+        fields = {**fields, "updated_at": now}
+        if before is None:
+            return Put(path, metadata.render({**kept, **fields}, f"{text}\n"), Expect.ABSENT)
+        # The lines of other fields stay as somebody wrote them.
+        missing = {name: value for name, value in kept.items() if name not in before.fields}
+        header = metadata.set_fields(before.text, {**missing, **fields})
+        end = metadata.newline(before.text)
+        return Put(path, f"{header}\n{text}\n".replace("\r\n", "\n").replace("\n", end), before.version)
+
+    def _by_id(self, scope: Scope, kind: str, item_id: str) -> Item | None:
+        """Find an item by its id, whatever its file is called, or by the name of its file."""
+        usual = self._known(kind, _place(scope, kind, item_id))
+        if usual is not None and usual.id == item_id:
+            return usual
+        items = self._readable(scope, kind)
+        return next((item for item in items if item.id == item_id), usual)
+
+    def _by_name(self, scope: Scope, kind: str, name: str) -> tuple[Item | None, str, str]:
+        """Find an item by its title, or a note by its text; where there is none, return a free id and path."""
+        own_id = _own_id(kind, name)
+        path = _place(scope, kind, own_id)
+        usual = self._known(kind, path)
+        if usual is not None and _name(usual) == _folded(name):
+            return usual, usual.id, path
+        items = self._readable(scope, kind)
+        for item in items:
+            if _name(item) == _folded(name):
+                return item, item.id, item.path
+        ids = {item.id for item in items}
+        paths = {item.path for item in items}
+        for candidate in _numbered(own_id):
+            path = _place(scope, kind, candidate)
+            if candidate not in ids and path not in paths:
+                return None, candidate, path
+        raise AssertionError  # the candidates do not end
+
+    def _path_of(self, scope: Scope, kind: str, item_id: str) -> str:
+        item = self._by_id(scope, kind, item_id)
+        return item.path if item else _place(scope, kind, item_id)
+
+    def _readable(self, scope: Scope, kind: str) -> list[Item]:
+        """Read all items of a kind but the malformed ones: they must not keep others from being written."""
+        items = []
+        for path in sorted(self.corpus.store.scan([f"{scope.folder}/{FOLDERS[kind]}"]).stamps):
+            with suppress(ParseError, NotFoundError):
+                items.append(self._item(kind, path))
+        return repo_items.with_own_ids(items)
+
+    def _nothing_to_copy(self, branch: str) -> NotFoundError:
+        """Return the error for a branch that has no items, with the names of those that do."""
+        named = set()
+        for document in self.corpus.index.documents(Filter(prefix=f"{FOLDER}/")):
+            name = document.extra.get("branch")
+            if isinstance(name, str) and document.path.startswith(f"{self.scope(PER_BRANCH, name).folder}/"):
+                named.add(name)
+        name = self.corpus.redactor.redact(branch).text[:80]
+        known = ", ".join(sorted(named)[:20]) or "none"
+        return NotFoundError(f"branch {name!r} has no items and no summaries", f"Branches with items: {known}")
 
     def _known(self, kind: str, path: str) -> Item | None:
         try:
@@ -221,9 +317,37 @@ def _place(scope: Scope, kind: str, item_id: str) -> str:
     return relative_name(f"{scope.folder}/{FOLDERS[kind]}/{item_id}.md")
 
 
+def _with_id(items: Sequence[Item], item_id: str) -> list[Item]:
+    """Return the items with this id, or else those whose file has this name."""
+    exact = [item for item in items if item.id == item_id]
+    return exact or [item for item in items if item.file_id == item_id]
+
+
+def _free_place(scope: Scope, kind: str, item_id: str, taken: Container[str]) -> str:
+    """Return a path for an item: that of its id, or the next one where another item's file has that name."""
+    places = (_place(scope, kind, name) for name in _numbered(item_id))
+    return next(path for path in places if path not in taken)
+
+
+def _numbered(item_id: str) -> Iterator[str]:
+    """Yield an id, and then the same with numbers behind it."""
+    yield item_id
+    for number in count(2):
+        yield f"{item_id}-{number}"
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _name(item: Item) -> str:
+    """Return what tells an item from others of its kind: the title, or the text of a note."""
+    return _folded(item.body if item.kind == "note" else item.title)
+
+
 def _own_id(kind: str, text: str) -> str:
     """Return the id of what was given none: readable, and the same for the same title, or for the same text."""
-    folded = " ".join(text.casefold().split())
+    folded = _folded(text)
     slug = "" if kind == "note" else "-".join(re.findall("[a-z0-9]+", folded))
     if len(slug) > _SLUG:
         slug = slug[: _SLUG + 1].rpartition("-")[0] or slug[:_SLUG]
@@ -232,7 +356,7 @@ def _own_id(kind: str, text: str) -> str:
 
 
 def _checked_id(item_id: str) -> str:
-    if not _ID.fullmatch(item_id):
+    if not ID.fullmatch(item_id):
         hint = "An id has letters, digits, dashes and dots; leave it out to have one made"
         raise ValidationError(f"{item_id[:80]!r} cannot be an id", hint)
     return item_id

@@ -53,7 +53,7 @@ class EntryCare:
                 except (ConflictError, NotFoundError) as error:
                     notes.append(f"{document.path} stays: {error.message}")
                     continue
-            expired_at = document.expires_at.isoformat(timespec="seconds")
+            expired_at = answers.iso(document.expires_at)
             place = self.corpus.store.locate(document.path)
             result.append(
                 ExpiredEntry(id=own_id(document), path=place, expiredAt=expired_at, preview=preview, movedTo=moved_to)

@@ -11,9 +11,16 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
-from ragdocs.errors import AlreadyExistsError, NotFoundError, RagdocsError, UnavailableError, ValidationError
+from ragdocs.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    NotFoundError,
+    RagdocsError,
+    UnavailableError,
+    ValidationError,
+)
 from ragdocs.search.corpus import STRANGERS, Corpus
-from ragdocs.search.parse import document_id
+from ragdocs.search.parse import document_id, parse
 from ragdocs.stores.access import AccessLog
 from ragdocs.text import frontmatter as metadata
 from ragdocs.types import (
@@ -26,6 +33,7 @@ from ragdocs.types import (
     Probe,
     Put,
     Query,
+    Source,
     Written,
 )
 from ragdocs.verbs import page as answers
@@ -57,6 +65,10 @@ DIGITS = 12
 # What an entry takes in an answer beside its content.
 BESIDE_CONTENT = 3000
 
+# Two that add the same at once both get an answer; so many lost races in a row mean that something else is wrong.
+TRIES = 50
+
+_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 _OWN_ID = re.compile(rf"mem_[0-9a-f]{{{DIGITS}}}")
 
 
@@ -75,8 +87,8 @@ class Entries:
         now = self.clock()
         fields = entry_rules.fields(new, now)
         cleaned = self.corpus.redactor.redact(_bare(new.content))
-        for own_id in _ids(cleaned.text):
-            added = self._add_as(own_id, cleaned.text, fields)
+        for entry_id in _ids(cleaned.text):
+            added = self._add_as(entry_id, cleaned.text, fields, now)
             if added:
                 break
         else:
@@ -128,10 +140,10 @@ class Entries:
         accesses, last = self.access.of(own_id(document))
         entry = EntryText(
             **self._described(document, now, self.budget // 4),
-            updatedAt=answers.moment(document.modified_at),
+            updatedAt=_milliseconds(document.modified_at),
             expired=expired,
             accesses=accesses,
-            lastAccessedAt=answers.moment(last),
+            lastAccessedAt=_milliseconds(last),
         )
         entry["content"] = shown
         return EntryFound(found=True, entry=entry, message="; ".join(said))
@@ -150,8 +162,8 @@ class Entries:
             averageImportance=_mean([_importance(document) for document in documents]),
             averageConfidence=_mean([_confidence(document) for document in documents]),
             accesses=self.access.totals(),
-            oldest=answers.moment(created[0]) if created else None,
-            newest=answers.moment(created[-1]) if created else None,
+            oldest=_milliseconds(created[0]) if created else None,
+            newest=_milliseconds(created[-1]) if created else None,
             expired=sum(document.expires_at is not None and document.expires_at <= now for document in documents),
             notes=[f"{hidden} rarer types are not listed"] if hidden else [],
         )
@@ -184,21 +196,79 @@ class Entries:
             moved = (index.document(document_id(lane, path)) for path in index.stamps() if not _is_home(path))
             return next((card for card in moved if card and own_id(card) == entry_id), None)
 
-    def _add_as(self, entry_id: str, content: str, fields: Mapping[str, object]) -> EntryAdded | None:
+    def _add_as(self, entry_id: str, content: str, fields: Mapping[str, object], now: datetime) -> EntryAdded | None:
         """Write an entry under this id or find it written; nothing where the id belongs to another text."""
-        known = self.find(entry_id)
-        path = known.path if known else _home(entry_id)
-        there = self._content(path) if known else None
-        if there is None:
-            text = metadata.render({"id": entry_id, **fields}, f"{content}\n")
-            path = _home(entry_id)
+        for _ in range(TRIES):
+            known = self.find(entry_id)
+            path = known.path if known else _home(entry_id)
+            existing = self._source(path)
             try:
-                written = self.corpus.commit([Put(path, text, Expect.ABSENT)], "create")[0]
-            except AlreadyExistsError:  # another process was faster
-                there = self._content(path)
-            else:
-                return self._added(entry_id, path, created=True, warnings=answers.removed(written))
-        return self._added(entry_id, path, created=False) if there == content else None
+                if existing is None:
+                    return self._create(entry_id, content, fields)
+                if not _same_content(_body(existing), content):
+                    return None
+                document = parse(existing, self.corpus.lane).document
+                if self._is_live(document, now):
+                    notes = self._ignored(document, fields)
+                    return self._added(entry_id, path, created=False, warnings=notes)
+                return self._revive(entry_id, existing, document, fields)
+            except (AlreadyExistsError, ConflictError, NotFoundError):
+                continue  # another process was faster: look again
+        raise ConflictError(f"{path} was changed by others {TRIES} times in a row", "Try again")
+
+    def _create(self, entry_id: str, content: str, fields: Mapping[str, object]) -> EntryAdded:
+        path = _home(entry_id)
+        text = metadata.render({"id": entry_id, **fields}, f"{content}\n")
+        written = self.corpus.commit([Put(path, text, Expect.ABSENT)], "create")[0]
+        return self._added(entry_id, path, created=True, warnings=answers.removed(written))
+
+    def _revive(self, entry_id: str, existing: Source, document: Document, fields: Mapping[str, object]) -> EntryAdded:
+        """Make an archived or expired entry live again with the new fields; history keeps the earlier text."""
+        # A field that is None is removed: without a new expiry there is none.
+        changed = {"expires_at": None, **fields, "id": entry_id}
+        if not fields["tags"]:
+            changed.pop("tags")
+        header = metadata.set_fields(existing.text, changed)
+        put = Put(existing.path, header + metadata.split(existing.text)[1], existing.version)
+        written = self.corpus.commit([put], "update")[0]
+        was = "archived" if self._is_hidden(document) else "expired"
+        note = f"this content was there and {was}; it is live again with these fields, history has the earlier text"
+        return self._added(entry_id, existing.path, created=True, warnings=[note, *answers.removed(written)])
+
+    def _ignored(self, document: Document, fields: Mapping[str, object]) -> list[str]:
+        """Name the fields that were given for a duplicate and differ from those of the entry: nothing is written."""
+        existing: dict[str, object] = {
+            "type": document.kind,
+            "source": document.source or FILES,
+            "context": _context(document),
+            "confidence": _confidence(document),
+            "importance": _importance(document),
+            "tags": list(document.tags),
+            "expires_at": document.expires_at and entry_rules.iso(document.expires_at),
+        }
+        differing = []
+        for name, value in existing.items():
+            given = fields.get(name)
+            if isinstance(given, str):
+                given = self.corpus.redactor.redact(given).text
+            # What is as it would be unsaid was hardly meant as a change.
+            if given in (None, "", []) or given == entry_rules.UNSAID.get(name) or given == value:
+                continue
+            if name == "tags" and _folded_tags(fields["tags"]) <= _folded_tags(value):
+                continue
+            shown = answers.cut(f"{name} {given} (it has {value or 'none'})", answers.LONGEST_TITLE)
+            differing.append(shown)
+        if not differing:
+            return []
+        ignored = f"the entry was there and is unchanged; not taken over: {'; '.join(differing)}"
+        return [f"{ignored}. Edit the fields of its file to change them"]
+
+    def _is_hidden(self, document: Document) -> bool:
+        return document.status.casefold() in {status.casefold() for status in self.corpus.lane.hidden}
+
+    def _is_live(self, document: Document, now: datetime) -> bool:
+        expired = document.expires_at is not None and document.expires_at <= now
+        return not expired and not self._is_hidden(document)
 
     def _logged(self, now: datetime, kind: str, source: str, text: str) -> list[str]:
         """Write a line into the log of the day; what is indexed of files is not news."""
@@ -215,11 +285,15 @@ class Entries:
         place = self.corpus.store.locate(path)
         return EntryAdded(id=entry_id, created=created, duplicate=not created, path=place, warnings=list(warnings))
 
-    def _content(self, path: str) -> str | None:
+    def _source(self, path: str) -> Source | None:
         try:
-            return _bare(metadata.split(self.corpus.store.read(path).text)[1])
+            return self.corpus.store.read(path)
         except NotFoundError:
             return None
+
+    def _content(self, path: str) -> str | None:
+        source = self._source(path)
+        return _body(source) if source else None
 
     def _described(self, document: Document, now: datetime, room: int) -> EntryFields:
         return EntryFields(
@@ -231,8 +305,8 @@ class Entries:
             confidence=_confidence(document),
             importance=_importance(document),
             tags=answers.tags(document),
-            createdAt=answers.moment(document.created_at),
-            expiresAt=answers.moment(document.expires_at),
+            createdAt=_milliseconds(document.created_at),
+            expiresAt=_milliseconds(document.expires_at),
             age=answers.age(document.created_at, now),
             path=self.corpus.store.locate(document.path),
         )
@@ -285,13 +359,26 @@ def _is_home(path: str) -> bool:
 
 
 def _ids(content: str) -> list[str]:
-    digest = sha256(content.encode()).hexdigest()
+    digest = sha256(content.strip().encode()).hexdigest()
     return [f"mem_{digest[start : start + DIGITS]}" for start in range(0, len(digest) - DIGITS + 1, DIGITS)]
 
 
 def _bare(text: str) -> str:
-    """Return a text as it is compared: line ends alike, nothing empty around it."""
-    return text.replace("\r\n", "\n").strip("\n").rstrip()
+    """Return a text as it is written: line ends alike, no blank lines around it."""
+    return _BLANK_LINES.sub("", text.replace("\r\n", "\n")).rstrip()
+
+
+def _body(source: Source) -> str:
+    return _bare(metadata.split(source.text)[1])
+
+
+def _same_content(one: str, other: str) -> bool:
+    """Compare contents; white space around a text makes no other text."""
+    return one.strip() == other.strip()
+
+
+def _folded_tags(tags: object) -> set[str]:
+    return {tag.casefold() for tag in tags} if isinstance(tags, list) else set()
 
 
 def _matched_by(hit: Hit) -> str:
@@ -319,6 +406,11 @@ def _importance(document: Document) -> float:
 
 def _confidence(document: Document) -> float:
     return UNSAID_CONFIDENCE if document.confidence is None else document.confidence
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    """Return a moment as the document of these tools has it: milliseconds since 1970."""
+    return round(moment.timestamp() * 1000) if moment else None
 
 
 def _mean(values: Sequence[float]) -> float:

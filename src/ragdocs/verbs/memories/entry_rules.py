@@ -16,6 +16,15 @@ LONGEST_SOURCE = 100
 LONGEST_CONTEXT = 2000
 
 
+# What a caller that says nothing gets, by field of the frontmatter.
+UNSAID: dict[str, object] = {
+    "type": "fact",
+    "source": "manual",
+    "confidence": UNSAID_CONFIDENCE,
+    "importance": int(UNSAID_IMPORTANCE),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEntry:
     """What is to be added; `expires_at` is ISO 8601, or milliseconds since 1970."""
@@ -49,13 +58,13 @@ def fields(new: NewEntry, now: datetime) -> dict[str, object]:
         raise ValidationError(f"importance is {new.importance}", hint)
     _check_confidence("confidence", new.confidence)
     found: dict[str, object] = {"type": new.kind, "status": "active", "tags": check_tags(new.tags)}
-    found["created_at"] = _iso(now.replace(microsecond=0))
+    found["created_at"] = iso(now.replace(microsecond=0))
     found |= {"importance": new.importance, "confidence": new.confidence}
     found["source"] = _line("source", new.source, LONGEST_SOURCE) or "manual"
     if context := _line("context", new.context, LONGEST_CONTEXT):
         found["context"] = context
     if new.expires_at is not None:
-        found["expires_at"] = _iso(_expiry(new.expires_at, now))
+        found["expires_at"] = iso(_expiry(new.expires_at, now))
     return found
 
 
@@ -88,11 +97,12 @@ def _expiry(value: str | int, now: datetime) -> datetime:
     except (ValueError, OverflowError, OSError):
         raise ValidationError(f"expiresAt is {str(value)[:40]!r}, which is not a time", hint) from None
     if moment <= now:
-        raise ValidationError(f"expiresAt is {_iso(moment)}, which is over", hint)
+        raise ValidationError(f"expiresAt is {iso(moment)}, which is over", hint)
     return moment
 
 
-def _iso(moment: datetime) -> str:
+def iso(moment: datetime) -> str:
+    """Write a moment as the frontmatter has it."""
     precision = "milliseconds" if moment.microsecond >= 1000 else "seconds"  # noqa: PLR2004 - microseconds in one
     return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 

@@ -17,7 +17,7 @@ class EntryAdded(TypedDict):
 
 
 class EntryFields(TypedDict):
-    """What an entry says of itself."""
+    """What an entry says of itself; times are milliseconds since 1970."""
 
     id: str
     content: str
@@ -27,8 +27,8 @@ class EntryFields(TypedDict):
     confidence: float
     importance: float
     tags: list[str]
-    createdAt: str | None
-    expiresAt: str | None
+    createdAt: int | None
+    expiresAt: int | None
     age: str
     path: str
 
@@ -51,10 +51,10 @@ class EntryHits(TypedDict):
 class EntryText(EntryFields):
     """One entry as it stands in its file, and how often it was shown, read and used."""
 
-    updatedAt: str | None
+    updatedAt: int | None
     expired: bool
     accesses: dict[str, int]
-    lastAccessedAt: str | None
+    lastAccessedAt: int | None
 
 
 class EntryFound(TypedDict):
@@ -73,8 +73,8 @@ class EntryStats(TypedDict):
     averageImportance: float
     averageConfidence: float
     accesses: dict[str, int]
-    oldest: str | None
-    newest: str | None
+    oldest: int | None
+    newest: int | None
     expired: int
     notes: list[str]
 

@@ -55,7 +55,7 @@ class Versions:
         name = relative_name(filename)
         current = self._version(name)
         before = self._wanted(name, first, current)
-        after = self._wanted(name, second, "") if second else current
+        after = self._wanted(name, second, current) if second else current
         old, new = (self._text(name, version, current) for version in (before, after))
         lines = difflib.unified_diff(
             old.splitlines(), new.splitlines(), f"{name} {before}", f"{name} {after or 'removed'}", lineterm=""
@@ -79,7 +79,7 @@ class Versions:
         return Undone(
             status="undone",
             verb=commit.verb,
-            at=commit.at.isoformat(timespec="seconds"),
+            at=answers.iso(commit.at),
             restored=[one.path for one in written if one.version],
             removed=[one.path for one in written if not one.version],
             moved_to=[one.moved_to for one in written if one.moved_to],
@@ -158,7 +158,7 @@ class Versions:
         return RevisionShape(
             filename=revision.path,
             version=revision.version,
-            at=revision.at.isoformat(timespec="seconds"),
+            at=answers.iso(revision.at),
             age=answers.age(revision.at, self.clock()),
             verb=revision.verb,
             size=revision.size,

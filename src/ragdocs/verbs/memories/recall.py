@@ -29,8 +29,6 @@ from ragdocs.verbs.shapes import GitShape, Recalled, RecalledMemory, Remembered
 SCOPES = ("project", "global")
 # Four hexadecimal digits tell memories of one second apart; that many collisions in a row mean something else.
 TRIES = 20
-# Of the files that were being changed; the memory has them all.
-MOST_FILES = 8
 # About what a result takes beside its content.
 BESIDE_CONTENT = 350
 # Clocks of two machines differ, by minutes or by a zone that was set wrong; what is further ahead has no date.
@@ -48,6 +46,14 @@ class Bank:
     key: str
     corpus: Corpus
     home: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How memories are shown: whether with their projects, and with how much room for the names of files."""
+
+    everywhere: bool
+    files: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +110,8 @@ class Recall:
         room = self.budget // max(1, len(chosen)) - BESIDE_CONTENT
         hits = tuple(_whole(bank.corpus.index, hit, room, searched=bool(query.strip())) for bank, hit in chosen)
         # A hit does not know its bank, so they are shaped here and handed over in the same order.
-        shapes = iter([_shape(bank, hit.document, now, everywhere=everywhere) for bank, hit in chosen])
+        shares = Shares(everywhere=everywhere, files=self.budget // (2 * max(1, len(chosen))))
+        shapes = iter([_shape(bank, hit.document, now, shares) for bank, hit in chosen])
         findings = Findings(hits=hits, omitted=total - len(hits), notes=(*_notes(asked), *notes))
         shaped, omitted, told = answers.fit(findings, lambda _: next(shapes), self.budget)
         if any("…" in one["content"][:1] + one["content"][-1:] for one in shaped):
@@ -117,12 +124,15 @@ class Recall:
         if not corpus.lane.base:
             fields["project"] = registry.main_worktree(self.root).name
         if state:
-            fields["git"] = {
+            noted: dict[str, object] = {
                 "branch": state.branch,
                 "commit": state.commit,
                 "dirty": state.dirty,
                 "files_changed": list(state.files_changed),
             }
+            if state.files_total > len(state.files_changed):
+                noted["files_total"] = state.files_total
+            fields["git"] = noted
         return fields
 
     def _banks(self, *, everywhere: bool) -> tuple[list[Bank], list[str]]:
@@ -151,8 +161,8 @@ def _since(text: str, now: datetime) -> datetime | None:
 
 def _stamped(content: str, fields: Mapping[str, object]) -> str:
     """Write what is noted by itself into the text's block, over whatever a copied block said about another memory."""
-    block, body, _ = metadata.split(metadata.merge(content, {"tags": []}))
-    return metadata.render({**metadata.load(block or "")[0], **fields}, f"{body.rstrip()}\n")
+    end = metadata.newline(content)
+    return metadata.merge(f"{content.rstrip()}{end}", {"tags": []}, fields)
 
 
 def _ask(corpus: Corpus, query: str, where: Filter, limit: int, now: datetime) -> Findings:
@@ -230,33 +240,37 @@ def _notes(asked: Sequence[tuple[Bank, Findings]]) -> list[str]:
     return list(said.values())
 
 
-def _shape(bank: Bank, document: Document, now: datetime, *, everywhere: bool) -> RecalledMemory:
+def _shape(bank: Bank, document: Document, now: datetime, shares: Shares) -> RecalledMemory:
     shaped = RecalledMemory(
         id=_id(document),
         timestamp=int(_seconds(document.created_at or document.modified_at)),
         tags=answers.tags(document),
         content="",
-        git=_git(document.git),
+        git=_git(document.git, shares.files),
         age=answers.age(document.created_at, now),
         path=_path(bank.corpus, document.path, home=bank.home),
     )
-    if everywhere:
+    if shares.everywhere:
         named = "" if bank.corpus.lane.base else metadata.as_text(document.extra.get("project") or "")
         shaped["project"] = answers.cut(named or bank.name, answers.LONGEST_TITLE)
     return shaped
 
 
-def _git(state: GitContext | None) -> GitShape | None:
+def _git(state: GitContext | None, room: int) -> GitShape | None:
+    """Return the state of the working tree with the changed files that fit into the room, and how many there were."""
     if state is None:
         return None
-    more = len(state.files_changed) - MOST_FILES
-    files = [answers.cut(path, answers.LONGEST_TITLE) for path in state.files_changed[:MOST_FILES]]
-    return GitShape(
+    files = [answers.cut(path, answers.LONGEST_TITLE) for path in state.files_changed[: git.MOST_FILES]]
+    shape = GitShape(
         branch=answers.cut(state.branch, answers.LONGEST_TITLE),
         commit=answers.cut(state.commit, answers.LONGEST_TITLE),
         dirty=state.dirty,
-        files_changed=[*files, *([f"… {more} more"] if more > 0 else [])],
+        files_changed=answers.within(files, room),
     )
+    total = max(state.files_total, len(state.files_changed))
+    if total > len(shape["files_changed"]):
+        shape["files_total"] = total
+    return shape
 
 
 def _id(document: Document) -> str:

@@ -13,7 +13,6 @@ from ragdocs.text import frontmatter as metadata
 from ragdocs.text import links
 from ragdocs.text.formats import markdown as markup
 from ragdocs.types import Document
-from ragdocs.verbs.memories.revise import set_fields
 
 # What would end a markdown destination, or mean something else in it.
 _UNSAFE = re.compile(r"[\s()<>\\%?#]")
@@ -120,7 +119,7 @@ def _relink_fields(front: str, move: Move) -> tuple[str, int]:
         for key, value in loaded.items()
         if key not in ("title", "aliases") and mentions(value, move)
     }
-    return (set_fields(front, changed), len(changed)) if changed else (front, 0)
+    return (metadata.set_fields(front, changed), len(changed)) if changed else (front, 0)
 
 
 def _renamed(value: Any, move: Move) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ragdocs.errors import NotFoundError, ParseError, ValidationError
+from ragdocs.errors import NotFoundError, ValidationError
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text.formats import markdown as markup
 from ragdocs.verbs.page import STEP
@@ -22,7 +22,6 @@ LISTED = 8
 
 _LEADING = re.compile(r"(?:[ \t\r]*+\n)*+")
 _BULLET = re.compile(r"[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]")
-_KEY = re.compile(r"""(?P<key>"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|[^\s#\-"'\[\]{}?:,][^:\n]*?)[ \t]*:(?=\s|$)""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +72,10 @@ def revise(text: str, path: str, edit: Edit) -> Revised:
             raise ValidationError("there is no text", 'Give the new text; "" removes what was found')
         if not fields:
             raise ValidationError("there is nothing to change", "Give text with find or section, or fields")
-        front = set_fields(text, fields)
+        front = metadata.set_fields(text, fields)
         return Revised(front + body, 0, len(front), len(fields))
     changed = _revise_body(body, front, path, edit)
-    front = set_fields(text, fields) if fields else front
+    front = metadata.set_fields(text, fields) if fields else front
     start, stop = (len(front) + offset for offset in (changed.start, changed.stop))
     return Revised(front + changed.text, start, stop, changed.places + len(fields))
 
@@ -96,16 +95,8 @@ def headings(body: str, path: str) -> list[Heading]:
     return [Heading(*each) for each in zip(blocks, above, inner, stops, strict=bool(blocks))]
 
 
-def newline(text: str) -> str:
-    """Return the line ending that a text mostly has."""
-    return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
-
-
-# --- the body ---
-
-
 def _revise_body(body: str, front: str, path: str, edit: Edit) -> Revised:
-    text = (edit.text or "").replace("\r\n", "\n").replace("\n", newline(front + body))
+    text = (edit.text or "").replace("\r\n", "\n").replace("\n", metadata.newline(front + body))
     heading = _section(body, path, edit.section) if edit.section is not None else None
     if edit.find is not None:
         return _revise_passages(body, front, text, edit, heading)
@@ -128,7 +119,7 @@ def _heading_blocks(text: str, path: str) -> list[markup.Block]:
 def _place(body: str, span: tuple[int, int], text: str, mode: str) -> Revised:
     """Put text into a span: in place of its content, before it or behind it, between the blank lines that are there."""
     content = body[span[0] : span[1]]
-    end = newline(body)
+    end = metadata.newline(body)
     leading = _LEADING.match(content)
     lead = leading[0] if leading else ""
     core = content[len(lead) :].rstrip()
@@ -243,60 +234,3 @@ def _line(text: str, offset: int) -> int:
 def _short(text: str) -> str:
     flat = " ".join(text.split())
     return f'"{flat[:SHOWN]}…"' if len(flat) > SHOWN else f'"{flat}"'
-
-
-# --- the frontmatter ---
-
-
-def set_fields(text: str, fields: Mapping[str, Any]) -> str:
-    """Return the block of a text with these fields set, or removed where None; the lines of others stay as they are."""
-    found = markup.front(text)
-    block = text[found[0] : found[1]] if found else ""
-    loaded, problems = metadata.load(block)
-    if problems and not loaded:
-        raise ParseError("; ".join(problems), "Correct the block between the --- lines with update_memory first")
-    changed = {key: metadata.plain(value) for key, value in fields.items()}
-    wanted = {key: value for key, value in {**loaded, **changed}.items() if value is not None or key not in fields}
-    end = newline(text)
-    changes = {key: "" if value is None else _written(key, value, end) for key, value in changed.items()}
-    # A block in some unusual style is written anew.
-    for new in (_spliced(block, changes), "".join(_written(key, value, end) for key, value in wanted.items())):
-        if metadata.load(new)[0] == wanted:
-            return text[: found[0]] + new + text[found[1] : found[2]] if found else f"---{end}{new}---{end}"
-    raise ValidationError("these fields cannot be written", "Give texts, numbers, true or false, or lists of them")
-
-
-def _written(key: str, value: Any, end: str) -> str:
-    # A list beside it keeps YAML from putting the field into braces.
-    lines = metadata.render({key: value, f"{key}_": []}, "").removeprefix("---\n").removesuffix("---\n")
-    return lines[: lines.rindex("\n", 0, -1) + 1].replace("\n", end)
-
-
-def _spliced(block: str, changes: Mapping[str, str]) -> str:
-    """Put the new lines of fields in the place of the old ones, and those of new fields at the end."""
-    left = dict(changes)
-    pieces = []
-    for key, lines in _entries(block):
-        pieces.append(left.pop(key, "") if key in changes else lines)
-    whole = "".join(pieces)
-    more = "".join(left.values())
-    return whole + ("\n" if more and whole and not whole.endswith("\n") else "") + more
-
-
-def _entries(block: str) -> list[tuple[str, str]]:
-    """Cut a block into its fields, each with the lines that belong to it; what lies between has no name."""
-    found: list[tuple[str, str]] = []
-    between = ""
-    for line in re.findall(r"[^\n]*\n|[^\n]+", block):
-        key = _KEY.match(line)
-        if key:
-            found += [("", between), (key["key"].strip("\"'"), line)]
-            between = ""
-        elif not line.strip() or line[0] == "#":
-            between += line
-        elif found:
-            found[-1] = (found[-1][0], found[-1][1] + between + line)
-            between = ""
-        else:
-            between += line
-    return [*found, ("", between)]

@@ -250,12 +250,15 @@ def check_content(content: str, name: str = "content") -> None:
 
 
 def tagged(text: str, tags: Sequence[str]) -> str:
-    """Add tags to those that the text's own block has."""
+    """Add tags to those that the text's own block has; the block's other lines stay as they are."""
     block, body, _ = metadata.split(text)
-    fields = metadata.load(block or "")[0]
-    own = fields.get("tags") or []
+    own = metadata.load(block or "")[0].get("tags") or []
     words = own if isinstance(own, list) else metadata.as_text(own).split(",")
-    return metadata.render({**fields, "tags": check_tags([*map(metadata.as_text, words), *tags])}, body)
+    present = check_tags([metadata.as_text(word) for word in words])
+    wanted = check_tags([*present, *tags])
+    if wanted == present and block is not None:
+        return text
+    return metadata.set_fields(text, {"tags": wanted}) + body
 
 
 def _keys(text: str) -> set[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ragdocs.errors import RagdocsError, UnavailableError
+from ragdocs.errors import RagdocsError
 from ragdocs.search.corpus import Corpus
 from ragdocs.verbs import page as answers
+from ragdocs.verbs.quality.verify import behind
 from ragdocs.verbs.shapes import LaneStatus
 
 # Enough to act on, and small enough that two lanes fit into one answer; the rest are counted.
@@ -20,12 +21,14 @@ def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
     notes = list(corpus.notes())
     unreadable: dict[str, str] = {}
     try:
-        behind, unreadable = _compare(corpus)
+        paths = behind(corpus, MOST_READ)
     except RagdocsError as error:
         notes.append(str(error))
     else:
-        if behind and not corpus.unread:
-            notes.append(f"{behind} files changed on disk and are not indexed yet")
+        unreadable = paths["unreadable"]
+        count = len(paths["stale"]) + len(paths["missing"]) + len(paths["extra"])
+        if count and not corpus.unread:
+            notes.append(f"{count} files changed on disk and are not indexed yet")
     found = {path: "; ".join(reasons) for path, reasons in problems(corpus).items()} | unreadable
     # The path stands beside its reason already: in full it would leave no room for it.
     told = ((path, reason.replace(corpus.store.locate(path), path)) for path, reason in sorted(found.items()))
@@ -52,27 +55,3 @@ def problems(corpus: Corpus) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {path: (reason,) for path, reason in corpus.skipped.items()}
     found |= {document.path: document.problems for document in corpus.index.documents() if document.problems}
     return dict(sorted(found.items()))
-
-
-def _compare(corpus: Corpus) -> tuple[int, dict[str, str]]:
-    """Count paths that came, went or changed since they were indexed, and tell which cannot be read."""
-    scan, known = corpus.store.scan(), corpus.index.stamps()
-    if "" in scan.unreadable:
-        raise UnavailableError(scan.unreadable[""])
-    seen = scan.stamps
-    behind = len(known.keys() - seen.keys())
-    unreadable = {}
-    for path, stamp in seen.items():
-        if path in known and known[path][0] == stamp:
-            continue
-        if path not in known and behind >= MOST_READ:
-            behind += 1
-            continue
-        try:
-            # A stamp also differs while a file is too fresh to be sure of; only its text decides.
-            version = corpus.store.read(path).version
-        except RagdocsError as error:
-            unreadable[path] = str(error)
-        else:
-            behind += path not in known or version != known[path][1]
-    return behind, unreadable

@@ -8,6 +8,9 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from ragdocs.errors import RagdocsError, UnavailableError
+from ragdocs.search.corpus import Corpus
+
 # Encoding in another batch moves a vector by rounding only; another text moves it much further.
 SAME_VECTOR = 0.999
 
@@ -17,6 +20,48 @@ class Comparison(TypedDict):
 
     compared: dict[str, int]
     difference: str
+
+
+class Behind(TypedDict):
+    """Paths by which an index is behind its files: changed, not indexed, gone; and those that cannot be read."""
+
+    stale: list[str]
+    missing: list[str]
+    extra: list[str]
+    unreadable: dict[str, str]
+
+
+def behind(corpus: Corpus, most_read: int | None = None) -> Behind:
+    """Compare an index as it answers with its files, and change neither.
+
+    After so many missing files, the rest are taken for files that can be read.
+    """
+    scan, known = corpus.store.scan(), corpus.index.stamps()
+    if "" in scan.unreadable:
+        raise UnavailableError(scan.unreadable[""])
+    answer = Behind(stale=[], missing=[], extra=sorted(known.keys() - scan.stamps.keys()), unreadable={})
+    for path, stamp in sorted(scan.stamps.items()):
+        if path in known and known[path][0] == stamp:
+            continue
+        if path not in known and most_read is not None and len(answer["missing"]) >= most_read:
+            answer["missing"].append(path)
+            continue
+        try:
+            # A stamp also differs while a file is too fresh to be sure of; only its text decides.
+            version = corpus.store.read(path).version
+        except RagdocsError as error:
+            answer["unreadable"][path] = str(error)
+            continue
+        if path not in known:
+            answer["missing"].append(path)
+        elif version != known[path][1]:
+            answer["stale"].append(path)
+    return answer
+
+
+def is_behind(answer: Behind) -> bool:
+    """Tell whether an index lacks something that its files have, or has what they lack."""
+    return bool(answer["stale"] or answer["missing"] or answer["extra"])
 
 
 def compare(live: Mapping[str, Sequence[Any]], rebuilt: Mapping[str, Sequence[Any]]) -> Comparison:
