@@ -169,7 +169,7 @@ def test_listing_the_tools_is_cheap(connect: Connect) -> None:
 
 
 def test_every_parameter_of_every_tool_is_described_in_a_few_words(connect: Connect) -> None:
-    tools = listed(connect(**{"server.toolsets": list(TOOLSETS), "docs.commits": True}))
+    tools = listed(connect(**{"server.toolsets": [*TOOLSETS, *MORE_TOOLSETS], "docs.commits": True}))
     described = set()
     for tool in tools:
         for name, schema in tool["inputSchema"]["properties"].items():

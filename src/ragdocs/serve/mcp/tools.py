@@ -19,6 +19,7 @@ from mcp_types import (
 from pydantic import Field
 
 from ragdocs.caller import Caller, current
+from ragdocs.config import Config
 from ragdocs.serve.live import Live
 from ragdocs.serve.surface import REQUIRED, Ask, ModelAnswer, Param, Verb
 from ragdocs.serve.surface.catalog import offered
@@ -81,7 +82,7 @@ def _tool(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
         text = TextContent(type="text", text=verb.text(answer))
         return CallToolResult(content=[text], structured_content=dict(answer))
 
-    parameters = [_parameter(param) for param in verb.params_for("tool")]
+    parameters = [_parameter(param, live.config) for param in verb.params_for("tool")]
     if verb.question is not None:
         parameters.append(_sampled(verb.question, parameters))
     _give_signature(call, parameters, Annotated[CallToolResult, verb.result])
@@ -89,9 +90,12 @@ def _tool(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
     return call
 
 
-def _parameter(param: Param) -> inspect.Parameter:
+def _parameter(param: Param, config: Config) -> inspect.Parameter:
     described: Any = Annotated[param.type, Field(description=param.arg.help)]
     default = inspect.Parameter.empty if param.default is REQUIRED else param.default
+    if param.arg.setting:
+        section, _, key = param.arg.setting.partition(".")
+        default = getattr(getattr(config, section), key)
     return inspect.Parameter(param.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=described)
 
 

@@ -36,6 +36,8 @@ class Arg:
     text: bool = False
     # Offered to tools only, or to commands only.
     only: Literal["", "tool", "command"] = ""
+    # The key of the configuration that has the default.
+    setting: str = ""
     # The default on the command line, where a person expects another one than an agent.
     command_default: Any = REQUIRED
 

@@ -35,7 +35,14 @@ def journal_search(
     ask: Ask,
     work_context: Annotated[str, Arg(help="the kind of work it came from", command_default="")],
     content: Annotated[str, Arg(help="what to look for", positional=True, words=True)],
-    salience_threshold: Annotated[float | None, Arg(help="score that old entries need, 0 to 1; as configured")] = None,
+    salience_threshold: Annotated[
+        float,
+        Arg(
+            help="score that old entries need, 0 to 1",
+            setting="journal.default_salience_threshold",
+            command_default=None,
+        ),
+    ] = 0.5,
 ) -> JournalHits:
     """Find journal entries by the kind of work they came from and by what they say. Call it when you begin
     something that may have been tried before. Old entries must match better than fresh ones; a lower
