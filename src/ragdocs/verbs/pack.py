@@ -258,8 +258,7 @@ def _remembered(name: str, heading: str, hits: Sequence[Hit], corpus: Corpus | N
         document = hit.document
         place = f"{corpus.lane.base}/{document.path}" if corpus and corpus.lane.base else document.path
         title = answers.title(document)
-        steps = answers.header(hit)
-        called = steps if steps.startswith(title) else answers.STEP.join(filter(None, (title, steps)))
+        called = answers.place(title, answers.header(hit))
         moment = document.created_at or document.modified_at
         source = _one_line(f"{place}:{answers.lines(hit)}")
         text = _without_heading(hit.chunk.text, called)
