@@ -22,11 +22,11 @@ from bench._measure import Row, Sample, each, table
 
 from ragdocs.index.local import LocalIndex
 from ragdocs.lanes import MEMORY
+from ragdocs.names import own_id
 from ragdocs.pipeline.chunk import passage
 from ragdocs.pipeline.encode import OnnxEncoder
 from ragdocs.pipeline.parse import parse
 from ragdocs.types import Entry, Filter, Source
-from ragdocs.verbs.entries import own_id
 from ragdocs.verbs.entry_rules import TYPES, NewEntry, Wanted
 from ragdocs.verbs.measures import ndcg
 

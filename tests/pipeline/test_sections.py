@@ -98,7 +98,7 @@ def test_equal_headings_are_numbered_in_their_order_and_neither_is_taken_for_the
     text = "# T\n## A\n\none\n\n## A\n\ntwo\n\n## A (1)\n\nthree"
     names = [section.path for section in sections.outline(text, "a.md")]
     assert names == ["T", "T › A (2)", "T › A (3)", "T › A (1)"]
-    with pytest.raises(ValidationError, match="line 2.*line 6"):
+    with pytest.raises(ValidationError, match=r"line 2.*line 6"):
         lines(text, "A")
     assert lines(text, "T › A (3)") == (6, 9)
     assert lines(text, "T › A (1)") == (10, 12)
@@ -139,17 +139,31 @@ def test_text_in_code_is_no_heading() -> None:
 TITLES = st.sampled_from(
     [
         *("Install", "install", "A", "A (1)", "A (2)", "#1 priority", "1 priority", "A › B", "B", "A > B", "C#", ""),
-        *("`code`", "*it*", "[x](y.md)", "Cafe\u0301", "Café", "{ #x }", "B { #b }", "x (line 3)", "T · A", "〜", "# A"),
+        *(
+            "`code`",
+            "*it*",
+            "[x](y.md)",
+            "Cafe\u0301",
+            "Café",
+            "{ #x }",
+            "B { #b }",
+            "x (line 3)",
+            "T · A",
+            "〜",
+            "# A",
+        ),
     ]
 )
 HEADINGS = st.tuples(st.integers(1, 4), TITLES, st.booleans(), st.integers(0, 3)).map(
     lambda drawn: (
-        f"{drawn[1]}\n{'=-'[drawn[0] % 2] * 3}"
-        if drawn[2] and drawn[1] and not drawn[1].startswith(("#", "{"))
-        else f"{'#' * drawn[0]} {drawn[1]}"
+        (
+            f"{drawn[1]}\n{'=-'[drawn[0] % 2] * 3}"
+            if drawn[2] and drawn[1] and not drawn[1].startswith(("#", "{"))
+            else f"{'#' * drawn[0]} {drawn[1]}"
+        )
+        + "\n\n"
+        + "word " * (60 * drawn[3])
     )
-    + "\n\n"
-    + "word " * (60 * drawn[3])
 )
 TEXTS = st.tuples(st.sampled_from(["", "above\n\n", "---\ntags: [a]\n---\n\n"]), st.lists(HEADINGS, max_size=9)).map(
     lambda drawn: drawn[0] + "\n\n".join(drawn[1])

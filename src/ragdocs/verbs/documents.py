@@ -12,7 +12,7 @@ from ragdocs.pipeline import sections
 from ragdocs.pipeline.corpus import Corpus
 from ragdocs.pipeline.sections import Section
 from ragdocs.types import Document, Filter, Hit, Probe, Query
-from ragdocs.verbs import answers
+from ragdocs.verbs import answers, references
 from ragdocs.verbs.shapes import DocHit, DocHits, DocText
 
 
@@ -63,29 +63,29 @@ class Documents:
 
     def _prefix(self, path: str) -> str:
         """Return what the paths of a folder begin with, or the path itself if it names a document."""
-        name = path.strip().removeprefix("./").strip("/")
+        name = references.inside(self.corpus, path.strip().removeprefix("./")).strip("/")
         return name if not name or name in self.corpus.index.stamps() else f"{name}/"
 
     def _find(self, path: str) -> tuple[Document, str]:
         """Find a document by path, id, or path without its ending, with an optional #heading."""
-        name, _, anchor = path.strip().removeprefix(f"{self.corpus.lane.name}:").partition("#")
-        name = name.removeprefix("./")
+        reference = path.strip().removeprefix("./")
+        name = references.inside(self.corpus, reference).partition("#")[0]
         if not name:
             raise ValidationError("path is empty", "Give the path of a search result, such as docs/guide.md")
-        documents = {document.path: document for document in self.corpus.index.documents()}
-        for candidate in (name, f"{name}.md"):
-            if candidate in documents:
-                return documents[candidate], anchor
-        near = difflib.get_close_matches(name, documents, n=3, cutoff=0.5)
+        # A name may have a number sign itself: the longest that is there is meant.
+        parts = reference.split("#")
+        for count in range(len(parts), 0, -1):
+            document = references.find(self.corpus, "#".join(parts[:count]))
+            if document is not None:
+                return document, "#".join(parts[count:])
+        near = difflib.get_close_matches(name, self.corpus.index.stamps(), n=3, cutoff=0.5)
         hint = f"Did you mean {', '.join(near)}?" if near else "search_docs finds documents by their content"
         raise NotFoundError(f"there is no document {name[:200]!r} in the documentation", hint)
 
 
 def _listed(outline: Sequence[Section], budget: int) -> list[str]:
-    rows = []
-    for section in outline:
-        if section.block.title:
-            rows.append(f"{'#' * section.block.level} {section.names[-1]} (line {section.line})")
+    named = [section for section in outline if section.block.title]
+    rows = [f"{'#' * section.block.level} {section.names[-1]} (line {section.line})" for section in named]
     listed = answers.within(rows, budget)
     if len(listed) < len(rows):
         listed.append(f"… {len(rows) - len(listed)} more headings")

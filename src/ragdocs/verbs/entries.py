@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,9 +12,9 @@ from pathlib import Path
 
 from ragdocs.access import AccessLog
 from ragdocs.errors import AlreadyExistsError, NotFoundError, RagdocsError, UnavailableError, ValidationError
+from ragdocs.names import ENTRIES, own_id
 from ragdocs.pipeline import metadata
 from ragdocs.pipeline.corpus import STRANGERS, Corpus
-from ragdocs.pipeline.parse import document_id
 from ragdocs.types import (
     UNSAID_CONFIDENCE,
     UNSAID_IMPORTANCE,
@@ -28,7 +27,7 @@ from ragdocs.types import (
     Query,
     Written,
 )
-from ragdocs.verbs import answers, daily_log, entry_rules
+from ragdocs.verbs import answers, daily_log, entry_rules, references
 from ragdocs.verbs.entry_rules import NewEntry, Wanted
 from ragdocs.verbs.entry_shapes import (
     EntryAdded,
@@ -44,7 +43,6 @@ from ragdocs.verbs.entry_shapes import (
 # What each way of searching asks: meaning and words, as a share of 1.
 MODES = {"vector": (1.0, 0.0), "keyword": (0.0, 1.0)}
 HYBRID = "hybrid"
-FOLDER = "entries"
 # The source of what nobody added through here but a person or another program wrote as a file.
 FILES = "file-index"
 # Of the context of an entry among others; one that is read alone has the whole.
@@ -55,8 +53,6 @@ MOST_EARNED = 2.0
 DIGITS = 12
 # What an entry takes in an answer beside its content.
 BESIDE_CONTENT = 3000
-
-_OWN_ID = re.compile(rf"mem_[0-9a-f]{{{DIGITS}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +70,8 @@ class Entries:
         now = self.clock()
         fields = entry_rules.fields(new, now)
         cleaned = self.corpus.redactor.redact(_bare(new.content))
-        for own_id in _ids(cleaned.text):
-            added = self._add_as(own_id, cleaned.text, fields)
+        for new_id in _ids(cleaned.text):
+            added = self._add_as(new_id, cleaned.text, fields)
             if added:
                 break
         else:
@@ -173,19 +169,12 @@ class Entries:
         return self.corpus.redactor.redact(entry_id).text[:60]
 
     def find(self, entry_id: str) -> Document | None:
-        """Return the card of an entry by its own id, wherever its file is now, or by that of its path."""
-        index, lane = self.corpus.index, self.corpus.lane
-        document = index.document(document_id(lane, _home(entry_id))) or index.document(entry_id)
-        if document and entry_id in {own_id(document), document.id}:
-            return document
-        with index.held():
-            # Those at home have the id of their name, and were asked for already.
-            moved = (index.document(document_id(lane, path)) for path in index.stamps() if not _is_home(path))
-            return next((card for card in moved if card and own_id(card) == entry_id), None)
+        """Return the card of an entry by its own id, wherever its file is now, or by any other name of the memory."""
+        return references.find(self.corpus, entry_id)
 
     def _add_as(self, entry_id: str, content: str, fields: Mapping[str, object]) -> EntryAdded | None:
         """Write an entry under this id or find it written; nothing where the id belongs to another text."""
-        known = self.find(entry_id)
+        known = next(iter(references.owners(self.corpus, entry_id)), None)
         path = known.path if known else _home(entry_id)
         there = self._content(path) if known else None
         if there is None:
@@ -265,22 +254,8 @@ def earned(uses: int) -> float:
     return min(MOST_EARNED, math.log2(1 + uses))
 
 
-def own_id(document: Document) -> str:
-    """Return the id that stands in a memory, or that of its digest or path where none does."""
-    named = document.extra.get("id")
-    if isinstance(named, str) and _OWN_ID.fullmatch(named):
-        return named
-    name = document.path.removeprefix(f"{FOLDER}/").removesuffix(".md")
-    return name if _is_home(document.path) and _OWN_ID.fullmatch(name) else document.id
-
-
 def _home(entry_id: str) -> str:
-    return f"{FOLDER}/{entry_id}.md"
-
-
-def _is_home(path: str) -> bool:
-    # Asked of every path when an id is unknown, so no pattern is tried.
-    return len(path) == len(_home("mem_")) + DIGITS and path.startswith(f"{FOLDER}/mem_")
+    return f"{ENTRIES}/{entry_id}.md"
 
 
 def _ids(content: str) -> list[str]:

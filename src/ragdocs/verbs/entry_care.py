@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 
 from ragdocs.access import AccessLog
 from ragdocs.errors import ConflictError, NotFoundError
+from ragdocs.names import own_id
 from ragdocs.pipeline.corpus import Corpus
 from ragdocs.types import Discard, Document, Filter
 from ragdocs.verbs import answers
-from ragdocs.verbs.entries import own_id
 from ragdocs.verbs.entry_shapes import Expired, ExpiredEntry, Reviewed, ReviewedEntry
 from ragdocs.verbs.merges import PREVIEW, similar_pairs
 

@@ -14,7 +14,7 @@ from ragdocs.pipeline.corpus import LEAST_CANDIDATES, Corpus
 from ragdocs.pipeline.gauge import FALSE_ALARMS, FLOOR
 from ragdocs.protocols import Vectors
 from ragdocs.types import Document, Filter, Hit, Probe, Query
-from ragdocs.verbs import answers
+from ragdocs.verbs import answers, references
 from ragdocs.verbs.shapes import Explained
 
 
@@ -45,10 +45,7 @@ class Explain:
         return answer
 
     def _document(self, path: str) -> Document | None:
-        name = path.strip().removeprefix(f"{self.corpus.lane.name}:").removeprefix("./")
-        base = f"{self.corpus.lane.base}/" if self.corpus.lane.base else ""
-        documents = {document.path: document for document in self.corpus.index.documents()}
-        return next((documents[n] for n in (name, f"{name}.md", name.removeprefix(base)) if n in documents), None)
+        return references.find(self.corpus, path.strip().removeprefix("./"))
 
     def _absent(self, query: str, path: str) -> Explained:
         """Tell why a path is not in the index."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +11,13 @@ from pathlib import PurePosixPath
 from typing import cast
 
 from ragdocs.errors import ConflictError, ValidationError
-from ragdocs.names import relative_name
+from ragdocs.names import own_id
 from ragdocs.pipeline import metadata
 from ragdocs.pipeline.corpus import Corpus
 from ragdocs.types import Discard, Document, Expect, Filter, Hit, Probe, Put, Query, Written
 from ragdocs.verbs import answers
 from ragdocs.verbs.merge_text import proposing
+from ragdocs.verbs.references import find, memory_path, new_path
 from ragdocs.verbs.shapes import (
     Deleted,
     LinkedHit,
@@ -50,7 +52,7 @@ class Memories:
 
     def create(self, filename: str, content: str, tags: Sequence[str], memory_type: str = "journal") -> Saved:
         """Write a new memory; an existing one is never touched."""
-        name = relative_name(filename)
+        name = new_path(self.corpus, filename)
         check_kind(memory_type)
         check_content(content)
         created = self.clock().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -63,7 +65,7 @@ class Memories:
 
     def read(self, filename: str, lines: str | None = None) -> MemoryText:
         """Return a memory as it stands in its file, cut to the budget if it is long."""
-        name = relative_name(filename)
+        name = memory_path(self.corpus, filename)
         source = self.corpus.store.read(name)
         content, shown, omitted = answers.excerpt(source.text, 1, answers.parse_lines(lines), self.budget)
         path = self.corpus.store.locate(name)
@@ -73,7 +75,7 @@ class Memories:
 
     def update(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
         """Replace a memory entirely, as given; the old text is kept in history."""
-        name = relative_name(filename)
+        name = memory_path(self.corpus, filename)
         check_content(content)
         before = self.corpus.store.read(name)
         dropped = sorted(_keys(before.text) - _keys(content))
@@ -87,7 +89,7 @@ class Memories:
 
     def append(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
         """Add two newlines and the content to the end of a memory."""
-        name = relative_name(filename)
+        name = memory_path(self.corpus, filename)
         check_content(content)
         for attempt in range(APPEND_TRIES):
             before = self.corpus.store.read(name)
@@ -107,7 +109,7 @@ class Memories:
 
     def delete(self, filename: str, expected_version: str | None = None) -> Deleted:
         """Move a memory to the trash."""
-        name = relative_name(filename)
+        name = memory_path(self.corpus, filename)
         written = self.corpus.commit([Discard(name, expected_version or Expect.PRESENT)], "delete")[0]
         return Deleted(status="deleted", filename=name, moved_to=written.moved_to)
 
@@ -134,7 +136,7 @@ class Memories:
         """Find the memories that link to a document or source file, the best for the query first."""
         answers.check_limit(limit)
         now = self.clock()
-        names = spellings(target_document)
+        names = self._names(target_document)
         if not names:
             return LinkedHits(result=[], omitted=0, notes=[])
         where = Filter(linked_to=names)
@@ -164,6 +166,15 @@ class Memories:
             memory_path=self.corpus.store.locate(""),
             notes=[f"{count} rarer {what} are not listed" for what, count in hidden.items() if count],
         )
+
+    def _names(self, target: str) -> tuple[str, ...]:
+        """Return the ways in which links may name a target that is given by any of its names."""
+        name = target.strip()
+        root = self.corpus.store.locate("").removesuffix(f"{os.sep}{self.corpus.lane.base}")
+        document = find(self.corpus, name) or find(self.corpus, name.partition("#")[0])
+        if document is not None:
+            return (*spellings(document.path), own_id(document))
+        return spellings(name.removeprefix(f"{root}{os.sep}"))
 
     def _saved(self, status: str, name: str, written: Written, warnings: list[str]) -> Saved:
         path = self.corpus.store.locate(name)

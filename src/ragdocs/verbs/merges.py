@@ -10,7 +10,6 @@ from itertools import combinations
 import numpy as np
 
 from ragdocs.errors import AlreadyExistsError, NotFoundError, UnavailableError, ValidationError
-from ragdocs.names import relative_name
 from ragdocs.pipeline import metadata
 from ragdocs.pipeline.corpus import Corpus
 from ragdocs.protocols import Vectors
@@ -18,6 +17,7 @@ from ragdocs.types import Change, Discard, Document, Expect, Filter, Put
 from ragdocs.verbs import answers
 from ragdocs.verbs.memories import check_content
 from ragdocs.verbs.merge_text import proposing
+from ragdocs.verbs.references import memory_path
 from ragdocs.verbs.shapes import Cluster, ClusterMember, Clusters, Merged
 
 PREVIEW = 160
@@ -40,8 +40,8 @@ class Merges:
         self, source_files: Sequence[str], target_file: str, summary_content: str, expected_version: str | None = None
     ) -> Merged:
         """Write one memory and move its sources to the trash: all of it happens, or nothing does."""
-        sources = list(dict.fromkeys(relative_name(name) for name in source_files))
-        target = relative_name(target_file)
+        sources = list(dict.fromkeys(memory_path(self.corpus, name) for name in source_files))
+        target = memory_path(self.corpus, target_file)
         if not sources:
             raise ValidationError("there are no source files", "Name the memories that the new one replaces")
         check_content(summary_content, "summary_content")

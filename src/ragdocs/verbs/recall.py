@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import re
 import secrets
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from ragdocs import git, registry
 from ragdocs.errors import AlreadyExistsError, RagdocsError, UnavailableError, ValidationError
+from ragdocs.names import own_id
 from ragdocs.pipeline import metadata
 from ragdocs.pipeline.corpus import Corpus
 from ragdocs.protocols import Index
@@ -34,7 +34,6 @@ BESIDE_CONTENT = 350
 SKEW = timedelta(days=1)
 RECENT_DAYS = (1, 7, 30)
 CUT = "contents that begin or end with … are parts; the file at the given path has the whole"
-_ID = re.compile(r"[\w.:-]{1,80}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +65,9 @@ class Recall:
         state = git.context(self.root)
         for attempt in range(TRIES):
             now = self.clock().astimezone()
-            own_id = f"mem_{secrets.token_hex(6)}"
-            name = f"{now:%Y-%m-%d/%H%M%S}_{own_id[4:8]}.md"
-            text = tagged(_stamped(content, self._fields(corpus, now, own_id, state)), words)
+            new_id = f"mem_{secrets.token_hex(6)}"
+            name = f"{now:%Y-%m-%d/%H%M%S}_{new_id[4:8]}.md"
+            text = tagged(_stamped(content, self._fields(corpus, now, new_id, state)), words)
             try:
                 written = corpus.commit([Put(name, text, Expect.ABSENT)])[0]
                 break
@@ -82,7 +81,7 @@ class Recall:
                 registry.register(self.root, now.timestamp())
         except RagdocsError as error:
             warnings.append(f"the memory is written, but other projects cannot find this one: {error}")
-        return Remembered(id=own_id, path=_path(corpus, name, home=True), warnings=warnings)
+        return Remembered(id=new_id, path=_path(corpus, name, home=True), warnings=warnings)
 
     def recall(
         self, query: str = "", *, tags: Sequence[str] = (), since: str = "", limit: int = 10, scope: str = "project"
@@ -108,9 +107,9 @@ class Recall:
             told = [*(note for note in told if "are cut" not in note), CUT]
         return Recalled(result=shaped, omitted=omitted, notes=told)
 
-    def _fields(self, corpus: Corpus, now: datetime, own_id: str, state: GitContext | None) -> dict[str, object]:
+    def _fields(self, corpus: Corpus, now: datetime, new_id: str, state: GitContext | None) -> dict[str, object]:
         fields: dict[str, object] = {"created_at": now.isoformat(timespec="seconds")}
-        fields |= {"id": own_id, "timestamp": int(now.timestamp())}
+        fields |= {"id": new_id, "timestamp": int(now.timestamp())}
         if not corpus.lane.base:
             fields["project"] = registry.main_worktree(self.root).name
         if state:
@@ -186,7 +185,7 @@ def _joined(
         # Worktrees of one repository hold mostly the same memories.
         totals[bank.key] = max(totals.get(bank.key, 0), len(findings.hits) + findings.omitted)
         for hit in findings.hits:
-            found.setdefault((bank.key, _id(hit.document)), (bank, hit))
+            found.setdefault((bank.key, own_id(hit.document)), (bank, hit))
 
     def order(pair: tuple[Bank, Hit]) -> tuple[object, ...]:
         newest = _newest(now, pair[1].document)
@@ -230,7 +229,7 @@ def _notes(asked: Sequence[tuple[Bank, Findings]]) -> list[str]:
 
 def _shape(bank: Bank, document: Document, now: datetime, *, everywhere: bool) -> RecalledMemory:
     shaped = RecalledMemory(
-        id=_id(document),
+        id=own_id(document),
         timestamp=int(_seconds(document.created_at or document.modified_at)),
         tags=answers.tags(document),
         content="",
@@ -255,12 +254,6 @@ def _git(state: GitContext | None) -> GitShape | None:
         dirty=state.dirty,
         files_changed=[*files, *([f"… {more} more"] if more > 0 else [])],
     )
-
-
-def _id(document: Document) -> str:
-    """Return the id that stands in the memory, which stays when the file is renamed, else that of its path."""
-    own = metadata.as_text(document.extra.get("id") or "")
-    return own if _ID.fullmatch(own) else document.id
 
 
 def _path(corpus: Corpus, path: str, *, home: bool) -> str:

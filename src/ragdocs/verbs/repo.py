@@ -16,7 +16,7 @@ from ragdocs.names import relative_name
 from ragdocs.pipeline import links, metadata
 from ragdocs.pipeline.corpus import Corpus
 from ragdocs.types import Discard, Expect, Put
-from ragdocs.verbs import answers, repo_items
+from ragdocs.verbs import answers, references, repo_items
 from ragdocs.verbs.memories import check_content, check_tags
 from ragdocs.verbs.repo_items import FOLDERS, LONGEST_TITLE, SOURCES, Item, bare, iso
 from ragdocs.verbs.repo_shapes import (
@@ -95,7 +95,8 @@ class Repository:
         kinds = [name for name in FOLDERS if kind in {name, ""} and (not path or name == "decision")]
         found = {name: self.items(scope, name) for name in kinds}
         if item_id:
-            found = {name: [item for item in items if item.id == item_id] for name, items in found.items()}
+            wanted_id = self._item_id(scope, item_id, kinds)
+            found = {name: [item for item in items if item.id == wanted_id] for name, items in found.items()}
             if not any(found.values()):
                 raise NotFoundError(f"there is no {kind or 'item'} {item_id[:80]!r}", "get_repo_memory lists the ids")
         if path:
@@ -107,7 +108,9 @@ class Repository:
     def delete(self, kind: str, item_id: str, branch_scope: str | None = None) -> RepoDeleted:
         """Move an item to the trash, if there is one."""
         _check_kind(kind, *FOLDERS)
-        path = _place(self.scope(branch_scope, None), kind, _checked_id(item_id))
+        scope = self.scope(branch_scope, None)
+        item_id = self._item_id(scope, item_id, [kind])
+        path = _place(scope, kind, _checked_id(item_id))
         moved = ""
         with suppress(NotFoundError):
             moved = self.corpus.commit([Discard(path)], "delete")[0].moved_to
@@ -166,7 +169,8 @@ class Repository:
         scope = self.scope(branch_scope, None)
         # A secret in a title must not become the name of a file.
         named = self.corpus.redactor.redact(str(fields.get("title") or text)).text
-        path = _place(scope, kind, _checked_id(item_id) if item_id else _own_id(kind, named))
+        item_id = _checked_id(self._item_id(scope, item_id, [kind])) if item_id else _own_id(kind, named)
+        path = _place(scope, kind, item_id)
         for _ in range(TRIES):
             before = self._known(kind, path)
             put = self._put(path, kind, before, {**fields, **({"branch": scope.branch} if scope.branch else {})}, text)
@@ -193,6 +197,11 @@ class Repository:
             return None
         written = metadata.render({**kept, **fields, "updated_at": now}, f"{text}\n")
         return Put(path, written, before.version if before else Expect.ABSENT)
+
+    def _item_id(self, scope: Scope, reference: str, kinds: Sequence[str]) -> str:
+        """Return the id of an item that may be given by any path of its file."""
+        folders = [f"{scope.folder}/{FOLDERS[kind]}" for kind in kinds]
+        return references.item_id(self.corpus, reference, folders)
 
     def _known(self, kind: str, path: str) -> Item | None:
         try:
