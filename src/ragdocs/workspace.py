@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from ragdocs.elsewhere import Elsewhere
 from ragdocs.errors import UnavailableError
 from ragdocs.index.local import LocalIndex
 from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
+from ragdocs.pipeline import times
 from ragdocs.pipeline.chunk import CHUNKER
 from ragdocs.pipeline.corpus import Corpus, Progress
 from ragdocs.pipeline.encode import open_encoder
@@ -62,9 +63,15 @@ class Place:
 class Workspace:
     """Everything that serves one project in one process."""
 
-    def __init__(self, config: Config, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        config: Config,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        zone: tzinfo = times.LOCAL,
+    ) -> None:
         self.config = config
-        self.clock = clock
+        # Days begin at midnight in this zone, for words about a time and for the names of what is remembered.
+        self.clock: Callable[[], datetime] = lambda: clock().astimezone(zone)
         self.encoder, self.identity, self.dim, self.silence = _encoder(config)
         self.redactor = Redactor(os.environ, config.redaction.patterns)
         self.places: dict[str, Place] = {}

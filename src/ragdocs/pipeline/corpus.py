@@ -14,7 +14,7 @@ import numpy as np
 
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.lanes import Lane, Ranking
-from ragdocs.pipeline import chunk, fuse, gauge, parse, rank, when
+from ragdocs.pipeline import chunk, fuse, gauge, parse, rank, times
 from ragdocs.pipeline.gauge import Gauge
 from ragdocs.pipeline.redact import Redactor
 from ragdocs.protocols import Encoder, Index, Store, Vectors
@@ -145,7 +145,7 @@ class Corpus:
 
     def _find(self, query: Query, vectors: Sequence[Vectors | None], now: datetime) -> Findings:
         where, ranking = query.where, self._ranking(query)
-        meant = when.span(" ".join(probe.text for probe in query.probes), now) if ranking.time_weight else None
+        meant = times.span(" ".join(probe.text for probe in query.probes), now) if ranking.time_weight else None
         wheres = _wheres(where, rank.youngest(ranking, now), meant)
         k = max(LEAST_CANDIDATES, query.limit * 5 // max(1, len(query.probes)))
         legs, clock = self._ask(query.probes, vectors, ranking, k, *wheres)
@@ -357,7 +357,7 @@ class Corpus:
             return new, len(entries) - new, len(same), looked
 
 
-def _wheres(where: Filter, young: datetime | None, meant: when.Span | None) -> list[Filter]:
+def _wheres(where: Filter, young: datetime | None, meant: times.Span | None) -> list[Filter]:
     """Return the filters to ask with: what a boost may lift must not be lost among many other candidates."""
     wheres = [where]
     if young is not None:
@@ -368,7 +368,7 @@ def _wheres(where: Filter, young: datetime | None, meant: when.Span | None) -> l
     return wheres
 
 
-def _told(keys: Sequence[int], owners: Sequence[Document], meant: when.Span) -> list[tuple[int, float]]:
+def _told(keys: Sequence[int], owners: Sequence[Document], meant: times.Span) -> list[tuple[int, float]]:
     """Return the chunks of documents that are of this time."""
     pairs = zip(keys, owners, strict=True)
     return [(key, 1.0) for key, one in pairs if one.created_at and meant[0] <= one.created_at < meant[1]]

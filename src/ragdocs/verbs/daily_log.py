@@ -14,14 +14,13 @@ LONGEST = 200
 
 
 def append(root: Path, now: datetime, kind: str, source: str, text: str) -> None:
-    """Add one line to the log of the day, by the clock on the wall."""
-    local = now.astimezone()
-    path = fsio.contained(root, f"{FOLDER}/{local:%Y-%m-%d}.md", follow=False)
+    """Add one line to the log of the day, in the zone of `now`."""
+    path = fsio.contained(root, f"{FOLDER}/{now:%Y-%m-%d}.md", follow=False)
     if not path.exists():
-        _begin(path, f"# {local:%Y-%m-%d}\n\n")
+        _begin(path, f"# {now:%Y-%m-%d}\n\n")
     said = " ".join(text.split())
     said = said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
-    fsio.append_line(path, f"- **{local:%H:%M:%S}** [{kind}] ({source}) {said}".encode())
+    fsio.append_line(path, f"- **{now:%H:%M:%S}** [{kind}] ({source}) {said}".encode())
 
 
 def _begin(path: Path, header: str) -> None:

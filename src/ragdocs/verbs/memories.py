@@ -6,17 +6,18 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import cast
 
 from ragdocs.errors import ConflictError, ValidationError
 from ragdocs.names import own_id
-from ragdocs.pipeline import metadata
+from ragdocs.pipeline import metadata, times
 from ragdocs.pipeline.corpus import Corpus
-from ragdocs.types import Discard, Document, Expect, Filter, Hit, Probe, Put, Query, Written
+from ragdocs.types import Discard, Expect, Filter, Hit, Probe, Put, Query, Written
 from ragdocs.verbs import answers
 from ragdocs.verbs.merge_text import proposing
+from ragdocs.verbs.newest import age_order
 from ragdocs.verbs.references import find, memory_path, new_path
 from ragdocs.verbs.shapes import (
     Deleted,
@@ -55,8 +56,7 @@ class Memories:
         name = new_path(self.corpus, filename)
         check_kind(memory_type)
         check_content(content)
-        created = self.clock().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        defaults = {"type": memory_type, "status": "active", "tags": [], "created_at": created}
+        defaults = {"type": memory_type, "status": "active", "tags": [], "created_at": times.stamp(self.clock())}
         text = tagged(metadata.merge(content, defaults), check_tags(tags))
         written = self.corpus.commit([Put(name, text, Expect.ABSENT)])[0]
         unknown = memory_type not in KINDS
@@ -189,7 +189,8 @@ class Memories:
         index = self.corpus.index
         linked = index.documents(replace(where, hidden=self.corpus.lane.hidden, alive_at=now))
         found = {hit.document.id for hit in hits}
-        others = sorted((d for d in linked if d.id not in found and index.chunks(d.id)), key=_newest)
+        others = [document for document in linked if document.id not in found and index.chunks(document.id)]
+        others.sort(key=lambda document: age_order(document, now))
         others = others[: limit - len(hits)]
         links = index.links_to(where.linked_to, [document.id for document in others])
         pieces = [piece for _, piece in index.load([index.chunks(document.id)[0] for document in others])]
@@ -272,10 +273,6 @@ def tagged(text: str, tags: Sequence[str]) -> str:
 def _keys(text: str) -> set[str]:
     block = metadata.split(text)[0]
     return set(metadata.load(block)[0]) if block is not None else set()
-
-
-def _newest(document: Document) -> tuple[float, str]:
-    return (-document.created_at.timestamp() if document.created_at else 0.0, document.path)
 
 
 def spellings(target: str) -> tuple[str, ...]:

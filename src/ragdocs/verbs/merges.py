@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import combinations
 
 import numpy as np
 
 from ragdocs.errors import AlreadyExistsError, NotFoundError, UnavailableError, ValidationError
-from ragdocs.pipeline import metadata
+from ragdocs.pipeline import metadata, times
 from ragdocs.pipeline.corpus import Corpus
 from ragdocs.protocols import Vectors
 from ragdocs.types import Change, Discard, Document, Expect, Filter, Put
@@ -106,7 +106,7 @@ class Merges:
         documents = [document for document in self.corpus.index.documents() if document.path in chosen]
         kinds = {document.kind for document in documents}
         tags = dict.fromkeys(tag for document in documents for tag in document.tags)
-        created = self.clock().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        created = times.stamp(self.clock())
         kind = kinds.pop() if len(kinds) == 1 else self.corpus.lane.default_kind
         return {"type": kind, "status": "active", "tags": list(tags), "created_at": created}
 

@@ -7,7 +7,7 @@ import secrets
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -15,12 +15,14 @@ from pathlib import Path
 from ragdocs import git, registry
 from ragdocs.errors import AlreadyExistsError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.names import own_id
-from ragdocs.pipeline import metadata
+from ragdocs.pipeline import metadata, times
 from ragdocs.pipeline.corpus import Corpus
+from ragdocs.pipeline.times import SKEW
 from ragdocs.protocols import Index
 from ragdocs.types import Document, Expect, Filter, Findings, GitContext, Hit, Probe, Put, Query
-from ragdocs.verbs import answers, times
+from ragdocs.verbs import answers
 from ragdocs.verbs.memories import check_content, check_tags, tagged
+from ragdocs.verbs.newest import age_order
 from ragdocs.verbs.shapes import GitShape, Recalled, RecalledMemory, Remembered
 
 SCOPES = ("project", "global")
@@ -30,8 +32,6 @@ TRIES = 20
 MOST_FILES = 8
 # About what a result takes beside its content.
 BESIDE_CONTENT = 350
-# Clocks of two machines differ, by minutes or by a zone that was set wrong; what is further ahead has no date.
-SKEW = timedelta(days=1)
 RECENT_DAYS = (1, 7, 30)
 CUT = "contents that begin or end with … are parts; the file at the given path has the whole"
 
@@ -64,7 +64,7 @@ class Recall:
         words = check_tags(tags)
         state = git.context(self.root)
         for attempt in range(TRIES):
-            now = self.clock().astimezone()
+            now = self.clock()
             new_id = f"mem_{secrets.token_hex(6)}"
             name = f"{now:%Y-%m-%d/%H%M%S}_{new_id[4:8]}.md"
             text = tagged(_stamped(content, self._fields(corpus, now, new_id, state)), words)
@@ -91,7 +91,7 @@ class Recall:
         if scope not in SCOPES:
             raise ValidationError(f"{scope[:40]!r} is not a scope", f"Use {' or '.join(SCOPES)}")
         now, everywhere = self.clock(), scope == "global"
-        begin = _since(since, now)
+        begin = times.start(since, now) if since.strip() else None
         where = Filter(tags=tuple(check_tags(tags)), since=begin, until=now + SKEW if begin else None)
         banks, notes = self._banks(everywhere=everywhere)
         asked = [(bank, _ask(bank.corpus, query, where, limit, now)) for bank in banks]
@@ -108,7 +108,7 @@ class Recall:
         return Recalled(result=shaped, omitted=omitted, notes=told)
 
     def _fields(self, corpus: Corpus, now: datetime, new_id: str, state: GitContext | None) -> dict[str, object]:
-        fields: dict[str, object] = {"created_at": now.isoformat(timespec="seconds")}
+        fields: dict[str, object] = {"created_at": now.isoformat()}
         fields |= {"id": new_id, "timestamp": int(now.timestamp())}
         if not corpus.lane.base:
             fields["project"] = registry.main_worktree(self.root).name
@@ -136,16 +136,6 @@ class Recall:
         return [bank if len(keys[bank.name]) == 1 else replace(bank, name=bank.key) for bank in banks], notes
 
 
-def _since(text: str, now: datetime) -> datetime | None:
-    if not text.strip():
-        return None
-    try:
-        # A time without an offset is that of the clock on the wall.
-        return times.start(text, now.astimezone()).astimezone(UTC)
-    except (OverflowError, OSError, ValueError):
-        raise ValidationError(f"{text[:60]!r} is not a time that can be searched for", times.HINT) from None
-
-
 def _stamped(content: str, fields: Mapping[str, object]) -> str:
     """Write what is noted by itself into the text's block, over whatever a copied block said about another memory."""
     block, body, _ = metadata.split(metadata.merge(content, {"tags": []}))
@@ -159,7 +149,7 @@ def _ask(corpus: Corpus, query: str, where: Filter, limit: int, now: datetime) -
     with index.held():
         where = replace(where, hidden=corpus.lane.hidden, alive_at=now)
         every = index.documents(where)
-        newest = heapq.nsmallest(limit, _recent(index, where, limit, now) or every, key=partial(_newest, now))
+        newest = heapq.nsmallest(limit, _recent(index, where, limit, now) or every, key=partial(age_order, now=now))
         pieces = index.load([index.chunks(document.id)[0] for document in newest])
     hits = tuple(Hit(document, piece, 0.0, ()) for document, piece in pieces)
     return Findings(hits=hits, omitted=len(every) - len(hits), notes=())
@@ -188,16 +178,10 @@ def _joined(
             found.setdefault((bank.key, own_id(hit.document)), (bank, hit))
 
     def order(pair: tuple[Bank, Hit]) -> tuple[object, ...]:
-        newest = _newest(now, pair[1].document)
+        newest = age_order(pair[1].document, now)
         return (-pair[1].score, *newest) if searched else newest
 
     return sorted(found.values(), key=order), max(len(found), sum(totals.values()))
-
-
-def _newest(now: datetime, document: Document) -> tuple[bool, float, str]:
-    """Order by age; what has no date, or one that is not yet, comes last, the last changed first."""
-    dated = document.created_at is not None and document.created_at <= now + SKEW
-    return (not dated, -_seconds(document.created_at if dated else document.modified_at), document.path)
 
 
 def _seconds(moment: datetime | None) -> float:

@@ -13,7 +13,7 @@ from typing import cast
 
 from ragdocs.errors import AlreadyExistsError, ConflictError, NotFoundError, StorageError, ValidationError
 from ragdocs.names import relative_name
-from ragdocs.pipeline import links, metadata
+from ragdocs.pipeline import links, metadata, times
 from ragdocs.pipeline.corpus import Corpus
 from ragdocs.types import Discard, Expect, Put
 from ragdocs.verbs import answers, references, repo_items
@@ -189,7 +189,7 @@ class Repository:
 
     def _put(self, path: str, kind: str, before: Item | None, fields: Mapping[str, object], text: str) -> Put | None:
         """Return the change to make, or nothing where the item says all this already."""
-        now = iso(self.clock())
+        now = times.stamp(self.clock())
         kept = {"type": kind, "status": "active", "tags": [], "created_at": iso(before.created) if before else now}
         kept |= before.fields if before else {}
         cleaned = self.corpus.redactor.redact(text).text
