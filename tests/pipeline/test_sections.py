@@ -178,7 +178,10 @@ def test_the_path_of_every_section_means_that_section(text: str) -> None:
     assert len({section.path for section in named}) == len(named)
     for section in named:
         assert sections.find(outline, section.path) == section
-        assert sections.find(outline, f"{section.path} (line {section.line})").line == section.line
+        listed = f"{section.path} (line {section.line})"
+        # A heading may be called like that itself.
+        if listed not in {other.path for other in named}:
+            assert sections.find(outline, listed) == section
 
 
 @settings(max_examples=400)
