@@ -25,8 +25,8 @@ from ragdocs.lanes import MEMORY
 from ragdocs.search.chunk import passage
 from ragdocs.search.encoders.minilm import OnnxEncoder
 from ragdocs.search.parse import parse
+from ragdocs.system.names import own_id
 from ragdocs.types import Entry, Filter, Source
-from ragdocs.verbs.memories.entries import own_id
 from ragdocs.verbs.memories.entry_rules import TYPES, NewEntry, Wanted
 from ragdocs.verbs.quality.measures import ndcg
 

@@ -21,7 +21,7 @@ from bench._labelled import Item
 from bench._measure import grid
 from bench._projects import Project
 
-from ragdocs.text import times as when
+from ragdocs.text import times
 from ragdocs.types import UNSAID_IMPORTANCE, Filter, Probe, Query
 from ragdocs.verbs.page import MOST_RESULTS
 from ragdocs.verbs.quality.measures import DEEP, Difference, compare, ndcg
@@ -211,7 +211,7 @@ def _time(asker: Asker, outcome: Outcome, plain: Sequence[float]) -> list[Slice]
     """Look at all questions, and at those that name a time before they were asked."""
     without = asker.scores(lambda q: asker.passages(q, "time"))
     outcome.costs["time"] = compare(plain, without)
-    named = [i for i, q in enumerate(asker.questions) if when.span(q.text, asker.project.asked_at(q))]
+    named = [i for i, q in enumerate(asker.questions) if times.span(q.text, asker.project.asked_at(q))]
     if not named:
         return []
     name = f"{outcome.name}, a time is named"

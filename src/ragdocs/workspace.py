@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import astuple, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from ragdocs.stores.git.exchange import Exchange
 from ragdocs.stores.git.journal import JournalStore
 from ragdocs.stores.summaries import Limits, Summaries
 from ragdocs.system.sqlite_cache import SideFile
+from ragdocs.text import times
 from ragdocs.text.merge import merge
 from ragdocs.text.redaction.redact import CallersRedactor
 from ragdocs.types import Report
@@ -68,13 +69,17 @@ class Workspace:
         self,
         config: Config,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        zone: tzinfo = times.LOCAL,
         *,
         lanes: Collection[str] | None = None,
         room: int | None = None,
     ) -> None:
-        """Open these lanes of those that are configured, or all; `room` is how long an answer may be."""
+        """Open these lanes of those that are configured, or all; `room` is how long an answer may be.
+
+        Days begin at midnight in the zone of the caller, or else in `zone`.
+        """
         self.config = config
-        self.clock = clock
+        self.clock: Callable[[], datetime] = lambda: clock().astimezone(caller.current().zone or zone)
         self.room = room or config.server.answer_chars
         self._wanted = lanes
         self.encoder, self.identity, self.dim, self.silence = _encoder(config)

@@ -17,8 +17,8 @@ from tests.serve.windows import Window, servers
 
 from ragdocs.caller import Caller, begin
 from ragdocs.serve.shared import callers, shim
+from ragdocs.text import times
 from ragdocs.text.redaction.redact import CallersRedactor, Redactor
-from ragdocs.verbs import times
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -164,17 +164,17 @@ def test_each_window_has_its_time_zone(shared: Project, runtime: Path) -> None:
     [(EAST, datetime(2026, 11, 16, 10, tzinfo=UTC)), (WEST, datetime(2026, 11, 15, 12, tzinfo=UTC))],
 )
 def test_today_begins_on_the_clock_of_the_caller(zone: str, day: datetime) -> None:
-    begin(Caller(zone=callers.find_zone(zone)))
-    assert times.since("today", datetime(2026, 11, 16, 11, tzinfo=UTC)) == day
-    assert times.since("2026-11-16T11:00Z", datetime(2026, 11, 16, 12, tzinfo=UTC)).hour == 11
-    begin(Caller())
+    clock = callers.find_zone(zone)
+    morning = datetime(2026, 11, 16, 11, tzinfo=UTC).astimezone(clock)
+    assert times.start("today", morning) == day
+    noon = datetime(2026, 11, 16, 12, tzinfo=UTC).astimezone(clock)
+    assert times.start("2026-11-16T11:00Z", noon).hour == 11
 
 
 def test_hours_are_counted_over_a_change_of_the_clock() -> None:
-    begin(Caller(zone=callers.find_zone("Europe/Berlin")))
     now = datetime(2026, 10, 25, 6, tzinfo=UTC)
-    assert times.since("12h", now) == now - timedelta(hours=12)
-    begin(Caller())
+    local = now.astimezone(callers.find_zone("Europe/Berlin"))
+    assert times.start("12h", local) == now - timedelta(hours=12)
 
 
 @pytest.mark.parametrize(

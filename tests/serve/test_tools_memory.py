@@ -50,7 +50,7 @@ def test_create_answers_with_status_filename_and_absolute_path(project: Project,
     assert list(answer) == SAVED
     path = project.root / ".memories" / "plan.md"
     assert (answer["status"], answer["filename"], answer["path"]) == ("created", "plan.md", str(path))
-    moment = r"'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ'"
+    moment = r"'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z'"
     assert re.fullmatch(
         rf"---\ntype: plan\nstatus: active\ntags: \[auth\]\ncreated_at: {moment}\n---\n\nUse JWT\.",
         path.read_text(encoding="utf-8"),

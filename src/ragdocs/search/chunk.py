@@ -11,6 +11,7 @@ from itertools import pairwise, takewhile
 from ragdocs.lanes import Chunking
 from ragdocs.text.formats import markdown as markup
 from ragdocs.text.formats.markdown import Block
+from ragdocs.text.sections import STEP, heading_names
 from ragdocs.types import Chunk, Parsed
 
 # Part of the identity of an index: another way of cutting is another number.
@@ -23,7 +24,6 @@ _TINY = 200
 # Full stops of western and of CJK text, the former with the quotes and brackets that may close after them.
 _SENTENCE_END = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]*_]{0,3}+\s|[\u3002\uff01\uff1f]")
 _SPACE = re.compile(r"\s*+")
-_SEPARATOR = " \u203a "
 
 Span = tuple[int, int]
 
@@ -47,7 +47,7 @@ def chunk(parsed: Parsed, chunking: Chunking) -> tuple[Chunk, ...]:
 
 def passage(title: str, headings: Sequence[str], text: str) -> str:
     """Return what is embedded for a chunk: one line that says where it stands, unless the text begins with it."""
-    place = _SEPARATOR.join(headings if headings and headings[0] == title else (title, *headings))
+    place = STEP.join(headings if headings and headings[0] == title else (title, *headings))
     # A text without a heading may have got its first words for a title; said twice they would outweigh the rest.
     return text if text.startswith(place.removesuffix("\u2026")) else f"{place}\n{text}"
 
@@ -82,15 +82,14 @@ def _chunk(parsed: Parsed, number: int, path: tuple[str, ...], text: str, lines:
 
 def _sections(blocks: Sequence[Block]) -> Iterator[_Section]:
     """Yield sections; a heading without text of its own opens the section of its first child."""
-    trail: list[tuple[int, str]] = []
+    paths = iter(heading_names([block for block in blocks if block.kind == "heading"]))
     section: _Section | None = None
     for block in blocks:
         if block.kind != "heading":
             section = section or _Section((), 0, [])
             section.blocks.append(block)
             continue
-        trail = [*(entry for entry in trail if entry[0] < block.level), (block.level, block.title)]
-        path = tuple(title for _, title in trail if title)
+        path = next(paths)
         if section and section.is_bare and block.level > _deepest(section):
             section.path = path
             section.blocks.append(block)

@@ -12,7 +12,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from ragdocs import caller
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.lanes import Lane, Ranking
 from ragdocs.protocols import Encoder, Index, Store, Vectors
@@ -20,7 +19,7 @@ from ragdocs.search import calibration as gauge
 from ragdocs.search import chunk, parse, rank
 from ragdocs.search import score as fuse
 from ragdocs.search.calibration import Gauge
-from ragdocs.text import times as when
+from ragdocs.text import times
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import (
     Change,
@@ -150,7 +149,7 @@ class Corpus:
     def _find(self, query: Query, vectors: Sequence[Vectors | None], now: datetime) -> Findings:
         where, ranking = query.where, self._ranking(query)
         asked = " ".join(probe.text for probe in query.probes)
-        meant = when.span(asked, caller.current().local(now)) if ranking.time_weight else None
+        meant = times.span(asked, now) if ranking.time_weight else None
         wheres = _wheres(where, rank.youngest(ranking, now), meant)
         k = max(LEAST_CANDIDATES, query.limit * 5 // max(1, len(query.probes)))
         legs, clock = self._ask(query.probes, vectors, ranking, k, *wheres)
@@ -362,7 +361,7 @@ class Corpus:
             return new, len(entries) - new, len(same), looked
 
 
-def _wheres(where: Filter, young: datetime | None, meant: when.Span | None) -> list[Filter]:
+def _wheres(where: Filter, young: datetime | None, meant: times.Span | None) -> list[Filter]:
     """Return the filters to ask with: what a boost may lift must not be lost among many other candidates."""
     wheres = [where]
     if young is not None:
@@ -373,7 +372,7 @@ def _wheres(where: Filter, young: datetime | None, meant: when.Span | None) -> l
     return wheres
 
 
-def _told(keys: Sequence[int], owners: Sequence[Document], meant: when.Span) -> list[tuple[int, float]]:
+def _told(keys: Sequence[int], owners: Sequence[Document], meant: times.Span) -> list[tuple[int, float]]:
     """Return the chunks of documents that are of this time."""
     pairs = zip(keys, owners, strict=True)
     return [(key, 1.0) for key, one in pairs if one.created_at and meant[0] <= one.created_at < meant[1]]

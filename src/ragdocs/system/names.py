@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from ragdocs.errors import ValidationError
+from ragdocs.types import Document
 
 HINT = "Give a plain relative name such as notes.md or 2026-02-04/143052_a1b2.md"
 # File systems stop at 255 bytes; the trash adds a time to the name, and atomic writes need room beside it.
@@ -13,6 +14,9 @@ SEGMENT_BYTES = 200
 NAME_BYTES = 1000
 # Folders of the store itself that do not start with a dot.
 INTERNAL = frozenset({"indices"})
+# The id of a memory that was added without a name; and the folder in which entries are named by it.
+OWN_ID = re.compile(r"mem_[0-9a-f]{12}")
+ENTRIES = "entries"
 
 # Devices on Windows, with any extension, in any case.
 _DEVICES = frozenset(
@@ -48,6 +52,34 @@ def relative_name(name: str, suffix: str = ".md") -> str:
     if reason:
         raise ValidationError(f"{name[:80]!r} cannot be used as a name: {reason}", HINT)
     return clean
+
+
+def own_id(document: Document) -> str:
+    """Return the id that stands in a memory and stays when it is renamed, or else that of its path."""
+    written = document.extra.get("id")
+    if isinstance(written, str) and OWN_ID.fullmatch(written):
+        return written
+    folder, _, name = document.path.removesuffix(".md").rpartition("/")
+    return name if folder == ENTRIES and OWN_ID.fullmatch(name) else document.id
+
+
+def link_key(name: str) -> str:
+    """Return the form in which the names in links are compared: one Unicode spelling, no case, no outer slashes."""
+    return unicodedata.normalize("NFC", name.replace("\\", "/").strip()).casefold().strip("/")
+
+
+def file_keys(path: str) -> tuple[str, ...]:
+    """Return the names of a file in links: its path, that without .md, and its name alone without ending."""
+    name = path.rpartition("/")[2]
+    stem = name.rpartition(".")[0] or name
+    keys = map(link_key, (path, path.removesuffix(".md"), stem))
+    return tuple(dict.fromkeys(filter(None, keys)))
+
+
+def link_keys(document: Document) -> tuple[str, ...]:
+    """Return the names by which links may mean a document: those of its file, its title, its aliases, its own id."""
+    others = map(link_key, (document.title, *document.aliases, own_id(document)))
+    return tuple(dict.fromkeys((*file_keys(document.path), *filter(None, others))))
 
 
 def _objection(name: str) -> str:

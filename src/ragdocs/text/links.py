@@ -49,6 +49,7 @@ _LEAD = re.compile(
 _TOKEN = re.compile(r"`++|<!--|\n(?:[ \t]*+\n)++")
 _REMOTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:|//")
 _ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://|[a-zA-Z]:/|mailto:")
+_LANE = re.compile(r"(?:docs|memory):(?=[^\s/])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # A bracket right behind a word is an index in code, such as arr[config.py].
 _SINGLE = re.compile(r"(?<![A-Za-z0-9_)\[\]!\\])\[(?P<path>[^\[\]\s]{3,200}+)\](?![\[(:\]])")
@@ -64,6 +65,11 @@ def clean_target(target: str) -> str:
     if _ABSOLUTE.match(target) or _CONTROL.search(target) or {".", ".."} & set(target.split("/")):
         return ""
     return target.strip("/").strip()
+
+
+def wiki_target(name: str) -> str:
+    """Return what a wikilink names; an id such as memory:plan means what plan does."""
+    return clean_target(_LANE.sub("", name.strip(), count=1))
 
 
 def visible(text: str, blocks: Sequence[Block]) -> str:
@@ -100,7 +106,8 @@ def find(shown: str, text: str, path: str, base: str = "") -> Iterator[Link]:
     for match in (_REFERENCED if definitions else _INLINE).finditer(shown):
         if match["wiki"]:
             name, _, heading = match["wiki"].partition("|")[0].removesuffix("\\").partition("#")
-            target, kind = clean_target(name), _kind(shown, match.start(), match.end())
+            target = wiki_target(name).removeprefix(f"{base}/")
+            kind = _kind(shown, match.start(), match.end())
         else:
             target, heading = _resolve(_destination(match, definitions), posixpath.join(base, path))
             target = target.removeprefix(f"{base}/")
@@ -117,7 +124,7 @@ def places(shown: str, path: str) -> Iterator[tuple[int, int, str, bool]]:
     for match in (*_PLACES.finditer(shown), *_DEFINITION.finditer(shown)):
         group = next(name for name in ("wiki", "angle", "path") if match.groupdict().get(name) is not None)
         name = re.split(r"[|#]" if group == "wiki" else r"[?#]", match[group], maxsplit=1)[0].removesuffix("\\")
-        target = clean_target(name) if group == "wiki" else _resolve(_unescaped(name), path)[0]
+        target = wiki_target(name) if group == "wiki" else _resolve(_unescaped(name), path)[0]
         if target:
             yield match.start(group), match.start(group) + len(name), target, group == "wiki"
 

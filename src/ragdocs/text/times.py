@@ -1,90 +1,218 @@
-"""The time that a query means: "yesterday", "two weeks ago", "last Saturday", "in the past three months"."""
+"""Words for a time, seen from now: "12h", "yesterday", "two weeks ago", "last June", "2026-02-04".
+
+A query may name a time among other words, and means the days around it; `since` is such a time and nothing else, and
+means its beginning. Days are those of the zone that `now` is given in.
+"""
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from ragdocs.errors import ValidationError
 
 Span = tuple[datetime, datetime]
 
+HINT = (
+    'Write it as "30m", "12h", "1d", "today", "yesterday", "monday", "two weeks ago", "last week", "last June" '
+    'or "2026-02-04"'
+)
 # A time is named in a question, not in a page that was pasted.
 LONGEST = 1000
+# Clocks of two machines differ, by minutes or by a zone that was set wrong; what is further ahead is in the future.
+SKEW = timedelta(days=1)
+
 _DAY = timedelta(days=1)
-_UNITS = {"day": 1.0, "week": 7.0, "month": 30.44, "year": 365.25}
+# Months and years as people count back: nobody means an hour of them.
+_UNITS = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": _DAY,
+    "week": 7 * _DAY,
+    "month": 30.44 * _DAY,
+    "year": 365.25 * _DAY,
+}
+_SHORT = {"m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
+_SHORT |= {"min": "minute", "hr": "hour", "wk": "week", "yr": "year"}
 _COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _NUMBERS = {word: number for number, word in enumerate(_COUNTED, start=1)}
 _NUMBERS |= {"a": 1, "an": 1, "the": 1, "couple": 2, "few": 3, "several": 4}
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_VAGUE = frozenset({"couple", "few", "several"})
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
 # What people count is what they remember: two weeks ago is some day of that week, and three months ago any of thirty.
 _SLACK = 0.15
+_VAGUE_SLACK = 0.7
 
-_COUNT = rf"(\d{{1,3}}|{'|'.join(_NUMBERS)})"
+_COUNT = rf"(?:an? )?(\d{{1,9}}|{'|'.join(_NUMBERS)})"
 _OF = r"\s+(?:of\s+)?(?:the\s+)?"
-_AGO = re.compile(rf"\b{_COUNT}{_OF}(day|week|month|year)s?\s+(?:ago|earlier|back)\b")
-_PAST = re.compile(rf"\b(past|last|previous)\s+(?:{_COUNT}{_OF})?(day|week|month|year)(s?)\b")
+_UNIT = "(minute|hour|day|week|month|year)"
+_AGO = re.compile(rf"\b{_COUNT}{_OF}{_UNIT}s?\s+(?:ago|earlier|back)\b")
+_PAST = re.compile(rf"\b(past|last|previous)\s+(?:{_COUNT}{_OF})?(?:(day|week|month|year)|(hour|minute))(s?)\b")
 _THIS = re.compile(r"\bthis\s+(week|month|year)\b")
-_NAMED = re.compile(rf"\blast\s+({'|'.join((*_WEEKDAYS, *_MONTHS))}|night|weekend)\b")
+_NAMED = re.compile(rf"\blast\s+({'|'.join((*WEEKDAYS, *_MONTHS))}|night|weekend)\b")
 _NEAR = re.compile(r"\b(the day before yesterday|yesterday|today|tonight|this (?:morning|afternoon|evening))\b")
+_DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b(?!-)")
+
+# Only where nothing but a time is asked for: "12h" in a question is rarely one, and a month stands in the date itself.
+_COUNTED_BACK = re.compile(
+    rf"(?:(?:the )?(?:last|past|previous) )?(?:{_COUNT}(?: of)? ?)"
+    rf"(minute|hour|day|week|month|year|{'|'.join(sorted(_SHORT, key=len, reverse=True))})s?(?: ago| earlier| back)?"
+)
+_WEEKDAY = re.compile(rf"(?:last )?({'|'.join((*WEEKDAYS, *(day[:3] for day in WEEKDAYS)))})")
+_MONTH = re.compile(rf"({'|'.join(_MONTHS)})(?: (\d{{4}}))?")
+_LEADING = re.compile(r"^(?:since|from|in|on) (?:the )?|^the (?=last|past|previous)")
+
+
+class _LocalZone(tzinfo):
+    """The zone of the clock on the wall, with its summer time; what `astimezone()` gives is one offset for all days."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
+
+    def dst(self, moment: datetime | None) -> timedelta | None:
+        del moment
+        return None
+
+    def tzname(self, moment: datetime | None) -> str | None:
+        return moment.replace(tzinfo=None).astimezone().tzname() if moment else None
+
+    def fromutc(self, moment: datetime) -> datetime:
+        return moment.replace(tzinfo=UTC).astimezone().replace(tzinfo=self)
+
+
+LOCAL: tzinfo = _LocalZone()
 
 
 def span(text: str, now: datetime) -> Span | None:
-    """Return the days that a query speaks of, seen from now, or nothing if it names none or a date of its own."""
+    """Return the time that a query speaks of, or nothing if it names none."""
     lowered = text[:LONGEST].casefold()
-    for pattern, read in ((_AGO, _ago), (_NEAR, _near), (_NAMED, _named), (_THIS, _this), (_PAST, _past)):
-        if found := pattern.search(lowered):
-            return read(found, now.replace(hour=0, minute=0, second=0, microsecond=0))
+    for pattern, read in _READERS:
+        match = pattern.search(lowered)
+        if match:
+            try:
+                return read(match, now)
+            except (OverflowError, ValueError):
+                # A date that there is not, or one before all dates.
+                return None
     return None
 
 
-def _ago(found: re.Match[str], today: datetime) -> Span:
-    days = _number(found[1]) * _UNITS[found[2]]
-    slack = max(1.0, _UNITS[found[2]] / 2, days * _SLACK)
-    if found[1] in ("few", "several", "couple"):
-        slack = max(slack, days * 0.7)
-    middle = today - timedelta(days=days)
-    return middle - timedelta(days=slack), middle + timedelta(days=slack + 1)
+def start(text: str, now: datetime) -> datetime:
+    """Return the moment at which a time begins; a weekday is the last one before today.
+
+    Minutes, hours and counted days reach back from now; all others begin at midnight.
+    """
+    words = " ".join(text.casefold().replace("_", " ").split())
+    words = _LEADING.sub("", words, count=1)
+    try:
+        begin = _start(words, text, now).astimezone(UTC)
+    except (OverflowError, ValueError, OSError):
+        raise ValidationError(f"{text[:60]!r} is not a time that can be searched for", HINT) from None
+    if begin > now + SKEW:
+        raise ValidationError(f"{text[:60]!r} is in the future", HINT)
+    return begin
 
 
-def _near(found: re.Match[str], today: datetime) -> Span:
-    back = {"the day before yesterday": 2, "yesterday": 1}.get(found[1], 0)
+def stamp(moment: datetime) -> str:
+    """Write a moment of UTC as memories have it, with all its digits: two of one second keep their order."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _start(words: str, text: str, now: datetime) -> datetime:
+    counted = _COUNTED_BACK.fullmatch(words)
+    if counted:
+        return _back(_number(counted[1]), _UNITS[_SHORT.get(counted[2], counted[2])], now)
+    weekday = _WEEKDAY.fullmatch(words)
+    if weekday:
+        return _last_weekday(weekday[1][:3], _midnight(now))
+    month = _MONTH.fullmatch(words)
+    if month:
+        return _first_of_month(month[1], month[2], _midnight(now))
+    for pattern, read in _READERS:
+        match = pattern.fullmatch(words)
+        if match:
+            return read(match, now)[0]
+    written = datetime.fromisoformat(text.strip())
+    return written if written.tzinfo else written.replace(tzinfo=now.tzinfo)
+
+
+def _back(count: int, unit: timedelta, now: datetime) -> datetime:
+    try:
+        return now.astimezone(UTC) - count * unit
+    except OverflowError:
+        # Longer ago than there are dates: everything.
+        return datetime(2, 1, 1, tzinfo=UTC)
+
+
+# --- what each pattern means ---
+
+
+def _ago(match: re.Match[str], now: datetime) -> Span:
+    count, unit = _number(match[1]), _UNITS[match[2]]
+    back = count * unit
+    slack = max(unit / 2, back * _SLACK)
+    if match[1] in _VAGUE:
+        slack = max(slack, back * _VAGUE_SLACK)
+    if unit < _DAY:
+        middle = now.astimezone(UTC) - back
+        return middle - slack, middle + slack
+    slack = max(_DAY, slack)
+    middle = _midnight(now) - back
+    return middle - slack, middle + slack + _DAY
+
+
+def _near(match: re.Match[str], now: datetime) -> Span:
+    today = _midnight(now)
+    back = {"the day before yesterday": 2, "yesterday": 1}.get(match[1], 0)
     return today - back * _DAY, today - (back - 1) * _DAY
 
 
-def _named(found: re.Match[str], today: datetime) -> Span:
-    name = found[1]
+def _named(match: re.Match[str], now: datetime) -> Span:
+    name, today = match[1], _midnight(now)
     if name in _MONTHS:
         month = _MONTHS.index(name) + 1
         year = today.year - (month >= today.month)
-        return _month(today.replace(year=year, month=month, day=1))
+        return _whole_month(today.replace(year=year, month=month, day=1))
     if name == "night":
         return today - _DAY, today + _DAY / 2
-    weekday, length = (5, 2) if name == "weekend" else (_WEEKDAYS.index(name), 1)
-    start = today - ((today.weekday() - weekday - 1) % 7 + 1) * _DAY
-    return start, start + length * _DAY
+    if name == "weekend":
+        saturday = _last_weekday("sat", today)
+        return saturday, saturday + 2 * _DAY
+    day = _last_weekday(name[:3], today)
+    return day, day + _DAY
 
 
-def _this(found: re.Match[str], today: datetime) -> Span:
+def _this(match: re.Match[str], now: datetime) -> Span:
+    today = _midnight(now)
     starts = {
         "week": today - today.weekday() * _DAY,
         "month": today.replace(day=1),
         "year": today.replace(month=1, day=1),
     }
-    return starts[found[1]], today + _DAY
+    return starts[match[1]], today + _DAY
 
 
-def _past(found: re.Match[str], today: datetime) -> Span:
-    which, count, unit, plural = found.groups()
+def _past(match: re.Match[str], now: datetime) -> Span:
+    which, count, unit, brief, plural = match.groups()
+    today = _midnight(now)
+    many = _number(count or ("few" if plural else "one"))
+    if brief:
+        # "Last minute" alone is a manner of speaking.
+        if brief == "minute" and not count:
+            raise ValueError(match[0])
+        end = now.astimezone(UTC)
+        return end - (many + 0.5) * _UNITS[brief], end + _DAY
     if count or plural or which == "past":
         # "In the last few months" and "in the past month" reach until now.
-        many = _number(count or ("few" if plural else "one"))
-        return today - timedelta(days=(many + 0.5) * _UNITS[unit]), today + _DAY
+        return today - (many + 0.5) * _UNITS[unit], today + _DAY
     if unit == "month":
-        return _month((today.replace(day=1) - _DAY).replace(day=1))
+        return _whole_month((today.replace(day=1) - _DAY).replace(day=1))
     if unit == "year":
         return today.replace(year=today.year - 1, month=1, day=1), today.replace(month=1, day=1)
     if unit == "day":
@@ -92,7 +220,39 @@ def _past(found: re.Match[str], today: datetime) -> Span:
     return today - (today.weekday() + 7) * _DAY, today - today.weekday() * _DAY
 
 
-def _month(first: datetime) -> Span:
+def _dated(match: re.Match[str], now: datetime) -> Span:
+    year, month, day = (int(part) for part in match.groups())
+    begin = datetime(year, month, day, tzinfo=now.tzinfo)
+    return begin, begin + _DAY
+
+
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Span]], ...] = (
+    (_AGO, _ago),
+    (_NEAR, _near),
+    (_NAMED, _named),
+    (_THIS, _this),
+    (_PAST, _past),
+    (_DATE, _dated),
+)
+
+
+def _midnight(now: datetime) -> datetime:
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _last_weekday(short: str, today: datetime) -> datetime:
+    weekday = next(number for number, name in enumerate(WEEKDAYS) if name.startswith(short))
+    return today - ((today.weekday() - weekday - 1) % 7 + 1) * _DAY
+
+
+def _first_of_month(name: str, year: str | None, today: datetime) -> datetime:
+    """Return the beginning of a month: of the last one of that name that has begun, unless a year is given."""
+    month = _MONTHS.index(name) + 1
+    which = int(year) if year else today.year - (month > today.month)
+    return today.replace(year=which, month=month, day=1)
+
+
+def _whole_month(first: datetime) -> Span:
     return first, first + monthrange(first.year, first.month)[1] * _DAY
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from ragdocs.errors import NotFoundError
 from ragdocs.search.corpus import Corpus
+from ragdocs.text import times
 from ragdocs.text.formats.journal import SUFFIX
-from ragdocs.types import Document, Filter, Findings, Hit, Probe, Query
+from ragdocs.types import Filter, Findings, Hit, Probe, Query
 from ragdocs.verbs import page as answers
-from ragdocs.verbs import times
 from ragdocs.verbs.journal_shapes import CommitHit, CommitHits
+from ragdocs.verbs.newest import age_order
 
 # Paths of a commit that are shown.
 SHOWN_PATHS = 10
-BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Commits:
         now = self.clock()
         where = Filter(
             linked_to=tuple(path.strip().removeprefix("./").rstrip("/") for path in paths),
-            since=times.since(since, now) if since.strip() else None,
+            since=times.start(since, now) if since.strip() else None,
             tags=self._authors(author),
         )
         if query.strip():
             findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), now)
         else:
-            findings = self._newest(where, limit)
+            findings = self._newest(where, limit, now)
         shaped, omitted, notes = answers.fit(findings, lambda hit: _shape(hit, now), self.budget)
         return CommitHits(result=shaped, omitted=omitted, notes=notes)
 
@@ -56,17 +56,13 @@ class Commits:
             raise NotFoundError(f"no commit is by {author[:80]!r}", f"There are {', '.join(sorted(known)[:20])}")
         return found
 
-    def _newest(self, where: Filter, limit: int) -> Findings:
+    def _newest(self, where: Filter, limit: int, now: datetime) -> Findings:
         index = self.corpus.index
         with index.held():
-            found = sorted(index.documents(where), key=_written, reverse=True)
+            found = sorted(index.documents(where), key=lambda document: age_order(document, now))
             keys = [index.chunks(document.id)[0] for document in found[:limit]]
             hits = tuple(Hit(card, piece, 0.0, ()) for card, piece in index.load(keys))
         return Findings(hits=hits, omitted=len(found) - len(hits), notes=self.corpus.notes())
-
-
-def _written(document: Document) -> datetime:
-    return document.created_at or BEGINNING
 
 
 def _shape(hit: Hit, now: datetime) -> CommitHit:

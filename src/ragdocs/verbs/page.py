@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
 from ragdocs.errors import ValidationError
+from ragdocs.text.sections import STEP, TITLE_MARK
 from ragdocs.types import Document, Findings, Hit, Written
 from ragdocs.verbs.shapes import Provenance, SignalShape
 
@@ -20,8 +21,6 @@ LONGEST_ORIGIN = 80
 QUOTE_MARK = 5
 # Less than this tells a reader nothing.
 LEAST_CONTENT = 160
-# Between the headings of a path.
-STEP = " › "  # noqa: RUF001 - a sign that no heading contains by accident
 MINUTE = 60
 UNITS = (("year", 31_557_600), ("month", 2_629_800), ("week", 604_800), ("day", 86_400), ("hour", 3_600))
 
@@ -111,6 +110,14 @@ def lines(hit: Hit) -> str:
 def header(hit: Hit) -> str:
     """Return the heading path of a hit."""
     return STEP.join(hit.chunk.headings)
+
+
+def place(title: str, header_path: str) -> str:
+    """Return a title and a heading path below it; a path that begins with the title says it already."""
+    if not header_path or header_path == title or header_path.startswith(f"{title}{STEP}"):
+        return header_path or title
+    # Not joined like headings: a title in front would make a path that may be another section's.
+    return f"{title}{TITLE_MARK}{header_path}"
 
 
 def why(hit: Hit) -> str:

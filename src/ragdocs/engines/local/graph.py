@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from ragdocs.system.names import link_key, link_keys
 from ragdocs.types import Document, Link
 
 
@@ -105,7 +105,7 @@ class LinkGraph:
     def name(self, document: Document) -> None:
         """Register the names of a document whose links are in the graph already."""
         self._near.clear()
-        self._names[document.id] = name_keys(document)
+        self._names[document.id] = link_keys(document)
         for name in self._names[document.id]:
             self._owners[name].add(document.id)
 
@@ -132,24 +132,11 @@ class LinkGraph:
         """Return the other documents that one links to; there is no need of the graph for a single step."""
         known = self._near.get(doc_id)
         if known is None:
-            names = {target_key(link.target) for link in self.links(doc_id)}
+            names = {link_key(link.target) for link in self.links(doc_id)}
             owners = {owner for name in names for owner in self._owners.get(name, ())}
             known = self._near[doc_id] = tuple(sorted(owners - {doc_id}))
         return known
 
 
-def target_key(target: str) -> str:
-    """Return the form in which names are compared: one Unicode spelling, no case, no outer slashes."""
-    return unicodedata.normalize("NFC", target.strip()).casefold().strip("/")
-
-
-def name_keys(document: Document) -> tuple[str, ...]:
-    """Return the names under which links may point at a document: path, path without ending, stem, title, aliases."""
-    name = document.path.rpartition("/")[2]
-    stem = name.rpartition(".")[0] or name
-    names = (document.path, document.path.removesuffix(".md"), stem, document.title, *document.aliases)
-    return tuple(dict.fromkeys(key for name in names if (key := target_key(name))))
-
-
 def _ghost(target: str) -> str:
-    return f"ghost:{target_key(target)}"
+    return f"ghost:{link_key(target)}"

@@ -343,7 +343,7 @@ def memory_history(
 def restore_memory(
     ask: Ask,
     filename: Filename,
-    version: Annotated[str | None, Arg(help="from the log; without it the latest replaced", positional=True)] = None,
+    version: Annotated[str | None, Arg(help="a version; without it the latest replaced", positional=True)] = None,
 ) -> Saved:
     """Bring back an earlier text of a memory, or a deleted memory: the version from memory_history, or the text
     before the last change. What is there now is kept in history too.
@@ -391,9 +391,9 @@ def diff_memory(
     filename: Filename,
     before: Annotated[
         str | None,
-        Arg(help="a version from the log; without it the latest replaced", positional=True),
+        Arg(help="a version; without it the latest replaced", positional=True),
     ] = None,
-    after: Annotated[str | None, Arg(help="another version; without it the text now", positional=True)] = None,
+    after: Annotated[str | None, Arg(help="another version; without it the current", positional=True)] = None,
 ) -> Difference:
     """Show what changed between two texts of a memory, line by line. Call it to see what an edit did, or before
     restore_memory.

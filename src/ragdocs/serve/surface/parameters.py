@@ -26,5 +26,5 @@ Since = Annotated[
 ]
 Scope = Annotated[
     BranchScope | None,
-    Arg(help="of this branch or of all, if not as configured", flag="--branch-scope"),
+    Arg(help="whose it is, if not as configured", flag="--branch-scope"),
 ]

@@ -28,7 +28,7 @@ from ragdocs.verbs.memories.entry_shapes import (
     Expired,
     Reviewed,
 )
-from ragdocs.verbs.page import STEP, cut
+from ragdocs.verbs.page import cut, place
 from ragdocs.verbs.shapes import (
     Clusters,
     Deleted,
@@ -69,7 +69,7 @@ def result(structured: Mapping[str, Any], text: str) -> CallToolResult:
 def documents(found: DocHits) -> str:
     """Write passages of the documentation."""
     blocks = [
-        f"{number}. {hit['path']}:{hit['lines']} · {_place(hit['title'], hit['header_path'])} · "
+        f"{number}. {hit['path']}:{hit['lines']} · {place(hit['title'], hit['header_path'])} · "
         f"score {hit['score']:.2f}\n   why: {hit['why']}\n{quote(hit['content'])}{_signals(hit.get('signals'))}"
         for number, hit in enumerate(inline(found)["result"], start=1)
     ]
@@ -79,7 +79,7 @@ def documents(found: DocHits) -> str:
 def memories(found: MemoryHits) -> str:
     """Write memories."""
     blocks = [
-        f"{number}. {hit['memory_id']} · {_place(hit['title'], hit['header_path'])} · {hit['type']}, {hit['status']}, "
+        f"{number}. {hit['memory_id']} · {place(hit['title'], hit['header_path'])} · {hit['type']}, {hit['status']}, "
         f"{_age(hit)} · score {hit['score']:.2f}\n"
         f"   file: {hit['file_path']}:{hit['lines']} · tags: {', '.join(hit['tags']) or 'none'} · why: {hit['why']}\n"
         f"{quote(hit['content'])}{_signals(hit.get('signals'))}"
@@ -392,11 +392,6 @@ def _age(shape: Mapping[str, Any]) -> str:
     """Say how old a memory is, and who wrote it where, as far as that is known."""
     told = [pattern.format(shape[name]) for name, pattern in PROVENANCE if shape.get(name)]
     return ", ".join(filter(None, (shape.get("age", ""), *told)))
-
-
-def _place(title: str, header_path: str) -> str:
-    # A heading path usually begins with the title itself.
-    return header_path if header_path.startswith(title) else STEP.join(filter(None, (title, header_path)))
 
 
 def quote(content: str) -> str:

@@ -98,7 +98,7 @@ def days_old(moment: datetime | None, now: datetime) -> str:
     """Say how old something is, in whole days: the same pack for a whole day, and easier to compare."""
     if moment is None:
         return "age unknown"
-    day, today = moment.astimezone(UTC).date(), now.astimezone(UTC).date()
+    day, today = moment.astimezone(now.tzinfo).date(), now.date()
     days = (today - day).days
     words = {0: "today", 1: "yesterday"}.get(days, f"{days} days ago" if days > 0 else "in the future")
     if days > MANY_DAYS:

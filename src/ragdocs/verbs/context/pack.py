@@ -7,7 +7,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from ragdocs.errors import RagdocsError, ValidationError
@@ -24,6 +24,7 @@ from ragdocs.verbs.context.repomap import RepoMap
 from ragdocs.verbs.context.scope import FOLDER, Scope
 from ragdocs.verbs.context.shapes import Pack
 from ragdocs.verbs.memories.write import check_content, spellings
+from ragdocs.verbs.newest import age_order
 
 LEAST_CHARS, MOST_CHARS = 500, 100_000
 LONGEST_TASK = 4_000
@@ -94,7 +95,7 @@ class Packs:
             self._outlined(asked, found, max_chars),
         ]
         branch = f", branch {scope.branch}" if scope and scope.branch else ""
-        today = now.astimezone(UTC).date().isoformat()
+        today = now.date().isoformat()
         name = _one_line(f"{self.root.name[:80]}{branch[:80]}, {today}")
         head = f"# Context of {name}\n{CAUTION}"
         text, left_out = assemble(head, sections, max_chars)
@@ -165,8 +166,8 @@ class Packs:
         # Items of this branch have sections of their own, and those of others are not this branch's business.
         notes = f"{scope.folder}/{FOLDERS['note']}/" if scope else f"{FOLDER}/"
         where = Filter(hidden=corpus.lane.hidden, alive_at=now)
-        every = _first(corpus, where) if not asked.probe else []
-        linked = _first(corpus, replace(where, linked_to=asked.names)) if asked.files else []
+        every = _first(corpus, where, now) if not asked.probe else []
+        linked = _first(corpus, replace(where, linked_to=asked.names), now) if asked.files else []
         if asked.probe:
             query = Query(probes=(Probe(asked.probe),), limit=answers.MOST_RESULTS)
             every = list(corpus.search(query, now).hits)
@@ -260,8 +261,7 @@ def _remembered(name: str, heading: str, hits: Sequence[Hit], corpus: Corpus | N
         document = hit.document
         place = f"{corpus.lane.base}/{document.path}" if corpus and corpus.lane.base else document.path
         title = answers.title(document)
-        steps = answers.header(hit)
-        called = steps if steps.startswith(title) else answers.STEP.join(filter(None, (title, steps)))
+        called = answers.place(title, answers.header(hit))
         moment = document.created_at or document.modified_at
         source = _one_line(f"{place}:{answers.lines(hit)}")
         text = _without_heading(hit.chunk.text, called)
@@ -284,18 +284,13 @@ def _worth(hits: Sequence[Hit]) -> list[Hit]:
     return [hit for hit in hits if hit.score >= least]
 
 
-def _first(corpus: Corpus, where: Filter) -> list[Hit]:
+def _first(corpus: Corpus, where: Filter, now: datetime) -> list[Hit]:
     """Return the beginning of the documents that pass a filter, the newest first."""
     index = corpus.index
     with index.held():
-        documents = sorted(index.documents(where), key=_newest)
+        documents = sorted(index.documents(where), key=lambda document: age_order(document, now))
         keys = [key for document in documents[: 4 * MOST_HITS] for key in index.chunks(document.id)[:1]]
         return [Hit(document, piece, 0.0, ()) for document, piece in index.load(keys)]
-
-
-def _newest(document: Document) -> tuple[float, str]:
-    moment = document.created_at or document.modified_at
-    return (-moment.timestamp() if moment else 0.0, document.path)
 
 
 def _steps(path: str) -> list[str]:

@@ -12,21 +12,15 @@ from itertools import count
 from pathlib import Path
 from typing import cast
 
-from ragdocs.errors import (
-    AlreadyExistsError,
-    ConflictError,
-    NotFoundError,
-    ParseError,
-    StorageError,
-    ValidationError,
-)
+from ragdocs.errors import AlreadyExistsError, ConflictError, NotFoundError, ParseError, StorageError, ValidationError
 from ragdocs.search.corpus import Corpus
 from ragdocs.stores.summaries import Summaries
 from ragdocs.system.names import relative_name
 from ragdocs.text import frontmatter as metadata
-from ragdocs.text import links
+from ragdocs.text import links, times
 from ragdocs.types import Discard, Expect, Filter, Put
 from ragdocs.verbs import page as answers
+from ragdocs.verbs import references
 from ragdocs.verbs.context import items as repo_items
 from ragdocs.verbs.context.items import FOLDERS, ID, LONGEST_TITLE, SOURCES, Item, bare, iso
 from ragdocs.verbs.context.scope import FOLDER, PER_BRANCH, Scope
@@ -105,7 +99,8 @@ class Repository:
         found = {name: self.items(scope, name) for name in kinds}
         archived = 0
         if item_id:
-            found = {name: _with_id(items, item_id) for name, items in found.items()}
+            wanted_id = self._item_id(scope, item_id, kinds)
+            found = {name: _with_id(items, wanted_id) for name, items in found.items()}
             if not any(found.values()):
                 raise NotFoundError(f"there is no {kind or 'item'} {item_id[:80]!r}", "get_repo_memory lists the ids")
         else:
@@ -124,7 +119,9 @@ class Repository:
     def delete(self, kind: str, item_id: str, branch_scope: str | None = None) -> RepoDeleted:
         """Move an item to the trash, if there is one."""
         _check_kind(kind, *FOLDERS)
-        path = self._path_of(self.scope(branch_scope, None), kind, _checked_id(item_id))
+        scope = self.scope(branch_scope, None)
+        item_id = self._item_id(scope, item_id, [kind])
+        path = self._path_of(scope, kind, _checked_id(item_id))
         moved = ""
         with suppress(NotFoundError):
             moved = self.corpus.commit([Discard(path)], "delete")[0].moved_to
@@ -195,6 +192,8 @@ class Repository:
         # A secret in a title must not become the name of a file.
         name_text = self.corpus.redactor.redact(str(fields.get("title") or text)).text
         fields = {**fields, **({"branch": scope.branch} if scope.branch else {})}
+        if item_id:
+            item_id = self._item_id(scope, item_id, [kind])
         for _ in range(TRIES):
             if item_id:
                 before = self._by_id(scope, kind, _checked_id(item_id))
@@ -220,7 +219,7 @@ class Repository:
 
     def _put(self, path: str, kind: str, before: Item | None, fields: Mapping[str, object], text: str) -> Put | None:
         """Return the change to make, or nothing where the item says all this already."""
-        now = iso(self.clock())
+        now = times.stamp(self.clock())
         kept = {"type": kind, "status": "active", "tags": [], "created_at": iso(before.created) if before else now}
         kept |= before.fields if before else {}
         cleaned = self.corpus.redactor.redact(text).text
@@ -291,6 +290,11 @@ class Repository:
         name = self.corpus.redactor.redact(branch).text[:80]
         known = ", ".join(sorted(named)[:20]) or "none"
         return NotFoundError(f"branch {name!r} has no items and no summaries", f"Branches with items: {known}")
+
+    def _item_id(self, scope: Scope, reference: str, kinds: Sequence[str]) -> str:
+        """Return the id of an item that may be given by any path of its file."""
+        folders = [f"{scope.folder}/{FOLDERS[kind]}" for kind in kinds]
+        return references.item_id(self.corpus, reference, folders)
 
     def _known(self, kind: str, path: str) -> Item | None:
         try:

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from ragdocs.errors import ConflictError, NotFoundError
 from ragdocs.search.corpus import Corpus
 from ragdocs.stores.access import AccessLog
+from ragdocs.system.names import own_id
 from ragdocs.types import Discard, Document, Filter
 from ragdocs.verbs import page as answers
-from ragdocs.verbs.memories.entries import own_id
 from ragdocs.verbs.memories.entry_shapes import Expired, ExpiredEntry, Reviewed, ReviewedEntry
 from ragdocs.verbs.memories.merge import PREVIEW, similar_pairs
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from ragdocs import caller
 from ragdocs.system import files as fsio
 from ragdocs.system.locks import lock
 
@@ -15,14 +14,13 @@ LONGEST = 200
 
 
 def append(root: Path, now: datetime, kind: str, source: str, text: str) -> None:
-    """Add one line to the log of the day, by the clock of whoever adds it."""
-    local = caller.current().local(now)
-    path = fsio.contained(root, f"{FOLDER}/{local:%Y-%m-%d}.md", follow=False)
+    """Add one line to the log of the day, in the zone of `now`."""
+    path = fsio.contained(root, f"{FOLDER}/{now:%Y-%m-%d}.md", follow=False)
     if not path.exists():
-        _begin(path, f"# {local:%Y-%m-%d}\n\n")
+        _begin(path, f"# {now:%Y-%m-%d}\n\n")
     said = " ".join(text.split())
     said = said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
-    fsio.append_line(path, f"- **{local:%H:%M:%S}** [{kind}] ({source}) {said}".encode())
+    fsio.append_line(path, f"- **{now:%H:%M:%S}** [{kind}] ({source}) {said}".encode())
 
 
 def _begin(path: Path, header: str) -> None:

@@ -10,14 +10,15 @@ from typing import Any
 from ragdocs.errors import ConflictError, ParseError, RagdocsError, ValidationError
 from ragdocs.search import parse
 from ragdocs.search.corpus import Corpus
-from ragdocs.system.names import relative_name
+from ragdocs.system.names import file_keys, link_key, link_keys
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text.merge import merge
 from ragdocs.types import Change, Discard, Document, Expect, Put, Source, Written
 from ragdocs.verbs import page as answers
-from ragdocs.verbs.memories.rename import Move, file_names, mentions, name_key, names, relink
+from ragdocs.verbs.memories.rename import Move, mentions, relink
 from ragdocs.verbs.memories.revise import Edit, Revised, revise
 from ragdocs.verbs.memories.write import APPEND_TRIES, check_content, check_kind, check_tags
+from ragdocs.verbs.references import memory_path, new_path
 from ragdocs.verbs.shapes import Edited, Renamed
 
 # Lines shown above and below a change, and of a change: enough to see that it is the right place.
@@ -36,7 +37,7 @@ class Edits:
 
     def edit(self, filename: str, edit: Edit, expected_version: str | None = None) -> Edited:
         """Change a part of a memory; the rest, and what it replaces in history, keep their bytes."""
-        name = relative_name(filename)
+        name = memory_path(self.corpus, filename)
         edit = replace(edit, fields=_checked(edit.fields)) if edit.fields else edit
         for attempt in range(APPEND_TRIES):
             before = self._read(name)
@@ -59,7 +60,7 @@ class Edits:
 
     def rename(self, filename: str, new_name: str, expected_version: str | None = None) -> Renamed:
         """Give a memory another name and rewrite the links that would no longer reach it: all of it, or nothing."""
-        old, new = relative_name(filename), relative_name(new_name)
+        old, new = memory_path(self.corpus, filename), new_path(self.corpus, new_name)
         # Links that were written by hand a moment ago count too.
         unread = self.corpus.sync().skipped
         source = self._read(old)
@@ -143,14 +144,15 @@ class Edits:
         lane = self.corpus.lane
         before = parse.parse(source, lane).document
         after = parse.parse(replace(source, path=new), lane).document
-        others = [names(one) for one in self.corpus.index.documents() if one.path != source.path]
+        others = [link_keys(one) for one in self.corpus.index.documents() if one.path != source.path]
         taken = {name for each in others for name in each}
         # Who wrote the file's name meant the file, even where its title happens to be the same word.
-        lost = (file_names(source.path) - file_names(new)) | (names(before) - names(after))
-        exact = {name_key(source.path), name_key(source.path.removesuffix(".md"))}
+        lost = {*file_keys(source.path)} - {*file_keys(new)}
+        lost |= {*link_keys(before)} - {*link_keys(after)}
+        exact = {link_key(source.path), link_key(source.path.removesuffix(".md"))}
         shared = (lost & taken) - exact
         stem = new.removesuffix(".md").rpartition("/")[2]
-        short = stem if name_key(stem) not in taken else new.removesuffix(".md")
+        short = stem if link_key(stem) not in taken else new.removesuffix(".md")
         pointing = self.corpus.index.links_to(sorted(shared)) if shared else {}
         warnings = [f"links to {', '.join(sorted(shared))} are as they were: others have that name too"]
         move = Move(source.path, new, lane.base, frozenset(lost - shared), short)

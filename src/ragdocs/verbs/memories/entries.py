@@ -20,8 +20,9 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.search.corpus import STRANGERS, Corpus
-from ragdocs.search.parse import document_id, parse
+from ragdocs.search.parse import parse
 from ragdocs.stores.access import AccessLog
+from ragdocs.system.names import ENTRIES, own_id
 from ragdocs.text import frontmatter as metadata
 from ragdocs.types import (
     UNSAID_CONFIDENCE,
@@ -37,6 +38,7 @@ from ragdocs.types import (
     Written,
 )
 from ragdocs.verbs import page as answers
+from ragdocs.verbs import references
 from ragdocs.verbs.memories import daily_log, entry_rules
 from ragdocs.verbs.memories.entry_rules import NewEntry, Wanted
 from ragdocs.verbs.memories.entry_shapes import (
@@ -53,7 +55,6 @@ from ragdocs.verbs.memories.entry_shapes import (
 # What each way of searching asks: meaning and words, as a share of 1.
 MODES = {"vector": (1.0, 0.0), "keyword": (0.0, 1.0)}
 HYBRID = "hybrid"
-FOLDER = "entries"
 # The source of what nobody added through here but a person or another program wrote as a file.
 FILES = "file-index"
 # Of the context of an entry among others; one that is read alone has the whole.
@@ -69,7 +70,6 @@ BESIDE_CONTENT = 3000
 TRIES = 50
 
 _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
-_OWN_ID = re.compile(rf"mem_[0-9a-f]{{{DIGITS}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class Entries:
         now = self.clock()
         fields = entry_rules.fields(new, now)
         cleaned = self.corpus.redactor.redact(_bare(new.content))
-        for entry_id in _ids(cleaned.text):
-            added = self._add_as(entry_id, cleaned.text, fields, now)
+        for new_id in _ids(cleaned.text):
+            added = self._add_as(new_id, cleaned.text, fields, now)
             if added:
                 break
         else:
@@ -186,20 +186,13 @@ class Entries:
         return self.corpus.redactor.redact(entry_id).text[:60]
 
     def find(self, entry_id: str) -> Document | None:
-        """Return the card of an entry by its own id, wherever its file is now, or by that of its path."""
-        index, lane = self.corpus.index, self.corpus.lane
-        document = index.document(document_id(lane, _home(entry_id))) or index.document(entry_id)
-        if document and entry_id in {own_id(document), document.id}:
-            return document
-        with index.held():
-            # Those at home have the id of their name, and were asked for already.
-            moved = (index.document(document_id(lane, path)) for path in index.stamps() if not _is_home(path))
-            return next((card for card in moved if card and own_id(card) == entry_id), None)
+        """Return the card of an entry by its own id, wherever its file is now, or by any other name of the memory."""
+        return references.find(self.corpus, entry_id)
 
     def _add_as(self, entry_id: str, content: str, fields: Mapping[str, object], now: datetime) -> EntryAdded | None:
         """Write an entry under this id or find it written; nothing where the id belongs to another text."""
         for _ in range(TRIES):
-            known = self.find(entry_id)
+            known = next(iter(references.owners(self.corpus, entry_id)), None)
             path = known.path if known else _home(entry_id)
             existing = self._source(path)
             try:
@@ -340,22 +333,8 @@ def earned(uses: int) -> float:
     return min(MOST_EARNED, math.log2(1 + uses))
 
 
-def own_id(document: Document) -> str:
-    """Return the id that stands in a memory, or that of its digest or path where none does."""
-    named = document.extra.get("id")
-    if isinstance(named, str) and _OWN_ID.fullmatch(named):
-        return named
-    name = document.path.removeprefix(f"{FOLDER}/").removesuffix(".md")
-    return name if _is_home(document.path) and _OWN_ID.fullmatch(name) else document.id
-
-
 def _home(entry_id: str) -> str:
-    return f"{FOLDER}/{entry_id}.md"
-
-
-def _is_home(path: str) -> bool:
-    # Asked of every path when an id is unknown, so no pattern is tried.
-    return len(path) == len(_home("mem_")) + DIGITS and path.startswith(f"{FOLDER}/mem_")
+    return f"{ENTRIES}/{entry_id}.md"
 
 
 def _ids(content: str) -> list[str]:

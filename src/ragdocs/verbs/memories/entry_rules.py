@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ragdocs.errors import ValidationError
+from ragdocs.text import times
 from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Filter
 from ragdocs.verbs.memories.write import check_content, check_tags
 
@@ -58,7 +59,7 @@ def fields(new: NewEntry, now: datetime) -> dict[str, object]:
         raise ValidationError(f"importance is {new.importance}", hint)
     _check_confidence("confidence", new.confidence)
     found: dict[str, object] = {"type": new.kind, "status": "active", "tags": check_tags(new.tags)}
-    found["created_at"] = iso(now.replace(microsecond=0))
+    found["created_at"] = times.stamp(now)
     found |= {"importance": new.importance, "confidence": new.confidence}
     found["source"] = _line("source", new.source, LONGEST_SOURCE) or "manual"
     if context := _line("context", new.context, LONGEST_CONTEXT):

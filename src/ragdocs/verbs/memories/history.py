@@ -9,9 +9,9 @@ from datetime import datetime
 
 from ragdocs.errors import ConflictError, NotFoundError, ValidationError
 from ragdocs.search.corpus import Corpus
-from ragdocs.system.names import relative_name
 from ragdocs.types import Change, Commit, Discard, Expect, Put, Restore, Revision
 from ragdocs.verbs import page as answers
+from ragdocs.verbs.references import past_path
 from ragdocs.verbs.shapes import Difference, Revisions, RevisionShape, Saved, Undone
 
 # Fewer digits of a version are a slip of the pen.
@@ -29,7 +29,7 @@ class Versions:
     def history(self, filename: str = "", limit: int = 10) -> Revisions:
         """List the earlier texts that were kept, of one memory under all its names or of all, newest first."""
         answers.check_limit(limit)
-        name = relative_name(filename) if filename else ""
+        name = past_path(self.corpus, filename) if filename else ""
         revisions = list(self._past(name))
         current = self._version(name) if name else ""
         if name and not revisions and not current:
@@ -40,7 +40,7 @@ class Versions:
 
     def restore(self, filename: str, version: str | None = None) -> Saved:
         """Bring back an earlier text of a memory, unless a version is named the latest that is not there now."""
-        name = relative_name(filename)
+        name = past_path(self.corpus, filename)
         current = self._version(name)
         wanted = self._wanted(name, version, current)
         path = self.corpus.store.locate(name)
@@ -52,7 +52,7 @@ class Versions:
 
     def diff(self, filename: str, first: str | None = None, second: str | None = None) -> Difference:
         """Compare an earlier text of a memory, the latest unless named, with another or with the one there now."""
-        name = relative_name(filename)
+        name = past_path(self.corpus, filename)
         current = self._version(name)
         before = self._wanted(name, first, current)
         after = self._wanted(name, second, current) if second else current

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import combinations
 
 import numpy as np
@@ -12,12 +12,13 @@ import numpy as np
 from ragdocs.errors import AlreadyExistsError, NotFoundError, UnavailableError, ValidationError
 from ragdocs.protocols import Vectors
 from ragdocs.search.corpus import Corpus
-from ragdocs.system.names import relative_name
 from ragdocs.text import frontmatter as metadata
+from ragdocs.text import times
 from ragdocs.text.merge import proposing
 from ragdocs.types import Change, Discard, Document, Expect, Filter, Put
 from ragdocs.verbs import page as answers
 from ragdocs.verbs.memories.write import check_content
+from ragdocs.verbs.references import memory_path
 from ragdocs.verbs.shapes import Cluster, ClusterMember, Clusters, Merged
 
 PREVIEW = 160
@@ -40,8 +41,8 @@ class Merges:
         self, source_files: Sequence[str], target_file: str, summary_content: str, expected_version: str | None = None
     ) -> Merged:
         """Write one memory and move its sources to the trash: all of it happens, or nothing does."""
-        sources = list(dict.fromkeys(relative_name(name) for name in source_files))
-        target = relative_name(target_file)
+        sources = list(dict.fromkeys(memory_path(self.corpus, name) for name in source_files))
+        target = memory_path(self.corpus, target_file)
         if not sources:
             raise ValidationError("there are no source files", "Name the memories that the new one replaces")
         check_content(summary_content, "summary_content")
@@ -106,7 +107,7 @@ class Merges:
         documents = [document for document in self.corpus.index.documents() if document.path in chosen]
         kinds = {document.kind for document in documents}
         tags = dict.fromkeys(tag for document in documents for tag in document.tags)
-        created = self.clock().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        created = times.stamp(self.clock())
         kind = kinds.pop() if len(kinds) == 1 else self.corpus.lane.default_kind
         return {"type": kind, "status": "active", "tags": list(tags), "created_at": created}
 

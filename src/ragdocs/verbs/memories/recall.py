@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import re
 import secrets
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -13,17 +12,19 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from ragdocs import caller
 from ragdocs.errors import AlreadyExistsError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.project import registry
 from ragdocs.protocols import Index
 from ragdocs.search.corpus import Corpus
 from ragdocs.system import git
+from ragdocs.system.names import own_id
 from ragdocs.text import frontmatter as metadata
+from ragdocs.text import times
+from ragdocs.text.times import SKEW
 from ragdocs.types import Document, Expect, Filter, Findings, GitContext, Hit, Probe, Put, Query
 from ragdocs.verbs import page as answers
-from ragdocs.verbs import times
 from ragdocs.verbs.memories.write import check_content, check_tags, tagged
+from ragdocs.verbs.newest import age_order
 from ragdocs.verbs.shapes import GitShape, Recalled, RecalledMemory, Remembered
 
 SCOPES = ("project", "global")
@@ -31,11 +32,8 @@ SCOPES = ("project", "global")
 TRIES = 20
 # About what a result takes beside its content.
 BESIDE_CONTENT = 350
-# Clocks of two machines differ, by minutes or by a zone that was set wrong; what is further ahead has no date.
-SKEW = timedelta(days=1)
 RECENT_DAYS = (1, 7, 30)
 CUT = "contents that begin or end with … are parts; the file at the given path has the whole"
-_ID = re.compile(r"[\w.:-]{1,80}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +72,10 @@ class Recall:
         words = check_tags(tags)
         state = git.context(self.root)
         for attempt in range(TRIES):
-            now = caller.current().local(self.clock())
-            own_id = f"mem_{secrets.token_hex(6)}"
-            name = f"{now:%Y-%m-%d/%H%M%S}_{own_id[4:8]}.md"
-            text = tagged(_stamped(content, self._fields(corpus, now, own_id, state)), words)
+            now = self.clock()
+            new_id = f"mem_{secrets.token_hex(6)}"
+            name = f"{now:%Y-%m-%d/%H%M%S}_{new_id[4:8]}.md"
+            text = tagged(_stamped(content, self._fields(corpus, now, new_id, state)), words)
             try:
                 written = corpus.commit([Put(name, text, Expect.ABSENT)])[0]
                 break
@@ -91,7 +89,7 @@ class Recall:
                 registry.register(self.root, now.timestamp())
         except RagdocsError as error:
             warnings.append(f"the memory is written, but other projects cannot find this one: {error}")
-        return Remembered(id=own_id, path=_path(corpus, name, home=True), warnings=warnings)
+        return Remembered(id=new_id, path=_path(corpus, name, home=True), warnings=warnings)
 
     def recall(
         self, query: str = "", *, tags: Sequence[str] = (), since: str = "", limit: int = 10, scope: str = "project"
@@ -101,7 +99,7 @@ class Recall:
         if scope not in SCOPES:
             raise ValidationError(f"{scope[:40]!r} is not a scope", f"Use {' or '.join(SCOPES)}")
         now, everywhere = self.clock(), scope == "global"
-        begin = _since(since, now)
+        begin = times.start(since, now) if since.strip() else None
         where = Filter(tags=tuple(check_tags(tags)), since=begin, until=now + SKEW if begin else None)
         banks, notes = self._banks(everywhere=everywhere)
         asked = [(bank, _ask(bank.corpus, query, where, limit, now)) for bank in banks]
@@ -118,9 +116,9 @@ class Recall:
             told = [*(note for note in told if "are cut" not in note), CUT]
         return Recalled(result=shaped, omitted=omitted, notes=told)
 
-    def _fields(self, corpus: Corpus, now: datetime, own_id: str, state: GitContext | None) -> dict[str, object]:
-        fields: dict[str, object] = {"created_at": now.isoformat(timespec="seconds")}
-        fields |= {"id": own_id, "timestamp": int(now.timestamp())}
+    def _fields(self, corpus: Corpus, now: datetime, new_id: str, state: GitContext | None) -> dict[str, object]:
+        fields: dict[str, object] = {"created_at": now.isoformat()}
+        fields |= {"id": new_id, "timestamp": int(now.timestamp())}
         if not corpus.lane.base:
             fields["project"] = registry.main_worktree(self.root).name
         if state:
@@ -150,15 +148,6 @@ class Recall:
         return [bank if len(keys[bank.name]) == 1 else replace(bank, name=bank.key) for bank in banks], notes
 
 
-def _since(text: str, now: datetime) -> datetime | None:
-    if not text.strip():
-        return None
-    try:
-        return times.since(text, now)
-    except (OverflowError, OSError, ValueError):
-        raise ValidationError(f"{text[:60]!r} is not a time that can be searched for", times.HINT) from None
-
-
 def _stamped(content: str, fields: Mapping[str, object]) -> str:
     """Write what is noted by itself into the text's block, over whatever a copied block said about another memory."""
     end = metadata.newline(content)
@@ -172,7 +161,7 @@ def _ask(corpus: Corpus, query: str, where: Filter, limit: int, now: datetime) -
     with index.held():
         where = replace(where, hidden=corpus.lane.hidden, alive_at=now)
         every = index.documents(where)
-        newest = heapq.nsmallest(limit, _recent(index, where, limit, now) or every, key=partial(_newest, now))
+        newest = heapq.nsmallest(limit, _recent(index, where, limit, now) or every, key=partial(age_order, now=now))
         pieces = index.load([index.chunks(document.id)[0] for document in newest])
     hits = tuple(Hit(document, piece, 0.0, ()) for document, piece in pieces)
     return Findings(hits=hits, omitted=len(every) - len(hits), notes=())
@@ -198,19 +187,13 @@ def _joined(
         # Worktrees of one repository hold mostly the same memories.
         totals[bank.key] = max(totals.get(bank.key, 0), len(findings.hits) + findings.omitted)
         for hit in findings.hits:
-            found.setdefault((bank.key, _id(hit.document)), (bank, hit))
+            found.setdefault((bank.key, own_id(hit.document)), (bank, hit))
 
     def order(pair: tuple[Bank, Hit]) -> tuple[object, ...]:
-        newest = _newest(now, pair[1].document)
+        newest = age_order(pair[1].document, now)
         return (-pair[1].score, *newest) if searched else newest
 
     return sorted(found.values(), key=order), max(len(found), sum(totals.values()))
-
-
-def _newest(now: datetime, document: Document) -> tuple[bool, float, str]:
-    """Order by age; what has no date, or one that is not yet, comes last, the last changed first."""
-    dated = document.created_at is not None and document.created_at <= now + SKEW
-    return (not dated, -_seconds(document.created_at if dated else document.modified_at), document.path)
 
 
 def _seconds(moment: datetime | None) -> float:
@@ -242,7 +225,7 @@ def _notes(asked: Sequence[tuple[Bank, Findings]]) -> list[str]:
 
 def _shape(bank: Bank, document: Document, now: datetime, shares: Shares) -> RecalledMemory:
     shaped = RecalledMemory(
-        id=_id(document),
+        id=own_id(document),
         timestamp=int(_seconds(document.created_at or document.modified_at)),
         tags=answers.tags(document),
         content="",
@@ -271,12 +254,6 @@ def _git(state: GitContext | None, room: int) -> GitShape | None:
     if total > len(shape["files_changed"]):
         shape["files_total"] = total
     return shape
-
-
-def _id(document: Document) -> str:
-    """Return the id that stands in the memory, which stays when the file is renamed, else that of its path."""
-    own = metadata.as_text(document.extra.get("id") or "")
-    return own if _ID.fullmatch(own) else document.id
 
 
 def _path(corpus: Corpus, path: str, *, home: bool) -> str:

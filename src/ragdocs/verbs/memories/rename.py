@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ragdocs.system.names import link_key
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import links
 from ragdocs.text.formats import markdown as markup
-from ragdocs.types import Document
 
 # What would end a markdown destination, or mean something else in it.
 _UNSAFE = re.compile(r"[\s()<>\\%?#]")
@@ -32,7 +31,7 @@ class Move:
 
     def name(self, written: str) -> str | None:
         """Return what to write in [[…]] for a name that meant the file; nothing if it did not, or still does."""
-        key = name_key(written)
+        key = link_key(written.removeprefix(f"{self.base}/"))
         if key not in self.lost:
             return None
         if key.endswith(".md"):
@@ -41,25 +40,9 @@ class Move:
 
     def path(self, target: str) -> str | None:
         """Return the new path for the old one, with its ending or without."""
-        if name_key(target) == name_key(self.old):
+        if link_key(target) == link_key(self.old):
             return self.new
-        return self.new.removesuffix(".md") if f"{name_key(target)}.md" == name_key(self.old) else None
-
-
-def name_key(name: str) -> str:
-    """Return the form in which the names in links are compared."""
-    return unicodedata.normalize("NFC", name.replace("\\", "/").strip()).casefold().strip("/")
-
-
-def names(document: Document) -> set[str]:
-    """Return the names by which links may point at a memory: those of its file, its title, its aliases."""
-    return file_names(document.path) | {name_key(name) for name in (document.title, *document.aliases)}
-
-
-def file_names(path: str) -> set[str]:
-    """Return the names of a file in links: its path, that without ending, and that without folders."""
-    bare = path.removesuffix(".md")
-    return {name_key(name) for name in (path, bare, bare.rpartition("/")[2])}
+        return self.new.removesuffix(".md") if f"{link_key(target)}.md" == link_key(self.old) else None
 
 
 def relink(text: str, path: str, move: Move) -> tuple[str, int]:

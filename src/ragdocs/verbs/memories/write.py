@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import cast
 
 from ragdocs.errors import ConflictError, ValidationError
 from ragdocs.search.corpus import Corpus
-from ragdocs.system.names import relative_name
+from ragdocs.system.names import own_id
 from ragdocs.text import frontmatter as metadata
+from ragdocs.text import times
 from ragdocs.text.merge import proposing
-from ragdocs.types import Discard, Document, Expect, Filter, Hit, Probe, Put, Query, Written
+from ragdocs.types import Discard, Expect, Filter, Hit, Probe, Put, Query, Written
 from ragdocs.verbs import page as answers
+from ragdocs.verbs.newest import age_order
+from ragdocs.verbs.references import find, memory_path, new_path
 from ragdocs.verbs.shapes import (
     Deleted,
     LinkedHit,
@@ -50,11 +54,10 @@ class Memories:
 
     def create(self, filename: str, content: str, tags: Sequence[str], memory_type: str = "journal") -> Saved:
         """Write a new memory; an existing one is never touched."""
-        name = relative_name(filename)
+        name = new_path(self.corpus, filename)
         check_kind(memory_type)
         check_content(content)
-        created = self.clock().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        defaults = {"type": memory_type, "status": "active", "tags": [], "created_at": created}
+        defaults = {"type": memory_type, "status": "active", "tags": [], "created_at": times.stamp(self.clock())}
         text = tagged(metadata.merge(content, defaults), check_tags(tags))
         written = self.corpus.commit([Put(name, text, Expect.ABSENT)])[0]
         unknown = memory_type not in KINDS
@@ -63,7 +66,7 @@ class Memories:
 
     def read(self, filename: str, lines: str | None = None) -> MemoryText:
         """Return a memory as it stands in its file, cut to the budget if it is long."""
-        name = relative_name(filename)
+        name = memory_path(self.corpus, filename)
         source = self.corpus.store.read(name)
         content, shown, omitted = answers.excerpt(source.text, 1, answers.parse_lines(lines), self.budget)
         path = self.corpus.store.locate(name)
@@ -73,7 +76,7 @@ class Memories:
 
     def update(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
         """Replace a memory entirely, as given; the old text is kept in history."""
-        name = relative_name(filename)
+        name = memory_path(self.corpus, filename)
         check_content(content)
         before = self.corpus.store.read(name)
         dropped = sorted(_keys(before.text) - _keys(content))
@@ -87,7 +90,7 @@ class Memories:
 
     def append(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
         """Add two newlines and the content to the end of a memory."""
-        name = relative_name(filename)
+        name = memory_path(self.corpus, filename)
         check_content(content)
         for attempt in range(APPEND_TRIES):
             before = self.corpus.store.read(name)
@@ -107,7 +110,7 @@ class Memories:
 
     def delete(self, filename: str, expected_version: str | None = None) -> Deleted:
         """Move a memory to the trash."""
-        name = relative_name(filename)
+        name = memory_path(self.corpus, filename)
         written = self.corpus.commit([Discard(name, expected_version or Expect.PRESENT)], "delete")[0]
         return Deleted(status="deleted", filename=name, moved_to=written.moved_to)
 
@@ -134,7 +137,7 @@ class Memories:
         """Find the memories that link to a document or source file, the best for the query first."""
         answers.check_limit(limit)
         now = self.clock()
-        names = spellings(target_document)
+        names = self._names(target_document)
         if not names:
             return LinkedHits(result=[], omitted=0, notes=[])
         where = Filter(linked_to=names)
@@ -165,6 +168,15 @@ class Memories:
             notes=[f"{count} rarer {what} are not listed" for what, count in hidden.items() if count],
         )
 
+    def _names(self, target: str) -> tuple[str, ...]:
+        """Return the ways in which links may name a target that is given by any of its names."""
+        name = target.strip()
+        root = self.corpus.store.locate("").removesuffix(f"{os.sep}{self.corpus.lane.base}")
+        document = find(self.corpus, name) or find(self.corpus, name.partition("#")[0])
+        if document is not None:
+            return (*spellings(document.path), own_id(document))
+        return spellings(name.removeprefix(f"{root}{os.sep}"))
+
     def _saved(self, status: str, name: str, written: Written, warnings: list[str]) -> Saved:
         path = self.corpus.store.locate(name)
         warnings = warnings + answers.removed(written)
@@ -178,7 +190,8 @@ class Memories:
         index = self.corpus.index
         linked = index.documents(replace(where, hidden=self.corpus.lane.hidden, alive_at=now))
         found = {hit.document.id for hit in hits}
-        others = sorted((d for d in linked if d.id not in found and index.chunks(d.id)), key=_newest)
+        others = [document for document in linked if document.id not in found and index.chunks(document.id)]
+        others.sort(key=lambda document: age_order(document, now))
         others = others[: limit - len(hits)]
         links = index.links_to(where.linked_to, [document.id for document in others])
         pieces = [piece for _, piece in index.load([index.chunks(document.id)[0] for document in others])]
@@ -264,10 +277,6 @@ def tagged(text: str, tags: Sequence[str]) -> str:
 def _keys(text: str) -> set[str]:
     block = metadata.split(text)[0]
     return set(metadata.load(block)[0]) if block is not None else set()
-
-
-def _newest(document: Document) -> tuple[float, str]:
-    return (-document.created_at.timestamp() if document.created_at else 0.0, document.path)
 
 
 def spellings(target: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from ragdocs.search.calibration import FALSE_ALARMS, FLOOR
 from ragdocs.search.corpus import LEAST_CANDIDATES, Corpus
 from ragdocs.types import Document, Filter, Hit, Probe, Query
 from ragdocs.verbs import page as answers
+from ragdocs.verbs import references
 from ragdocs.verbs.shapes import Explained
 
 
@@ -45,10 +46,7 @@ class Explain:
         return answer
 
     def _document(self, path: str) -> Document | None:
-        name = path.strip().removeprefix(f"{self.corpus.lane.name}:").removeprefix("./")
-        base = f"{self.corpus.lane.base}/" if self.corpus.lane.base else ""
-        documents = {document.path: document for document in self.corpus.index.documents()}
-        return next((documents[n] for n in (name, f"{name}.md", name.removeprefix(base)) if n in documents), None)
+        return references.find(self.corpus, path.strip().removeprefix("./"))
 
     def _absent(self, query: str, path: str) -> Explained:
         """Tell why a path is not in the index."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -38,6 +39,9 @@ def day(month: int, number: int, year: int = 2026) -> datetime:
         ("what I earned this month", [day(5, 1), day(5, 20)], [day(4, 30)]),
         ("dinners in the past month", [day(4, 25), day(5, 20)], [day(4, 1)]),
         ("trips of the last three months", [day(3, 1), day(5, 20)], [day(1, 20)]),
+        ("what we said on 2026-05-04", [day(5, 4)], [day(5, 3), day(5, 5)]),
+        ("what broke two hours ago", [datetime(2026, 5, 20, 13, 30, tzinfo=UTC)], [day(5, 20), day(5, 19)]),
+        ("errors of the last 12 hours", [day(5, 20)], [day(5, 19)]),
         ("videos in the past few weeks", [day(5, 1), day(5, 20)], [day(4, 1)]),
     ],
 )
@@ -56,6 +60,8 @@ def test_a_span_holds_what_people_mean(query: str, inside: list[datetime], outsi
         "in the past I played chess",
         "what did we decide in May 2026",
         "the last three commits",
+        "last minute changes",
+        "the page of 2026-13-40",
         "",
     ],
 )
@@ -67,3 +73,10 @@ def test_counts_that_reach_far_back_are_still_dates() -> None:
     found = span("999 years ago and 999 months ago", NOW)
     assert found is not None
     assert found[0] < found[1] < NOW
+
+
+def test_days_are_those_of_whoever_asks() -> None:
+    tokyo = ZoneInfo("Asia/Tokyo")
+    # It is the 21st there already.
+    found = span("what did we decide yesterday", NOW.astimezone(tokyo))
+    assert found == (datetime(2026, 5, 20, tzinfo=tokyo), datetime(2026, 5, 21, tzinfo=tokyo))

@@ -1,0 +1,86 @@
+"""Newest first is one order, down to what was written within one second."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from ragdocs.verbs.memories.entry_rules import NewEntry
+from ragdocs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
+
+
+def ticking(project: Project, step: timedelta = timedelta(milliseconds=7)) -> None:
+    """Let every look at the clock be a moment later."""
+    moments = (NOON + number * step for number in itertools.count())
+    project.clock = lambda: next(moments)
+
+
+def test_what_was_remembered_within_a_second_comes_back_the_latest_first(project: Project) -> None:
+    ticking(project)
+    workspace = project.open()
+    for number in range(12):
+        workspace.recall.remember(f"note {number}")
+    newest = [memory["content"] for memory in workspace.recall.recall(limit=12)["result"]]
+    assert newest == [f"note {number}" for number in reversed(range(12))]
+    # None that is older takes the place of one that is newer.
+    for limit in (1, 4):
+        few = [memory["content"] for memory in workspace.recall.recall(limit=limit)["result"]]
+        assert few == newest[:limit]
+    again = [memory["content"] for memory in project.open().recall.recall(limit=12)["result"]]
+    assert again == newest
+
+
+def test_all_lists_have_the_same_order(project: Project) -> None:
+    ticking(project)
+    workspace = project.open()
+    names = []
+    for number in range(6):
+        name = f"{5 - number if number % 2 else number}-{number}.md"
+        workspace.memories.create(name, f"about [[src/a.py]] {number}", [])
+        names.append(name)
+    project.memory("undated.md", "about [[src/a.py]] undated")
+    project.memory("future.md", "---\ncreated_at: '2030-01-01'\n---\n\nabout [[src/a.py]] future")
+    workspace = project.open(**{"embedding.model": "none"})
+    recalled = [memory["path"].rpartition("/")[2] for memory in workspace.recall.recall(limit=20)["result"]]
+    linked = workspace.memories.linked("zzzz", "src/a.py", limit=20)["result"]
+    assert recalled[:6] == names[::-1]
+    assert [hit["file_path"].rpartition("/")[2] for hit in linked] == recalled
+    pack = workspace.packs.build(max_chars=8000)["context"]
+    places = [pack.index(f".memories/{name}") for name in recalled if f".memories/{name}" in pack]
+    assert len(places) >= 4
+    assert places == sorted(places)
+
+
+def test_entries_and_items_of_one_second_keep_their_order(project: Project) -> None:
+    ticking(project)
+    workspace = project.open()
+    for number in range(5):
+        workspace.entries.add(NewEntry(content=f"entry {number}"))
+        workspace.repository.upsert_note(f"note {number}")
+    notes = [note["content"] for note in workspace.repository.get("note")["notes"]]
+    assert notes == [f"note {number}" for number in reversed(range(5))]
+    recalled = [memory["content"] for memory in workspace.recall.recall(limit=20)["result"]]
+    entries = [content for content in recalled if content.startswith("entry")]
+    assert entries == [f"entry {number}" for number in reversed(range(5))]
+
+
+def test_since_and_a_query_mean_the_same_days(project: Project) -> None:
+    project.clock = lambda: datetime(2026, 11, 16, 20, tzinfo=UTC)
+    # In Tokyo it is the morning of the 17th: the 16th there begins at 15:00 of the 15th.
+    project.memory("a.md", "---\ncreated_at: '2026-11-15T16:00:00Z'\n---\n\nzebra alpha\n")
+    project.memory("b.md", "---\ncreated_at: '2026-11-15T14:00:00Z'\n---\n\nzebra beta\n")
+    workspace = Workspace(project.config(), project.clock, ZoneInfo("Asia/Tokyo"))
+    workspace.sync()
+    workspace.embed()
+    since = workspace.recall.recall(since="yesterday")["result"]
+    assert [memory["content"] for memory in since] == ["zebra alpha"]
+    found = workspace.memories.search("zebra yesterday")["result"]
+    asked = {hit["memory_id"]: "of the time that was asked for" in hit["why"] for hit in found}
+    assert asked == {"memory:a": True, "memory:b": False}
