@@ -14,6 +14,7 @@ from ragdocs import __version__
 from ragdocs import config as configuration
 from ragdocs.config import Config
 from ragdocs.errors import ConfigError, ConflictError, LockAcquisitionError, RagdocsError
+from ragdocs.serve import bounds
 from ragdocs.serve.framing import framed, visible
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     try:
+        bounds.check_options(vars(options))
         return int(options.run(options) or 0)
     except RagdocsError as error:
         print(_explained(error), file=sys.stderr)

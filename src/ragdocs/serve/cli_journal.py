@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragdocs.errors import ConflictError, StorageError, ValidationError
+from ragdocs.errors import ConflictError, ValidationError
 from ragdocs.serve import cli, cli_memory
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _write(journal: Journal, options: argparse.Namespace) -> Any:
     if options.expect and not shown["version"].startswith(options.expect):
         hint = "Read it again; `ragdocs journal entries` tells what came since"
         raise ConflictError(f"{options.section} is at {shown['version'][:12] or 'no entry'} by now", hint)
-    overview = options.overview if options.overview_file is None else _text(options.overview_file)
+    overview = options.overview if options.overview_file is None else cli_memory.read_text(options.overview_file)
     return journal.write(options.section, NewEntry(entry, overview, options.summary, options.work_context), reads)
 
 
@@ -140,15 +140,8 @@ def _sync(journal: Journal, options: argparse.Namespace) -> Any:
         section, equals, file = pair.rpartition("=")
         if not equals:
             raise ValidationError(f"--resolve {pair!r} is not SECTION=FILE", "Write it as --resolve project/api=api.md")
-        resolved[section] = _text(Path(file))
+        resolved[section] = cli_memory.read_text(Path(file))
     return journal.sync(options.remote, resolved)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise StorageError(f"{file} cannot be read: {error}") from error
 
 
 def _commits(options: argparse.Namespace) -> int:

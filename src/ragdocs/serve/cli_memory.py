@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragdocs.errors import StorageError, ValidationError
-from ragdocs.serve import cli, cli_entries
+from ragdocs.serve import bounds, cli, cli_entries
 
 if TYPE_CHECKING:
     from ragdocs.workspace import Workspace
@@ -183,10 +183,22 @@ def read_content(options: argparse.Namespace) -> str:
         return str(options.content)
     if options.file is None and sys.stdin.isatty():
         raise ValidationError("there is no text", "Give --content or --file, or pipe the text in")
+    return read_text(options.file)
+
+
+def read_text(file: Path | None) -> str:
+    """Return the text of a file, or of standard input, as far as a text may be long."""
     try:
-        return options.file.read_text(encoding="utf-8") if options.file else sys.stdin.read()
+        if file is None:
+            text = sys.stdin.read(bounds.TEXT.longest + 1)
+        else:
+            with file.open(encoding="utf-8") as opened:
+                text = opened.read(bounds.TEXT.longest + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise StorageError(f"{options.file or 'standard input'} cannot be read: {error}") from error
+        raise StorageError(f"{file or 'standard input'} cannot be read: {error}") from error
+    if len(text) > bounds.TEXT.longest:
+        raise bounds.refuse_longer(str(file or "standard input"), bounds.TEXT)
+    return text
 
 
 def _run(options: argparse.Namespace, run: Verb, text: str) -> int:

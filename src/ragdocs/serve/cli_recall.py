@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from ragdocs.errors import ValidationError
-from ragdocs.serve import cli
+from ragdocs.serve import cli, cli_memory
 from ragdocs.serve.framing import line
 
 REMEMBER = """\
@@ -67,7 +67,7 @@ def _remember(options: argparse.Namespace) -> int:
     if options.content is None and sys.stdin.isatty():
         raise ValidationError("there is no text", "Give it as an argument, or pipe it in")
     workspace = cli.open_workspace(options, embed=False)
-    content = options.content if options.content is not None else sys.stdin.read()
+    content = options.content if options.content is not None else cli_memory.read_text(None)
     kept = workspace.recall.remember(content, options.tag)
     cli.save(workspace)
     return cli.show(options, kept, render.remembered)
