@@ -55,6 +55,8 @@ STRANGERS = 10
 MASS_REMOVAL = 20
 MASS_SHARE = 0.5
 SECOND_LOOK_SECONDS = 0.5
+# Processor time that one file may take before it is written to the index; ordinary text of 10 MB takes a quarter of it.
+FILE_SECONDS = 20.0
 # The share of passages that must have come or gone before unrelated questions are asked again: it takes 0.1 s.
 REMEASURED = 0.1
 
@@ -74,6 +76,8 @@ class Corpus:
         self.skipped: dict[str, str] = {}
         # Files that a look at all of them found new or changed and has not read yet.
         self.unread = 0
+        # Stamp and reason of files that would hold up all others, so that not every scan tries them again.
+        self._refused: dict[str, tuple[str, str]] = {}
         self._writing = threading.Lock()
 
     def sync(self, paths: Iterable[str] | None = None, progress: Progress | None = None) -> Report:
@@ -84,10 +88,15 @@ class Corpus:
             scan, gone = self._look(only)
             self.index.apply([], gone)
             known = self.index.stamps(scan.stamps)
-            changed = [path for path, stamp in scan.stamps.items() if known.get(path, ("", ""))[0] != stamp]
+            refused = self.refused(scan)
+            changed = [
+                path
+                for path, stamp in scan.stamps.items()
+                if known.get(path, ("", ""))[0] != stamp and path not in refused
+            ]
         looked_at = {""} if only is None else set(only)
         self.skipped = {path: why for path, why in self.skipped.items() if not _below(path, looked_at)}
-        self.skipped.update(scan.unreadable)
+        self.skipped.update(scan.unreadable | refused)
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
         done, most = 0, FIRST_BATCH
         self.unread = len(changed) if only is None else self.unread
@@ -105,6 +114,11 @@ class Corpus:
             if progress:
                 progress("indexing", done, len(changed))
         return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
+
+    def refused(self, scan: Scan) -> dict[str, str]:
+        """Return which files of a scan would hold up all others, and why; they are not indexed until they change."""
+        known = self._refused.items()
+        return {path: reason for path, (stamp, reason) in known if scan.stamps.get(path) == stamp}
 
     def embed(self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False) -> int:
         """Encode passages that have no vector yet until none is left; return how many were encoded."""
@@ -336,7 +350,9 @@ class Corpus:
                 if chunks >= most:
                     break
                 looked += 1
+                started = time.thread_time()
                 self.skipped.pop(path, None)
+                self._refused.pop(path, None)
                 try:
                     source = self.store.read(path)
                 except NotFoundError:
@@ -349,8 +365,14 @@ class Corpus:
                     same[path] = source.stamp
                     continue
                 parsed = parse.parse(source, self.lane)
-                entries.append(Entry(parsed.document, chunk.chunk(parsed, self.lane.chunking), source.stamp))
-                chunks += len(entries[-1].chunks)
+                entry = Entry(parsed.document, chunk.chunk(parsed, self.lane.chunking), source.stamp)
+                if reason := self.index.objection(entry, FILE_SECONDS - (time.thread_time() - started)):
+                    self.skipped[path] = reason
+                    self._refused[path] = (source.stamp, reason)
+                    gone.append(path)
+                    continue
+                entries.append(entry)
+                chunks += len(entry.chunks)
             self.index.apply(entries, gone)
             self.index.restamp(same)
             new = sum(entry.document.path not in known for entry in entries)

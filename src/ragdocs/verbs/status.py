@@ -59,7 +59,8 @@ def _compare(corpus: Corpus) -> tuple[int, dict[str, str]]:
     scan, known = corpus.store.scan(), corpus.index.stamps()
     if "" in scan.unreadable:
         raise UnavailableError(scan.unreadable[""])
-    seen = scan.stamps
+    refused = corpus.refused(scan)
+    seen = {path: stamp for path, stamp in scan.stamps.items() if path not in refused}
     behind = len(known.keys() - seen.keys())
     unreadable = {}
     for path, stamp in seen.items():
