@@ -66,7 +66,10 @@ def load(directory: Path, key: bytes, *, mapped: bool) -> tuple[dict[str, str], 
         if not name or Path(name).name != name or name.startswith("."):
             return None
         place = fsio.contained(directory, name)
-        with lock(place, shared=True):
+        with ExitStack() as stack:
+            # It keeps the generation from being removed meanwhile. Without it, what is missing then is noticed below.
+            with suppress(LockAcquisitionError):
+                stack.enter_context(lock(place, timeout=0, shared=True))
             manifest = json.loads(fsio.read_bytes(place / MANIFEST))
             signature = manifest.pop("signature")
             if not hmac.compare_digest(signature.encode(), _sign(manifest, key).encode()):
