@@ -66,7 +66,7 @@ class Workspace:
         self.config = config
         self.clock = clock
         self.encoder, self.identity, self.dim, self.silence = _encoder(config)
-        self.redactor = Redactor(os.environ, config.redaction.patterns)
+        self.redactor = Redactor(os.environ, config.redaction.patterns, config.origin("redaction.patterns"))
         self.places: dict[str, Place] = {}
         self.closed: dict[str, UnavailableError] = {}
         # The user's own bank may be a link; a project's folder that leads elsewhere may have come with a clone.

@@ -109,7 +109,7 @@ def test_a_client_gets_the_refusal_from_every_tool(session: Session) -> None:
         for name in tool.input_schema["properties"]:
             bound = bounds.of_tool(tool.name, name)
             if bound:
-                value = [MARKED] * (bound.most + 1) if bound.most else MARKED + "x" * bound.longest
+                value: Any = [MARKED] * (bound.most + 1) if bound.most else MARKED + "x" * bound.longest
                 if bound.is_table:
                     value = dict.fromkeys(map(str, range(bound.most + 1)), MARKED)
                 message = session.error(tool.name, **{name: value})

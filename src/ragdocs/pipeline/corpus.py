@@ -14,7 +14,7 @@ import numpy as np
 
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.lanes import Lane, Ranking
-from ragdocs.pipeline import chunk, fuse, gauge, parse, rank, when
+from ragdocs.pipeline import chunk, fuse, gauge, metadata, parse, rank, when
 from ragdocs.pipeline.gauge import Gauge
 from ragdocs.pipeline.redact import Redactor
 from ragdocs.protocols import Encoder, Index, Store, Vectors
@@ -96,7 +96,7 @@ class Corpus:
             ]
         looked_at = {""} if only is None else set(only)
         self.skipped = {path: why for path, why in self.skipped.items() if not _below(path, looked_at)}
-        self.skipped.update(scan.unreadable | refused)
+        self.skipped.update({**scan.unreadable, **refused})
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
         done, most = 0, FIRST_BATCH
         self.unread = len(changed) if only is None else self.unread
@@ -265,12 +265,23 @@ class Corpus:
         """Take secrets out of what is to be written; tell what was taken and from which line."""
         if not isinstance(change, Put):
             return change, ()
-        if self.redactor.redact(change.path).findings:
-            raise ValidationError("the name of the file holds a secret", "Choose another name")
+        if findings := self.redactor.redact(change.path).findings:
+            source = self.redactor.source(findings[0])
+            raise ValidationError(f"the name of the file holds a secret, says {source}", "Choose another name")
         text, note = self.redactor.redact(change.text), self.redactor.redact(change.note)
+        if text.findings:
+            self._refuse_swallowed(metadata.split(change.text)[1])
+        if note.findings:
+            self._refuse_swallowed(change.note)
         removed = tuple(f"{finding.rule} in line {finding.line}" for finding in text.findings)
         removed += tuple(f"{finding.rule} in line {finding.line} of the entry" for finding in note.findings)
         return replace(change, text=text.text, note=note.text), removed
+
+    def _refuse_swallowed(self, text: str) -> None:
+        """Refuse a text of which a pattern of the configuration would leave nothing."""
+        if source := self.redactor.swallowed_by(text, self.redactor.redact(text)):
+            hint = "Nothing was written. Make the pattern match the secret alone"
+            raise ValidationError(f"nothing would be left of the text: {source} matches all of it", hint)
 
     def _encode(self, batch: Sequence[tuple[Document, Chunk]]) -> int:
         if not batch or self.encoder is None or self.silence:

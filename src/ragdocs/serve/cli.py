@@ -333,7 +333,11 @@ def _verify_text(answers: dict[str, Any]) -> str:
 
 
 def _check_config(options: argparse.Namespace) -> int:
+    from ragdocs.pipeline.redact import Redactor
+
     config = load_config(options)
+    # Patterns are read where they are used; whoever checks wants to know now.
+    Redactor({}, config.redaction.patterns, config.origin("redaction.patterns"))
     settings = [
         {"key": key, "value": value, "origin": origin} for key, value, origin in configuration.render_table(config)
     ]
