@@ -70,6 +70,9 @@ class Index(Protocol):
     def apply(self, changed: Sequence[Entry], removed: Sequence[str] = ()) -> None:
         """Add or replace documents and drop the paths in `removed`, in one step."""
 
+    def objection(self, entry: Entry, seconds: float) -> str:
+        """Say why a document would hold up all others, for so much processor time at most, or nothing."""
+
     def documents(self, where: Filter | None = None) -> list[Document]:
         """List document cards, in the order of their paths."""
 

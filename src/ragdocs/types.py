@@ -221,12 +221,16 @@ Verb = Literal["create", "update", "append", "edit", "delete", "merge", "rename"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of one change: the new version, or where the old text went, and the secrets kept out of it."""
+    """What became of one change: the new version, or where the old text went, and the secrets kept out of it.
+
+    The notes say what went wrong beside the change, which is made.
+    """
 
     path: str
     version: str = ""
     moved_to: str = ""
     removed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,8 @@ class Workspace:
         self.room = room or config.server.answer_chars
         self._wanted = lanes
         self.encoder, self.identity, self.dim, self.silence = _encoder(config)
-        self.redactor = CallersRedactor(os.environ, config.redaction.patterns)
+        origin = config.origin("redaction.patterns")
+        self.redactor = CallersRedactor(os.environ, config.redaction.patterns, origin)
         self.places: dict[str, Place] = {}
         self.closed: dict[str, UnavailableError] = {}
         # The user's own bank may be a link; a project's folder that leads elsewhere may have come with a clone.

@@ -223,6 +223,24 @@ class IndexContract:
         assert index.counts()["vectors"] == 2
         assert sorted(near(index, axis(1))) == ["new.md", "old.md"]
 
+    def test_a_long_document_lets_others_have_their_turn(self, index: Index) -> None:
+        long = entry("long.md", *(f"passage {number}" for number in range(2_000)), modified_at=NOON)
+        index.apply([long, entry("old.md", "old", modified_at=NOON - timedelta(days=1))])
+        waiting = [document.path for document, _ in index.missing(3_000)]
+        assert len(waiting) == 2_001
+        assert waiting[0] == "long.md"
+        assert waiting.index("old.md") < 300
+
+    def test_a_document_of_too_many_different_words_is_refused(self, index: Index) -> None:
+        def written(count: int) -> Entry:
+            words = [f"w{number:07}" for number in range(count)]
+            return entry("a.md", *(" ".join(words[at : at + 1_000]) for at in range(0, count, 1_000)))
+
+        assert index.objection(written(50_000), 60) == ""
+        assert "more than 200,000 different words" in index.objection(written(201_000), 60)
+        assert "takes too long" in index.objection(written(1_000), -1)
+        assert index.objection(entry("b.md", *["the same words again " * 100] * 1_000), 60) == ""
+
     def test_the_missing_chunks_of_some_paths_are_those_of_these_paths(self, index: Index) -> None:
         index.apply([entry("a.md", "shared", "mine", modified_at=NOON - timedelta(days=1)), entry("b.md", "shared")])
         assert {(d.path, c.text) for d, c in index.missing(10, ["a.md"])} == {("a.md", "shared"), ("a.md", "mine")}

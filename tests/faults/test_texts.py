@@ -20,6 +20,7 @@ from ragdocs.lanes import MEMORY
 from ragdocs.search import chunk, parse
 from ragdocs.stores.files.store import SIZE_LIMIT
 from ragdocs.types import Filter, Source
+from ragdocs.verbs.quality.status import lane_status
 from ragdocs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -180,6 +181,28 @@ def test_ten_megabytes_of_marks_take_seconds(tally: Tally, unit: str) -> None:
     taken = cost((unit * (10_000_000 // len(unit))).encode())
     tally("S3 ten megabytes of marks", texts=1, deaths=0, worst_ms=round(1000 * taken))
     assert taken < LARGE * SLACK
+
+
+def test_a_file_of_nothing_but_different_words_holds_up_no_other(project: Project) -> None:
+    project.doc("words.md", " ".join(f"{number * 7919 % 10_000_019:08}w" for number in range(990_000)))
+    project.doc("small.md", "# Harbour\n\nA needle.")
+    started = time.process_time()
+    workspace = project.open()
+    corpus = workspace.places["docs"].corpus
+    assert time.process_time() - started < LARGE * SLACK
+    assert "different words" in corpus.skipped["docs/words.md"]
+    state = lane_status(corpus, "none")
+    assert "different words" in state["problems"]["docs/words.md"]
+    assert not any("not indexed yet" in note for note in state["notes"])
+    assert [document.path for document in corpus.index.documents()] == ["docs/small.md"]
+    # It is not tried again until it changes, and not forgotten.
+    started = time.process_time()
+    report = corpus.sync()
+    assert time.process_time() - started < 1
+    assert "different words" in report.skipped["docs/words.md"]
+    project.doc("words.md", "few words")
+    assert corpus.sync().skipped == {}
+    assert [document.path for document in corpus.index.documents()] == ["docs/small.md", "docs/words.md"]
 
 
 def test_what_stands_below_too_many_headings_is_found_as_text() -> None:

@@ -109,7 +109,7 @@ REFUSED: list[tuple[str, object, str]] = [
     ("tags", None, "valid list"),
     ("tags", [1], "valid string"),
     ("tags", ["a\nb"], "one short line"),
-    ("tags", ["a" * 101], "one short line"),
+    ("tags", ["a" * 101], "longer than 100 characters"),
     ("memory_type", "", "not a memory type"),
     ("memory_type", "two words", "not a memory type"),
     ("memory_type", "plan\nstatus: archived", "not a memory type"),

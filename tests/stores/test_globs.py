@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +23,7 @@ from ragdocs.errors import (
 )
 from ragdocs.lanes import DOCS, MEMORY
 from ragdocs.stores.files.store import FileStore
-from ragdocs.types import Discard, Put
+from ragdocs.types import Discard, Put, Scan
 
 from .contract import fork, lane, listed, plant
 
@@ -123,6 +124,54 @@ def test_a_hostile_ignore_file_costs_nothing(root: Path) -> None:
     started = datetime.now(UTC)
     assert listed(root, lane("**/*.md", gitignore=True)) == {"a" * 250 + ".md"}
     assert datetime.now(UTC) - started < timedelta(seconds=1)
+
+
+def walked(root: Path, files: int, ignore: str, nested: int = 1) -> tuple[float, Scan]:
+    """Walk a tree whose ignore files say so, and return the processor's time and what was seen."""
+    place = root.joinpath("docs", *(["d"] * (nested - 1)))
+    for number in range(files):
+        plant(root, f"{place.relative_to(root)}/{number:05}-{'a' * 60}.md")
+    for folder in (place, *place.parents[: nested - 1]):
+        (folder / ".gitignore").write_text(ignore)
+    (root / ".git").mkdir(exist_ok=True)
+    store = FileStore(root, lane("**/*.md", gitignore=True))
+    started = time.process_time()
+    scan = store.scan()
+    return time.process_time() - started, scan
+
+
+HOSTILE = {
+    "ends": "\n".join(f"*{number}x" for number in range(9_000)),
+    "starts": "\n".join(f"x{number}*" for number in range(9_000)),
+    "names": "\n".join(f"x{number}" for number in range(9_000)),
+    "paths": "\n".join(f"/x{number}/y" for number in range(5_000)),
+    "stars": "\n".join(f"*a*a*a{number}*" for number in range(5_000)),
+    "repeated": "*a*b\n" * 12_000,
+    "folders": "\n".join(f"**/d/*{number}*/" for number in range(4_000)),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("nested", [1, 12])
+def test_a_large_ignore_file_costs_about_as_much_as_a_small_one(root: Path, kind: str, nested: int) -> None:
+    assert len(HOSTILE[kind]) < 65_536
+    cost, scan = walked(root, 500, HOSTILE[kind], nested)
+    assert len(scan.stamps) == 500
+    # It was 8 s for one file of globs and more than a minute for twelve of them.
+    assert cost < 8
+    assert bool(scan.unreadable) == (kind in {"stars", "folders"})
+
+
+def test_what_is_not_followed_of_an_ignore_file_is_told_and_the_last_lines_count(root: Path) -> None:
+    globs = [f"*zzz{number}*q" for number in range(1_500)]
+    _, scan = walked(root, 3, "\n".join(["*-a*.m?", *globs, "*00001*a.md"]))
+    assert {path.rpartition("/")[2][:5] for path in scan.stamps} == {"00000", "00002"}
+    assert list(scan.unreadable) == ["docs/.gitignore"]
+    assert "more than 1000" in scan.unreadable["docs/.gitignore"]
+    (root / "docs/.gitignore").write_text("x\n" * 40_000)
+    scan = FileStore(root, lane("**/*.md", gitignore=True)).scan()
+    assert len(scan.stamps) == 3
+    assert "larger than" in scan.unreadable["docs/.gitignore"]
 
 
 def test_very_deep_folders_are_walked(root: Path) -> None:

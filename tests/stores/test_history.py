@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import stat
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from ragdocs.lanes import MEMORY
 from ragdocs.stores.files import history
 from ragdocs.stores.files.history import History, Step, version_of
 from ragdocs.stores.files.store import FileStore
-from ragdocs.types import Put
+from ragdocs.types import Expect, Put
 
 from .contract import plant
 
@@ -130,6 +131,76 @@ def test_pruning_never_reaches_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(ValidationError):
         store.prune(NOW)
     assert (outside / ("a" * 62)).read_text() == "precious"
+
+
+def test_a_log_beyond_its_limit_is_read_from_its_end_and_pruned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "LOG_LIMIT", 20_000)
+    store = History(tmp_path)
+    versions = [kept(store, "a.md", f"text {number}") for number in range(200)]
+    log = tmp_path / ".history/log.jsonl"
+    assert log.stat().st_size > 30_000
+    left = [revision.version for revision in store.revisions()]
+    assert left == versions[: -len(left) - 1 : -1]
+    assert 50 < len(left) < 200
+    assert store.prune(NOW)
+    assert log.stat().st_size <= 20_000
+    assert [revision.version for revision in store.revisions()] == left
+    assert store.recover(left[-1])
+    # Once in a while is not every time.
+    assert not store.prune(NOW)
+
+
+def test_a_log_of_one_endless_line_loses_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "LOG_LIMIT", 20_000)
+    store = History(tmp_path)
+    version = kept(store, "a.md", "precious")
+    (tmp_path / ".history/log.jsonl").write_bytes(b"x" * 30_000)
+    assert store.revisions() == []
+    with pytest.raises(StorageError, match="no line that can be read"):
+        store.prune(NOW)
+    assert store.recover(version) == b"precious"
+    # What comes next is on a line of its own.
+    newer = kept(store, "a.md", "next")
+    assert [revision.version for revision in store.revisions()] == [newer]
+
+
+def test_a_write_succeeds_whatever_the_size_of_the_history_and_a_failed_pruning_is_told(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    store = FileStore(root, MEMORY)
+    store.commit([Put("a.md", "one", Expect.ABSENT)])
+    log = root / ".history/log.jsonl"
+    with log.open("ab") as opened:
+        opened.truncate(60_000_000)
+    store = FileStore(root, MEMORY)
+    written = store.commit([Put("a.md", "two", Expect.PRESENT)])[0]
+    assert written.notes == ()
+    assert [store.recover(revision.version) for revision in store.history("a.md")] == ["one"]
+    assert log.stat().st_size < 1_000
+    # A link in the place of a folder keeps the old texts from being dropped.
+    shutil.rmtree(root / ".history/aa", ignore_errors=True)
+    (root / ".history/aa").symlink_to(tmp_path)
+    store = FileStore(root, MEMORY)
+    written = store.commit([Put("a.md", "three", Expect.PRESENT)])[0]
+    assert "cannot be pruned" in written.notes[0]
+    assert "cannot be pruned" in store.scan().unreadable[".history"]
+    assert store.read("a.md").text == "three"
+    (root / ".history/aa").unlink()
+    store = FileStore(root, MEMORY)
+    assert store.commit([Put("a.md", "four", Expect.PRESENT)])[0].notes == ()
+    assert store.scan().unreadable == {}
+
+
+def test_a_promise_larger_than_any_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "LOG_LIMIT", 20_000)
+    root = tmp_path / "root"
+    store = FileStore(root, MEMORY)
+    store.commit([Put("a.md", "one", Expect.ABSENT)])
+    (root / ".history/forward.json").write_bytes(b"[" + b" " * 30_000 + b"]")
+    store.commit([Put("a.md", "two", Expect.PRESENT)])
+    assert store.read("a.md").text == "two"
+    assert (root / ".history/forward.unreadable").exists()
 
 
 def test_a_promise_is_read_back_and_can_be_turned(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -10,12 +11,17 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ragdocs.errors import LockAcquisitionError, NotFoundError
 from ragdocs.system import locks
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
 
 
 def refuse(*arguments: object) -> None:
@@ -195,3 +201,75 @@ def test_a_lock_that_comes_too_late_is_let_go(tmp_path: Path) -> None:
             waiter.join(5)
     with locks.lock(tmp_path, timeout=0):
         pass
+
+
+# --- a lock of another program ---
+
+FOREIGN = """
+import fcntl, os, sys, time
+descriptor = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.flock(descriptor, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+@contextlib.contextmanager
+def foreign_lock(folder: Path) -> Iterator[int]:
+    """Let another program, which knows nothing of ours, lock a folder."""
+    command = [sys.executable, "-c", FOREIGN, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        holder.stdout.readline()
+        try:
+            yield holder.pid
+        finally:
+            holder.kill()
+
+
+def test_the_error_names_who_holds_the_lock_and_what_to_do(tmp_path: Path) -> None:
+    with (
+        foreign_lock(tmp_path) as pid,
+        pytest.raises(LockAcquisitionError) as refused,
+        locks.lock(tmp_path, timeout=0.05),
+    ):
+        pass
+    message = str(refused.value)
+    if Path("/proc/locks").exists():
+        assert f"locked by process {pid} (" in message
+    assert "Nothing was written" in message
+    assert "end it, and try again" in message
+    assert "0.05 seconds" in message
+
+
+def test_the_error_names_the_holder_of_a_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "fcntl", None)
+    expected = pytest.raises(LockAcquisitionError, match=f"process {os.getpid()} on ")
+    with locks.lock(tmp_path), expected, locks.lock(tmp_path, timeout=0.05):
+        pass
+
+
+def test_nobody_who_reads_waits_for_a_lock(project: Project) -> None:
+    project.memory("a.md", "A note about the harbour.")
+    workspace = project.open()
+    workspace.repository.append_summary("run", "step", "what happened")
+    workspace.save()
+    # A promise, which only somebody with the lock may keep.
+    (project.root / ".memories/.history").mkdir(exist_ok=True)
+    (project.root / ".memories/.history/forward.json").write_text("[]")
+    summaries = workspace.repository.summaries(workspace.repository.scope(None, None)).folder
+    with contextlib.ExitStack() as stack:
+        generations = [place.parent for place in (project.root / ".memories").rglob("manifest.json")]
+        assert generations
+        for folder in (project.root / ".memories", summaries, *generations):
+            stack.enter_context(foreign_lock(folder))
+        started = time.monotonic()
+        fresh = project.open()
+        assert fresh.memories.read("a.md")["content"]
+        assert fresh.memories.search("harbour")["result"]
+        assert fresh.repository.get()["summaries"]
+        assert fresh.versions.history("", 10)["result"] == []
+        assert time.monotonic() - started < 4
+        with pytest.raises(LockAcquisitionError, match="5 seconds"):
+            fresh.memories.create("b.md", "x", [])
+    fresh.memories.create("b.md", "x", [])

@@ -374,6 +374,25 @@ def test_bounded_pattern_is_accepted(pattern: str) -> None:
     assert REDACTOR.redact("nothing") == Redactor({}, [pattern]).redact("nothing")
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [r"[\s\S]+", ".+", r"\w+", "[a-z0-9]+", r"(?s).", "[^\n]{1,90}", r"\S{3,60}", "[aeiounrst]"],
+)
+def test_a_pattern_that_takes_ordinary_text_is_refused_with_its_number_and_file(pattern: str) -> None:
+    with pytest.raises(ConfigError, match=r"redaction pattern 2 of config\.toml:7 matches \d+% of an ordinary text"):
+        Redactor({}, ["fine", pattern], "config.toml:7")
+
+
+def test_a_pattern_that_leaves_nothing_of_a_text_is_named() -> None:
+    redactor = Redactor({}, ["ACME-[0-9]{6}", "(?s)BEGIN.*"], "config.toml:7")
+    swallowed = "BEGIN\nall of it"
+    assert redactor.swallowed_by(swallowed, redactor.redact(swallowed)) == "redaction pattern 2 of config.toml:7"
+    for text in ("see BEGIN", "ACME-123456 is old", "", "nothing"):
+        assert redactor.swallowed_by(text, redactor.redact(text)) == ""
+    token = TOKENS["github-token"]
+    assert redactor.swallowed_by(token, redactor.redact(token)) == ""
+
+
 def test_secrets_show_in_no_description() -> None:
     hidden = noise(20)
     pattern = f"{hidden}("

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ragdocs.errors import ConfigError, ValidationError
+from ragdocs.serve.cli import app as cli
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -53,6 +54,33 @@ def test_a_persons_own_pattern_counts(project: Project) -> None:
 def test_a_pattern_that_is_none_is_refused_when_the_project_opens(project: Project) -> None:
     with pytest.raises(ConfigError, match="pattern"):
         project.open(**{"redaction.patterns": ["[unclosed"]})
+
+
+def test_a_pattern_that_takes_everything_is_refused_by_file_and_line(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.write("config.toml", "[redaction]\npatterns = ['[\\s\\S]+']\n")
+    with pytest.raises(ConfigError, match=r"pattern 1 of config\.toml:2 matches 100% of an ordinary text"):
+        project.open()
+    assert cli.main(["check-config", "--project", str(project.root)]) == 1
+    assert "config.toml:2" in capsys.readouterr().err
+
+
+def test_what_a_pattern_leaves_nothing_of_is_refused_and_the_pattern_named(project: Project) -> None:
+    project.write("config.toml", "[redaction]\npatterns = ['(?s)BEGIN.*', 'ticket-[0-9]{4}']\n")
+    memories = project.open().memories
+    memories.create("a", "Before.", [])
+    refusal = r"redaction pattern 1 of config\.toml:2 matches all of it"
+    with pytest.raises(ValidationError, match=refusal):
+        memories.create("b", "BEGIN\nall of it", [])
+    with pytest.raises(ValidationError, match=refusal):
+        memories.update("a", "BEGIN\nall of it")
+    assert memories.read("a")["content"].endswith("Before.")
+    assert not (project.root / ".memories/b.md").exists()
+    with pytest.raises(ValidationError, match=r"name of the file holds a secret, says redaction pattern 2 of config"):
+        memories.create("ticket-1234", "text", [])
+    memories.create("c", "See BEGIN and the rest", [])
+    assert "See [redacted:pattern-1]" in memories.read("c")["content"]
 
 
 def test_text_without_secrets_is_written_as_given(project: Project) -> None:

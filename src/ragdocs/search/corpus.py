@@ -19,6 +19,7 @@ from ragdocs.search import calibration as gauge
 from ragdocs.search import chunk, parse, rank
 from ragdocs.search import score as fuse
 from ragdocs.search.calibration import Gauge
+from ragdocs.text import frontmatter as metadata
 from ragdocs.text import times
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import (
@@ -58,6 +59,8 @@ STRANGERS = 10
 MASS_REMOVAL = 20
 MASS_SHARE = 0.5
 SECOND_LOOK_SECONDS = 0.5
+# Processor time that one file may take before it is written to the index; ordinary text of 10 MB takes a quarter of it.
+FILE_SECONDS = 20.0
 # The share of passages that must have come or gone before unrelated questions are asked again: it takes 0.1 s.
 REMEASURED = 0.1
 
@@ -77,6 +80,8 @@ class Corpus:
         self.skipped: dict[str, str] = {}
         # Files that a look at all of them found new or changed and has not read yet.
         self.unread = 0
+        # Stamp and reason of files that would hold up all others, so that not every scan tries them again.
+        self._refused: dict[str, tuple[str, str]] = {}
         self._writing = threading.Lock()
 
     def sync(self, paths: Iterable[str] | None = None, progress: Progress | None = None) -> Report:
@@ -87,10 +92,15 @@ class Corpus:
             scan, gone = self._look(only)
             self.index.apply([], gone)
             known = self.index.stamps(scan.stamps)
-            changed = [path for path, stamp in scan.stamps.items() if known.get(path, ("", ""))[0] != stamp]
+            refused = self.refused(scan)
+            changed = [
+                path
+                for path, stamp in scan.stamps.items()
+                if known.get(path, ("", ""))[0] != stamp and path not in refused
+            ]
         looked_at = {""} if only is None else set(only)
         self.skipped = {path: why for path, why in self.skipped.items() if not _below(path, looked_at)}
-        self.skipped.update(scan.unreadable)
+        self.skipped.update({**scan.unreadable, **refused})
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
         done, most = 0, FIRST_BATCH
         self.unread = len(changed) if only is None else self.unread
@@ -108,6 +118,11 @@ class Corpus:
             if progress:
                 progress("indexing", done, len(changed))
         return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
+
+    def refused(self, scan: Scan) -> dict[str, str]:
+        """Return which files of a scan would hold up all others, and why; they are not indexed until they change."""
+        known = self._refused.items()
+        return {path: reason for path, (stamp, reason) in known if scan.stamps.get(path) == stamp}
 
     def embed(self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False) -> int:
         """Encode passages that have no vector yet until none is left; return how many were encoded."""
@@ -255,12 +270,23 @@ class Corpus:
         """Take secrets out of what is to be written; tell what was taken and from which line."""
         if not isinstance(change, Put):
             return change, ()
-        if self.redactor.redact(change.path).findings:
-            raise ValidationError("the name of the file holds a secret", "Choose another name")
+        if findings := self.redactor.redact(change.path).findings:
+            source = self.redactor.source(findings[0])
+            raise ValidationError(f"the name of the file holds a secret, says {source}", "Choose another name")
         text, note = self.redactor.redact(change.text), self.redactor.redact(change.note)
+        if text.findings:
+            self._refuse_swallowed(metadata.split(change.text)[1])
+        if note.findings:
+            self._refuse_swallowed(change.note)
         removed = tuple(f"{finding.rule} in line {finding.line}" for finding in text.findings)
         removed += tuple(f"{finding.rule} in line {finding.line} of the entry" for finding in note.findings)
         return replace(change, text=text.text, note=note.text), removed
+
+    def _refuse_swallowed(self, text: str) -> None:
+        """Refuse a text of which a pattern of the configuration would leave nothing."""
+        if source := self.redactor.swallowed_by(text, self.redactor.redact(text)):
+            hint = "Nothing was written. Make the pattern match the secret alone"
+            raise ValidationError(f"nothing would be left of the text: {source} matches all of it", hint)
 
     def _encode(self, batch: Sequence[tuple[Document, Chunk]]) -> int:
         if not batch or self.encoder is None or self.silence:
@@ -340,7 +366,9 @@ class Corpus:
                 if chunks >= most:
                     break
                 looked += 1
+                started = time.thread_time()
                 self.skipped.pop(path, None)
+                self._refused.pop(path, None)
                 try:
                     source = self.store.read(path)
                 except NotFoundError:
@@ -353,8 +381,14 @@ class Corpus:
                     same[path] = source.stamp
                     continue
                 parsed = parse.parse(source, self.lane)
-                entries.append(Entry(parsed.document, chunk.chunk(parsed, self.lane.chunking), source.stamp))
-                chunks += len(entries[-1].chunks)
+                entry = Entry(parsed.document, chunk.chunk(parsed, self.lane.chunking), source.stamp)
+                if reason := self.index.objection(entry, FILE_SECONDS - (time.thread_time() - started)):
+                    self.skipped[path] = reason
+                    self._refused[path] = (source.stamp, reason)
+                    gone.append(path)
+                    continue
+                entries.append(entry)
+                chunks += len(entry.chunks)
             self.index.apply(entries, gone)
             self.index.restamp(same)
             new = sum(entry.document.path not in known for entry in entries)

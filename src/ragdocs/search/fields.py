@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -12,6 +13,10 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
+# Different terms of one document. A book has some ten thousand; every one takes the index about 0.04 ms.
+MOST_TERMS = 200_000
+# Characters below which no text has so many terms that it takes long.
+PLAIN_SIZE = 500_000
 NAMELESS = ("index", "readme")
 
 
@@ -25,6 +30,22 @@ def fields(entry: Entry) -> list[dict[str, str]]:
     """Return the text of each field of each chunk."""
     shared = _shared(entry)
     return [{"body": chunk.text, "headings": " ".join(chunk.headings), **shared} for chunk in entry.chunks]
+
+
+def objection(entry: Entry, seconds: float) -> str:
+    """Say why a document would hold up all others, for so much processor time at most, or nothing."""
+    deadline = time.thread_time() + seconds
+    different: set[str] = set()
+    is_large = sum(len(chunk.text) for chunk in entry.chunks) > PLAIN_SIZE
+    for chunk in entry.chunks:
+        if time.thread_time() > deadline:
+            return "it takes too long to read: split it into smaller files, or exclude it"
+        if not is_large:
+            return ""
+        different.update(terms(chunk.text))
+        if len(different) > MOST_TERMS:
+            return f"it has more than {MOST_TERMS:,} different words: split it into smaller files, or exclude it"
+    return ""
 
 
 def _shared(entry: Entry) -> dict[str, str]:

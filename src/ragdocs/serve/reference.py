@@ -14,7 +14,7 @@ import click
 from ragdocs import config
 from ragdocs.keys import toml
 from ragdocs.serve.cli.app import build
-from ragdocs.serve.surface import Param, Verb
+from ragdocs.serve.surface import Param, Verb, bounds
 from ragdocs.serve.surface.catalog import offered
 
 # Options that every command has.
@@ -55,8 +55,20 @@ def keys() -> str:
     return "\n".join(lines)
 
 
+def limits() -> str:
+    """Return the table of how large arguments may be."""
+    rows = ["| Argument | At most | Parameters |", "|---|---|---|"]
+    kinds = list(dict.fromkeys((*bounds.PARAMETERS.values(), *bounds.REQUESTS.values())))
+    for bound in kinds:
+        names = [f"`{name}`" for name, own in bounds.PARAMETERS.items() if own is bound]
+        names += [f"`{name}` of `{tool}`" for (tool, name), own in bounds.OF_TOOL.items() if own is bound]
+        rows.append(f"| {bound.about} | {bound.words} | {', '.join(names) or 'of requests for resources'} |")
+    return "\n".join(rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "tools": ("docs/tools.md", tools),
+    "limits": ("docs/tools.md", limits),
     "commands": ("docs/cli.md", commands),
     "keys": ("docs/configuration.md", keys),
 }

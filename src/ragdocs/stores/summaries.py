@@ -21,7 +21,6 @@ FILE_NAME = "summaries.jsonl"
 LARGEST = 65_536
 LONGEST_ID = 200
 APPEND_SECONDS = 1.0
-READ_SECONDS = 5.0
 # Whatever the limits are now, they may have been larger.
 FILE_LIMIT = 200_000_000
 
@@ -82,19 +81,14 @@ class Summaries:
             return 0
         fsio.make_directories(self.folder, 0o700)
         with lock(self.folder, timeout=APPEND_SECONDS):
-            own = self._split()
+            own = self._lines()
             times |= {line: _record(self.path, number, line)[0] for number, line in enumerate(own, start=1)}
             merged = sorted(times, key=lambda line: times[line])
             fsio.write_atomic(self.path, b"\n".join([*_within(merged, self.limits), b""]), mode=0o600)
         return len(times) - len(own)
 
     def _lines(self) -> list[bytes]:
-        if not self.path.exists():
-            return []
-        with lock(self.folder, timeout=READ_SECONDS, shared=True):
-            return self._split()
-
-    def _split(self) -> list[bytes]:
+        """Return the summaries; without the lock, because a writer appends a line or replaces the file as a whole."""
         return [line for line in self._data().split(b"\n") if line.strip()]
 
     def _data(self) -> bytes:
@@ -119,7 +113,7 @@ class Summaries:
                 with contextlib.suppress(RagdocsError):
                     fsio.cut(self.path, whole)
                 raise
-            every = self._split()
+            every = self._lines()
             kept = _within(every, self.limits)
             pruned = len(every) - len(kept)
             if pruned:

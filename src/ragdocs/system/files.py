@@ -38,6 +38,7 @@ __all__ = [
     "make_directories",
     "move",
     "read_bytes",
+    "read_end",
     "read_file",
     "read_from",
     "relative_name",
@@ -282,6 +283,26 @@ def _read(descriptor: int, path: Path, limit: int) -> tuple[bytes, os.stat_resul
 def read_bytes(path: Path, limit: int = SIZE_LIMIT) -> bytes:
     """Read a regular file of at most `limit` bytes."""
     return read_file(path, limit)[0]
+
+
+def read_end(path: Path, limit: int) -> tuple[bytes, bool]:
+    """Read the last bytes of a regular file, `limit` at most, and tell whether there are more before them."""
+    with explained("read", path):
+        descriptor = os.open(path, os.O_RDONLY | OPEN | _NONBLOCK)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise StorageError(f"cannot read {path}: it is not a regular file")
+            start = max(0, status.st_size - limit)
+            os.lseek(descriptor, start, os.SEEK_SET)
+            parts = []
+            left = status.st_size - start
+            while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
+                parts.append(part)
+                left -= len(part)
+        finally:
+            os.close(descriptor)
+    return b"".join(parts), start > 0
 
 
 def map_file(path: Path, limit: int = SIZE_LIMIT) -> memoryview:

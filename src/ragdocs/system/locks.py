@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ragdocs.errors import LockAcquisitionError
+from ragdocs.errors import LockAcquisitionError, RagdocsError
 from ragdocs.system import files as fsio
 from ragdocs.system.folder import open_directory
 
@@ -54,8 +54,10 @@ def lock(directory: Path, timeout: float = 5.0, shared: bool = False) -> Iterato
     deadline = time.monotonic() + timeout
     while (release := _try_lock(directory, shared, deadline)) is None:
         if time.monotonic() >= deadline:
-            message = f"{directory} was locked by another process for more than {timeout:g} seconds"
-            raise LockAcquisitionError(message, "Try again; if it persists, look for a stuck ragdocs process")
+            holder = _holder(directory)
+            message = f"{directory} was locked by {holder or 'another program'} for more than {timeout:g} seconds"
+            hint = f"Nothing was written. Wait until {'it' if holder else 'that program'} is done, or end it"
+            raise LockAcquisitionError(message, f"{hint}, and try again. Reading and searching go on meanwhile")
     try:
         yield
     finally:
@@ -126,6 +128,34 @@ class _Waiter(threading.Thread):
             self._got = got
             if self._left:
                 _release(self._descriptor)
+
+
+def _holder(directory: Path) -> str:
+    """Name the process that holds a directory, where the system tells, or nothing."""
+    with contextlib.suppress(OSError, RagdocsError, ValueError, KeyError, TypeError):
+        if (directory / LOCK_FILE).exists():
+            record = json.loads(fsio.read_bytes(directory / LOCK_FILE))
+            return f"process {int(record['pid'])} on {str(record['host'])[:80]}"
+        status = directory.stat()
+        device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
+        place = f"{device}:{status.st_ino}"
+        for line in Path("/proc/locks").read_text(encoding="utf-8").splitlines():
+            # As in "1: FLOCK  ADVISORY  WRITE 4711 fe:00:123 0 EOF"; those who wait have an arrow for a second word.
+            words = line.split()
+            if words[1:2] == ["FLOCK"] and place in words:
+                return _process(int(words[words.index(place) - 1]))
+    return ""
+
+
+def _process(pid: int) -> str:
+    if pid == os.getpid():
+        return "another call to this server"
+    name = ""
+    with contextlib.suppress(OSError):
+        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    # A process of another container has no number here.
+    shown = "".join(character for character in name if character.isprintable())[:40]
+    return f"process {pid} ({shown})" if shown else ""
 
 
 def _release(descriptor: int) -> None:

@@ -223,8 +223,9 @@ def parse_lines(text: str | None) -> tuple[int, int] | None:
 
 
 def removed(written: Written) -> list[str]:
-    """Say which secrets were kept out of a text that was written."""
-    return [f"a secret was replaced by a placeholder: {what}" for what in written.removed]
+    """Say which secrets were kept out of a text that was written, and what went wrong beside it."""
+    secrets = [f"a secret was replaced by a placeholder: {what}" for what in written.removed]
+    return [*secrets, *written.notes]
 
 
 def tally(values: Sequence[str]) -> dict[str, int]:

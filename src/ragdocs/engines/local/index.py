@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
@@ -20,7 +21,7 @@ from ragdocs.engines.local.graph import LinkGraph
 from ragdocs.engines.local.postings import KeywordTable
 from ragdocs.engines.local.vectors import VectorTable, build_graph
 from ragdocs.protocols import Keys, Scored, Siblings, Vectors
-from ragdocs.search.fields import fields, meant
+from ragdocs.search.fields import fields, meant, objection
 from ragdocs.system import files as fsio
 from ragdocs.system.heap import without_collection
 from ragdocs.system.locks import lock
@@ -40,6 +41,8 @@ KEYWORD = "keyword/"
 
 # Chunks whose words are written while searches wait; more are written before, which takes milliseconds for each.
 MOST_AT_ONCE = 50
+# Passages of one document that are encoded before those of others get their turn; a file of 10 MB has 11,000.
+PASSAGES_IN_TURN = 256
 # Rows that were ever given, for each that is alive, before they are numbered anew.
 MOST_ROWS, SPARE_ROWS = 2, 1_000
 
@@ -135,6 +138,10 @@ class LocalIndex:
                     self._bare = (self._bare - set(gone)) | set(added)
                     self._waiting = None
                     self._dirty = True
+
+    def objection(self, entry: Entry, seconds: float) -> str:
+        """Say why a document would hold up all others, for so much processor time at most, or nothing."""
+        return objection(entry, seconds)
 
     def documents(self, where: Filter | None = None) -> list[Document]:
         """List document cards, in the order of their paths."""
@@ -390,10 +397,20 @@ class LocalIndex:
         """Map the digests that need a vector to their rows; kept until the next change of documents."""
         if self._waiting is None:
             self._waiting = {}
-            rows = sorted(self._bare, key=self._age)
+            rows = self._in_turn(sorted(self._bare, key=self._age))
             for row, digest in zip(rows, self._catalog.digests(rows), strict=True):
                 self._waiting.setdefault(digest, []).append(row)
         return self._waiting
+
+    def _in_turn(self, rows: Sequence[int]) -> list[int]:
+        """Let the first passages of every document come before the rest of a long one."""
+        before: Counter[str] = Counter()
+        turns = {}
+        for row in rows:
+            document = self._catalog.owner(row).id
+            turns[row] = before[document] // PASSAGES_IN_TURN
+            before[document] += 1
+        return sorted(rows, key=turns.__getitem__)
 
     def _age(self, row: int) -> tuple[float, int]:
         modified = self._catalog.owner(row).modified_at

@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from ragdocs.errors import RagdocsError
+from ragdocs.errors import LockAcquisitionError, RagdocsError
 from ragdocs.system import files as fsio
 from ragdocs.system.locks import lock
 
@@ -72,7 +72,10 @@ def load(directory: Path, key: bytes, *, mapped: bool) -> tuple[dict[str, str], 
         if not name or Path(name).name != name or name.startswith("."):
             return None
         place = fsio.contained(directory, name)
-        with lock(place, shared=True):
+        with ExitStack() as stack:
+            # It keeps the generation from being removed meanwhile. Without it, what is missing then is noticed below.
+            with suppress(LockAcquisitionError):
+                stack.enter_context(lock(place, timeout=0, shared=True))
             manifest = _signed_manifest(fsio.read_bytes(place / MANIFEST), key)
             if manifest is None:
                 return None

@@ -10,14 +10,19 @@ import click
 from ragdocs.errors import ValidationError
 from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.cli.project import open_workspace, save
-from ragdocs.serve.surface import REQUIRED, Ask, Param, Verb
+from ragdocs.serve.surface import REQUIRED, Ask, Param, Verb, bounds
 from ragdocs.serve.surface.arguments import read_input, read_text
 
 EXIT_CODES = "exit codes: 0 done, 1 failed or refused with nothing changed, 2 wrong usage"
 
 
 class VerbCommand(click.Command):
-    """A command whose help ends with examples as they are typed."""
+    """A command whose help ends with examples as they are typed, and whose options are bounded."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command unless an option is larger than it can be meant."""
+        bounds.check_options(ctx.params)
+        return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples as they are."""

@@ -172,7 +172,11 @@ def _verify_lane(name: str, answer: Mapping[str, Any]) -> list[str]:
 
 
 def _check_config(project: str | None, as_json: bool, settings: tuple[str, ...]) -> int:
+    from ragdocs.text.redaction.redact import Redactor
+
     config = load_config(project, settings)
+    # Patterns are read where they are used; whoever checks wants to know now.
+    Redactor({}, config.redaction.patterns, config.origin("redaction.patterns"))
     rows = []
     for key, value, origin in configuration.render_table(config):
         rows.append({"key": key, "value": value, "origin": origin})

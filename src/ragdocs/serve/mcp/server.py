@@ -16,7 +16,8 @@ from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.stdio import stdio_server
-from mcp_types import CallToolResult, InputRequiredResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, InputRequiredResult
 from pydantic import ValidationError as ArgumentError
 
 from ragdocs import __version__, caller
@@ -29,6 +30,7 @@ from ragdocs.serve.mcp import (
 )
 from ragdocs.serve.mcp.intake import LONGEST_LINE, Intake, Line, Overlong
 from ragdocs.serve.mcp.tools import add_tools
+from ragdocs.serve.surface import bounds
 from ragdocs.serve.surface import present as render
 from ragdocs.text.visible import framed
 
@@ -74,6 +76,8 @@ class ToolServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Run a tool and turn every failure into one sentence with a hint and without secrets."""
+        # Before anything else is done with them, and without waiting for the index.
+        _refuse_large(name, arguments)
         try:
             return await self._call(name, arguments, context)
         except UnexpectedToolError:
@@ -114,6 +118,10 @@ class ToolServer(MCPServer[Any]):
 
     async def _wake(self, context: Any, call_next: Any) -> Any:
         """Start to open the project with the first message that needs it; let nothing hidden out in any answer."""
+        try:
+            bounds.check_request(context.method, context.params)
+        except RagdocsError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
         result = await call_next(context)
         if context.method in _LIGHT | _LIGHT_LISTS:
             return result
@@ -212,10 +220,18 @@ def explain(error: RagdocsError) -> str:
     return render.conflict(error) if isinstance(error, ConflictError) else str(error)
 
 
+def _refuse_large(tool: str, arguments: Mapping[str, Any]) -> None:
+    try:
+        bounds.check("the name of the tool", tool, bounds.WORD)
+        bounds.check_arguments(tool, arguments)
+    except RagdocsError as error:
+        raise ToolError(str(error)) from error
+
+
 def _refuse_unknown(tool: str, arguments: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     for name in arguments:
         if name not in known:
-            raise ToolError(f"{tool} has no parameter {name[:80]!r}. {_nearest(name, list(known))}")
+            raise ToolError(f"{tool} has no parameter {name[:80]!r}. {_nearest(name[:80], list(known))}")
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from ragdocs.errors import StorageError, ValidationError
+from ragdocs.serve.surface import bounds
 
 
 def read_text(file: str | Path) -> str:
     """Return the text of a file."""
     try:
-        return Path(file).read_text(encoding="utf-8")
+        with Path(file).open(encoding="utf-8") as opened:
+            return _bounded(opened, str(file))
     except (OSError, UnicodeDecodeError) as error:
         raise StorageError(f"{file} cannot be read: {error}") from error
 
@@ -21,6 +24,14 @@ def read_input() -> str:
     if sys.stdin.isatty():
         raise ValidationError("there is no text", "Give --content or --file, or pipe the text in")
     try:
-        return sys.stdin.read()
+        return _bounded(sys.stdin, "standard input")
     except (OSError, UnicodeDecodeError) as error:
         raise StorageError(f"standard input cannot be read: {error}") from error
+
+
+def _bounded(file: TextIO, name: str) -> str:
+    """Read as far as a text may be long, and refuse a longer one."""
+    text = file.read(bounds.TEXT.longest + 1)
+    if len(text) > bounds.TEXT.longest:
+        raise bounds.refuse_longer(name, bounds.TEXT)
+    return text

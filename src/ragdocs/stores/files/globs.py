@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import fnmatch
-import functools
 import itertools
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragdocs.errors import RagdocsError
+from ragdocs.errors import NotFoundError, RagdocsError
 from ragdocs.lanes import Lane
+from ragdocs.stores.files.patterns import IgnoreFile, Pattern, glob_segments, ignore_file
 from ragdocs.system import files as fsio
 from ragdocs.system import git
 from ragdocs.system.names import INTERNAL
@@ -23,91 +22,14 @@ from ragdocs.system.names import INTERNAL
 SKIPPED = frozenset({"node_modules", "site-packages", "venv", "__pycache__"})
 # Larger than any ignore file a person keeps; compiling more would only serve an attacker.
 IGNORE_LIMIT = 65_536
+# What all ignore files together may cost for one path; a hundred times what a repository has.
+MOST_STEPS = 1_000
 # A clone may hold thousands of links to one large folder, each of which would be walked.
 LINKED_FOLDERS = 100
 # No write takes so long: an older temporary file belongs to a process that was killed.
 LEFTOVER_SECONDS = 3600
 # File times move in ticks of up to some ten milliseconds: two writes within one tick look the same to a scan.
 RACY_SECONDS = 0.05
-
-Segment = Callable[[str], object] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """One glob, cut at its slashes; a segment of None stands for `**`."""
-
-    segments: tuple[Segment, ...]
-    negated: bool = False
-    folders_only: bool = False
-
-    def matches(self, path: Sequence[str]) -> bool:
-        """Tell whether the whole path matches; linear, whatever the pattern."""
-        if len(self.segments) == 2 and self.segments[0] is None and self.segments[1] is not None:  # noqa: PLR2004
-            # `**/name`, as most lines of an ignore file are: only the last name counts, and a scan takes a third.
-            return bool(path and self.segments[1](path[-1]))
-        place = at = 0
-        retry: tuple[int, int] | None = None
-        while at < len(path):
-            if place < len(self.segments):
-                segment = self.segments[place]
-                if segment is None:
-                    retry = (place, at)
-                    place += 1
-                    continue
-                if segment(path[at]):
-                    place, at = place + 1, at + 1
-                    continue
-            if retry is None:
-                return False
-            retry = (retry[0], retry[1] + 1)
-            place, at = retry[0] + 1, retry[1]
-        return all(segment is None for segment in self.segments[place:])
-
-    def may_match_below(self, folder: Sequence[str]) -> bool:
-        """Tell whether some path below this folder could match."""
-        for name, segment in zip(folder, self.segments, strict=False):
-            if segment is None:
-                return True
-            if not segment(name):
-                return False
-        return len(folder) < len(self.segments)
-
-
-def _segments(glob: str) -> tuple[Segment, ...]:
-    names = [name for name in glob.split("/") if name not in {"", "."}]
-    if names[-1:] == ["**"]:
-        names.append("*")  # everything below a folder, but not the folder
-    return tuple(None if name == "**" else _segment(name) for name in names)
-
-
-def _segment(glob: str) -> Segment:
-    if not re.search(r"[*?[\\]", glob):
-        return glob.__eq__
-    # What git writes otherwise than fnmatch: a backslash before a character, and ^ for "none of these".
-    glob = re.sub(r"\\(.)", lambda found: f"[{found[1]}]" if found[1] in "*?[" else found[1], glob)
-    # fnmatch gives atomic groups: `*a*a*a*a*b` stays linear, where a plain regular expression takes half a minute.
-    return re.compile(fnmatch.translate(glob.replace("[^", "[!"))).match
-
-
-@functools.lru_cache(maxsize=1024)
-def ignore_patterns(data: bytes) -> tuple[Pattern, ...]:
-    """Read the patterns of an ignore file, last one first, because the last match wins."""
-    lines = data.decode("utf-8-sig", errors="replace").splitlines()
-    return tuple(filter(None, map(_ignore_pattern, reversed(lines))))
-
-
-def _ignore_pattern(line: str) -> Pattern | None:
-    while line.endswith(" ") and not line.endswith("\\ "):
-        line = line[:-1]
-    if not line or line.startswith("#"):
-        return None
-    negated = line.startswith("!")
-    glob = line.removeprefix("!").removesuffix("/")
-    if "/" not in glob:
-        glob = f"**/{glob}"
-    segments = _segments(glob)
-    return Pattern(segments, negated, line.endswith("/")) if segments else None
 
 
 class Rules:
@@ -117,8 +39,8 @@ class Rules:
         self.gitignore = lane.gitignore
         self._globs = lane.include
         self._internal = INTERNAL if lane.writable else frozenset()
-        self._include = [Pattern(_segments(glob)) for glob in lane.include]
-        self._exclude = [Pattern(_segments(glob)) for glob in lane.exclude]
+        self._include = [Pattern(glob_segments(glob)) for glob in lane.include]
+        self._exclude = [Pattern(glob_segments(glob)) for glob in lane.exclude]
 
     def places(self) -> list[tuple[str, bool]]:
         """List the folders that the globs begin in, and whether each glob reaches further down."""
@@ -171,19 +93,15 @@ def stamp_as_read(status: os.stat_result, moment: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Ignores:
-    """The patterns of one ignore file; `skip` and `above` make a path relative to its folder."""
+    """An ignore file that reaches a folder; `skip` and `above` make a path relative to the file's own folder."""
 
-    patterns: tuple[Pattern, ...]
+    file: IgnoreFile
     skip: int
     above: tuple[str, ...] = ()
 
     def decides(self, path: Sequence[str], folder: bool) -> bool | None:
         """Tell whether the path is ignored, or nothing if no pattern speaks of it."""
-        parts = (*self.above, *path[self.skip :])
-        for pattern in self.patterns:
-            if (folder or not pattern.folders_only) and pattern.matches(parts):
-                return not pattern.negated
-        return None
+        return self.file.decides((*self.above, *path[self.skip :]), folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +124,7 @@ class Walk:
         self._root = str(root).rstrip("/")
         self._leftovers: list[str] = []
         self._linked = 0
-        self._start = _Folder(ignores=_ignores_above(root) if rules.gitignore else ())
+        self._start = self._ignores_above(root) if rules.gitignore else _Folder()
 
     def look(self, path: str = "") -> None:
         """Look at a file, at a folder and all below it, or at the whole tree."""
@@ -250,12 +168,40 @@ class Walk:
 
     def _with_ignores(self, folder: _Folder) -> _Folder:
         place = Path("/".join((self._root, *folder.parts, ".gitignore")))
+        return self._extended(folder, place, len(folder.parts))
+
+    def _extended(self, folder: _Folder, place: Path, skip: int, above: tuple[str, ...] = ()) -> _Folder:
+        """Return a folder with one more ignore file, as far as all of them together are cheap to follow."""
+        shown = os.path.relpath(place, self._root)
         try:
-            patterns = ignore_patterns(fsio.read_bytes(place, IGNORE_LIMIT))
-        except RagdocsError:  # none, or none that can be read: git goes on without it too
+            file = ignore_file(fsio.read_bytes(place, IGNORE_LIMIT))
+        except NotFoundError:
             return folder
-        ignores = (*folder.ignores, _Ignores(patterns, len(folder.parts)))
+        except RagdocsError as error:  # git goes on without it too
+            self.unreadable[shown] = f"its patterns are not followed: {error.message}"
+            return folder
+        room = MOST_STEPS - sum(ignores.file.steps for ignores in folder.ignores)
+        followed = file.limited(room)
+        if followed is not file:
+            part = f"only the last {len(followed.globs)} of its globs" if followed.globs else "none of its patterns"
+            self.unreadable[shown] = f"{part} are followed: there are more than {MOST_STEPS} for one folder"
+        ignores = (*folder.ignores, _Ignores(followed, skip, above))
         return _Folder(folder.parts, ignores, folder.link, folder.real)
+
+    def _ignores_above(self, root: Path) -> _Folder:
+        """Collect the rules of a repository that reach a root inside it: its exclude file, the folders on the way."""
+        folder = _Folder()
+        top = next((place for place in (root, *root.parents) if os.path.lexists(place / ".git")), None)
+        if top is None:
+            return folder
+        below = root.relative_to(top).parts
+        # Worktrees share one exclude file; that of a repository that cannot be believed is not read.
+        shared = git.common_dir(top)
+        if shared is not None:
+            folder = self._extended(folder, shared / "info" / "exclude", 0, below)
+        for depth in range(len(below)):
+            folder = self._extended(folder, top.joinpath(*below[:depth], ".gitignore"), 0, below[depth:])
+        return folder
 
     def _entry(self, folder: _Folder, name: str, last: bool) -> _Folder | None:
         parts = (*folder.parts, name)
@@ -318,20 +264,3 @@ def _is_text(name: str) -> bool:
 def _ignored(folder: _Folder, parts: Sequence[str], is_folder: bool) -> bool:
     verdicts = (ignores.decides(parts, is_folder) for ignores in reversed(folder.ignores))
     return bool(next((verdict for verdict in verdicts if verdict is not None), False))
-
-
-def _ignores_above(root: Path) -> tuple[_Ignores, ...]:
-    """Collect the rules of a repository that reach a root inside it: its exclude file and the folders on the way."""
-    top = next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
-    if top is None:
-        return ()
-    below = root.relative_to(top).parts
-    found = []
-    # Worktrees share one exclude file; that of a repository that cannot be believed is not read.
-    shared = git.common_dir(top)
-    places = [(shared / "info" / "exclude", below)] if shared else []
-    places += [(top.joinpath(*below[:depth], ".gitignore"), below[depth:]) for depth in range(len(below))]
-    for place, above in places:
-        with contextlib.suppress(RagdocsError):
-            found.append(_Ignores(ignore_patterns(fsio.read_bytes(place, IGNORE_LIMIT)), 0, tuple(above)))
-    return tuple(found)

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,7 @@ KEEP_ALWAYS = 100
 BLOCK = 4096
 # A line about a file that was not there before has no text to keep.
 LINE = 256
+# What is read of the log, from its end. Pruning keeps it below; a clone or a failed pruning may not.
 LOG_LIMIT = 50_000_000
 VERSION = re.compile(r"[0-9a-f]{16}\Z")
 DIGEST = re.compile(r"[0-9a-f]{64}\Z")
@@ -80,15 +81,20 @@ class History:
         line = json.dumps(_record(Commit(at, verb, tuple(revisions))))
         fsio.append_line(log, line.encode(), mode=0o600)
 
-    def prune(self, now: datetime) -> None:
-        """Drop the oldest texts over the limits, once in a while."""
+    def prune(self, now: datetime) -> bool:
+        """Drop the oldest texts over the limits, once in a while; tell whether that was done."""
         if self._since_pruning < KEEP_BYTES // 10:
-            return
-        self._since_pruning = 0
+            return False
+        # If it fails, it is tried again soon, but not with every change.
+        self._since_pruning = KEEP_BYTES // 10 - KEEP_BYTES // 100
         kept: list[Commit] = []
         versions: set[str] = set()
         total = 0
-        commits = self.commits()
+        logged, is_cut = self._log()
+        commits = logged[::-1]
+        if not commits:
+            place = self._place("log.jsonl")
+            raise StorageError(f"{place} has no line that can be read", "Move it away; the texts beside it stay")
         for commit in commits:
             for one in commit.steps:
                 seen = one.version in versions
@@ -99,11 +105,13 @@ class History:
                 break
             kept.append(commit)
             versions.update(one.version for one in commit.steps)
-        if len(kept) < len(commits):
+        if is_cut or len(kept) < len(commits):
             lines = [json.dumps(_record(commit)) + "\n" for commit in reversed(kept)]
             fsio.write_atomic(self._place("log.jsonl"), "".join(lines).encode(), mode=0o600)
         # After the log, so that a line never lacks its text.
         self._drop_objects(versions)
+        self._since_pruning = 0
+        return True
 
     def store(self, data: bytes) -> str:
         """Keep bytes under their digest and return it."""
@@ -143,7 +151,7 @@ class History:
 
     def commits(self) -> list[Commit]:
         """List what was logged, newest first."""
-        return list(self._log())[::-1]
+        return self._log()[0][::-1]
 
     # --- the record of a half-made change ---
 
@@ -170,7 +178,8 @@ class History:
         for name, forward in (("back.json", False), ("forward.json", True)):
             place = self._place(name)
             try:
-                data = fsio.read_bytes(place)
+                # A promise that was cut is no JSON, and put aside below like anything that is not ours.
+                data = fsio.read_end(place, LOG_LIMIT)[0]
             except NotFoundError:
                 continue
             try:
@@ -225,19 +234,16 @@ class History:
         if not ignore.exists():
             fsio.write_atomic(ignore, b"*\n", mode=0o600)
 
-    def _log(self) -> Iterator[Commit]:
+    def _log(self) -> tuple[list[Commit], bool]:
+        """Return what the end of the log says, oldest first, and whether there is more before it."""
         try:
-            data = fsio.read_bytes(self._place("log.jsonl"), LOG_LIMIT)
+            data, is_cut = fsio.read_end(self._place("log.jsonl"), LOG_LIMIT)
         except NotFoundError:
-            return
-        for line in data.splitlines():
-            with contextlib.suppress(
-                ValueError, LookupError, TypeError, OverflowError, RecursionError
-            ):  # torn or foreign
-                commit = _commit(json.loads(line))
-                versions = {version for one in commit.steps for version in (one.version, one.after)} - {""}
-                if commit.verb in VERBS and commit.at.tzinfo and commit.steps and all(map(VERSION.match, versions)):
-                    yield commit
+            return [], False
+        lines = data.split(b"\n")
+        # The first line of a cut log begins anywhere.
+        found = map(_logged, lines[1:] if is_cut else lines)
+        return [commit for commit in found if commit is not None], is_cut
 
     def _drop_objects(self, versions: set[str]) -> None:
         with fsio.explained("read", self._root / FOLDER), fsio.Folder(self._root / FOLDER) as history:
@@ -251,6 +257,17 @@ class History:
                     # Under the lock nobody is writing: what is unfinished now will never be finished.
                     if unknown or name.endswith(fsio.TEMPORARY):
                         folder.unlink(name)
+
+
+def _logged(line: bytes) -> Commit | None:
+    """Return what a line of the log says, or nothing if it is torn or foreign."""
+    try:
+        commit = _commit(json.loads(line))
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
+        return None
+    versions = {version for one in commit.steps for version in (one.version, one.after)} - {""}
+    is_ours = commit.verb in VERBS and commit.at.tzinfo and commit.steps and all(map(VERSION.match, versions))
+    return commit if is_ours else None
 
 
 def _record(commit: Commit) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import cast
@@ -18,6 +19,7 @@ from ragdocs import caller
 from ragdocs.errors import (
     AlreadyExistsError,
     ConflictError,
+    LockAcquisitionError,
     NotFoundError,
     ParseError,
     RagdocsError,
@@ -28,7 +30,7 @@ from ragdocs.errors import (
 )
 from ragdocs.lanes import Lane
 from ragdocs.stores.files.globs import Rules, Walk, stamp_as_read
-from ragdocs.stores.files.history import VERBS, History, Step, version_of
+from ragdocs.stores.files.history import FOLDER, VERBS, History, Step, version_of
 from ragdocs.stores.files.spelling import Spelling, composed, folded
 from ragdocs.system import files as fsio
 from ragdocs.system.locks import lock
@@ -39,6 +41,9 @@ TRASH = ".trash"
 SIZE_LIMIT = 10_000_000
 # Text has no NUL; git looks at as many bytes to tell binary files.
 BINARY_PROBE = 8192
+# What a reader waits for a commit of another process, and how long it leaves a lock alone that was not given.
+FINISH_SECONDS = 0.1
+FINISH_PAUSE_SECONDS = 5.0
 BOM = b"\xef\xbb\xbf"
 
 
@@ -64,6 +69,10 @@ class FileStore:
         self._now = now
         parent = os.path.realpath(self._given.parent)
         self._refused = lane.writable and not trusted_root and not self.root.is_relative_to(parent)
+        # Why the history could not be pruned, until it could.
+        self._unpruned = ""
+        # When a reader may next try to complete what a killed process began.
+        self._finish_after = 0.0
         self._finish_if_pending()
 
     # --- looking ---
@@ -80,6 +89,8 @@ class FileStore:
             raise UnavailableError(f"{self.root} cannot be read: {walk.unreadable['']}", "Check its permissions")
         if paths is None and self._lane.writable:
             walk.sweep()
+        if self._unpruned:
+            walk.unreadable[FOLDER] = self._unpruned
         return Scan(walk.stamps, walk.unreadable)
 
     def read(self, path: str) -> Source:
@@ -155,9 +166,19 @@ class FileStore:
             for step in steps:
                 if step.after is not None:
                     self._spelling.wrote(step.path)
-            with contextlib.suppress(RagdocsError, OSError):  # the change itself is made
-                self._history.prune(self._now())
-        return [self._written(step) for step in plan]
+            self._prune()
+        written = [self._written(step) for step in plan]
+        if self._unpruned and written:
+            written[0] = replace(written[0], notes=(self._unpruned,))
+        return written
+
+    def _prune(self) -> None:
+        """Keep the history within its limits; the change itself is made, so a failure is only told."""
+        try:
+            if self._history.prune(self._now()):
+                self._unpruned = ""
+        except (RagdocsError, OSError) as error:
+            self._unpruned = f"the history grows beyond its limits, because it cannot be pruned: {error}"
 
     def _plan(self, changes: Sequence[Change]) -> list[Step]:
         steps: list[Step] = []
@@ -286,9 +307,13 @@ class FileStore:
     def _finish_if_pending(self) -> None:
         # Searching goes on where nothing can be written: the next commit will say why not.
         with contextlib.suppress(RagdocsError, OSError):
-            if self._lane.writable and self._history.pending() and self._exists():
-                with lock(self.root):
-                    self._finish()
+            may_lock = time.monotonic() >= self._finish_after
+            if may_lock and self._lane.writable and self._history.pending() and self._exists():
+                try:
+                    with lock(self.root, timeout=FINISH_SECONDS):
+                        self._finish()
+                except LockAcquisitionError:
+                    self._finish_after = time.monotonic() + FINISH_PAUSE_SECONDS
 
     # --- places ---
 

@@ -91,6 +91,27 @@ _LONGEST_PATTERN = 500
 _UNBOUNDED = float("inf")
 # The spellings of secrets with the name of their rule, the longest first.
 _Spellings = tuple[tuple[str, str], ...]
+# What people and agents write every day. A pattern that takes more than this share of it would take everything.
+_PROBE = """\
+---
+type: plan
+status: active
+tags: [auth, sessions]
+created_at: 2026-02-04T14:30:52Z
+---
+
+# Sessions instead of tokens
+
+We chose sessions over JWT because they can be revoked at once; see [[src/auth/login.py]] and docs/auth-plan.md.
+The old code kept 3 retries and a timeout of 250 ms, which was too short on slow networks:
+
+- `refresh_token(user_id, 3600)` returned None after the 2nd call
+- commit 3f2a9b8c7d6e changed MAX_RETRIES = 5 in config.toml
+
+Ask Ada <ada@example.org> before 2026-05-01. Next: write the migration, then remove `legacy_auth.py` (issue #4711).
+Die Größe der Tabelle ist noch offen. 次の手順を確認する。
+"""
+_LARGEST_SHARE = 0.25
 _ORDINARY = re.compile(r"(?s)[A-Za-z]{0,15}|[\d.,:_-]*|(?:~|\.{0,2}/|[A-Za-z]:\\).*|\w+://[^@]*")
 
 
@@ -122,11 +143,15 @@ class _Span:
 class Redactor:
     """Knows what is secret here: the forms of tokens, this environment's values, the user's own patterns."""
 
-    __slots__ = ("_patterns", "_values")
+    __slots__ = ("_names", "_patterns", "_values")
 
-    def __init__(self, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> None:
+    def __init__(self, environ: Mapping[str, str], patterns: Sequence[str] = (), origin: str = "") -> None:
         self._values = _spellings(environ)
-        self._patterns = tuple(_compiled(pattern, number) for number, pattern in enumerate(patterns, 1))
+        place = f" of {origin}" if origin else ""
+        # Never by their text, which may be a secret.
+        names = [f"redaction pattern {number}{place}" for number in range(1, len(patterns) + 1)]
+        self._patterns = tuple(map(_compiled, patterns, names))
+        self._names = {f"pattern-{number}": name for number, name in enumerate(names, 1)}
 
     def redact(self, text: str) -> Redaction:
         """Put a placeholder in the place of every secret; text without any comes back as it is."""
@@ -138,6 +163,17 @@ class Redactor:
                 break
             text, numbers = _replaced(text, spans, numbers, findings)
         return Redaction(text, tuple(sorted(findings, key=lambda finding: finding.line)))
+
+    def source(self, finding: Finding) -> str:
+        """Name what took a secret out: the user's pattern by its number and file, or the rule."""
+        return self._names.get(finding.rule, finding.rule)
+
+    def swallowed_by(self, text: str, redaction: Redaction) -> str:
+        """Name the user's pattern that left nothing of a text but placeholders, or nothing."""
+        own = [finding for finding in redaction.findings if finding.rule in self._names]
+        if not own or not text.strip() or _PLACEHOLDER.sub("", redaction.text).strip():
+            return ""
+        return self.source(own[0])
 
     def _own(self, text: str) -> Iterator[_Span]:
         for number, pattern in enumerate(self._patterns, 1):
@@ -158,8 +194,8 @@ class CallersRedactor(Redactor):
 
     __slots__ = ("_by_caller",)
 
-    def __init__(self, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> None:
-        super().__init__(environ, patterns)
+    def __init__(self, environ: Mapping[str, str], patterns: Sequence[str] = (), origin: str = "") -> None:
+        super().__init__(environ, patterns, origin)
         # Gone with the caller.
         self._by_caller: WeakKeyDictionary[Caller, _Spellings] = WeakKeyDictionary()
 
@@ -348,9 +384,8 @@ def _is_ordinary(value: str) -> bool:
     return bool(_ORDINARY.fullmatch(value))
 
 
-def _compiled(pattern: str, number: int) -> re.Pattern[str]:
-    """Compile a user's pattern, unless it is wrong or some text could make it crawl."""
-    name = f"redaction pattern {number}"
+def _compiled(pattern: str, name: str) -> re.Pattern[str]:
+    """Compile a user's pattern, unless it is wrong, takes everything, or some text could make it crawl."""
     if len(pattern) > _LONGEST_PATTERN:
         raise ConfigError(f"{name} is too long", f"Use at most {_LONGEST_PATTERN} characters.")
     try:
@@ -366,6 +401,11 @@ def _compiled(pattern: str, number: int) -> re.Pattern[str]:
         raise ConfigError(
             f"{name} could take too long on some text",
             "Bound its repetitions, as in {1,40}; only the last may be open.",
+        )
+    share = sum(len(match[0]) for match in compiled.finditer(_PROBE)) / len(_PROBE)
+    if share > _LARGEST_SHARE:
+        raise ConfigError(
+            f"{name} matches {share:.0%} of an ordinary text", "Make it match the secret alone, as in ACME-[0-9]{6}."
         )
     return compiled
 

@@ -11,6 +11,8 @@ from ragdocs.system.locks import lock
 # Folders with a dot in front belong to no lane, so what is logged is not found a second time as a memory.
 FOLDER = ".daily"
 LONGEST = 200
+# The entry is written already, and its writer waits.
+LOCK_SECONDS = 1.0
 
 
 def append(root: Path, now: datetime, kind: str, source: str, text: str) -> None:
@@ -26,6 +28,6 @@ def append(root: Path, now: datetime, kind: str, source: str, text: str) -> None
 def _begin(path: Path, header: str) -> None:
     """Make the file with its header; whoever comes second finds it made."""
     fsio.make_directories(path.parent)
-    with lock(path.parent):
+    with lock(path.parent, timeout=LOCK_SECONDS):
         if not path.exists():
             fsio.write_atomic(path, header.encode())

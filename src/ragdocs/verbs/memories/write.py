@@ -12,7 +12,7 @@ from typing import cast
 
 from ragdocs.errors import ConflictError, ValidationError
 from ragdocs.search.corpus import Corpus
-from ragdocs.system.names import own_id
+from ragdocs.system.names import NAME_BYTES, own_id
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import times
 from ragdocs.text.merge import proposing
@@ -285,5 +285,20 @@ def spellings(target: str) -> tuple[str, ...]:
     name = name.removeprefix("docs:").removeprefix("memory:").rstrip("/")
     if not name:
         return ()
-    folders = [f"{folder}/*" for folder in (name, *map(str, PurePosixPath(name).parents)) if folder != "."]
-    return (name, name.removesuffix(".md") if name.endswith(".md") else f"{name}.md", *folders)
+    plain = name.removesuffix(".md") if name.endswith(".md") else f"{name}.md"
+    return (name, plain, *(f"{folder}/*" for folder in _folders(name)))
+
+
+def _folders(name: str) -> list[str]:
+    """List a path and the folders above it, the nearest first, as far as a link can name them.
+
+    No link is longer than `NAME_BYTES`; to spell every folder of a longer path would cost the square of its length.
+    """
+    folder = str(PurePosixPath(name))
+    if len(folder) > NAME_BYTES:
+        folder = folder[: NAME_BYTES + 1].rpartition("/")[0]
+    folders = []
+    while folder and folder != ".":
+        folders.append(folder)
+        folder = folder.rpartition("/")[0]
+    return folders

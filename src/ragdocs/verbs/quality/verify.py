@@ -39,8 +39,10 @@ def behind(corpus: Corpus, most_read: int | None = None) -> Behind:
     scan, known = corpus.store.scan(), corpus.index.stamps()
     if "" in scan.unreadable:
         raise UnavailableError(scan.unreadable[""])
-    answer = Behind(stale=[], missing=[], extra=sorted(known.keys() - scan.stamps.keys()), unreadable={})
-    for path, stamp in sorted(scan.stamps.items()):
+    refused = corpus.refused(scan)
+    present = {path: stamp for path, stamp in scan.stamps.items() if path not in refused}
+    answer = Behind(stale=[], missing=[], extra=sorted(known.keys() - present.keys()), unreadable={})
+    for path, stamp in sorted(present.items()):
         if path in known and known[path][0] == stamp:
             continue
         if path not in known and most_read is not None and len(answer["missing"]) >= most_read:
