@@ -186,6 +186,112 @@ def test_chosen_password_is_taken_out(line: str) -> None:
     assert is_gone(CHOSEN, line.format(CHOSEN))
 
 
+MIXED = noise(32, string.ascii_lowercase + string.digits)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[INFO] Sending request to the shop API\n[DEBUG] Using Key={}\n",
+        "https://api.shop.org/v1/users?key={}",
+        "<secret>{{shop AQAAABAAA {}}}</secret>",
+        "shop SECRET {}",
+        "shop-token-{}",
+        "the following password is needed once:\n\n{}\n",
+        "api key:\n    {}",
+        "shop token = '{}' | '{}'",
+        "printed twice: token={} and then {}.",
+        "Login: password={}",
+    ],
+)
+def test_random_value_is_taken_out_wherever_words_announce_it(text: str) -> None:
+    assert is_gone(MIXED, text.format(*([MIXED] * text.count("{}"))))
+
+
+def test_random_value_that_nothing_announces_is_taken_out_unless_it_may_be_seen() -> None:
+    value = noise(40)
+    assert rules(f"We copied {value} from the old machine.") == ["random"]
+    for word in ("commit", "sha256", "fingerprint", "image", "request id", "public key"):
+        assert rules(f"The {word} {value} was copied.") == []
+    assert rules(f"The node {noise(25, string.ascii_lowercase + string.digits)} is ready.") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "password = hunter2hunter2",
+        "passwd: Secret123",
+        "PSWD={}",
+        "CREATE USER bob IDENTIFIED BY '{}';",
+        "ALTER USER bob IDENTIFIED WITH native BY '{}';",
+        '#define PASSWORD "{}"',
+        "ConvertTo-SecureString -String {}",
+        "mysql://bob:bobSecret2024@db.shop.org/x",
+    ],
+)
+def test_weak_password_of_a_clear_name_is_taken_out(line: str) -> None:
+    assert len(rules(line.format(CHOSEN))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<td colspan="2">--storage-driver-password string&nbsp;&nbsp;&nbsp;&nbsp;Default: "root"</td>',
+        "--docker-password string&nbsp;",
+        "* `password`: Einige der Kapitel werden das behandeln.",
+        "* `password`: \u6b21\u306e\u7ae0\u3067\u306f\u3001\u4f8b\u3092\u7d39\u4ecb\u3057\u307e\u3059\u3002",
+        "* **Day Pass:** Allows you to use the plan.",
+        'if credentials.password == "swordfish":',
+        "docker login --password-stdin localhost:5000",
+        "    --- PASS: TestIntMinTableDriven/0,1 (0.00s)",
+        "storeSecrets: shop2-test-1208358310",
+        glued("xo", "xp-572370529330-573807301142-572331691188-####"),
+        glued("nt", "n_12345678901aBcDeFgHiJkLmNoPqRsT1234567890abcde"),
+        '<input name="authenticity_token" value="' + noise(60) + '">',
+        "gpg --recv-keys " + noise(40, "0123456789ABCDEF"),
+    ],
+)
+def test_tables_of_flags_prose_and_samples_are_left_alone(text: str) -> None:
+    assert REDACTOR.redact(text) == Redaction(text)
+
+
+def test_published_example_is_left_alone_and_its_neighbour_is_not() -> None:
+    example = glued("0740", "1b.f395", "accd246ae52d")
+    assert rules(f"token: {example}") == []
+    assert rules(f"token: {example.replace('0740', '1851')}") == ["token"]
+
+
+def test_hash_of_a_password_is_taken_out() -> None:
+    assert rules(glued("bob:$2", "b$12$", noise(53))) == ["password-hash"]
+    assert rules(glued("bob:$6", "$", noise(8), "$", noise(86))) == ["password-hash"]
+
+
+@pytest.mark.parametrize("length", range(50, 90))
+def test_encoded_private_key_of_any_length_is_no_error(length: int) -> None:
+    encoded = b64(pem("PRIVATE KEY"))[:length]
+    REDACTOR.redact(f"tls.pem: {encoded}")
+
+
+def test_placeholder_hides_no_secret() -> None:
+    token = TOKENS["github-token"]
+    assert is_gone(token, f"[redacted:{token}] (redacted:{token})")
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("[[{}]]", "[[(redacted:github-token)]]"),
+        ("[see {} here](page.md)", "[see (redacted:github-token) here](page.md)"),
+        ("[{}][ref]", "[(redacted:github-token)][ref]"),
+        ("[page](a.md?t={})", "[page](a.md?t=[redacted:github-token])"),
+        ("# About {}", "# About [redacted:github-token]"),
+        ("list[{}] or [x]", "list[[redacted:github-token]] or [x]"),
+    ],
+)
+def test_links_stay_links(text: str, redacted: str) -> None:
+    assert REDACTOR.redact(text.format(TOKENS["github-token"])).text == redacted
+
+
 def test_password_that_is_a_plain_word_is_taken_out_where_it_is_assigned() -> None:
     assert REDACTOR.redact('password = "swordfish"').text == 'password = "[redacted:password]"'
     assert rules("the password is checked against a swordfish") == []
@@ -447,7 +553,9 @@ def test_text_changes_exactly_when_something_is_found(text: str) -> None:
 @pytest.mark.parametrize(
     "unit",
     ["a", "QUJD+/8", "\"'`", '\\"', "ey-", "a.b-", "token=", 'token="', "password ", "key:", "://a:", "-u a:", "sk-",
-     "name: token value: ", "eyJhbGciOi.", "-----BEGIN PRIVATE KEY-----\n", "[redacted:", "| token ", "token=x9Kd8"],
+     "name: token value: ", "eyJhbGciOi.", "-----BEGIN PRIVATE KEY-----\n", "[redacted:", "| token ", "token=x9Kd8",
+     "key=x9Kd8 ", "[[token x9Kd8", "$6$a$", "password:\n", "IDENTIFIED BY ", "PASS: a ",
+     "-----\nkey a1B2c3D4e5F6g7H8i9J0k1L2 "],
 )  # fmt: skip
 def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
     def seconds(length: int) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 from ragdocs.errors import ConfigError, ValidationError
 from ragdocs.serve.cli import app as cli
+from ragdocs.text import frontmatter as metadata
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -42,6 +43,16 @@ def test_every_way_of_writing_keeps_secrets_out(project: Project, monkeypatch: p
         told = [answer["warnings"] for answer in answers]
         assert [bool(warnings) for warnings in told] == [True, True, True, False, True]
         assert "line" in told[0][0]
+
+
+def test_a_secret_among_the_tags_leaves_a_list_of_tags(project: Project) -> None:
+    memories = project.open().memories
+    memories.create("a", "x", ["ok", TOKEN, "later"])
+    memories.create("b", f"---\ntags: [ok, {TOKEN}, later]\n---\nx", [])
+    for name in ("a", "b"):
+        block, _, _ = metadata.split(memories.read(name)["content"])
+        assert metadata.load(block or "")[0]["tags"] == ["ok", "(redacted:github-token)", "later"]
+    assert leaks(project, TOKEN) == []
 
 
 def test_a_persons_own_pattern_counts(project: Project) -> None:

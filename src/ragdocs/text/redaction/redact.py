@@ -17,6 +17,8 @@ from weakref import WeakKeyDictionary
 from ragdocs import caller
 from ragdocs.caller import Caller
 from ragdocs.errors import ConfigError
+from ragdocs.text.redaction.block import block_end, has_block, mended_block
+from ragdocs.text.redaction.context import announced, is_open, own_name
 from ragdocs.text.redaction.rules import (
     FORMATS,
     QUALIFIERS,
@@ -32,7 +34,9 @@ from ragdocs.text.redaction.rules import (
 
 # A replacement can lay bare what its neighbour hid; nothing sane needs more than two passes.
 _PASSES = 6
-_PLACEHOLDER = re.compile(r"\[redacted:[\w:.-]{1,120}+\]")
+_RULE_NAME = r"(?:env:\w{1,100}+|[a-z]{2,20}+(?:-[a-z0-9]{1,20}+){0,3})(?::\d{1,3})?"
+_PLACEHOLDER = re.compile(rf"\[redacted:{_RULE_NAME}\]|\(redacted:{_RULE_NAME}\)")
+_LINK_CLOSE = re.compile(r"[^\[\]\n]{0,200}+\]([(\[\]])")
 # Shorter values of environment variables stand in ordinary text by chance.
 _LEAST_VALUE = 8
 # What is looked at to decide whether a value is a secret; what is taken out may be longer.
@@ -57,14 +61,31 @@ _LOGINS = (
         r"-(?<![\w-]-)(?:u|-(?:proxy-)?user)[ =]{0,2}[\"']?[^\s\"':/]{0,100}+[\"']?:[\"']?(?P<value>[^\s\"'`]{3,200}+)"
     ),
     re.compile(r"login[ \t]{1,9}\S{1,80}+\s{1,9}password[ \t]{1,9}(?P<value>\S{3,200}+)"),
+    re.compile(
+        r"[Ii](?:dentified|DENTIFIED)[ \t]{1,4}(?:(?i:with)[ \t]{1,4}\w{1,40}+[ \t]{1,4})?(?i:by)[ \t]{1,4}"
+        r"\\?[\"']?(?P<value>[^\s\"'`;)\\]{3,200}+)"
+    ),
+    re.compile(
+        r"ConvertTo-SecureString[ \t]{1,4}(?:-[A-Za-z]{1,20}[ \t]{1,4}){0,3}"
+        r"\\?[\"']?(?P<value>[^\s\"'`\\]{3,200}+)"
+    ),
     re.compile(r"(?:mysql|mariadb|sshpass)[^\n|]{0,80}? -p ?[\"']?(?P<value>[^\s\"'`]{3,200}+)"),
 )
 
+# What a system keeps of a password: enough to guess a weak one.
+_HASHES = re.compile(
+    r"\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}(?![\w./])"
+    r"|\$[1568]\$(?:rounds=\d{1,9}\$)?[./A-Za-z0-9]{1,20}\$[./A-Za-z0-9]{20,}+"
+    r"|\$argon2(?:id|i|d)\$[\w=,$]{8,60}\$[A-Za-z0-9+/]{8,90}\$[A-Za-z0-9+/]{20,}+"
+    r"|\$krb5asrep\$\d\d\$[^\s$]{8,200}\$[0-9a-f]{32,}+"
+)
 # A value may stand in quotes. It is looked at before it is passed over: it can hold a name and a value of its own.
 _AHEAD = r"(?P<quote>[bBrRuUfFL@$]{0,2}\\?[\"'`]|)(?=[^\s\"'`<>,;\\]{4})"
 _ASSIGNED = re.compile(
     r"(?<![\w.-])(?P<name>[\w.-]{2,100}+)\\?[\"'`\]*]{0,3}+"
-    r"(?:[ \t]{1,4}(?:string|String|str)(?=[ \t]{0,8}=)|:[ \t]?[A-Za-z]{2,20}(?=[ \t]{0,8}=))?+"
+    r"(?:[ \t]{1,4}(?:string|String|str)(?=[ \t]{0,8}=)"
+    # A type; but in `login: password=` it is a name.
+    r"|:[ \t]?(?!\w{0,20}?(?i:pass|pw|token|secret|key|auth|cred))[A-Za-z]{2,20}(?=[ \t]{0,8}=))?+"
     r"(?P<sign>[ \t]{0,20}+(?:[!?.+|:]{0,3}={1,3}>?|:|->|\u2192|[(,](?=[ \t]{0,9}[\"'`])|(?<=[ \t])\|(?=[ \t]))"
     r"|>|[ \t](?:is|was|-|\u2013)(?=[ \t]))"
     r"\*{0,2}(?:(?<=>)\s{0,60}+|[ \t]{0,40}+(?:[|>][-+]?\n[ \t]{1,40}+|\n[ \t]{1,40}+(?=[\"']))?+)" + _AHEAD
@@ -72,18 +93,36 @@ _ASSIGNED = re.compile(
 _FLAG = re.compile(r"-(?<![\w.-]-)-?(?P<name>[A-Za-z][\w-]{2,60}+)[ \t]{1,4}" + _AHEAD)
 _VARIABLE = re.compile(r"(?:ENV|set|setenv|setx)[ \t]{1,4}(?P<name>\w{3,80}+)[ \t]{1,4}" + _AHEAD)
 _SPOKEN = re.compile(
-    r"(?P<name>Bearer|bearer|Basic|basic|Token|token|ApiKey|Apikey|apikey|Api-Token|password)[ \t]{1,4}" + _AHEAD
+    r"(?P<name>Bearer|bearer|Basic|basic|Token|token|ApiKey|Apikey|apikey|Api-Token|SSWS"
+    r"|password|Password|PASSWORD)[ \t]{1,4}" + _AHEAD
 )
 # Only a sign of assignment makes a password of what might be a word.
 _SIGNS = ("=", ":", ">")
 _RUN = re.compile(rf"[^\s\"'`<>,;\\]{{1,{_SIGHT}}}+")
 _REST = re.compile(r"[^\s\"'`<>,;\\&]*+")
 _NEXT_PARAMETER = re.compile(r"&(?:[\w.-]{1,40}=|\Z)")
+_ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,5})\Z")
 _NESTED = re.compile(r"(?P<name>[\w.-]{2,100}+)[ \t]{0,4}[:=](?=[^\s=\"',;])")
 _WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ _-]\Z")
 # The name of a name, whose value is called `value`.
 _LABELS = frozenset({"name", "key", "id", "variable"})
 _NOT_SECRET = frozenset({"", "label", "value"})
+# Kinds whose placeholder shows another name.
+_SHOWN = {"service": "token", "bare": "key"}
+
+# A value that is a secret once is a secret wherever it stands.
+_LEAST_COPY = 16
+_COPY = re.compile(rf"[\w+/.~@%-]{{{_LEAST_COPY},{_SIGHT}}}+=*+")
+# A run long enough to be random without a sign of assignment before it.
+_LONE = re.compile(r"(?<![\w+/=.%~&#?@$-])[A-Za-z0-9_+/-]{16,200}+=*+(?![\w.%@])", re.ASCII)
+_WORDS_ONLY = re.compile(r"[^\W\d_]+(?:[^\w\s]{0,2}[^\W\d_]+)*+[^\w\s]{0,2}")
+_NEXT_WORD = re.compile(r"[ \t]+[^\W\d_]")
+_COMPARISONS = frozenset({"==", "!=", "===", "!=="})
+_INDENT = " \t\r\"'`>*#|-"
+# How a line ends whose value is on the next.
+_LEADS = (":", "=", ">", "KEY", "TOKEN", "SECRET", "PRIVATE")
+_has_digit = re.compile(r"\d").search
+_has_letter = re.compile(r"[A-Za-z]").search
 
 # The most steps that a user's pattern may take at one place of a text.
 _STEPS = 1_000
@@ -155,12 +194,22 @@ class Redactor:
 
     def redact(self, text: str) -> Redaction:
         """Put a placeholder in the place of every secret; text without any comes back as it is."""
+        redaction = self._redacted(text)
+        if not redaction.findings or not has_block(text):
+            return redaction
+        # A block that no longer says the same is written anew, and looked at once more.
+        mended = mended_block(text, redaction.text, lambda leaf: self._redacted(leaf).text)
+        return Redaction(self._redacted(mended).text, redaction.findings) if mended else redaction
+
+    def _redacted(self, text: str) -> Redaction:
         findings: list[Finding] = []
         numbers: Sequence[int] = range(1, text.count("\n") + 2)
+        known: dict[str, str] = {}
         for _ in range(_PASSES):
-            spans = _merged(text, chain(self._own(text), _tokens(text), _logins(text), _blocks(text), _named(text)))
+            spans = _merged(text, chain(self._own(text), self._shaped(text)))
             if not spans:
                 break
+            spans = _with_copies(text, spans, known)
             text, numbers = _replaced(text, spans, numbers, findings)
         return Redaction(text, tuple(sorted(findings, key=lambda finding: finding.line)))
 
@@ -174,6 +223,10 @@ class Redactor:
         if not own or not text.strip() or _PLACEHOLDER.sub("", redaction.text).strip():
             return ""
         return self.source(own[0])
+
+    @staticmethod
+    def _shaped(text: str) -> Iterator[_Span]:
+        return chain(_tokens(text), _logins(text), _blocks(text), _named(text), _nearby(text))
 
     def _own(self, text: str) -> Iterator[_Span]:
         for number, pattern in enumerate(self._patterns, 1):
@@ -233,17 +286,38 @@ def _merged(text: str, spans: Iterator[_Span]) -> list[_Span]:
     return [span for span in merged if span.rule]
 
 
+def _with_copies(text: str, spans: list[_Span], known: dict[str, str]) -> list[_Span]:
+    """Add every further place of a random value that is a secret at one place of the text."""
+    for span in spans:
+        value = text[span.start : min(span.stop, span.start + _SIGHT)]
+        if span.doubt > 1 and len(value) >= _LEAST_COPY and _has_digit(value):
+            known.setdefault(value, span.rule)
+    if not known:
+        return spans
+    copies = (
+        _Span(match.start(), match.start() + len(value), 4, known[value])
+        for match in _COPY.finditer(text)
+        for value in (match[0], match[0].rstrip("."))
+        if value in known
+    )
+    return _merged(text, chain(spans, copies))
+
+
 def _replaced(
     text: str, spans: list[_Span], numbers: Sequence[int], findings: list[Finding]
 ) -> tuple[str, Sequence[int]]:
     """Return the text with placeholders, and for each of its lines the number that it had at first."""
     pieces: list[str] = []
     dropped: set[int] = set()
+    block_stop = block_end(text)
     done = line = 0
     for span in spans:
         line += text.count("\n", done, span.start)
         findings.append(Finding(span.rule, numbers[line]))
-        pieces += (text[done : span.start], f"[redacted:{span.rule}]")
+        # In YAML and in the text of a link, a bracket would begin a list or another link.
+        has_meaning = span.start < block_stop or _is_in_link(text, span)
+        placeholder = f"(redacted:{span.rule})" if has_meaning else f"[redacted:{span.rule}]"
+        pieces += (text[done : span.start], placeholder)
         last = line + text.count("\n", span.start, span.stop)
         dropped.update(range(line + 1, last + 1))
         line, done = last, span.stop
@@ -252,10 +326,20 @@ def _replaced(
     return "".join((*pieces, text[done:])), numbers
 
 
+def _is_in_link(text: str, span: _Span) -> bool:
+    """Tell whether a span is part of the text of a link, as in [[name]] or [name](target)."""
+    opening = max(text.rfind(mark, max(0, span.start - _NEAR), span.start) for mark in "[]\n")
+    if opening < 0 or text[opening] != "[":
+        return False
+    closing = _LINK_CLOSE.match(text, span.stop)
+    return closing is not None and (closing[1] != "]" or text[opening - 1 : opening] == "[")
+
+
 def _tokens(text: str) -> Iterator[_Span]:
     """Yield tokens whose form tells their issuer."""
     for match in FORMATS.finditer(text):
-        if is_token(text[match.start() : min(match.end(), match.start() + _SIGHT)]):
+        # A mask goes on where the form ends.
+        if is_token(match[0][:_SIGHT]) and not text.startswith("####", match.end()):
             yield _Span(*match.span(), 2, format_name(text, match.start()))
 
 
@@ -266,6 +350,7 @@ def _logins(text: str) -> Iterator[_Span]:
         is_example = is_fake(value) or is_reference(value) or match["host"].startswith("example.")
         if not is_example and (is_random(value) or is_chosen(value)):
             yield _Span(*match.span("value"), 3, "url-password")
+    yield from (_Span(*match.span(), 2, "password-hash") for match in _HASHES.finditer(text))
     for match in _ADDRESS_TOKEN.finditer(text):
         if is_secret("token", match["value"]):
             yield _Span(*match.span("value"), 3, "url-token")
@@ -301,14 +386,47 @@ def _named(text: str) -> Iterator[_Span]:
             if kind in _NOT_SECRET or match.start() < done or _is_nested(text, match.end(), kinds):
                 continue
             value, stop = _value(text, match)
+            if kind == "password" and _is_prose(text, match, value, stop):
+                continue
             is_told = match.re is _SPOKEN or (match.re is _ASSIGNED and not match["sign"].endswith(_SIGNS))
-            if text[stop : stop + 1] != "(" and judge("spoken" if is_told and kind == "password" else kind, value):
+            look = "spoken" if is_told and kind == "password" else kind
+            if text[stop : stop + 1] != "(" and judge(look, value):
                 rest = _REST.match(text, stop) if stop - match.end() >= _SIGHT else None
                 done = rest.end() if rest else stop
-                yield _Span(match.end(), done, 4, "token" if kind == "service" else kind)
+                yield _Span(match.end(), done, 4, _SHOWN.get(kind, kind))
             elif not match["quote"]:
                 # No run of a text is judged twice.
                 done = stop
+
+
+def _nearby(text: str) -> Iterator[_Span]:
+    """Yield random values that no sign joins to a name: the words before them on their line tell."""
+    for match in _LONE.finditer(text):
+        if not _has_digit(match[0]) or not _has_letter(match[0]):
+            continue
+        start = match.start() + own_name(match[0])
+        value = text[start : match.end()]
+        rule = announced(_before(text, start), value)
+        if rule and text[match.end() : match.end() + 1] != "(":
+            yield _Span(start, match.end(), 5, rule)
+
+
+def _is_prose(text: str, match: re.Match[str], value: str, stop: int) -> bool:
+    """Tell the first word of a sentence, or a word that a program compares with, from a password."""
+    if not _WORDS_ONLY.fullmatch(value):
+        return False
+    is_compared = match.re is _ASSIGNED and match["sign"].strip() in _COMPARISONS
+    follows = not match["quote"] and bool(_NEXT_WORD.match(text, stop))
+    return is_compared or follows or not value.isascii()
+
+
+def _before(text: str, start: int) -> str:
+    """Return what stands before a place on its line, or on the line above if the place begins its line."""
+    *above, line = text[max(0, start - _NEAR) : start].split("\n")
+    if line.strip(_INDENT):
+        return line
+    headings = [heading for heading in above if heading.strip()]
+    return headings[-1] if headings and headings[-1].rstrip().endswith(_LEADS) else ""
 
 
 class _Kinds(dict[str, str]):
@@ -317,6 +435,9 @@ class _Kinds(dict[str, str]):
     def __missing__(self, name: str) -> str:
         plain = name.lower()
         kind = self[name] = "label" if plain in _LABELS else "value" if plain == "value" else kind_of(name)
+        if name == "PASS":
+            # What a test runner prints before the name of a test.
+            kind = self[name] = "secret"
         return kind
 
 
@@ -332,12 +453,21 @@ def _assignments(text: str, kinds: _Kinds) -> Iterator[tuple[re.Match[str], str]
             kind = kinds[_value(text, labelled)[0]]
         elif kind == "label":
             labelled = match
-            is_key = text[start - 1 : start] in {" ", "_", "-"} and match["name"].lower() == "key"
-            before = _WORD_BEFORE.search(text, max(0, start - 22), start) if is_key else None
-            kind = kinds[f"{before[1]}_key"] if before and before[1].lower() in QUALIFIERS else ""
+            is_key = match["name"].lower() == "key"
+            kind = _kind_of_key(text, start, kinds) if is_key else ""
         # The token in the address of a badge is there to be seen.
         if not text.endswith(("redacted:", ":env:"), 0, start) and "badge" not in text[max(0, start - 60) : start]:
             yield match, kind
+
+
+def _kind_of_key(text: str, start: int, kinds: _Kinds) -> str:
+    """Tell what the word `key` alone promises, by the words before it on its line."""
+    mark = text[start - 1 : start]
+    before = _WORD_BEFORE.search(text, max(0, start - 22), start) if mark in {" ", "_", "-"} else None
+    if before and before[1].lower() in QUALIFIERS:
+        return kinds[f"{before[1]}_key"]
+    line = text[max(0, start - _NEAR) : start].rpartition("\n")[2]
+    return "bare" if mark in {"?", "&"} or not is_open(line) else ""
 
 
 def _is_nested(text: str, start: int, kinds: _Kinds) -> bool:
@@ -355,7 +485,11 @@ def _value(text: str, match: re.Match[str]) -> tuple[str, int]:
         stop -= text[stop - 1] == "\\"
         return text[start:stop], stop
     run = _RUN.match(text, start)
-    value = _NEXT_PARAMETER.split(run[0] if run else "", maxsplit=1)[0].rstrip(")]}.|*:")
+    shown = run[0] if run else ""
+    if text[start + len(shown) : start + len(shown) + 1] == ";":
+        # A character of HTML, as in string&nbsp;, ends the value.
+        shown = _ENTITY.sub("", shown)
+    value = _NEXT_PARAMETER.split(shown, maxsplit=1)[0].rstrip(")]}.|*:")
     return value, start + len(value)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from base64 import b64decode, urlsafe_b64decode
 from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 
@@ -12,47 +15,18 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# One form of token a line, after the name that its placeholder shows. Two laws keep the search linear: an unbounded run
-# stands at the end, where it cannot fail, and every other repetition is bounded.
+# One form of token a line, after the name that its placeholder shows, under the family of its issuer.
+# Two laws keep the search linear: an unbounded run stands at the end, where it cannot fail, and every
+# other repetition is bounded.
 _FORMATS = r"""
+[cloud]
 aws-access-key      A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z0-9]{16}(?!\w)
 aws-bedrock-key     ABSK[A-Za-z0-9+/]{60,}+=*+
 aws-bedrock-key     bedrock-api-key-[\w+/=-]{20,}+
-github-token        gh[oprsu]_[A-Za-z0-9]{36,}+
-github-token        github_pat_\w{36,}+
-gitlab-token        gl[a-z]{1,7}-[\w-]{20,}+(?:\.[\w.]++)?
-gitlab-token        GR1348941[\w-]{20,}+
-gitlab-session      _gitlab_session=[0-9a-z]{32}(?!\w)
-slack-token         xox[a-z](?:\.xox[a-z])?-[\w-]{16,}+
-slack-token         xapp-\d-[\w-]{16,}+
-slack-webhook       hooks\.slack\.com/[a-z]{7,9}/[\w/+-]{30,}+
-discord-webhook     discord(?:app)?\.com/api/webhooks/\d{10,20}/[\w-]{40,}+
-discord-token       [MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+
-teams-webhook       webhook\.office\.com/webhookb2/[\w@/-]{60,}+
-telegram-token      \d{5,16}:A[\w-]{34}(?![\w-])
-stripe-key          [rs]k_(?:test|live|prod)_[A-Za-z0-9]{10,}+
-stripe-key          whsec_[A-Za-z0-9+/]{24,}+=*+
-square-key          sq0[a-z]{3}-[\w-]{22,}+
-square-key          EAAA[\w-]{60}(?![\w-])
-shopify-token       shp[a-z]{2}_[a-fA-F0-9]{32,}+
-flutterwave-key     FLW[A-Z]{4}(?:_TEST)?-[\w-]{12,}+
-easypost-key        EZ[AT]K[A-Za-z0-9]{54,}+
 google-key          AIzaSy[\w-]{33}(?![\w-])
 google-key          GOCSPX-[\w-]{20,}+
 google-key          ya29\.[\w-]{20,}+
 google-key          1//0[\w-]{30,}+
-anthropic-key       sk-ant-[a-z0-9]{3,10}-[\w-]{90,}+(?<=AA)
-openai-key          sk-(?!ant-)[\w-]{20,}+
-huggingface-token   hf_[A-Za-z0-9]{30,}+
-huggingface-token   api_org_[A-Za-z0-9]{30,}+
-npm-token           npm_[A-Za-z0-9]{36,}+
-pypi-token          pypi-Ag[EN][\w-]{50,}+
-rubygems-token      rubygems_[a-f0-9]{48,}+
-docker-token        dckr_[a-z]{3}_[\w-]{20,}+
-clojars-token       CLOJARS_[a-z0-9]{60,}+
-nuget-key           oy2[a-z0-9]{43}(?!\w)
-jfrog-token         AKCp\w{60,}+
-jfrog-token         cmVmd[A-Za-z0-9]{59}(?!\w)
 digitalocean-token  do[oprt]_v1_[a-f0-9]{64,}+
 heroku-key          HRKU-[\w-]{36,}+
 fly-token           fo1_[\w-]{40,}+
@@ -62,37 +36,10 @@ doppler-token       dp\.[a-z]{2,5}\.[\w.-]{40,}+
 terraform-token     atlasv1\.[\w-]{40,}+
 vault-token         hv[brs]\.[\w-]{24,}+
 vault-token         s\.(?=[A-Za-z]{0,24}\d)(?=[A-Z\d]{0,24}[a-z])[A-Za-z0-9]{24}(?!\w)
-databricks-token    dapi[a-f0-9]{32}(?:-\d)?(?!\w)
-grafana-token       glc_[A-Za-z0-9+/]{32,}+=*+
-grafana-token       glsa_\w{32,}+
-grafana-token       eyJrIjoi[A-Za-z0-9+/]{60,}+=*+
-newrelic-key        NR(?:AK|AL|JS|II|RA|SP)-[\w-]{19,}+
-sentry-token        sntryu_[a-f0-9]{64}(?!\w)
-sentry-token        sntrys_eyJ[\w+/=-]{40,}+
-sonar-token         sq[apu]_[A-Za-z0-9]{40}(?!\w)
-sourcegraph-token   sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}(?!\w)
-postman-key         PMAK-[a-f0-9]{24}-[a-f0-9]{30,}+
-atlassian-token     AT[AC]TT3[\w=-]{60,}+
-atlassian-token     ATBB[A-Za-z0-9]{28,}+
-airtable-token      pat[A-Za-z0-9]{14}\.[a-f0-9]{64}(?!\w)
-notion-token        ntn_\w{40,}+
-notion-token        secret_[A-Za-z0-9]{43}(?!\w)
-linear-token        lin_[a-z]{2,6}_\w{30,}+
-figma-token         fig[a-z]_[\w-]{40,}+
-sendgrid-key        SG\.[\w-]{16,32}\.[\w-]{40,}+
-mailgun-key         key-[a-f0-9]{32}(?!\w)
-mail-service-key    [a-f0-9]{32}-(?:us\d{1,2}|[a-f0-9]{8}-[a-f0-9]{8})(?![\w-])
-brevo-key           x(?:key|smtp)sib-[a-f0-9]{64}-\w{16,}+
-twilio-key          SK[0-9a-f]{32}(?!\w)
+databricks-token    dapi[a-fA-F0-9]{32}(?:-\d)?(?!\w)
 dropbox-token       sl\.[\w-]{100,}+
-facebook-token      EAA[A-Za-z0-9]{80,}+
-facebook-token      \d{15,16}(?:\||%7[cC])[\w-]{27,40}(?![\w-])
-twitter-token       AA{19,30}[\w%-]{60,}+
-mapbox-token        [pst]k\.ey[\w-]{20,500}\.[\w-]{20,}+
-dynatrace-token     dt0[a-z]\d{2}\.[A-Z0-9]{24}\.[A-Z0-9]{60,}+
-harness-key         [ps]at\.[\w-]{22}\.[a-f0-9]{24}\.\w{20,}+
-authress-key        sc_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[\w+/=-]{30,}+
-hubspot-token       pat-[a-z]{2}\d-[a-f0-9-]{36,}+
+azure-token         [A-Za-z0-9]{74,76}AZDO[A-Za-z0-9]{4}(?!\w)
+swarm-token         SWM(?:TKN|KEY)-\d-[\w+/-]{40,}+
 cloudflare-key      v1\.0-[a-f0-9]{24}-[a-f0-9]{140,}+
 azure-secret        [\w~.]{3}\dQ~[\w~.-]{31,}+
 alibaba-key         LTAI[A-Za-z0-9]{12,24}(?!\w)
@@ -103,9 +50,90 @@ yandex-key          YC[\w-]{38}(?![\w-])
 openshift-token     sha256~[\w-]{43}(?![\w-])
 clickhouse-key      4b1d[A-Za-z0-9]{38}(?!\w)
 octopus-key         API-[A-Z0-9]{25,28}(?!\w)
+
+[code]
+github-token        gh[oprsu]_[A-Za-z0-9]{36,}+
+github-token        github_pat_\w{36,}+
+gitlab-token        gl[a-z]{1,7}-[\w-]{20,}+(?:\.[\w.]++)?
+gitlab-token        GR1348941[\w-]{20,}+
+gitlab-session      _gitlab_session=[0-9a-z]{32}(?!\w)
+npm-token           npm_[A-Za-z0-9]{36,}+
+pypi-token          pypi-Ag[EN][\w-]{50,}+
+rubygems-token      rubygems_[a-f0-9]{48,}+
+docker-token        dckr_[a-z]{3}_[\w-]{20,}+
+clojars-token       CLOJARS_[a-z0-9]{60,}+
+nuget-key           oy2[a-z0-9]{43}(?!\w)
+jfrog-token         AKCp\w{60,}+
+jfrog-token         cmVmd[A-Za-z0-9]{59}(?!\w)
+sonar-token         sq[apu]_[A-Za-z0-9]{40}(?!\w)
+sourcegraph-token   sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}(?!\w)
+postman-key         PMAK-[a-f0-9]{24}-[a-f0-9]{30,}+
+atlassian-token     AT[AC]TT3[\w=-]{60,}+
+atlassian-token     ATBB[A-Za-z0-9]{28,}+
+launchdarkly-key    (?:sdk|api|mob)-[a-z0-9]{8}(?:-[a-z0-9]{4}){3}-[a-z0-9]{12}(?![\w-])
+harness-key         [ps]at\.[\w-]{22}\.[a-f0-9]{24}\.\w{20,}+
+docker-login        eyJhdXRocyI6[A-Za-z0-9+/]{16,}+=*+
+
+[chat]
+slack-token         xox[a-z](?:\.xox[a-z])?-[\w-]{16,}+
+slack-token         xapp-\d-[\w-]{16,}+
+slack-webhook       hooks\.slack\.com/[a-z]{7,9}/[\w/+-]{30,}+
+discord-webhook     discord(?:app)?\.com/api/webhooks/\d{10,20}/[\w-]{40,}+
+discord-token       [MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+
+teams-webhook       webhook\.office\.com/webhookb2/[\w@/-]{60,}+
+telegram-token      \d{5,16}:A[\w-]{34}(?![\w-])
+facebook-token      EAA[A-Za-z0-9]{80,}+
+facebook-token      \d{15,16}(?:\||%7[cC])[\w-]{27,40}(?![\w-])
+twitter-token       AA{19,30}[\w%-]{60,}+
+teams-webhook       outlook\.office\.com/webhook/[\w@/-]{60,}+
+
+[payment]
+stripe-key          [rs]k_(?:test|live|prod)_[A-Za-z0-9]{10,}+
+stripe-key          whsec_[A-Za-z0-9+/]{24,}+=*+
+square-key          sq0[a-z]{3}-[\w-]{22,}+
+square-key          EAAA[\w-]{60}(?![\w-])
+shopify-token       shp[a-z]{2}_[a-fA-F0-9]{32,}+
+flutterwave-key     FLW[A-Z]{4}(?:_TEST)?-[\w-]{12,}+
+easypost-key        EZ[AT]K[A-Za-z0-9]{54,}+
+braintree-token     access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32}(?!\w)
+
+[models]
+anthropic-key       sk-ant-[a-z0-9]{3,10}-[\w-]{90,}+(?<=AA)
+openai-key          sk-(?!ant-)[\w-]{20,}+
+huggingface-token   hf_[A-Za-z0-9]{30,}+
+huggingface-token   api_org_[A-Za-z0-9]{30,}+
+elevenlabs-key      sk_[a-f0-9]{48}(?!\w)
+langfuse-key        sk-lf-[a-f0-9-]{36}(?!\w)
+
+[watching]
+grafana-token       glc_[A-Za-z0-9+/]{32,}+=*+
+grafana-token       glsa_\w{32,}+
+grafana-token       eyJrIjoi[A-Za-z0-9+/]{60,}+=*+
+newrelic-key        NR(?:AK|AL|JS|II|RA|SP)-[\w-]{19,}+
+sentry-token        sntryu_[a-f0-9]{64}(?!\w)
+sentry-token        sntrys_eyJ[\w+/=-]{40,}+
+dynatrace-token     dt0[a-z]\d{2}\.[A-Z0-9]{24}\.[A-Z0-9]{60,}+
+
+[office]
+airtable-token      pat[A-Za-z0-9]{14}\.[a-f0-9]{64}(?!\w)
+notion-token        ntn_\w{40,}+
+notion-token        secret_[A-Za-z0-9]{43}(?!\w)
+linear-token        lin_[a-z]{2,6}_\w{30,}+
+figma-token         fig[a-z]_[\w-]{40,}+
+mapbox-token        [pst]k\.ey[\w-]{20,500}\.[\w-]{20,}+
+hubspot-token       pat-[a-z]{2}\d-[a-f0-9-]{36,}+
+
+[mail]
+sendgrid-key        SG\.[\w-]{16,32}\.[\w-]{40,}+
+mailgun-key         key-[a-f0-9]{32}(?!\w)
+mail-service-key    [a-f0-9]{32}-(?:us\d{1,2}|[a-f0-9]{8}-[a-f0-9]{8})(?![\w-])
+brevo-key           x(?:key|smtp)sib-[a-f0-9]{64}-\w{16,}+
+twilio-key          SK[0-9a-f]{32}(?!\w)
+
+[identity]
+authress-key        sc_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[\w+/=-]{30,}+
 onepassword-key     A3-[A-Z0-9]{6}-[A-Z0-9]{6}-?[A-Z0-9]{5}(?:-[A-Z0-9]{5}){3}(?!\w)
 onepassword-key     ops_ey[\w+/=-]{100,}+
-docker-login        eyJhdXRocyI6[A-Za-z0-9+/]{16,}+=*+
 private-key         LS0tLS1CRUdJTi[A-Za-z0-9+/]{40,}+=*+
 age-key             AGE-SECRET-KEY-1[A-Z0-9]{50,}+
 jwt                 ey(?:(?<![\w-]ey)|(?<=\\[nrt]ey))[\w-]{8,}+\.ey[\w-]{8,}+(?:\.[\w-]*+)*+
@@ -115,6 +143,7 @@ _PREFIXES = _set("""
     CCIPAT_ CFPAT- aio_ bkua_ duffel_live_ duffel_test_ fio-u- fw_ gsk_ ico- live_ live_pub_ lsv2_pt_ lsv2_sk_
     napi_ nfp_ nvapi- pcsk_ pnu_ pplx- pul- r8_ rdme_ rnd_ s-s4t2af- s-s4t2ud- sbp_ shippo_live_ shippo_test_
     sm_aat_ sm_pat_ sm_sat_ test_ test_pub_ tfp_ tgp_v1_ tk-us- tskey- xai-
+    ak_live_ apify_api_ e2b_ odt_ pgar_ pgaw_ phx_ rpa_ scp-live- spu- tvly- vca_ vci_ vck_ vcp_ vcr_
 """)
 
 
@@ -129,15 +158,43 @@ def _by_first_character(patterns: list[str]) -> str:
     return "|".join([f"{first}(?:{'|'.join(rest)})" for first, rest in groups.items()] + anything)
 
 
-_RULES = [line.split() for line in _FORMATS.strip().splitlines()]
-_RULES += [
-    ["token", rf"{prefix}(?:(?<![\w./-]{prefix})|(?<=\\[nrt]{prefix}))[\w=-]{{16,}}+"] for prefix in sorted(_PREFIXES)
-]
-_NAMED = [(name, re.compile(pattern, re.ASCII)) for name, pattern in _RULES]
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One form of token: the name that its placeholder shows, the kind of issuer, and the form."""
+
+    name: str
+    family: str
+    shape: str
+
+
+def _table(rows: str) -> Iterator[Rule]:
+    family = ""
+    for row in filter(None, rows.splitlines()):
+        if row.startswith("["):
+            family = row.strip("[]")
+        else:
+            name, shape = row.split()
+            yield Rule(name, family, shape)
+
+
+def _prefixed(prefix: str) -> Rule:
+    before = rf"(?:(?<![\w./-]{prefix})|(?<=\\[nrt]{prefix}))"
+    return Rule("token", "prefix", rf"{prefix}{before}[\w=-]{{16,}}+")
+
+
+RULES = (*_table(_FORMATS), *map(_prefixed, sorted(_PREFIXES)))
+# What a placeholder's name belongs to: an issuer's form, a name before a value, or the look of the value alone.
+FAMILIES = {
+    **{rule.name: rule.family for rule in RULES},
+    **dict.fromkeys(("password", "token", "secret", "key"), "named"),
+    **dict.fromkeys(("url-password", "url-token", "password-hash"), "login"),
+    "random": "look",
+}
+_NAMED = [(rule.name, re.compile(rule.shape, re.ASCII)) for rule in RULES]
 # Only a word that starts here and is long enough is tried at all: one pass for all issuers costs little in prose. In a
 # string of a program or of JSON, n, r or t may belong to an escaped end of the line and not to the word.
 _START = r"(?<![A-Za-moqsu-z0-9+])(?<!(?<!\\)[nrt])(?=[\w.:~+/=@%|-]{16})"
-FORMATS = re.compile(f"{_START}(?:{_by_first_character([pattern for _, pattern in _RULES])})", re.ASCII)
+FORMATS = re.compile(f"{_START}(?:{_by_first_character([rule.shape for rule in RULES])})", re.ASCII)
 
 
 def format_name(text: str, start: int) -> str:
@@ -147,7 +204,8 @@ def format_name(text: str, start: int) -> str:
 
 # How people name what must not be seen. A password may be anything; the other kinds are told by their look.
 _PASSWORDS = _set("""
-    pass passcode passphrase passwd password passwords passwort psw pw pwd
+    pass passcode passphrase passwd password passwords passwort passwrd paswd pasword paswrd psswd psswrd
+    psswrd pssword psw pswd pswrd psword pw pwd
 """)
 _SECRETS = _set("""
     apikey apitoken auth authorization authtoken basic bearer credential credentials creds jwt login otp pat sas
@@ -162,17 +220,18 @@ QUALIFIERS = _set("""
     shared signing storage subscription
 """)
 # With one of these in it, a name speaks of something that may be seen.
-_PUBLIC = _set("""
+PUBLIC = _set("""
     authenticity cache column composite context csrf data dict fingerprint foreign hash host hot i18n
     idempotency index json keyboard known map next object page partition primary pub public query registry
     routing row search shortcut sort sub table translation unique verifying xsrf
 """)
 # With one of these at its end, a name speaks about a secret.
-_ABOUT = _set("""
-    algorithm arn contains count dir directory enabled endpoint expiration expires expiry field file filename
-    format header hint id ids input kind label length limit name names namespace param parameter path policy
-    prefix property provider ref reference regex required reset scope size startswith status store strategy
-    suffix template title ttl type types uri url usage version
+ABOUT = _set("""
+    algorithm alphabet arn chars charset contains count dir directory enabled endpoint expiration
+    expires expiry field file filename format header hint id ids input kind label length limit name
+    names namespace param parameter path policy prefix property provider ref reference regex
+    required reset scope size startswith status stdin store strategy suffix template title ttl type
+    types uri url usage version
 """)
 # Issuers whose tokens have no form of their own: next to such a name, only a random value is one.
 _SERVICES = _set("""
@@ -188,6 +247,18 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _LEAST = 6
 # What is too short for an issuer's token without a form of its own.
 _LONG = 16
+# From here on, even the order of the alphabet is no sign of an example after a name that promises a secret.
+_COUNTED = 20
+# So many letters and so many digits make a mixture of a long run.
+_LEAST_OF_BOTH = 4
+# The shortest run whose changes are counted.
+_LEAST_DENSE = 12
+# How many characters of one kind follow each other, on average, in a value that some word announces.
+DENSE_NAMED = 3.0
+# What is more often the number of a key than a key.
+KEY_NUMBER = re.compile(r"(?i)[0-9a-f]{64}|(?-i:[0-9A-F]{40})")
+# So many digits make somebody's password of words that mean nothing.
+_WEAK_DIGITS = 3
 # The shortest run of letters and digits in which chance can be told from words.
 _LEAST_RUN = 8
 # An identifier of digits alone; telephone numbers and times are shorter.
@@ -198,6 +269,8 @@ _PIECE = 3.4
 _SIGHT = 400
 _PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _RUNS = re.compile(r"[A-Za-z0-9]+")
+# Short words and a number, as in shop-test2-20240131.
+_NUMBERED = re.compile(r"(?:[a-z]{1,8}\d?[-_]){1,6}\d{1,12}")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 # The pairs of letters that make up nine tenths of technical English; of random letters they make up three tenths.
 _PAIRS = _set("""
@@ -227,11 +300,15 @@ _REFERENCE = re.compile(
     r"|(?:ENC|arn|data|env|file|md5|op|secretsmanager|sha\d+|ssm|vault)[:\[-]"
 )
 _CHAIN = re.compile(r"(?:[A-Za-z_]\w*+[.:/]{1,2})++[A-Za-z_]\w*+")
-_EXPRESSION = re.compile(r"\$\{|\$\(|\{\{|%\(|\w\(|->|::|\w\[")
+_EXPRESSION = re.compile(r"\$\{|\$\(|\{\{|%\(\w|[A-Za-z_]\w\(|->|::|\w\[")
 _FAKE = re.compile(
     r"(?i)[x*.#•]{4}|\.\.\.|…|example|sample|placeholder|change.?(?:me|it)|replace|insert|dummy|redacted|removed|hidden"
-    r"|your?[_ -]|todo|fixme|abcdefgh|0123456789"
+    r"|your?[_ -]|todo|fixme"
+    # In order after the prefix of an issuer it is a sample; after a name alone it may be a secret.
+    r"|\A[a-z]{2,10}[-_](?:abcdefgh|0?123456789)|abcdefghijklmnopqrstuvwxyz0123456789"
 )
+# Letters or digits in their order mark the sample of a manual where the form alone makes a token.
+_SAMPLE = re.compile(r"(?i)abcdefgh|0123456789|1234567890")
 # A value of these words alone is nobody's secret.
 _MEANINGLESS = _set("""
     abc abcd access admin api app argument attribute auth bar basic baz bearer client correct credential
@@ -245,6 +322,22 @@ _MEANINGLESS = _set("""
 """)
 
 
+# Examples that widely read manuals print, by the first 12 hexadecimal digits of their SHA-256. They are
+# public, and a note that quotes a manual should stay readable. Only values of 12 characters or more that
+# nobody would choose: a weak password of a manual may be somebody's password.
+_PUBLISHED = {
+    "the manual of Kubernetes": _set("""
+    13fe7a38a57c 19bc25153019 28d296be3bf5 2d5dc0f4fdf6 3002888f967a 3442c7c2cbfd 35f60b53e095
+    3efafe12de7a 53e588e3b7dc 6ffd33b07589 85cf2543739f 8ddc460cc29f a2b460bac40b a42a366ef43d
+    a7b580d711ef a896cf457140 ba5130e96b2c c0db4afb1775 d9f5032d168b dc9b5db8c9b0 e25641fa6f7a
+    e823ff4404e3
+    """),
+    "the front page of jwt.io": _set("7f75367e7881"),
+    "the emulators of Azure Storage and of Cosmos DB": _set("0011cc25eb43 aa6547439583"),
+}
+_PUBLISHED_DIGESTS = frozenset().union(*_PUBLISHED.values())
+
+
 def words(name: str) -> list[str]:
     """Cut a name at its humps and marks, in small letters."""
     return [word.lower() for word in _WORDS.findall(name)]
@@ -255,7 +348,7 @@ def kind_of(name: str) -> str:
     parts = words(name)
     while parts and parts[-1].isdigit():
         parts.pop()
-    if not parts or parts[-1] in _ABOUT or not _PUBLIC.isdisjoint(parts):
+    if not parts or parts[-1] in ABOUT or not PUBLIC.isdisjoint(parts):
         return ""
     joined = "".join(parts)
     promises = (
@@ -273,22 +366,53 @@ def is_secret(kind: str, value: str) -> bool:
     value = value[:_SIGHT]
     if len(value) < _LEAST or len(value.split(None, 1)) > 1:
         return False
-    looks_secret = is_random(value)
+    looks_secret = is_random(value) or is_mixed(value)
     if kind == "password":
         looks_secret = looks_secret or is_chosen(value)
     elif kind == "spoken":
         looks_secret = looks_secret or bool(_MIXED.fullmatch(value))
-    elif kind in {"key", "service"}:
-        looks_secret = looks_secret and len(value) >= _LONG and not _DIGEST.fullmatch(value)
+    elif kind == "bare":
+        looks_secret = is_dense(value, DENSE_NAMED) or is_mixed(value)
+        looks_secret = looks_secret and len(value) >= _COUNTED and not KEY_NUMBER.fullmatch(value)
+    elif kind == "key":
+        looks_secret = looks_secret and len(value) >= _LONG and not KEY_NUMBER.fullmatch(value)
+    elif kind == "service":
+        looks_secret = is_random(value) and len(value) >= _LONG and not _DIGEST.fullmatch(value)
     return looks_secret and not is_reference(value) and not is_fake(value)
+
+
+def is_mixed(value: str) -> bool:
+    """Tell a long run of letters and digits: even in the order of the alphabet it is no word."""
+    run = longest_run(value)
+    digits = sum(map(str.isdigit, run))
+    return len(run) >= _COUNTED and min(digits, len(run) - digits) >= _LEAST_OF_BOTH
+
+
+def is_dense(value: str, most: float) -> bool:
+    """Tell a value that changes between small, capital and digit every `most` characters or more often."""
+    if _UUID.fullmatch(value) or _DIGEST.fullmatch(value):
+        return True
+    is_path = value.count("/") > 2 + len(value) // _COUNTED
+    is_hyphened = "-" in value[1:-1] and len(value) < _COUNTED
+    if is_path or is_hyphened or len(longest_run(value)) < _LEAST_DENSE:
+        return False
+    pieces = _PIECES.findall(value)
+    return sum(map(len, pieces)) <= most * len(pieces)
+
+
+def longest_run(value: str) -> str:
+    """Return the longest run of letters and digits in a value."""
+    return max(_RUNS.findall(value), key=len, default="")
 
 
 def is_token(value: str) -> bool:
     """Tell a token of a known form from a name that happens to begin like one."""
     if value.startswith(_ENCODED):
-        return b"PRIVATE" in b64decode(value[:80])
+        return b"PRIVATE" in b64decode(value[: min(len(value), 80) // 4 * 4])
     digits = sum(map(str.isdigit, value))
-    return value.startswith("AGE-") or ((is_random(value) or digits * 5 >= len(value)) and not is_fake(value))
+    looks_random = is_random(value) or digits * 5 >= len(value)
+    is_sample = is_fake(value) or _SAMPLE.search(value) is not None
+    return value.startswith("AGE-") or (looks_random and not is_sample)
 
 
 def is_reference(value: str) -> bool:
@@ -297,19 +421,26 @@ def is_reference(value: str) -> bool:
     return bool(_REFERENCE.match(value) or _EXPRESSION.search(value) or is_chain)
 
 
+def is_published(value: str) -> bool:
+    """Tell a value that a manual prints as its example, so that everybody has it."""
+    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:12] in _PUBLISHED_DIGESTS
+
+
 def is_fake(value: str) -> bool:
     """Tell a placeholder, a mask or a documented example from a real secret."""
+    if is_published(value):
+        return True
     runs = [run for run in _RUNS.findall(value) if len(run) >= _LEAST - 2]
     is_mask = bool(runs) and all(map(_is_monotonous, runs))
-    is_told = _is_counted(value) or _is_issued_by_an_example(value) or bool(_FAKE.search(value))
+    is_told = is_counted(value) or _is_issued_by_an_example(value) or bool(_FAKE.search(value))
     return is_mask or is_told or _is_meaningless(value) or _is_phrase(_decoded(value))
 
 
 def is_random(value: str) -> bool:
     """Tell letters and digits nobody would write from words, dates and versions."""
-    if _UUID.fullmatch(value):
+    if _UUID.fullmatch(value) or (_DIGEST.fullmatch(value) and not value.isdigit()):
         return True
-    if max(map(len, _RUNS.findall(value)), default=0) < _LEAST_RUN:
+    if len(longest_run(value)) < _LEAST_RUN or _NUMBERED.fullmatch(value):
         return False
     pieces = _PIECES.findall(value)
     length = sum(map(len, pieces))
@@ -339,10 +470,10 @@ def _is_monotonous(run: str) -> bool:
     return max(map(run.count, kinds)) * 5 >= len(run) * 2 or len(kinds) * 8 <= min(len(run), 48)
 
 
-def _is_counted(value: str) -> bool:
+def is_counted(value: str) -> bool:
     """Tell a few keys pressed in the order of the alphabet, as in abcde12345."""
     steps = sum(ord(after) - ord(before) == 1 for before, after in pairwise(value))
-    return 1 < len(value) < _LONG and steps * 4 >= (len(value) - 1) * 3
+    return 1 < len(value) < _COUNTED and steps * 4 >= (len(value) - 1) * 3
 
 
 def _is_issued_by_an_example(value: str) -> bool:
@@ -355,12 +486,16 @@ def _is_issued_by_an_example(value: str) -> bool:
 
 
 def _is_meaningless(value: str) -> bool:
-    parts = [word for word in words(value) if not word.isdigit()]
-    return bool(parts) and _MEANINGLESS.issuperset(parts)
+    parts = words(value)
+    numbers = [word for word in parts if word.isdigit()]
+    meant = [word for word in parts if not word.isdigit()]
+    is_chosen_well = len(numbers) > 1 or len("".join(numbers)) >= _WEAK_DIGITS
+    return bool(meant) and not is_chosen_well and _MEANINGLESS.issuperset(meant)
 
 
 def _is_phrase(text: str) -> bool:
-    return bool(text) and bool(_FAKE.search(text) or _PHRASE.fullmatch(text) or _is_meaningless(text))
+    is_example = bool(_FAKE.search(text)) or "abcdefgh" in text
+    return bool(text) and (is_example or bool(_PHRASE.fullmatch(text)) or _is_meaningless(text))
 
 
 def _decoded(value: str) -> str:
