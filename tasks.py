@@ -12,7 +12,9 @@ from pathlib import Path
 if sys.version_info < (3, 11):  # noqa: UP036 - the one line that an older Python is meant to reach
     sys.exit(
         "ragdocs needs Python 3.11 or newer; this is Python {}.{} ({}).\n"
-        "Run it with a newer one, for example: python3.12 tasks.py".format(*sys.version_info[:2], sys.executable)
+        "Run it with a newer one, for example: python3.12 tasks.py".format(
+            *sys.version_info[:2], sys.executable
+        )
     )
 
 ROOT = Path(__file__).resolve().parent
@@ -51,14 +53,26 @@ def main() -> int:
         default=Path(os.environ.get("RAGDOCS_VENV") or ROOT / ".venv"),
         help="directory of the virtual environment (default: $RAGDOCS_VENV, or .venv here)",
     )
-    parser.add_argument("task", nargs="?", choices=["serve", "test", "lint", "docs", "bench", "golden"], metavar="TASK")
+    parser.add_argument(
+        "task",
+        nargs="?",
+        choices=["serve", "test", "lint", "docs", "bench", "golden"],
+        metavar="TASK",
+    )
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENTS")
     options = parser.parse_args()
     if options.task is None:
         parser.print_help()
         return 0
     environment = Environment(options.venv.expanduser().absolute())
-    run = {"serve": serve, "test": test, "lint": lint, "docs": docs, "bench": bench, "golden": golden}[options.task]
+    run = {
+        "serve": serve,
+        "test": test,
+        "lint": lint,
+        "docs": docs,
+        "bench": bench,
+        "golden": golden,
+    }[options.task]
     return run(environment, options.arguments)
 
 
@@ -76,16 +90,24 @@ class Environment:
 
     def install(self, extra: str = "") -> None:
         """Install the project, editable, unless that was done since its requirements last changed."""
-        requirements = [(ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")]
+        requirements = [
+            (ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")
+        ]
         digest = hashlib.sha256(b"\0".join([*requirements, str(ROOT).encode()])).hexdigest()
         # The test extra holds everything the plain installation does.
-        stamps = [self.directory / ("ragdocs-installed-" + name) for name in {extra or "base", "test"}]
-        if self.python.exists() and any(stamp.is_file() and stamp.read_text() == digest for stamp in stamps):
+        stamps = [
+            self.directory / ("ragdocs-installed-" + name) for name in {extra or "base", "test"}
+        ]
+        if self.python.exists() and any(
+            stamp.is_file() and stamp.read_text() == digest for stamp in stamps
+        ):
             return
         self.create()
         target = str(ROOT) + ("[" + extra + "]" if extra else "")
         say("installing " + target + " into " + str(self.directory))
-        code = quiet([*self.pip(), "install", "-q", "-c", str(ROOT / "constraints.txt"), "-e", target])
+        code = quiet(
+            [*self.pip(), "install", "-q", "-c", str(ROOT / "constraints.txt"), "-e", target]
+        )
         if code:
             sys.exit(f"pip failed with code {code}; its messages are above.")
         (self.directory / ("ragdocs-installed-" + (extra or "base"))).write_text(digest)
@@ -101,14 +123,22 @@ class Environment:
         # A broken environment (its Python was removed) is replaced; anything else was refused above.
         command = [sys.executable, SAFE_PATH, "-m", "venv", "--clear"]
         # Debian packs ensurepip separately, and venv then stops half-way.
-        if quiet([*command, str(self.directory)]) and quiet([*command, "--without-pip", str(self.directory)]):
+        if quiet([*command, str(self.directory)]) and quiet(
+            [*command, "--without-pip", str(self.directory)]
+        ):
             sys.exit("The virtual environment could not be created; the messages are above.")
 
     def pip(self) -> "list[str]":
         """Return the command of a pip that installs into the environment."""
         inside = [str(self.python), SAFE_PATH, "-m", "pip"]
-        found = subprocess.run([*inside, "--version"], capture_output=True, check=False).returncode == 0
-        return inside if found else [sys.executable, SAFE_PATH, "-m", "pip", "--python", str(self.python)]
+        found = (
+            subprocess.run([*inside, "--version"], capture_output=True, check=False).returncode == 0
+        )
+        return (
+            inside
+            if found
+            else [sys.executable, SAFE_PATH, "-m", "pip", "--python", str(self.python)]
+        )
 
     def run(self, *command: str, path: str = "") -> int:
         """Run a module of the environment, or of the folder `path`, in the project's directory."""
@@ -124,7 +154,9 @@ def say(text: str) -> None:
 
 def quiet(command: "list[str]") -> int:
     """Run a command that must neither read the client's messages nor write among the server's."""
-    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False
+    ).returncode
 
 
 def serve(environment: Environment, arguments: "list[str]") -> int:
@@ -143,7 +175,17 @@ def serve(environment: Environment, arguments: "list[str]") -> int:
 
 def server_command(environment: Environment, arguments: "list[str]") -> "list[str]":
     """Return the command of the server: neither its working directory nor PYTHONPATH is a place to import from."""
-    return [str(environment.python), "-E", SAFE_PATH, "-m", "ragdocs", "mcp", "--project", str(ROOT), *arguments]
+    return [
+        str(environment.python),
+        "-E",
+        SAFE_PATH,
+        "-m",
+        "ragdocs",
+        "mcp",
+        "--project",
+        str(ROOT),
+        *arguments,
+    ]
 
 
 def lint(environment: Environment, _: "list[str]") -> int:

@@ -1,4 +1,7 @@
-"""What our ranking is compared with: each leg alone, two usual ways to join them, and other keyword engines."""
+"""What our ranking is compared with.
+
+Each leg alone, two usual ways to join them, and other keyword engines.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,10 @@ def rrf(legs_: Iterable[Mapping[str, float]]) -> Ranked:
 
 
 def min_max(keyword: Mapping[str, float], vector: Mapping[str, float]) -> Ranked:
-    """Join scores that were stretched from 0 to 1 within each leg, 0.7 of meaning and 0.3 of words."""
+    """Join scores that were stretched from 0 to 1 within each leg.
+
+    0.7 of meaning and 0.3 of words.
+    """
     total: dict[str, float] = {}
     for leg, weight in ((vector, 0.7), (keyword, 0.3)):
         least, most = min(leg.values(), default=0.0), max(leg.values(), default=1.0)
@@ -69,17 +75,26 @@ def _sorted(total: Mapping[str, float]) -> Ranked:
 
 def rivals(project: Project) -> Iterator[tuple[str, Callable[[Item], Ranked]]]:
     """Yield other keyword engines over the very passages of our index, where they are installed."""
-    keys = [key for document in project.corpus.index.documents() for key in project.corpus.index.chunks(document.id)]
+    keys = [
+        key
+        for document in project.corpus.index.documents()
+        for key in project.corpus.index.chunks(document.id)
+    ]
     loaded = project.corpus.index.load(keys)
     texts = [f"{card.title}\n{' '.join(piece.headings)}\n{piece.text}" for card, piece in loaded]
     names = [project.ids[card.path] for card, _ in loaded]
     groups = [card.path.partition("/")[0] for card, _ in loaded]
-    for name, needs, make in (("bm25s", ("bm25s", "Stemmer"), _bm25s), ("tantivy", ("tantivy",), _tantivy)):
+    for name, needs, make in (
+        ("bm25s", ("bm25s", "Stemmer"), _bm25s),
+        ("tantivy", ("tantivy",), _tantivy),
+    ):
         if all(find_spec(package) for package in needs):
             yield name, partial(_first, make(texts), names, groups)
 
 
-def _first(ask: Callable[[str], Iterable[int]], names: Sequence[str], groups: Sequence[str], question: Item) -> Ranked:
+def _first(
+    ask: Callable[[str], Iterable[int]], names: Sequence[str], groups: Sequence[str], question: Item
+) -> Ranked:
     found: dict[str, None] = {}
     for row in ask(question.text):
         if not question.group or groups[row] == question.group:
@@ -96,7 +111,9 @@ def _bm25s(texts: Sequence[str]) -> Callable[[str], Iterable[int]]:
     def tokens(some: Sequence[str]) -> Any:
         # The stemmer keeps state: a new one for each call costs nothing.
         stemmer = stemmers.Stemmer("english")
-        return bm25s.tokenize(list(some), stopwords="en", stemmer=stemmer, show_progress=False, return_ids=False)
+        return bm25s.tokenize(
+            list(some), stopwords="en", stemmer=stemmer, show_progress=False, return_ids=False
+        )
 
     engine = bm25s.BM25()
     engine.index(tokens(texts), show_progress=False)

@@ -1,4 +1,7 @@
-"""Corpora to measure on: generated ones of any size with the statistics of English, and copies of real folders."""
+"""Corpora to measure on.
+
+Generated ones of any size with the statistics of English, and copies of real folders.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ MODULES = 200
 
 
 class StandIn:
-    """Gives vectors at no cost in place of the built-in model: clustered, and of few dimensions as real ones are."""
+    """Gives vectors at no cost in place of the built-in model.
+
+    Clustered, and of few dimensions as real ones are.
+    """
 
     identity = OnnxEncoder.identity
     dim = OnnxEncoder.dim
@@ -70,7 +76,9 @@ class Writer:
 
     def __init__(self, seed: int = 7) -> None:
         self._rng = np.random.default_rng(seed)
-        self._words = np.array([*COMMON.split(), *_invented(WORDS - len(COMMON.split()))], dtype=object)
+        self._words = np.array(
+            [*COMMON.split(), *_invented(WORDS - len(COMMON.split()))], dtype=object
+        )
         weights = 1.0 / (np.arange(len(self._words)) + OFFSET) ** EXPONENT
         self._cumulative = np.cumsum(weights / weights.sum())
 
@@ -94,7 +102,9 @@ class Writer:
         return f"[there](page-{number * 13 % documents:05}.md)" if number % 3 == 0 else ""
 
     def _draw(self, count: int) -> npt.NDArray[Any]:
-        drawn: npt.NDArray[Any] = self._words[np.searchsorted(self._cumulative, self._rng.random(count))]
+        drawn: npt.NDArray[Any] = self._words[
+            np.searchsorted(self._cumulative, self._rng.random(count))
+        ]
         return drawn
 
     def _title(self, own: npt.NDArray[Any]) -> str:
@@ -119,7 +129,9 @@ def _invented(count: int) -> list[str]:
     while len(made) < count:
         # Rare words are longer.
         syllables = 2 + (len(made) > 2_000) + rng.randrange(2)
-        word = "".join(rng.choice(onsets) + rng.choice("aeiou") for _ in range(syllables)) + rng.choice(ends)
+        word = "".join(
+            rng.choice(onsets) + rng.choice("aeiou") for _ in range(syllables)
+        ) + rng.choice(ends)
         made.setdefault(word + rng.choice(["", "", "", "ing", "ed", "s", "tion"]))
     return list(made)
 
@@ -192,7 +204,10 @@ def copy(work: Path, source: Path) -> Corpus:
 
 
 def configure(root: Path, lane: str) -> None:
-    on = {"docs": "[memory]\nenabled = false\n", "memory": "[memory]\nenabled = true\n[docs]\nenabled = false\n"}
+    on = {
+        "docs": "[memory]\nenabled = false\n",
+        "memory": "[memory]\nenabled = true\n[docs]\nenabled = false\n",
+    }
     root.mkdir(parents=True, exist_ok=True)
     (root / "config.toml").write_text(on[lane])
 
@@ -208,9 +223,15 @@ def index(name: str, root: Path, lane: str) -> Corpus:
     report = place.corpus.sync()
     cpu = time.process_time() - cpu
     place.corpus.embed()
-    # Made-up words and vectors are as like each other as unrelated ones are: here the least floor there is counts.
+    # Made-up words and vectors are as like each other as unrelated ones are: here the least floor
+    # there is counts.
     counts = place.index.counts()
-    place.index.gauge = {"middle": 0.0, "spread": 0.02, "chunks": counts["chunks"], "vectors": counts["vectors"]}
+    place.index.gauge = {
+        "middle": 0.0,
+        "spread": 0.02,
+        "chunks": counts["chunks"],
+        "vectors": counts["vectors"],
+    }
     workspace.save()
     files = report.added + report.changed
     return Corpus(name, root, workspace, place, {"files": files, "cpu": cpu})

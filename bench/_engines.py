@@ -44,17 +44,36 @@ def keywords(corpus: Corpus, repeats: int) -> list[Row]:
     faster = at_least(100, ratio, "x") if corpus.chunks >= 5_000 else {"value": ratio, "unit": "x"}
     common = ("keywords", corpus.name, corpus.chunks)
     return [
-        _row(common, "match, warm, cpu p50", **at_most(goal, warm.cpu_ms(), "ms"), note=warm.note()),
-        _row(common, "match, first time, cpu p50", value=cold.cpu_ms(), unit="ms", note=cold.note()),
-        _row(common, "Whoosh's own BM25F, cpu p50", value=whoosh.cpu_ms(), unit="ms", note=whoosh.note()),
+        _row(
+            common, "match, warm, cpu p50", **at_most(goal, warm.cpu_ms(), "ms"), note=warm.note()
+        ),
+        _row(
+            common, "match, first time, cpu p50", value=cold.cpu_ms(), unit="ms", note=cold.note()
+        ),
+        _row(
+            common,
+            "Whoosh's own BM25F, cpu p50",
+            value=whoosh.cpu_ms(),
+            unit="ms",
+            note=whoosh.note(),
+        ),
         _row(common, "Whoosh's own / match", **faster),
-        _row(common, "same top 10 as Whoosh, all fields", value=overlap, unit="of 1", note=f"same order {order:.2f}"),
+        _row(
+            common,
+            "same top 10 as Whoosh, all fields",
+            value=overlap,
+            unit="of 1",
+            note=f"same order {order:.2f}",
+        ),
         *_body_only(corpus, compared),
     ]
 
 
 def _body_only(corpus: Corpus, queries: Sequence[str]) -> list[Row]:
-    """Compare the rankings where both formulas mean the same: one field, so nothing is weighed against another."""
+    """Compare the rankings where both formulas mean the same.
+
+    One field, so nothing is weighed against another.
+    """
     index = corpus.place.index
     keys = [key for document in index.documents() for key in index.chunks(document.id)][:COMPARED]
     table = KeywordTable()
@@ -83,7 +102,13 @@ def _whoosh(
         rows = searcher.reader().column_reader("row")
         for query, found in zip(queries, ours, strict=True):
             words = [term for term in dict.fromkeys(terms(query)) if term not in STOP_TERMS]
-            asked = Or([Term(field, word, boost=boost) for word in words for field, boost in BOOSTS.items()])
+            asked = Or(
+                [
+                    Term(field, word, boost=boost)
+                    for word in words
+                    for field, boost in BOOSTS.items()
+                ]
+            )
             results: Any = sample.take(partial(searcher.search, asked, limit=CANDIDATES))
             theirs = [int(rows[hit.docnum]) for hit in results][:TOP]
             mine = [row for row, _ in found][:TOP]
@@ -123,7 +148,13 @@ def vectors(corpus: Corpus, repeats: int) -> list[Row]:
     return [
         _row(common, "nearest, cpu p50", **at_most(5, sample.cpu_ms(), "ms"), note=sample.note()),
         _row(common, "recall at 10 against exact", **at_least(0.98, recall, "of 1")),
-        _row(common, "nearest among 1 %, cpu p50", value=filtered.cpu_ms(), unit="ms", note=filtered.note()),
+        _row(
+            common,
+            "nearest among 1 %, cpu p50",
+            value=filtered.cpu_ms(),
+            unit="ms",
+            note=filtered.note(),
+        ),
     ]
 
 

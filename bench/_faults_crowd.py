@@ -1,4 +1,7 @@
-"""Many servers on one project: writers that are killed, readers beside them, appends and updates that meet."""
+"""Many servers on one project.
+
+Writers that are killed, readers beside them, appends and updates that meet.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,10 @@ class Crowd:
             return set(self.written.get(name, ()))
 
     def settle(self) -> None:
-        """Compare the memories with what was acknowledged: every entry once, whole, and no other."""
+        """Compare the memories with what was acknowledged.
+
+        Every entry once, whole, and no other.
+        """
         for name, numbers in self.written.items():
             found = Counter(entries((self.root / MEMORIES / name).read_text()))
             for number in numbers - found.keys():
@@ -86,7 +92,11 @@ def entry(number: int) -> str:
 
 
 def entries(text: str) -> list[int]:
-    return [int(found[1]) for part in paragraphs(text) if is_whole(part) and (found := ENTRY.match(part))]
+    return [
+        int(found[1])
+        for part in paragraphs(text)
+        if is_whole(part) and (found := ENTRY.match(part))
+    ]
 
 
 @contextmanager
@@ -140,7 +150,10 @@ def _append_together(crowd: Crowd, lines: list[Line], name: str, writes: int) ->
 
 
 def updates(yard: Yard, processes: int, writes: int, files: int = 4) -> Crowd:
-    """Read, change and write shared memories with the version that was read, again and again on a conflict."""
+    """Read, change and write shared memories with the version that was read.
+
+    Again and again on a conflict.
+    """
     crowd = Crowd(yard.project(f"updates-{processes}"))
     with servers(yard, crowd.root, processes) as lines:
         for file in range(files):
@@ -162,11 +175,18 @@ def _begin(crowd: Crowd, line: Line, name: str) -> None:
 
 
 def _add_by_update(crowd: Crowd, line: Line, stem: str) -> None:
-    """Add an entry by replacing the whole text, in the latest part of a memory that several write."""
+    """Add an entry by replacing the whole text.
+
+    In the latest part of a memory that several write.
+    """
     number = crowd.number()
     while True:
         with crowd.lock:
-            part = max(int(name[len(stem) + 1 : -3]) for name in crowd.written if name.startswith(f"{stem}-"))
+            part = max(
+                int(name[len(stem) + 1 : -3])
+                for name in crowd.written
+                if name.startswith(f"{stem}-")
+            )
         name = f"{stem}-{part}.md"
         read = line.call("read_memory", filename=name)
         if len(entries(read["content"])) >= ENTRIES_IN_A_MEMORY:
@@ -178,9 +198,12 @@ def _add_by_update(crowd: Crowd, line: Line, stem: str) -> None:
             continue
         text = f"{read['content']}\n\n{entry(number)}"
         try:
-            line.call("update_memory", filename=name, content=text, expected_version=read["version"])
+            line.call(
+                "update_memory", filename=name, content=text, expected_version=read["version"]
+            )
         except RefusedError as error:
-            # Eight writers on a machine with other work may wait longer for their turn than the server lets them.
+            # Eight writers on a machine with other work may wait longer for their turn than the
+            # server lets them.
             told = next((what for words, what in TOLD.items() if words in str(error)), None)
             if told is None:
                 raise
@@ -192,7 +215,10 @@ def _add_by_update(crowd: Crowd, line: Line, stem: str) -> None:
 
 
 def stale(yard: Yard, rounds: int) -> Crowd:
-    """Write with a version that another server has replaced since it was read: nothing may come of it but a telling."""
+    """Write with a version that another server has replaced since it was read.
+
+    Nothing may come of it but a telling.
+    """
     crowd = Crowd(yard.project("stale"))
     with servers(yard, crowd.root, 2) as (one, other):
         for name in ("a.md", "b.md"):
@@ -202,7 +228,11 @@ def stale(yard: Yard, rounds: int) -> Crowd:
             now = other.call("update_memory", filename="a.md", content=entry(crowd.number()))
             text, version = entry(crowd.number()), read["version"]
             late = {"filename": "a.md", "content": text, "expected_version": version}
-            merge = {"source_files": ["a.md", "b.md"], "target_file": "a.md", "summary_content": text}
+            merge = {
+                "source_files": ["a.md", "b.md"],
+                "target_file": "a.md",
+                "summary_content": text,
+            }
             tool, arguments = (
                 ("update_memory", late),
                 ("append_memory", late),
@@ -217,20 +247,28 @@ def stale(yard: Yard, rounds: int) -> Crowd:
                 crowd.add("told" if told and text in str(error) else "refused without a word")
             else:
                 crowd.complain("accepted", f"{tool} with a stale version")
-            if (crowd.root / MEMORIES / "a.md").read_bytes() != before or not (crowd.root / MEMORIES / "b.md").exists():
+            if (crowd.root / MEMORIES / "a.md").read_bytes() != before or not (
+                crowd.root / MEMORIES / "b.md"
+            ).exists():
                 crowd.complain("accepted", f"{tool} left a trace")
     return crowd
 
 
 def killed_writers(yard: Yard, reads: int, kills: int, seed: int = 4) -> Crowd:
-    """Append from three servers that are killed and started again, so often at least, and read through two others."""
+    """Append from three servers that are killed and started again, so often at least.
+
+    And read through two others.
+    """
     crowd = Crowd(yard.project("writers"))
     done = threading.Event()
     with servers(yard, crowd.root, 2) as readers, ThreadPoolExecutor(3) as pool:
         for stem in "xyz":
             _begin(crowd, readers[0], f"{stem}-0.md")
         try:
-            writers = [pool.submit(_write_and_die, yard, crowd, done, random.Random(seed + own)) for own in range(3)]
+            writers = [
+                pool.submit(_write_and_die, yard, crowd, done, random.Random(seed + own))
+                for own in range(3)
+            ]
 
             def read(line: Line, own: int) -> None:
                 for turn in itertools.count():
@@ -286,11 +324,16 @@ def _append(crowd: Crowd, line: Line, stem: str) -> None:
 
 def _latest(crowd: Crowd, stem: str) -> str:
     with crowd.lock:
-        return f"{stem}-{max(int(name[2:-3]) for name in crowd.written if name.startswith(stem))}.md"
+        return (
+            f"{stem}-{max(int(name[2:-3]) for name in crowd.written if name.startswith(stem))}.md"
+        )
 
 
 def _read(crowd: Crowd, line: Line, turn: int) -> None:
-    """Read a memory: it must be whole, be what its version says, and hold everything acknowledged before."""
+    """Read a memory: it must be whole, be what its version says.
+
+    And hold everything acknowledged before.
+    """
     name = _latest(crowd, "xyz"[turn % 3])
     before = crowd.promised(name)
     answer = line.call("read_memory", filename=name)
@@ -303,7 +346,10 @@ def _read(crowd: Crowd, line: Line, turn: int) -> None:
 
 
 def reads_during_writes(yard: Yard, reads: int, writes: int) -> Crowd:
-    """Read a file and ask a server for it while two others replace it as fast as they can, so often at least."""
+    """Read a file and ask a server for it while two others replace it as fast as they can.
+
+    So often at least.
+    """
     crowd = Crowd(yard.project("reads"))
     done = threading.Event()
     place = crowd.root / MEMORIES / "a.md"
@@ -321,9 +367,12 @@ def reads_during_writes(yard: Yard, reads: int, writes: int) -> Crowd:
                 if crowd.counts["acknowledged"] >= writes:
                     return
                 time.sleep(AHEAD_SECONDS)
-            # Every tenth through a server; the file itself is read far more often than any server could be asked.
+            # Every tenth through a server; the file itself is read far more often than any server
+            # could be asked.
             asked = not own and turn % 10 == 0
-            text = line.call("read_memory", filename="a.md")["content"] if asked else place.read_text()
+            text = (
+                line.call("read_memory", filename="a.md")["content"] if asked else place.read_text()
+            )
             crowd.add("reads")
             seen.add(text)
             if torn(text):

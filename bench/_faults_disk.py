@@ -1,4 +1,7 @@
-"""A disk that is full and a project that is read-only: a file system of its own, made small and then locked."""
+"""A disk that is full and a project that is read-only.
+
+A file system of its own, made small and then locked.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,32 @@ from bench._faults_kills import Toll
 from bench._faults_ledger import MEMORIES, paragraph
 from bench._faults_servers import Line, RefusedError, Yard
 
-# A server in a namespace of its own sees this folder as a small file system; others see it through /proc.
+# A server in a namespace of its own sees this folder as a small file system; others see it through
+# /proc.
 MOUNTED = 'mount -t tmpfs -o size="$1" none "$2" && mkdir "$2/docs" "$2/.memories" && shift 2 && exec "$@"'
 SIZE = "3m"
 
 
 def hard_places(yard: Yard, rounds: int = 3) -> Toll:
-    """Fill the disk under a server and free it, then make it read-only and writable again, a few times."""
+    """Fill the disk under a server and free it, then make it read-only and writable again.
+
+    A few times.
+    """
     toll = Toll()
     root = yard.work / "hard"
     root.mkdir()
-    within = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", MOUNTED, "sh", SIZE, str(root)]
+    within = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        MOUNTED,
+        "sh",
+        SIZE,
+        str(root),
+    ]
     with yard.start(root, within=within) as line:
         line.greet()
         _write(line, 0, toll, possible=True)
@@ -57,7 +75,10 @@ def _read_only(line: Line, inside: Path, root: Path, turn: int, toll: Toll) -> N
 
 
 def _live_on(line: Line, number: int, toll: Toll, reasons: tuple[str, ...]) -> None:
-    """Search and read as before, be told why nothing can be written, and find every file as it was."""
+    """Search and read as before, be told why nothing can be written.
+
+    And find every file as it was.
+    """
     hits = line.call("search_memories", query=f"entry {number - 1}", limit=1)["result"]
     texts = line.call("read_memory", filename=f"{number - 1}.md")["content"]
     found = bool(hits) and paragraph(number - 1, 12) in texts
@@ -84,7 +105,10 @@ def _attempts(number: int) -> list[tuple[str, dict[str, object]]]:
         ("create_memory", {"filename": f"{number}.md", "content": text, "tags": []}),
         ("update_memory", {"filename": before, "content": text}),
         ("append_memory", {"filename": before, "content": text}),
-        ("merge_memories", {"source_files": [before], "target_file": "merged.md", "summary_content": text}),
+        (
+            "merge_memories",
+            {"source_files": [before], "target_file": "merged.md", "summary_content": text},
+        ),
     ]
 
 

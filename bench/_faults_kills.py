@@ -1,4 +1,7 @@
-"""Random kill -9 of real servers: while they start, write, merge, save and end; then the files are asked."""
+"""Random kill -9 of real servers: while they start, write, merge, save and end.
+
+Then the files are asked.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,22 @@ from typing import Any
 
 from bench._faults_ledger import MEMORIES, Ledger, difference
 from bench._faults_nursery import QUIET
-from bench._faults_servers import PATIENCE, EndedError, HangingError, Line, RefusedError, Yard, answer_of
+from bench._faults_servers import (
+    PATIENCE,
+    EndedError,
+    HangingError,
+    Line,
+    RefusedError,
+    Yard,
+    answer_of,
+)
 
 from ragdocs.serve.shared.shim import LOST
 
 # Calls that one client has under way at a time.
 AT_ONCE = 4
-# Kills in one project: later ones find a larger history and a fuller trash, and checking costs what is there.
+# Kills in one project: later ones find a larger history and a fuller trash, and checking costs what
+# is there.
 KILLS_IN_A_PROJECT = 50
 # Snapshots are written after two quiet seconds; so soon, they are written all the time.
 QUIET_SECONDS = "0.05"
@@ -62,7 +74,9 @@ def kills(yard: Yard, count: int, seed: int = 1, cold_every: int = 20) -> Toll:
         due = False
         for turn in range(number, min(count, number + KILLS_IN_A_PROJECT)):
             cold = cold_every > 0 and turn % cold_every == cold_every - 1
-            line = yard.start(root, "watch.debounce_ms=50", cold=cold, environment={QUIET: QUIET_SECONDS})
+            line = yard.start(
+                root, "watch.debounce_ms=50", cold=cold, environment={QUIET: QUIET_SECONDS}
+            )
             due = _one(line, ledger, toll, due=due)
         with yard.start(root) as line:
             _examine(line, ledger, toll, compare=due)
@@ -74,7 +88,11 @@ def kills(yard: Yard, count: int, seed: int = 1, cold_every: int = 20) -> Toll:
 def _one(line: Line, ledger: Ledger, toll: Toll, *, due: bool) -> bool:
     """Kill one server; tell whether the index is still to be compared, after the next start."""
     rng = ledger.rng
-    kind = "start" if not due and rng.random() < STARTS else rng.choice(("write", "write", "write", "end"))
+    kind = (
+        "start"
+        if not due and rng.random() < STARTS
+        else rng.choice(("write", "write", "write", "end"))
+    )
     if kind == "start":
         time.sleep(rng.uniform(0, LONGEST_START))
     elif _examine(line, ledger, toll, compare=due):
@@ -94,7 +112,10 @@ def _one(line: Line, ledger: Ledger, toll: Toll, *, due: bool) -> bool:
 
 
 def _examine(line: Line, ledger: Ledger, toll: Toll, *, compare: bool) -> bool:
-    """Tell whether a server starts, and compare the files, what it counts, and the index with what they should be."""
+    """Tell whether a server starts, and compare the files, what it counts.
+
+    And the index with what they should be.
+    """
     opened = _opens(line, ledger, toll)
     if opened:
         ledger.check()
@@ -124,7 +145,9 @@ def _burst(lines: list[Line], ledgers: list[Ledger], toll: Toll, deadline: float
             while len(ledger.under_way) < AT_ONCE:
                 operation = ledger.choose()
                 ledger.under_way[line.send_call(operation.tool, **operation.arguments)] = operation
-            message = line.receive(min(deadline, time.monotonic() + 0.01 if len(lines) > 1 else deadline))
+            message = line.receive(
+                min(deadline, time.monotonic() + 0.01 if len(lines) > 1 else deadline)
+            )
             if message:
                 _hear(ledger, [message], toll)
 
@@ -153,7 +176,9 @@ def _look_around(root: Path, toll: Toll) -> None:
         toll.counts["kills inside a merge"] += 1
     if any(not (place / "manifest.json").exists() for place in (memories / "indices").glob("*-*")):
         toll.counts["kills inside a snapshot"] += 1
-    left = {str(place) for place in memories.rglob(".*.ragdocs-tmp") if "indices" not in place.parts}
+    left = {
+        str(place) for place in memories.rglob(".*.ragdocs-tmp") if "indices" not in place.parts
+    }
     if left:
         toll.counts["kills inside a write"] += 1
     for place in left:
@@ -176,7 +201,9 @@ def shared_kills(yard: Yard, count: int, seed: int = 2) -> Toll:
     ledgers = [Ledger(root, rng, prefix) for prefix in "ab"]
     with ExitStack() as stack:
         # The name of a socket must be short, and the yard may be deep.
-        runtime = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True)))
+        runtime = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True))
+        )
         environment = {"RAGDOCS_SERVER_SHARED": "true", "XDG_RUNTIME_DIR": str(runtime)}
         stack.callback(_end_servers, runtime)
         lines = [stack.enter_context(yard.start(root, environment=environment)) for _ in ledgers]
@@ -197,7 +224,10 @@ def shared_kills(yard: Yard, count: int, seed: int = 2) -> Toll:
 
 
 def _ask_again(line: Line, toll: Toll) -> None:
-    """Ask for something new; what reached the dying server is answered with the advice to call again."""
+    """Ask for something new.
+
+    What reached the dying server is answered with the advice to call again.
+    """
     try:
         line.call("get_memory_stats")
     except RefusedError as error:

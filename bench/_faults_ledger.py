@@ -1,4 +1,7 @@
-"""What was promised: every acknowledged write, every write in doubt, and whether the files keep them."""
+"""What was promised: every acknowledged write, every write in doubt.
+
+And whether the files keep them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,20 @@ from ragdocs.workspace import Workspace
 
 # Words that no detector of secrets takes for one.
 WORDS = [
-    *("alder", "amber", "anchor", "apple", "april", "aspen", "autumn", "bamboo", "barley", "basin", "beacon", "birch"),
+    *(
+        "alder",
+        "amber",
+        "anchor",
+        "apple",
+        "april",
+        "aspen",
+        "autumn",
+        "bamboo",
+        "barley",
+        "basin",
+        "beacon",
+        "birch",
+    ),
     *(
         "bridge",
         "candle",
@@ -46,7 +62,10 @@ State = tuple[str, ...] | None
 
 @functools.lru_cache(maxsize=8192)
 def paragraph(number: int, size: int = 0) -> str:
-    """Return the one text that has this number and size: whoever finds a part of it can tell that it is torn."""
+    """Return the one text that has this number and size.
+
+    Whoever finds a part of it can tell that it is torn.
+    """
     rng = random.Random(number)
     words = rng.choices(WORDS, k=size or rng.choice(SIZES))
     return f"entry {number} has {len(words)} words {' '.join(words)} [[src/{words[0]}.py]] end {number}"
@@ -55,7 +74,10 @@ def paragraph(number: int, size: int = 0) -> str:
 def is_whole(text: str) -> bool:
     """Tell whether a paragraph is one that was written, to the last letter."""
     found = ENTRY.match(text)
-    return found is not None and text in {paragraph(int(found[1])), paragraph(int(found[1]), int(found[2]))}
+    return found is not None and text in {
+        paragraph(int(found[1])),
+        paragraph(int(found[1]), int(found[2])),
+    }
 
 
 def paragraphs(text: str) -> tuple[str, ...]:
@@ -99,11 +121,15 @@ class Ledger:
     def choose(self, most_files: int = 16) -> Operation:
         """Think of a call on files that nobody is writing."""
         busy = {name for operation in self.under_way.values() for name in operation.after}
-        free = [name for name, state in self.states.items() if state is not None and name not in busy]
+        free = [
+            name for name, state in self.states.items() if state is not None and name not in busy
+        ]
         alive = sum(state is not None for state in self.states.values())
         self._last += 1
         text = paragraph(self._last + 1_000_000 * (ord(self.prefix[-1]) - 96))
-        kind = self.rng.choices(("create", "update", "append", "delete", "merge"), (3, 3, 4, 1, 1))[0]
+        kind = self.rng.choices(("create", "update", "append", "delete", "merge"), (3, 3, 4, 1, 1))[
+            0
+        ]
         if kind == "create" or len(free) < 3 or (kind == "append" and alive < 5):
             if alive < most_files:
                 return self._create(text)
@@ -122,7 +148,9 @@ class Ledger:
     def _create(self, text: str) -> Operation:
         name = f"{self.prefix}{self._last}.md"
         name = f"{WORDS[self._last % 3]}/{name}" if self._last % 4 == 0 else name
-        return Operation("create_memory", {"filename": name, "content": text, "tags": ["fault"]}, {name: (text,)})
+        return Operation(
+            "create_memory", {"filename": name, "content": text, "tags": ["fault"]}, {name: (text,)}
+        )
 
     def _merge(self, names: list[str], text: str) -> Operation:
         onto_source = self.rng.random() < 0.5
@@ -150,7 +178,10 @@ class Ledger:
                 self.versions[name] = answer["version"]
 
     def check(self) -> None:
-        """Compare the files with what was acknowledged; what was under way is there whole or not at all."""
+        """Compare the files with what was acknowledged.
+
+        What was under way is there whole or not at all.
+        """
         for operation in (*self.under_way.values(), *self.doubts):
             self._settle(operation)
         self.under_way.clear()
@@ -169,7 +200,11 @@ class Ledger:
         elif found == before:
             self.counts["in doubt, not made"] += 1
         else:
-            kind = "torn" if any(not is_whole(part) for state in found.values() for part in state or ()) else "lost"
+            kind = (
+                "torn"
+                if any(not is_whole(part) for state in found.values() for part in state or ())
+                else "lost"
+            )
             self._complain(kind, f"{operation.tool} {operation.arguments}: {found}")
         for name, state in found.items():
             was = before[name]
@@ -183,12 +218,21 @@ class Ledger:
         found = self._state(name)
         if found != state:
             damaged = any(not is_whole(part) for part in found or ())
-            self._complain("torn" if damaged else "lost", f"{name} is {str(found)[:300]}, not {str(state)[:300]}")
-        elif state is not None and self.versions.get(name, "") not in {"", version_of(self._place(name).read_bytes())}:
+            self._complain(
+                "torn" if damaged else "lost",
+                f"{name} is {str(found)[:300]}, not {str(state)[:300]}",
+            )
+        elif state is not None and self.versions.get(name, "") not in {
+            "",
+            version_of(self._place(name).read_bytes()),
+        }:
             self._complain("lost", f"{name} has another version than was answered")
 
     def check_kept(self) -> None:
-        """Look for everything that was discarded or overwritten, in the trash and in the history."""
+        """Look for everything that was discarded or overwritten.
+
+        In the trash and in the history.
+        """
         for place, state in self.discarded.items():
             self.counts["discarded"] += 1
             try:
@@ -228,8 +272,15 @@ class Ledger:
 
 
 def difference(root: Path, *settings: str) -> str:
-    """Open a project as a start does and compare its index with one made from the files alone, as verify does."""
-    flags = {"embedding.model": "hash", "memory.enabled": "true", **dict(s.split("=", 1) for s in settings)}
+    """Open a project as a start does and compare its index with one made from the files alone.
+
+    As verify does.
+    """
+    flags = {
+        "embedding.model": "hash",
+        "memory.enabled": "true",
+        **dict(s.split("=", 1) for s in settings),
+    }
     workspace = Workspace(load(root, project=root, flags=flags))
     workspace.load()
     workspace.sync()

@@ -1,4 +1,7 @@
-"""The load of a soak: a client that does a bit of everything, and somebody who edits the files meanwhile."""
+"""The load of a soak: a client that does a bit of everything.
+
+And somebody who edits the files meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,9 @@ class Client:
         """Think of the next call."""
         if self._fresh:
             name, query = self._fresh.pop()
-            return Call("search_memories", {"query": query, "limit": 5}, wanted=name.removesuffix(".md"))
+            return Call(
+                "search_memories", {"query": query, "limit": 5}, wanted=name.removesuffix(".md")
+            )
         known = [tool for tool in SHARES if tool == "write" or tool in self.tools]
         tool = self.ledger.rng.choices(known, [SHARES[tool] for tool in known])[0]
         if tool == "write":
@@ -81,8 +86,15 @@ class Client:
         if not tool.startswith("search"):
             return {}
         rng = self.ledger.rng
-        asked = {"query": f"{rng.choice(WORDS)} {rng.choice(WORDS)}", "limit": rng.choice((1, 5, 20))}
-        return {**asked, "target_document": f"src/{rng.choice(WORDS)}.py"} if "linked" in tool else asked
+        asked = {
+            "query": f"{rng.choice(WORDS)} {rng.choice(WORDS)}",
+            "limit": rng.choice((1, 5, 20)),
+        }
+        return (
+            {**asked, "target_document": f"src/{rng.choice(WORDS)}.py"}
+            if "linked" in tool
+            else asked
+        )
 
     def hear(self, call: Call, answer: Mapping[str, Any]) -> None:
         """Believe an answer, and see whether it holds what it must."""
@@ -96,10 +108,16 @@ class Client:
         if call.wanted:
             self.counts["searched at once"] += 1
             if not any(hit["memory_id"] == f"memory:{call.wanted}" for hit in answer["result"]):
-                self.complain("missed", f"{call.arguments} found {[hit['memory_id'] for hit in answer['result']]}")
+                self.complain(
+                    "missed",
+                    f"{call.arguments} found {[hit['memory_id'] for hit in answer['result']]}",
+                )
 
     def refuse(self, call: Call, reason: str) -> None:
-        """Take an error: the client's own fault where somebody else removed what it names, else the server's."""
+        """Take an error: the client's own fault where somebody else removed what it names.
+
+        Else the server's.
+        """
         self.counts["calls"] += 1
         if call.fleeting and any(words in reason for words in NOT_THERE):
             self.counts["told that it is gone"] += 1
@@ -122,14 +140,19 @@ def note(number: int) -> str:
 
 
 class Editor(threading.Thread):
-    """Edits pages and notes as people do, and changes whole folders as git does, until told to end."""
+    """Edits pages and notes as people do.
+
+    And changes whole folders as git does, until told to end.
+    """
 
     def __init__(self, root: Path, seed: int) -> None:
         super().__init__(daemon=True)
         self._root = root
         self._rng = random.Random(seed)
         self._done = threading.Event()
-        self._places = [root / page(n) for n in range(PAGES)] + [root / MEMORIES / note(n) for n in range(NOTES)]
+        self._places = [root / page(n) for n in range(PAGES)] + [
+            root / MEMORIES / note(n) for n in range(NOTES)
+        ]
         self.edits = Counter[str]()
         for place in self._places:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +161,9 @@ class Editor(threading.Thread):
     def run(self) -> None:
         while not self._done.wait(self._rng.uniform(0, 2 * PAUSE)):
             place = self._rng.choice(self._places)
-            kind = self._rng.choices(("rename", "in place", "touch", "delete", "checkout"), (40, 40, 10, 8, 2))[0]
+            kind = self._rng.choices(
+                ("rename", "in place", "touch", "delete", "checkout"), (40, 40, 10, 8, 2)
+            )[0]
             self.edits[kind] += 1
             if kind == "checkout":
                 self._check_out(place.parent)

@@ -1,6 +1,9 @@
-"""Servers by the thousand: forked from a process that has imported the program once, so that each costs little.
+"""Servers by the thousand.
 
-What is forked runs `ragdocs mcp` from its first line, on pipes of its own; only the import is not repeated.
+Forked from a process that has imported the program once, so that each costs little.
+
+What is forked runs `ragdocs mcp` from its first line, on pipes of its own; only the import is not
+repeated.
 """
 
 from __future__ import annotations
@@ -19,8 +22,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST_REQUEST = 1 << 20
-# Set in the environment of a server that is forked: how soon it saves when it is quiet and when it is not, and where
-# it counts the texts it encodes.
+# Set in the environment of a server that is forked: how soon it saves when it is quiet and when it
+# is not, and where it counts the texts it encodes.
 QUIET, SAVE, ENCODED = "FAULTS_QUIET_SECONDS", "FAULTS_SAVE_SECONDS", "FAULTS_ENCODED"
 
 
@@ -40,7 +43,9 @@ class Nursery:
         theirs.close()
         self._lock = threading.Lock()
 
-    def fork(self, arguments: Sequence[str], environment: Mapping[str, str], descriptors: Sequence[int]) -> int:
+    def fork(
+        self, arguments: Sequence[str], environment: Mapping[str, str], descriptors: Sequence[int]
+    ) -> int:
         """Start a server on these three descriptors and return its process id."""
         request = json.dumps([list(arguments), dict(environment)]).encode()
         with self._lock:
@@ -76,7 +81,10 @@ def main() -> None:
 
 
 def _become(request: Any, descriptors: Sequence[int]) -> None:
-    """Be a server that was started with these arguments, in this environment, on these descriptors."""
+    """Be a server that was started with these arguments, in this environment.
+
+    On these descriptors.
+    """
     code = 1
     with contextlib.suppress(BaseException):
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -104,7 +112,10 @@ def _arrange(environment: Mapping[str, str]) -> None:
 
 
 def _count_encoding(place: Path) -> None:
-    """Cache vectors as those of the built-in model are cached, and write down how many texts were really encoded."""
+    """Cache vectors as those of the built-in model are cached.
+
+    And write down how many texts were really encoded.
+    """
     from ragdocs import workspace
     from ragdocs.protocols import Encoder, Vectors
     from ragdocs.search.calibration import UNRELATED

@@ -1,4 +1,7 @@
-"""Real servers to be hurt: started, talked to in raw lines, killed at any moment, and started again."""
+"""Real servers to be hurt.
+
+Started, talked to in raw lines, killed at any moment, and started again.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,11 @@ from bench._faults_nursery import Nursery
 # Nothing here takes so long; a server that is silent for longer hangs.
 PATIENCE = 60.0
 SETTINGS = ("embedding.model=hash", "memory.enabled=true", "server.answer_chars=40000")
-HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "faults", "version": "1"}}
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "faults", "version": "1"},
+}
 
 
 class RefusedError(Exception):
@@ -38,7 +45,9 @@ class HangingError(Exception):
 class Line:
     """A client's line to one server process."""
 
-    def __init__(self, pid: int, to: int, back: int, log: Path, process: subprocess.Popen[bytes] | None) -> None:
+    def __init__(
+        self, pid: int, to: int, back: int, log: Path, process: subprocess.Popen[bytes] | None
+    ) -> None:
         self.pid = pid
         self.log = log
         self._to = to
@@ -184,7 +193,10 @@ class Yard:
         environment: Mapping[str, str] | None = None,
         within: Sequence[str] = (),
     ) -> Line:
-        """Start a server that serves alone: forked, or `cold` as a new program, which is also run `within` another."""
+        """Start a server that serves alone.
+
+        Forked, or `cold` as a new program, which is also run `within` another.
+        """
         arguments = ["mcp", "--project", str(root)]
         for setting in (*SETTINGS, *self.settings, *settings):
             arguments += ["--set", setting]
@@ -198,7 +210,9 @@ class Yard:
         try:
             if cold or within:
                 command = [*within, sys.executable, "-P", "-m", "ragdocs", *arguments]
-                process = subprocess.Popen(command, stdin=theirs_in, stdout=theirs_out, stderr=words, env=own)
+                process = subprocess.Popen(
+                    command, stdin=theirs_in, stdout=theirs_out, stderr=words, env=own
+                )
                 pid = process.pid
             else:
                 pid = self.nursery.fork(arguments, own, [theirs_in, theirs_out, words])

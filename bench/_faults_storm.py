@@ -1,4 +1,7 @@
-"""Thousands of files touched, deleted and restored at once, and a kernel that gives out no file events."""
+"""Thousands of files touched, deleted and restored at once.
+
+And a kernel that gives out no file events.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ TENTH = 10
 
 
 def storm(yard: Yard, files: int) -> Toll:
-    """Touch, rewrite, remove and restore a tree under a server, then change a tenth of it for real."""
+    """Touch, rewrite, remove and restore a tree under a server.
+
+    Then change a tenth of it for real.
+    """
     toll = Toll()
     root = yard.project("storm")
     places = [root / f"docs/f{n % FOLDERS}/{n}.md" for n in range(files)]
@@ -101,13 +107,20 @@ def _converge(line: Line, files: int) -> None:
 
     def settled() -> bool:
         state = next(lane for lane in line.call("index_status")["lanes"] if lane["lane"] == "docs")
-        return (state["documents"], state["vectors"], state["notes"]) == (files, state["chunks"], [])
+        return (state["documents"], state["vectors"], state["notes"]) == (
+            files,
+            state["chunks"],
+            [],
+        )
 
     until(settled, LONG, "the index is what the files are")
 
 
 def until(true: Callable[[], bool], seconds: float, what: str) -> None:
-    """Look until something is so; a server that never gets there is a failure that says what was waited for."""
+    """Look until something is so.
+
+    A server that never gets there is a failure that says what was waited for.
+    """
     deadline = time.monotonic() + seconds
     pause = 0.02
     while not true():
@@ -126,7 +139,11 @@ def _find(line: Line, number: int, toll: Toll) -> None:
     answer = line.call("search_docs", query=f"{edition} edition subject{number}x", limit=1)
     toll.counts["searched"] += 1
     hits = answer["result"]
-    if not hits or not hits[0]["path"].endswith(f"/{number}.md") or edition not in hits[0]["content"]:
+    if (
+        not hits
+        or not hits[0]["path"].endswith(f"/{number}.md")
+        or edition not in hits[0]["content"]
+    ):
         toll.complain("missed", f"page {number}: {str(hits)[:200]}")
 
 
@@ -147,7 +164,10 @@ FOLDERS_AT_FIRST, FOLDERS_LATER = 8, 40
 
 
 def low_limits(yard: Yard, limits: Mapping[str, tuple[int, int]]) -> Toll:
-    """Serve a project where the kernel refuses file events: every edit is found, and status and log say how."""
+    """Serve a project where the kernel refuses file events.
+
+    Every edit is found, and status and log say how.
+    """
     toll = Toll()
     for name, (watches, instances) in limits.items():
         root = yard.project(f"limit-{name.replace(' ', '-')}")
@@ -195,4 +215,7 @@ def namespaces_work() -> bool:
     """Tell whether this kernel lets us make such a namespace."""
     program = shutil.which("unshare")
     command = [program or "", "--user", "--map-root-user", "--mount", "true"]
-    return program is not None and subprocess.run(command, check=False, capture_output=True).returncode == 0
+    return (
+        program is not None
+        and subprocess.run(command, check=False, capture_output=True).returncode == 0
+    )

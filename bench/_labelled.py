@@ -1,4 +1,7 @@
-"""Labelled sets: documents, questions, and which document answers which question; read where they lie."""
+"""Labelled sets: documents, questions, and which document answers which question.
+
+Read where they lie.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ class Item:
 
     @property
     def group(self) -> str | None:
-        """What a question is asked within, such as a conversation; None where everything is searched."""
+        """What a question is asked within, such as a conversation.
+
+        None where everything is searched.
+        """
         return self.metadata.get("group")
 
 
@@ -44,7 +50,10 @@ class Labelled:
         return [i for i, document in enumerate(self.documents) if document.group == question.group]
 
     def sample(self, documents: int, questions: int) -> Labelled:
-        """Return some of the questions, and their answers with as many other documents as still fit."""
+        """Return some of the questions.
+
+        And their answers with as many other documents as still fit.
+        """
         asked = _spread(self.questions, questions)
         answers = {id_ for question in asked for id_ in self.grades[question.id]}
         groups = {question.group for question in asked}
@@ -59,10 +68,15 @@ class Labelled:
 
 
 def parser(name: str, description: str | None, page: str) -> argparse.ArgumentParser:
-    """Return the options that every bench over the sets has; its tables belong to a page of docs/."""
+    """Return the options that every bench over the sets has.
+
+    Its tables belong to a page of docs/.
+    """
     made = argparse.ArgumentParser(prog=f"python3 tasks.py bench {name}", description=description)
     made.add_argument("--data", type=Path, default=DATA, help="the folder of the labelled sets")
-    made.add_argument("--work", type=Path, help="keep projects and vectors here, and use those that are there")
+    made.add_argument(
+        "--work", type=Path, help="keep projects and vectors here, and use those that are there"
+    )
     made.add_argument("--write", action="store_true", help=f"put the tables into docs/{page}")
     return made
 
@@ -106,8 +120,9 @@ def _items(path: Path) -> Iterator[Item]:
 
 
 def _spread(questions: Sequence[Item], most: int) -> Sequence[Item]:
-    # Questions of one kind stand together in some files. Where they are asked of groups, those of the first groups
-    # are taken instead: a few whole groups are as hard to search as the set, fragments of all would be easier.
+    # Questions of one kind stand together in some files. Where they are asked of groups, those of
+    # the first groups are taken instead: a few whole groups are as hard to search as the set,
+    # fragments of all would be easier.
     if len(questions) <= most or questions[0].group is not None:
         return questions[:most]
     return [questions[i * len(questions) // most] for i in range(most)]

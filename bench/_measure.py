@@ -44,7 +44,9 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
 
 
-def each(action: Callable[[Any], Any], arguments: Iterable[Any], clock: Clock = time.process_time) -> Sample:
+def each(
+    action: Callable[[Any], Any], arguments: Iterable[Any], clock: Clock = time.process_time
+) -> Sample:
     """Measure an action once for every argument."""
     sample = Sample()
     for argument in arguments:
@@ -86,7 +88,16 @@ def table(rows: Sequence[Row]) -> str:
     head = ("part", "what", "corpus", "chunks", "measured", "goal", "", "beside it")
     verdict = {True: "pass", False: "MISS", None: ""}
     lines = [
-        (r.part, r.name, r.corpus, f"{r.chunks:,}", f"{shown(r.value)} {r.unit}", r.goal, verdict[r.met], r.note)
+        (
+            r.part,
+            r.name,
+            r.corpus,
+            f"{r.chunks:,}",
+            f"{shown(r.value)} {r.unit}",
+            r.goal,
+            verdict[r.met],
+            r.note,
+        )
         for r in rows
     ]
     return grid(head, lines)
@@ -96,7 +107,10 @@ def grid(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     ruled = [head, tuple("-" * width for width in widths), *lines]
     return "\n".join(
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in ruled
+        "| "
+        + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        + " |"
+        for line in ruled
     )
 
 
@@ -117,7 +131,10 @@ def tree(root: int) -> list[int]:
 
 
 class TreeClock:
-    """Processor seconds of a process and its descendants; those that end keep what was last seen of them."""
+    """Processor seconds of a process and its descendants.
+
+    Those that end keep what was last seen of them.
+    """
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -129,7 +146,10 @@ class TreeClock:
         return sum(self._seen.values())
 
     def steady(self) -> Clock:
-        """Return a clock of the processes alive now: for actions so short that walking /proc would disturb them."""
+        """Return a clock of the processes alive now.
+
+        For actions so short that walking /proc would disturb them.
+        """
         pids = tree(self._root)
         return lambda: sum(map(process_seconds, pids))
 
@@ -142,7 +162,8 @@ class TreeClock:
 def process_seconds(pid: int) -> float:
     """Return the processor time of any process, all its threads included, to the nanosecond."""
     try:
-        # How Linux names the clock of another process: clock_getcpuclockid(3), which Python does not offer.
+        # How Linux names the clock of another process: clock_getcpuclockid(3), which Python does
+        # not offer.
         return time.clock_gettime((~pid << 3) | 2)
     except OSError:
         return 0.0

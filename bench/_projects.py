@@ -1,4 +1,7 @@
-"""Labelled sets become projects on disk, as people have them: pages of documentation, or memories with dates."""
+"""Labelled sets become projects on disk, as people have them.
+
+Pages of documentation, or memories with dates.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,18 @@ from ragdocs.workspace import Workspace
 
 # Sets whose documents are turns of conversations are memories, everything else is documentation.
 TURNS = "session"
-# Where nothing says when a question was asked, it was asked long after the last thing it may be about.
+# Where nothing says when a question was asked, it was asked long after the last thing it may be
+# about.
 LATER = timedelta(days=365)
 _TIMES = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M")
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A set on disk with its workspace: the id of the document in each file, and when each question is asked."""
+    """A set on disk with its workspace.
+
+    The id of the document in each file, and when each question is asked.
+    """
 
     chosen: Labelled
     corpus: Corpus
@@ -40,7 +47,10 @@ class Project:
         return f"{question.group}/" if question.group else ""
 
     def found(self, question: Item) -> tuple[list[str], float]:
-        """Ask a question as `ragdocs eval` does; return the documents that were found, and the score of the best."""
+        """Ask a question as `ragdocs eval` does.
+
+        Return the documents that were found, and the score of the best.
+        """
         asked = Question(question.id, question.text, {}, prefix=self.prefix(question))
         outcome = ask(self.corpus, asked, self.asked_at(question))
         return [self.ids[path] for path in outcome.ranked], outcome.score
@@ -79,13 +89,27 @@ def write(chosen: Labelled, root: Path) -> Project:
     workspace = Workspace(config.load(root, project=root))
     dates = [found for item in chosen.documents if (found := moment(item.metadata.get("date")))]
     ids = {path: id_ for id_, path in paths.items()}
-    return Project(chosen, workspace.places[lane].corpus, ids, max(dates, default=datetime(2026, 1, 1, tzinfo=UTC)))
+    return Project(
+        chosen,
+        workspace.places[lane].corpus,
+        ids,
+        max(dates, default=datetime(2026, 1, 1, tzinfo=UTC)),
+    )
 
 
 def unrelated(chosen: Labelled, folders: Sequence[Path], most: int) -> list[Item]:
-    """Return questions about something else: those asked of memories for documentation, and the other way round."""
-    others = [other for folder in folders if is_memory(other := _labelled.read(folder)) != is_memory(chosen)]
-    picked = [question for other in others for question in other.sample(0, most // len(others)).questions]
+    """Return questions about something else.
+
+    Those asked of memories for documentation, and the other way round.
+    """
+    others = [
+        other
+        for folder in folders
+        if is_memory(other := _labelled.read(folder)) != is_memory(chosen)
+    ]
+    picked = [
+        question for other in others for question in other.sample(0, most // len(others)).questions
+    ]
     # Asked of everything: the group of another set means nothing here.
     return [replace(question, metadata={}) for question in picked]
 
@@ -97,7 +121,8 @@ def _page(item: Item) -> str:
 def _turn(item: Item) -> str:
     """Name a memory as the product does: by day and clock, so that its name says nothing."""
     at = moment(item.metadata.get("date")) or datetime(2026, 1, 1, tzinfo=UTC)
-    # Turns of a session share its time; the order in which they were written is kept in the seconds.
+    # Turns of a session share its time; the order in which they were written is kept in the
+    # seconds.
     number = int((re.findall(r"\d+", item.id) or ["0"])[-1])
     clock = at + timedelta(seconds=number)
     mark = hashlib.blake2b(item.id.encode(), digest_size=2).hexdigest()
@@ -112,8 +137,11 @@ def _text(item: Item, paths: Mapping[str, str]) -> str:
     if at := moment(item.metadata.get("date")):
         card["created_at"] = at.isoformat()
     if links := [paths[target] for target in item.metadata.get("links", ()) if target in paths]:
-        # The sets took links out of their texts and kept where they led: this key has links without words.
+        # The sets took links out of their texts and kept where they led: this key has links without
+        # words.
         card["git"] = {"files_changed": links}
     # JSON is YAML, and quotes whatever a title may hold.
-    head = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in card.items())
+    head = "".join(
+        f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in card.items()
+    )
     return f"---\n{head}---\n{item.text}\n" if head else f"{item.text}\n"

@@ -1,4 +1,7 @@
-"""Serves a project as `ragdocs mcp` does, with vectors that cost nothing: all but the encoding is left."""
+"""Serves a project as `ragdocs mcp` does, with vectors that cost nothing.
+
+All but the encoding is left.
+"""
 
 from __future__ import annotations
 

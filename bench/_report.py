@@ -1,4 +1,7 @@
-"""Results for people: the block of a document that a run replaces, and a plot of cost against size."""
+"""Results for people: the block of a document that a run replaces.
+
+And a plot of cost against size.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,11 @@ def curves(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
     """Return milliseconds against chunks for every curve, on the generated corpora."""
     found = {}
     for label, (part, name) in CURVES.items():
-        chosen = [r for r in rows if (r.part, r.name, r.corpus) == (part, name, "generated") and r.value > 0]
+        chosen = [
+            r
+            for r in rows
+            if (r.part, r.name, r.corpus) == (part, name, "generated") and r.value > 0
+        ]
         if len(chosen) > 1:
             found[label] = sorted((float(r.chunks), r.value) for r in chosen)
     return found
@@ -74,17 +81,25 @@ def plot(found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
     for power in range(low, high + 1):
         _, down = place(left, power)
         parts.append(f'<path d="M{LEFT} {down}H{WIDTH - RIGHT}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{down + 4}" text-anchor="end">{10.0**power:g} ms</text>')
+        parts.append(
+            f'<text x="{LEFT - 8}" y="{down + 4}" text-anchor="end">{10.0**power:g} ms</text>'
+        )
     for power in range(math.ceil(left), math.floor(right) + 1):
         across, _ = place(power, low)
         parts.append(f'<path d="M{across} {TOP}V{HEIGHT - BOTTOM}" stroke="#ddd"/>')
-        parts.append(f'<text x="{across}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{10**power:,} chunks</text>')
+        parts.append(
+            f'<text x="{across}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{10**power:,} chunks</text>'
+        )
     for number, ((label, points), colour) in enumerate(zip(found.items(), COLOURS, strict=False)):
         drawn = [place(math.log10(x), math.log10(y)) for x, y in points]
         path = " L".join(f"{across} {down}" for across, down in drawn)
         parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts += [f'<circle cx="{across}" cy="{down}" r="3" fill="{colour}"/>' for across, down in drawn]
+        parts += [
+            f'<circle cx="{across}" cy="{down}" r="3" fill="{colour}"/>' for across, down in drawn
+        ]
         level = TOP + 12 + 20 * number
-        parts.append(f'<rect x="{WIDTH - RIGHT + 16}" y="{level - 9}" width="10" height="10" fill="{colour}"/>')
+        parts.append(
+            f'<rect x="{WIDTH - RIGHT + 16}" y="{level - 9}" width="10" height="10" fill="{colour}"/>'
+        )
         parts.append(f'<text x="{WIDTH - RIGHT + 32}" y="{level}">{label}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"

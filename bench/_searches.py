@@ -1,4 +1,7 @@
-"""Search and writing through the verbs, in this process, with vectors from the stand-in: no encoding is counted."""
+"""Search and writing through the verbs, in this process, with vectors from the stand-in.
+
+No encoding is counted.
+"""
 
 from __future__ import annotations
 
@@ -22,31 +25,70 @@ def searching(corpus: Corpus, repeats: int) -> list[Row]:
     documents = corpus.workspace.documents
     first = each(documents.search, queries)
     sample = each(documents.search, queries)
-    # In this process the protocol's own cost is left out, so there is no goal: the row over MCP has it.
+    # In this process the protocol's own cost is left out, so there is no goal: the row over MCP has
+    # it.
     return [
-        Row("search", "verb, warm, cpu p50", corpus.name, corpus.chunks, sample.cpu_ms(), "ms", note=sample.note()),
-        Row("search", "verb, new words, cpu p50", corpus.name, corpus.chunks, first.cpu_ms(), "ms", note=first.note()),
+        Row(
+            "search",
+            "verb, warm, cpu p50",
+            corpus.name,
+            corpus.chunks,
+            sample.cpu_ms(),
+            "ms",
+            note=sample.note(),
+        ),
+        Row(
+            "search",
+            "verb, new words, cpu p50",
+            corpus.name,
+            corpus.chunks,
+            first.cpu_ms(),
+            "ms",
+            note=first.note(),
+        ),
     ]
 
 
 def linked(memories: Corpus, repeats: int) -> list[Row]:
     """Compare a search among the memories that link to a file with a search among all of them."""
     verbs = memories.workspace.memories
-    pairs = [(query, f"src/module_{n % MODULES}.py") for n, query in enumerate(memories.queries(repeats, seed=9))]
+    pairs = [
+        (query, f"src/module_{n % MODULES}.py")
+        for n, query in enumerate(memories.queries(repeats, seed=9))
+    ]
     each(lambda pair: verbs.search(pair[0]), pairs)
     plain = each(lambda pair: verbs.search(pair[0]), pairs)
     to_target = each(lambda pair: verbs.linked(*pair), pairs)
     more = to_target.cpu_ms() - plain.cpu_ms()
     name, chunks = memories.name, memories.chunks
     return [
-        Row("search", "memories, verb, cpu p50", name, chunks, plain.cpu_ms(), "ms", note=plain.note()),
-        Row("search", "linked memories, verb, cpu p50", name, chunks, to_target.cpu_ms(), "ms", note=to_target.note()),
+        Row(
+            "search",
+            "memories, verb, cpu p50",
+            name,
+            chunks,
+            plain.cpu_ms(),
+            "ms",
+            note=plain.note(),
+        ),
+        Row(
+            "search",
+            "linked memories, verb, cpu p50",
+            name,
+            chunks,
+            to_target.cpu_ms(),
+            "ms",
+            note=to_target.note(),
+        ),
         Row("search", "linked minus plain, cpu p50", name, chunks, **at_most(2, more, "ms")),
     ]
 
 
 def writing(work: Path, memories: Corpus, repeats: int) -> list[Row]:
-    """Create and append, each in turn on an empty lane and on the full one, so that both meet the same machine."""
+    """Create and append, each in turn on an empty lane and on the full one.
+
+    So that both meet the same machine.
+    """
     shutil.rmtree(work / "empty", ignore_errors=True)
     _corpora.configure(work / "empty", "memory")
     lanes = {"full": memories, "empty": _corpora.index("empty", work / "empty", "memory")}
@@ -56,7 +98,9 @@ def writing(work: Path, memories: Corpus, repeats: int) -> list[Row]:
             verbs, name = corpus.workspace.memories, f"bench-{number}.md"
             text = f"# Note {number}\n\n{NOTE}"
             samples["create", lane].take(partial(verbs.create, name, text, ["bench"]))
-            samples["append", lane].take(partial(verbs.append, name, "And it was tested on both systems."))
+            samples["append", lane].take(
+                partial(verbs.append, name, "And it was tested on both systems.")
+            )
     for number in range(repeats):
         memories.workspace.memories.delete(f"bench-{number}.md")
     memories.workspace.save()
@@ -65,10 +109,27 @@ def writing(work: Path, memories: Corpus, repeats: int) -> list[Row]:
         full, empty = samples[verb, "full"], samples[verb, "empty"]
         for lane, sample in (("full", full), ("empty", empty)):
             named = f"{verb}, cpu p50" if lane == "full" else f"{verb} on nothing, cpu p50"
-            rows.append(Row("writes", named, lane, memories.chunks, sample.cpu_ms(), "ms", note=sample.note()))
+            rows.append(
+                Row(
+                    "writes",
+                    named,
+                    lane,
+                    memories.chunks,
+                    sample.cpu_ms(),
+                    "ms",
+                    note=sample.note(),
+                )
+            )
         ratio = full.cpu_ms() / empty.cpu_ms()
         wall = f"wall {full.wall_ms() / empty.wall_ms():.2f} x"
         rows.append(
-            Row("writes", f"{verb}, full / empty", "both", memories.chunks, **at_most(1.2, ratio, "x"), note=wall)
+            Row(
+                "writes",
+                f"{verb}, full / empty",
+                "both",
+                memories.chunks,
+                **at_most(1.2, ratio, "x"),
+                note=wall,
+            )
         )
     return rows

@@ -21,7 +21,8 @@ from bench._window import Window
 ROOT = Path(__file__).resolve().parent.parent
 # How often a process is started: the middle one counts.
 STARTS = 3
-# How often the same queries are asked again: the round that others on the machine disturbed least counts.
+# How often the same queries are asked again: the round that others on the machine disturbed least
+# counts.
 ROUNDS = 5
 
 
@@ -30,7 +31,10 @@ def command(corpus: Corpus) -> list[str]:
 
 
 def over_mcp(corpus: Corpus, repeats: int) -> list[Row]:
-    """Search through a window and the shared server, without encoding, and through the SDK's in-memory client."""
+    """Search through a window and the shared server, without encoding.
+
+    And through the SDK's in-memory client.
+    """
     queries = corpus.queries(repeats, seed=10)
     tool = "search_docs" if "docs" in corpus.workspace.places else "search_memories"
     with _quiet_server(corpus) as server, Window(command(corpus), corpus.root) as window:
@@ -51,17 +55,38 @@ def over_mcp(corpus: Corpus, repeats: int) -> list[Row]:
     common = (corpus.name, corpus.chunks)
     p95 = sample.cpu_ms(0.95)
     return [
-        Row("search", "over MCP, cpu p50", *common, **at_most(5 * scale, sample.cpu_ms(), "ms"), note=sample.note()),
+        Row(
+            "search",
+            "over MCP, cpu p50",
+            *common,
+            **at_most(5 * scale, sample.cpu_ms(), "ms"),
+            note=sample.note(),
+        ),
         Row("search", "over MCP, cpu p95", *common, **at_most(10 * scale, p95, "ms")),
-        Row("search", "over MCP, new words, cpu p50", *common, first.cpu_ms(), "ms", note=first.note()),
-        Row("search", "in-memory client, cpu p50", *common, memory.cpu_ms(), "ms", note="client's share included"),
+        Row(
+            "search",
+            "over MCP, new words, cpu p50",
+            *common,
+            first.cpu_ms(),
+            "ms",
+            note=first.note(),
+        ),
+        Row(
+            "search",
+            "in-memory client, cpu p50",
+            *common,
+            memory.cpu_ms(),
+            "ms",
+            note="client's share included",
+        ),
     ]
 
 
 def _check(answer: dict[str, Any]) -> None:
     """Refuse to measure a server that does not search the whole index, vectors included."""
     content = answer["structuredContent"]
-    # Made-up vectors may leave a query without anything above the floor; all of the work is done all the same.
+    # Made-up vectors may leave a query without anything above the floor; all of the work is done
+    # all the same.
     if any(note.startswith(("still embedding", "keyword and graph")) for note in content["notes"]):
         raise RuntimeError(f"the server did not open the index that was built: {content['notes']}")
 
@@ -75,11 +100,18 @@ def _ask(window: Window, tool: str, queries: list[str], clock: Callable[[], floa
 
 @contextmanager
 def _quiet_server(corpus: Corpus) -> Iterator[int]:
-    """Run the shared server without a model where the next window will look for it; yield its process id."""
+    """Run the shared server without a model where the next window will look for it.
+
+    Yield its process id.
+    """
     arguments = command(corpus)[5:]
     code = "import sys; from ragdocs.serve import shim; print(shim.address(sys.argv[1:]))"
     asked = subprocess.run(
-        [sys.executable, "-P", "-c", code, *arguments], cwd=corpus.root, check=True, capture_output=True, text=True
+        [sys.executable, "-P", "-c", code, *arguments],
+        cwd=corpus.root,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     place = asked.stdout.strip()
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
@@ -124,7 +156,10 @@ async def _in_memory(corpus: Corpus, tool: str, queries: list[str]) -> Sample:
 
 
 def starting(corpus: Corpus) -> list[Row]:
-    """Start the first window, which starts the server, ask for everything once, then open a second window."""
+    """Start the first window.
+
+    Which starts the server, ask for everything once, then open a second window.
+    """
     sdk = median(_importing_the_sdk() for _ in range(STARTS))
     tool = "search_docs" if "docs" in corpus.workspace.places else "search_memories"
     runs = [_start(corpus, tool) for _ in range(STARTS)]
@@ -145,8 +180,19 @@ def starting(corpus: Corpus) -> list[Row]:
             note=f"{took['initialize'] / sdk:.2f} x SDK",
         ),
         Row("start", "start → tools/list", *common, took["tools"], "s", note=cpu),
-        Row("start", "tools/list → first search", *common, **at_most(goal, took["search"], "s"), note=found),
-        Row("start", "second window → initialize", *common, **at_most(100, took["second"] * 1000, "ms")),
+        Row(
+            "start",
+            "tools/list → first search",
+            *common,
+            **at_most(goal, took["search"], "s"),
+            note=found,
+        ),
+        Row(
+            "start",
+            "second window → initialize",
+            *common,
+            **at_most(100, took["second"] * 1000, "ms"),
+        ),
         Row(
             "start",
             "second window, memory",
@@ -163,12 +209,31 @@ def _memory_rows(corpus: Corpus, took: dict[str, float]) -> list[Row]:
     goals = (120, 250) if 5_000 <= corpus.chunks <= 15_000 else None
     if goals is None:
         return [
-            Row("memory", "server, index open, no model", corpus.name, corpus.chunks, before, "MB RSS"),
+            Row(
+                "memory",
+                "server, index open, no model",
+                corpus.name,
+                corpus.chunks,
+                before,
+                "MB RSS",
+            ),
             Row("memory", "server, after 20 searches", corpus.name, corpus.chunks, after, "MB RSS"),
         ]
     return [
-        Row("memory", "server, index open, no model", corpus.name, corpus.chunks, **at_most(120, before, "MB RSS")),
-        Row("memory", "server, after 20 searches", corpus.name, corpus.chunks, **at_most(250, after, "MB RSS")),
+        Row(
+            "memory",
+            "server, index open, no model",
+            corpus.name,
+            corpus.chunks,
+            **at_most(120, before, "MB RSS"),
+        ),
+        Row(
+            "memory",
+            "server, after 20 searches",
+            corpus.name,
+            corpus.chunks,
+            **at_most(250, after, "MB RSS"),
+        ),
     ]
 
 
@@ -179,7 +244,8 @@ def _importing_the_sdk() -> float:
 
 
 def _start(corpus: Corpus, tool: str) -> dict[str, float]:
-    # New ones each time: the vectors of queries asked before come from the cache, and the model stays unloaded.
+    # New ones each time: the vectors of queries asked before come from the cache, and the model
+    # stays unloaded.
     queries = corpus.queries(21, seed=time.time_ns())
     with Window(command(corpus), corpus.root) as first:
         took = {"initialize": first.greet()}
@@ -221,9 +287,14 @@ def seen_elsewhere(memories: Corpus) -> list[Row]:
             name, word = f"seen-{number}.md", f"zyxw{number}vut"
             writer.call("create_memory", filename=name, content=f"# {word}\n\nfor others", tags=[])
             start = time.perf_counter()
-            while word not in str(reader.call("search_memories", query=word)) and time.perf_counter() - start < 30:
+            while (
+                word not in str(reader.call("search_memories", query=word))
+                and time.perf_counter() - start < 30
+            ):
                 time.sleep(0.01)
             waits.append(time.perf_counter() - start)
             writer.call("delete_memory", filename=name)
     goal = at_most(1, median(waits), "s")
-    return [Row("writes", "written → found by another process", memories.name, memories.chunks, **goal)]
+    return [
+        Row("writes", "written → found by another process", memories.name, memories.chunks, **goal)
+    ]

@@ -1,6 +1,9 @@
-"""The built-in model computed in whole numbers: its weights stay bytes, and so become what is multiplied with them.
+"""The built-in model computed in whole numbers.
 
-Made from the installed file when it is needed, with the functions that already rewrite that file for the product.
+Its weights stay bytes, and so become what is multiplied with them.
+
+Made from the installed file when it is needed, with the functions that already rewrite that file
+for the product.
 """
 
 from __future__ import annotations
@@ -94,7 +97,10 @@ class _Node:
 
 
 def _flat(tensor: memoryview) -> bytes:
-    """Return a row of floats, one for each column of the weights, as the vector that the operation asks for."""
+    """Return a row of floats, one for each column of the weights.
+
+    As the vector that the operation asks for.
+    """
     length = len(_parts(tensor)[_RAW][0]) // 4
     rest = [bytes(whole) for number, whole, _ in _fields(tensor) if number != _SHAPE]
     return b"".join([_varint(_SHAPE << 3), _varint(length), *rest])

@@ -27,7 +27,9 @@ class WindowError(Exception):
 class Window:
     """One running server and the line to it."""
 
-    def __init__(self, command: Sequence[str], cwd: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], cwd: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.started = time.perf_counter()
         self._log = (cwd / "server.log").open("wb")
         self.process = subprocess.Popen(
@@ -125,7 +127,9 @@ def _end(pids: Sequence[int]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and any(process_seconds(pid) and not is_zombie(pid) for pid in pids):
+    while time.monotonic() < deadline and any(
+        process_seconds(pid) and not is_zombie(pid) for pid in pids
+    ):
         time.sleep(0.02)
 
 

@@ -1,7 +1,9 @@
-"""Measures how texts should be cut: size, overlap, and the line of headings above a passage that is embedded.
+"""Measures how texts should be cut.
 
-Each way of cutting goes through the product's pipeline (files, chunks, index, search) on a part of three labelled sets
-with long texts. Differences to the default are paired, question by question.
+Size, overlap, and the line of headings above a passage that is embedded.
+
+Each way of cutting goes through the product's pipeline (files, chunks, index, search) on a part of
+three labelled sets with long texts. Differences to the default are paired, question by question.
 """
 
 from __future__ import annotations
@@ -42,7 +44,10 @@ TIMED = 40
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A way of cutting: characters aimed at, characters repeated from the passage before, and what is said above."""
+    """A way of cutting: characters aimed at, characters repeated from the passage before.
+
+    And what is said above.
+    """
 
     target: int = USUAL.target
     overlap: int = 0
@@ -73,7 +78,10 @@ VARIANTS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a variant made of a set: passages and characters to encode, processor seconds of that, nDCG@10 by way."""
+    """What a variant made of a set.
+
+    Passages and characters to encode, processor seconds of that, nDCG@10 by way.
+    """
 
     documents: int
     chunks: int
@@ -83,17 +91,27 @@ class Outcome:
 
 def main() -> None:
     options = _options()
-    folders = [folder for folder in _labelled.folders(options.data) if folder.name in options.sets.split(",")]
+    folders = [
+        folder
+        for folder in _labelled.folders(options.data)
+        if folder.name in options.sets.split(",")
+    ]
     chosen = [crowded(_labelled.read(folder), options.characters) for folder in folders]
     outcomes: dict[Variant, list[Outcome]] = {}
     with tempfile.TemporaryDirectory(prefix="ragdocs-bench-") as scratch:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
         for variant in VARIANTS[: options.variants]:
-            outcomes[variant] = [_outcome(variant, one, work / "chunking" / one.name) for one in chosen]
+            outcomes[variant] = [
+                _outcome(variant, one, work / "chunking" / one.name) for one in chosen
+            ]
             _labelled.say(_means(outcomes))
     printed = "\n\n".join(
-        [_about(chosen), _means(outcomes), *(_table(outcomes, i, one) for i, one in enumerate(chosen))]
+        [
+            _about(chosen),
+            _means(outcomes),
+            *(_table(outcomes, i, one) for i, one in enumerate(chosen)),
+        ]
     )
     print(printed)
     _labelled.say(f"{time.process_time() / 60:.1f} processor minutes")
@@ -102,13 +120,17 @@ def main() -> None:
 
 
 def crowded(chosen: Labelled, characters: int) -> Labelled:
-    """Return the documents that answer most questions, two thirds at most of so many characters, and other ones."""
+    """Return the documents that answer most questions, two thirds at most of so many characters.
+
+    And other ones.
+    """
     sizes = {item.id: len(item.text) for item in chosen.documents}
     asked = Counter(id_ for question in chosen.questions for id_ in chosen.grades[question.id])
     others = [item.id for item in chosen.documents if item.id not in asked]
     kept: set[str] = set()
     room = characters
-    # Every seventh, then every seventh after those: neighbours in the file are often parts of one guide.
+    # Every seventh, then every seventh after those: neighbours in the file are often parts of one
+    # guide.
     for ids, least in (
         ([id_ for id_, _ in asked.most_common()], characters // 3),
         ([id_ for start in range(7) for id_ in others[start::7]], 0),
@@ -117,8 +139,14 @@ def crowded(chosen: Labelled, characters: int) -> Labelled:
             if sizes[id_] <= LONGEST and room - sizes[id_] >= least:
                 kept.add(id_)
                 room -= sizes[id_]
-    questions = [question for question in chosen.questions if kept.issuperset(chosen.grades[question.id])]
-    return replace(chosen, documents=[item for item in chosen.documents if item.id in kept], questions=questions)
+    questions = [
+        question for question in chosen.questions if kept.issuperset(chosen.grades[question.id])
+    ]
+    return replace(
+        chosen,
+        documents=[item for item in chosen.documents if item.id in kept],
+        questions=questions,
+    )
 
 
 @contextlib.contextmanager
@@ -133,9 +161,14 @@ def cutting(variant: Variant) -> Iterator[None]:
 
     def overlapped(parsed: Parsed, chunking: Chunking) -> tuple[Chunk, ...]:
         pieces = plain(parsed, chunking)
-        return (*pieces[:1], *(_with_end(one, piece, parsed, variant) for one, piece in pairwise(pieces)))
+        return (
+            *pieces[:1],
+            *(_with_end(one, piece, parsed, variant) for one, piece in pairwise(pieces)),
+        )
 
-    with mock.patch.multiple(chunk, passage=prefixed, chunk=overlapped if variant.overlap else plain):
+    with mock.patch.multiple(
+        chunk, passage=prefixed, chunk=overlapped if variant.overlap else plain
+    ):
         yield
 
 
@@ -163,7 +196,9 @@ def _outcome(variant: Variant, chosen: Labelled, root: Path) -> Outcome:
     scores: dict[str, list[float]] = {way: [] for way in WAYS}
     for question in chosen.questions:
         found = [project.found(question)[0]]
-        found += [list(_baselines.pooled(project, leg)) for leg in _baselines.legs(project, question)]
+        found += [
+            list(_baselines.pooled(project, leg)) for leg in _baselines.legs(project, question)
+        ]
         for way, ranked in zip(WAYS, found, strict=True):
             scores[way].append(ndcg(ranked[:DEEP], chosen.grades[question.id]))
     counts = corpus.index.counts()
@@ -174,7 +209,10 @@ def _outcome(variant: Variant, chosen: Labelled, root: Path) -> Outcome:
 
 
 def _seconds(project: _projects.Project) -> float:
-    """Return the processor seconds that encoding a passage takes, of some from all over the set and not remembered."""
+    """Return the processor seconds that encoding a passage takes.
+
+    Of some from all over the set and not remembered.
+    """
     index = project.corpus.index
     keys = [key for document in index.documents() for key in index.chunks(document.id)]
     loaded = index.load([keys[i * len(keys) // TIMED] for i in range(TIMED)])
@@ -187,7 +225,10 @@ def _seconds(project: _projects.Project) -> float:
 
 
 def _about(chosen: Sequence[Labelled]) -> str:
-    parts = (f"{len(one.documents):,} texts and {len(one.questions):,} questions of {one.name}" for one in chosen)
+    parts = (
+        f"{len(one.documents):,} texts and {len(one.questions):,} questions of {one.name}"
+        for one in chosen
+    )
     return (
         f"Measured on {', '.join(parts)}: texts that answer most questions, and others, none above {LONGEST:,} "
         "characters. A variant is the characters aimed at, those repeated from the passage before in the same section, "
@@ -200,28 +241,48 @@ def _about(chosen: Sequence[Labelled]) -> str:
 def _means(outcomes: dict[Variant, list[Outcome]]) -> str:
     """Compare variants on the mean of the sets."""
     first = outcomes[VARIANTS[0]]
-    head = ("mean of the sets", "passages", "cost", *(cell for way in WAYS for cell in (way, "points")))
+    head = (
+        "mean of the sets",
+        "passages",
+        "cost",
+        *(cell for way in WAYS for cell in (way, "points")),
+    )
     lines = []
     for variant, made in outcomes.items():
         passages = sum(one.chunks for one in made) / sum(one.chunks for one in first)
         cost = sum(one.seconds for one in made) / sum(one.seconds for one in first)
         line = [str(variant), f"{passages:.2f} x", f"{cost:.2f} x"]
         for way in WAYS:
-            gains = [compare(mine.scores[way], base.scores[way]) for mine, base in zip(made, first, strict=True)]
+            gains = [
+                compare(mine.scores[way], base.scores[way])
+                for mine, base in zip(made, first, strict=True)
+            ]
             error = float(np.sqrt(sum(gain.error**2 for gain in gains)) / len(gains))
             points = Difference(float(np.mean([gain.points for gain in gains])), error, 1.0)
-            line += [f"{np.mean([np.mean(one.scores[way]) for one in made]):.4f}", _signed(variant, points)]
+            line += [
+                f"{np.mean([np.mean(one.scores[way]) for one in made]):.4f}",
+                _signed(variant, points),
+            ]
         lines.append(line)
     return grid(head, lines)
 
 
 def _table(outcomes: dict[Variant, list[Outcome]], place: int, chosen: Labelled) -> str:
-    head = (chosen.name, "passages a text", "cpu ms a text", *(cell for way in WAYS for cell in (way, "points")))
+    head = (
+        chosen.name,
+        "passages a text",
+        "cpu ms a text",
+        *(cell for way in WAYS for cell in (way, "points")),
+    )
     first = outcomes[VARIANTS[0]][place]
     lines = []
     for variant, made in outcomes.items():
         one = made[place]
-        line = [str(variant), f"{one.chunks / one.documents:.1f}", f"{one.seconds / one.documents * 1000:.0f}"]
+        line = [
+            str(variant),
+            f"{one.chunks / one.documents:.1f}",
+            f"{one.seconds / one.documents * 1000:.0f}",
+        ]
         for way in WAYS:
             points = compare(one.scores[way], first.scores[way])
             line += [f"{np.mean(one.scores[way]):.4f}", _signed(variant, points)]
@@ -237,7 +298,9 @@ def _options() -> argparse.Namespace:
     parser = _labelled.parser("chunking", __doc__, "quality.md")
     parser.add_argument("--sets", default=",".join(SETS), help="the sets, by commas")
     parser.add_argument("--characters", type=int, default=CHARACTERS, help="characters of a set")
-    parser.add_argument("--variants", type=int, default=len(VARIANTS), help="only the first so many ways of cutting")
+    parser.add_argument(
+        "--variants", type=int, default=len(VARIANTS), help="only the first so many ways of cutting"
+    )
     return parser.parse_args()
 
 

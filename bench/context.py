@@ -1,4 +1,7 @@
-"""Measures a context pack on a real tree of source files, cold and warm, against reading the files; counts a crowd."""
+"""Measures a context pack on a real tree of source files, cold and warm.
+
+Against reading the files; counts a crowd.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ def main() -> None:
 
 
 def _packs(root: Path, repeats: int) -> Iterator[Row]:
-    """Read all files, build the first pack, and then take turns between reading and packs, warm and with one change."""
+    """Read all files, build the first pack.
+
+    And then take turns between reading and packs, warm and with one change.
+    """
     paths = sorted(path for path in root.rglob("*.py") if path.is_file())
     size = sum(path.stat().st_size for path in paths)
     reading, first, warm, fresh, changed = (Sample() for _ in range(5))
@@ -55,7 +61,10 @@ def _packs(root: Path, repeats: int) -> Iterator[Row]:
         again = warm.take(partial(_build, server))
         assert again == cold, "the same pack, cold and warm"
         fresh.take(lambda: _build(_open(root)))
-        victim.write_text(f"{victim.read_text('utf-8', 'replace')}\n\ndef added_{turn}(): pass\n", encoding="utf-8")
+        victim.write_text(
+            f"{victim.read_text('utf-8', 'replace')}\n\ndef added_{turn}(): pass\n",
+            encoding="utf-8",
+        )
         parsed.append(changed.take(server.packs.files.read).parsed)
         cold = _build(server)
     plain = reading.cpu_ms()
@@ -72,7 +81,16 @@ def _packs(root: Path, repeats: int) -> Iterator[Row]:
         yield Row("context", name, "python", count, sample.cpu_ms(), "ms", note=note)
     yield _exactly("files parsed by a second look", mapped.parsed, 0, count)
     yield _exactly("files parsed after one changed", max(parsed), 1, count)
-    yield Row("context", "characters of the pack", "python", count, len(cold), "", "≤ 8000", len(cold) <= 8000)
+    yield Row(
+        "context",
+        "characters of the pack",
+        "python",
+        count,
+        len(cold),
+        "",
+        "≤ 8000",
+        len(cold) <= 8000,
+    )
 
 
 def _crowd(root: Path, processes: int, count: int) -> Iterator[Row]:
@@ -80,7 +98,9 @@ def _crowd(root: Path, processes: int, count: int) -> Iterator[Row]:
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes) as pool:
         waits = [
-            wait for batch in pool.starmap(_append, [(root, n, count) for n in range(processes)]) for wait in batch
+            wait
+            for batch in pool.starmap(_append, [(root, n, count) for n in range(processes)])
+            for wait in batch
         ]
     workspace = _open(root)
     kept = workspace.summaries(workspace.scope()).newest()
@@ -95,7 +115,9 @@ def _append(root: Path, number: int, count: int) -> list[float]:
     repository, waits = _open(root).repository, []
     for turn in range(count):
         begun = time.perf_counter()
-        repository.append_summary(f"run {number}", str(turn), "What happened, what came out, what is left. " * 5)
+        repository.append_summary(
+            f"run {number}", str(turn), "What happened, what came out, what is left. " * 5
+        )
         waits.append(time.perf_counter() - begun)
     return waits
 
@@ -126,22 +148,33 @@ def _read(paths: list[Path]) -> int:
 
 
 def _tree(root: Path, source: Path | None, most: int) -> Path:
-    """Copy source files to measure on: a folder, or this Python's own library and the packages beside it."""
+    """Copy source files to measure on.
+
+    A folder, or this Python's own library and the packages beside it.
+    """
     if root.exists():
         return root
-    sources = [source] if source else [Path(sysconfig.get_paths()[name]) for name in ("stdlib", "purelib")]
+    sources = (
+        [source]
+        if source
+        else [Path(sysconfig.get_paths()[name]) for name in ("stdlib", "purelib")]
+    )
     copied = 0
     for place in sources:
         for folder, _, names in os.walk(place):
             for name in sorted(names):
                 path = Path(folder, name)
                 if name.endswith(".py") and copied < most and path.is_file():
-                    inside = path.relative_to(place).as_posix().replace("site-packages/", "packages/")
+                    inside = (
+                        path.relative_to(place).as_posix().replace("site-packages/", "packages/")
+                    )
                     target = root / place.name.replace("site-packages", "packages") / inside
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(path, target)
                     copied += 1
-    subprocess.run(["git", "-C", str(root), "-c", "init.defaultBranch=main", "init", "-q"], check=True)
+    subprocess.run(
+        ["git", "-C", str(root), "-c", "init.defaultBranch=main", "init", "-q"], check=True
+    )
     # Files that were written a moment ago are looked at twice.
     time.sleep(0.1)
     return root
@@ -149,11 +182,17 @@ def _tree(root: Path, source: Path | None, most: int) -> Path:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--files", type=int, default=3000, help="how many source files (default: 3000)")
+    parser.add_argument(
+        "--files", type=int, default=3000, help="how many source files (default: 3000)"
+    )
     parser.add_argument("--tree", type=Path, help="a folder of Python files of your own to copy")
-    parser.add_argument("--repeats", type=int, default=10, help="how often each is measured (default: 10)")
+    parser.add_argument(
+        "--repeats", type=int, default=10, help="how often each is measured (default: 10)"
+    )
     parser.add_argument("--processes", type=int, default=8, help="that append at once (default: 8)")
-    parser.add_argument("--each", type=int, default=50, help="how often each of them does (default: 50)")
+    parser.add_argument(
+        "--each", type=int, default=50, help="how often each of them does (default: 50)"
+    )
     parser.add_argument("--work", type=Path, help="where to keep the copied tree for the next run")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     return parser.parse_args()

@@ -17,7 +17,9 @@ def main() -> None:
     wall, processor = time.perf_counter(), time.process_time()
     encoder.encode(passages)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
-    print(f"passages       {len(passages) / wall:6.1f} a second, {len(passages) / processor:.1f} a processor second")
+    print(
+        f"passages       {len(passages) / wall:6.1f} a second, {len(passages) / processor:.1f} a processor second"
+    )
     queries = []
     for number in range(40):
         start = time.perf_counter()

@@ -1,9 +1,12 @@
-"""Hurts real servers and counts what is lost: kill -9, crowds of writers, storms of files, full and locked disks.
+"""Hurts real servers and counts what is lost.
 
-    python -m bench.faults [--kills 1000] [--only kills,appends,...] [--scale 0.1] [--json]
+Kill -9, crowds of writers, storms of files, full and locked disks.
 
-Ends with code 1 when a bar is missed. Servers are forked from a process that has imported the program once, unless
-they are to be started as an IDE does: every twentieth, every shared one, and those on a disk or kernel of their own.
+python -m bench.faults [--kills 1000] [--only kills,appends,...] [--scale 0.1] [--json]
+
+Ends with code 1 when a bar is missed. Servers are forked from a process that has imported the
+program once, unless they are to be started as an IDE does: every twentieth, every shared one, and
+those on a disk or kernel of their own.
 """
 
 from __future__ import annotations
@@ -28,7 +31,10 @@ HARM = ("lost", "torn", "failed starts", "verify differences", "errors", "deadlo
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the scoreboard: what was done, what may not have happened, and whether enough was tried."""
+    """One line of the scoreboard.
+
+    What was done, what may not have happened, and whether enough was tried.
+    """
 
     number: str
     name: str
@@ -40,16 +46,27 @@ class Row:
 
 
 def _some(kills: int) -> dict[str, int]:
-    """Return how many writes are to be acknowledged: kills come by the clock, and a busy machine writes little."""
+    """Return how many writes are to be acknowledged.
+
+    Kills come by the clock, and a busy machine writes little.
+    """
     return {"acknowledged": kills // 4} if kills >= 4 else {}
 
 
-def row(number: str, name: str, found: _faults_kills.Toll | _faults_crowd.Crowd, bar: Mapping[str, int]) -> Row:
-    """Judge counts by a bar: at least so many of each thing named with a number, none of those named with zero."""
+def row(
+    number: str, name: str, found: _faults_kills.Toll | _faults_crowd.Crowd, bar: Mapping[str, int]
+) -> Row:
+    """Judge counts by a bar.
+
+    At least so many of each thing named with a number, none of those named with zero.
+    """
     counts = {what: found.counts[what] for what in bar}
     # What nobody thought of forbidding by name is forbidden all the same.
     counts |= {what: count for what in HARM if (count := found.counts[what]) and what not in counts}
-    met = all(found.counts[what] >= least if least else not found.counts[what] for what, least in bar.items())
+    met = all(
+        found.counts[what] >= least if least else not found.counts[what]
+        for what, least in bar.items()
+    )
     text = ", ".join(f"{what} ≥ {least:,}" if least else f"{what} 0" for what, least in bar.items())
     harmless = not any(found.counts[what] for what in HARM)
     others = {what: count for what, count in found.counts.items() if what not in counts and count}
@@ -60,7 +77,12 @@ def kills(yard: Yard, count: int, shared: int) -> Iterator[Row]:
     own = count - shared
     none = {"lost": 0, "torn": 0, "failed starts": 0, "verify differences": 0, "errors": 0}
     toll = _faults_kills.kills(yard, own)
-    yield row("R3", "random kill -9 of a server", toll, {"kills": own, **_some(own), "verified": own, **none})
+    yield row(
+        "R3",
+        "random kill -9 of a server",
+        toll,
+        {"kills": own, **_some(own), "verified": own, **none},
+    )
     if shared:
         toll = _faults_kills.shared_kills(yard, shared)
         bar = {"kills": shared, **_some(shared), "verified": shared, **none}
@@ -81,8 +103,16 @@ def appends(yard: Yard, processes: Sequence[int], writes: int) -> Iterator[Row]:
 
 def updates(yard: Yard, processes: int, writes: int) -> Iterator[Row]:
     crowd = _faults_crowd.updates(yard, processes, writes)
-    bar = {"acknowledged": processes * writes, "conflicts": 1, "lost": 0, "errors": 0, "deadlocks": 0}
-    yield row("R5", f"{processes} processes, {writes} writes each, with expected_version", crowd, bar)
+    bar = {
+        "acknowledged": processes * writes,
+        "conflicts": 1,
+        "lost": 0,
+        "errors": 0,
+        "deadlocks": 0,
+    }
+    yield row(
+        "R5", f"{processes} processes, {writes} writes each, with expected_version", crowd, bar
+    )
 
 
 def stale(yard: Yard, rounds: int) -> Iterator[Row]:
@@ -112,7 +142,10 @@ def storm(yard: Yard, files: int) -> Iterator[Row]:
 
 def limits(yard: Yard, chosen: Mapping[str, tuple[int, int]]) -> Iterator[Row]:
     if not _faults_storm.namespaces_work():
-        print("low inotify limits: skipped, this kernel lets nobody make a user namespace", file=sys.stderr)
+        print(
+            "low inotify limits: skipped, this kernel lets nobody make a user namespace",
+            file=sys.stderr,
+        )
         return
     toll = _faults_storm.low_limits(yard, chosen)
     bar = {"limits": len(chosen), "edits": len(chosen), "missed": 0, "silent": 0}
@@ -124,7 +157,12 @@ def disk(yard: Yard, rounds: int) -> Iterator[Row]:
         print("full disk: skipped, this kernel lets nobody make a user namespace", file=sys.stderr)
         return
     toll = _faults_disk.hard_places(yard, rounds)
-    bar = {"disk full": rounds, "read-only": rounds, "searched and read": 2 * rounds, "writes refused": 8 * rounds}
+    bar = {
+        "disk full": rounds,
+        "read-only": rounds,
+        "searched and read": 2 * rounds,
+        "writes refused": 8 * rounds,
+    }
     bar |= {"written afterwards": 2 * rounds, "silent": 0, "torn": 0}
     yield row("", "full disk and read-only project", toll, bar)
 
@@ -163,7 +201,10 @@ def open_yard(work: Path | None) -> Iterator[Yard]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    lines = [(one.number, one.name, shown(one.counts), one.bar, "pass" if one.met else "MISS") for one in rows]
+    lines = [
+        (one.number, one.name, shown(one.counts), one.bar, "pass" if one.met else "MISS")
+        for one in rows
+    ]
     beside = [f"{one.name}: also {shown(one.others)}" for one in rows if one.others]
     return "\n".join([grid(("", "what", "counted", "bar", ""), lines), *beside])
 
@@ -197,11 +238,19 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=1000, help="how many servers are killed (default: 1000)")
-    parser.add_argument("--scale", type=float, default=1.0, help="the size of everything else (default: 1)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--kills", type=int, default=1000, help="how many servers are killed (default: 1000)"
+    )
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="the size of everything else (default: 1)"
+    )
     parser.add_argument("--only", metavar="PARTS", help="parts to run, with commas between them")
-    parser.add_argument("--work", type=Path, metavar="DIR", help="where to work (default: a temporary folder)")
+    parser.add_argument(
+        "--work", type=Path, metavar="DIR", help="where to work (default: a temporary folder)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
     return parser.parse_args()
 

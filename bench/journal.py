@@ -1,4 +1,7 @@
-"""Measures the journal beside plain `git commit` and beside memories with the same texts, in one run."""
+"""Measures the journal beside plain `git commit` and beside memories with the same texts.
+
+In one run.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,12 @@ from ragdocs.verbs.journal import NewEntry, Reads
 from ragdocs.workspace import Workspace
 
 SECTIONS = 50
-CONTEXTS = ("debugging the client", "designing the interface", "planning a release", "reviewing a change")
+CONTEXTS = (
+    "debugging the client",
+    "designing the interface",
+    "planning a release",
+    "reviewing a change",
+)
 # Entries end now and begin so many days ago.
 DAYS = 400
 
@@ -36,7 +44,10 @@ def main() -> None:
         _corpora.enter(work)
         texts = _texts(options.entries)
         workspace = _filled(work / "project", texts)
-        rows = [*_indexing(workspace, options.entries), *_searching(workspace, texts, options.repeats)]
+        rows = [
+            *_indexing(workspace, options.entries),
+            *_searching(workspace, texts, options.repeats),
+        ]
         rows += [*_reading(workspace, options), *_writing(workspace, work, options)]
     print(json.dumps([asdict(row) for row in rows], indent=1) if options.json else table(rows))
 
@@ -55,19 +66,32 @@ def _indexing(workspace: Workspace, entries: int) -> Iterator[Row]:
         cpu, wall = clock(), time.perf_counter()
         corpus.sync()
         spent[lane] = (clock() - cpu, time.perf_counter() - wall)
-        yield _row("index", f"first index, {lane}, cpu", entries, spent[lane][0] * 1000, f"wall {spent[lane][1]:.2f} s")
+        yield _row(
+            "index",
+            f"first index, {lane}, cpu",
+            entries,
+            spent[lane][0] * 1000,
+            f"wall {spent[lane][1]:.2f} s",
+        )
         corpus.embed()
-    yield _ratio("index", "first index, journal to memory", entries, spent["journal"][0], spent["memory"][0])
+    yield _ratio(
+        "index", "first index, journal to memory", entries, spent["journal"][0], spent["memory"][0]
+    )
     again = each(lambda _: workspace.places["journal"].corpus.sync(), range(5), clock)
     yield _row("index", "nothing new, cpu p50", entries, again.cpu_ms(), again.note())
 
 
 def _searching(workspace: Workspace, texts: list[str], repeats: int) -> Iterator[Row]:
     """Search both lanes for pieces of what is there, turn by turn."""
-    queries = [" ".join(re.findall(r"[a-z]{2,}", text)[3:9]) for text in texts[:: max(1, len(texts) // repeats)]]
+    queries = [
+        " ".join(re.findall(r"[a-z]{2,}", text)[3:9])
+        for text in texts[:: max(1, len(texts) // repeats)]
+    ]
     ways: dict[str, Callable[[str], Any]] = {
         "journal_search": lambda query: workspace.journal.search(CONTEXTS[0], query),
-        "journal_search, all that match": lambda query: workspace.journal.search(CONTEXTS[0], query, 0.0),
+        "journal_search, all that match": lambda query: workspace.journal.search(
+            CONTEXTS[0], query, 0.0
+        ),
         "search_memories": lambda query: workspace.memories.search(query, 20),
     }
     samples = {name: Sample() for name in ways}
@@ -79,7 +103,9 @@ def _searching(workspace: Workspace, texts: list[str], repeats: int) -> Iterator
     for name, sample in samples.items():
         yield _row("search", f"{name}, cpu p50", len(texts), sample.cpu_ms(), sample.note())
     cpu = {name: sample.cpu_ms() for name, sample in samples.items()}
-    yield _ratio("search", "journal to memory", len(texts), cpu["journal_search"], cpu["search_memories"])
+    yield _ratio(
+        "search", "journal to memory", len(texts), cpu["journal_search"], cpu["search_memories"]
+    )
 
 
 def _reading(workspace: Workspace, options: argparse.Namespace) -> Iterator[Row]:
@@ -94,7 +120,10 @@ def _reading(workspace: Workspace, options: argparse.Namespace) -> Iterator[Row]
 
 
 def _writing(workspace: Workspace, work: Path, options: argparse.Namespace) -> Iterator[Row]:
-    """Write an entry, commit a line with plain git to a clone of the same repository, and create a memory, in turn."""
+    """Write an entry, commit a line with plain git to a clone of the same repository.
+
+    And create a memory, in turn.
+    """
     root = workspace.config.root / "journal-data"
     clone = work / "clone"
     _git(work, "clone", "-q", str(root), str(clone))
@@ -110,7 +139,9 @@ def _writing(workspace: Workspace, work: Path, options: argparse.Namespace) -> I
         _git(clone, *settings, "commit", "-q", "-m", text)
 
     ways: dict[str, Callable[[str], Any]] = {
-        "journal_write": lambda text: journal.write("area-1/notes", NewEntry(text, work_context=CONTEXTS[1]), reads),
+        "journal_write": lambda text: journal.write(
+            "area-1/notes", NewEntry(text, work_context=CONTEXTS[1]), reads
+        ),
         "git add, git commit": commit,
         "the same, synced": lambda text: commit(text, "-c", "core.fsync=all"),
         "create_memory": lambda text: memories.create(f"w{time.time_ns()}.md", text, []),
@@ -120,10 +151,22 @@ def _writing(workspace: Workspace, work: Path, options: argparse.Namespace) -> I
         for name, way in ways.items():
             samples[name].take(partial(way, text), clock)
     for name, sample in samples.items():
-        yield _row("write", f"{name}, wall p50", options.entries, sample.wall_ms(), f"cpu p50 {sample.cpu_ms():.1f}")
+        yield _row(
+            "write",
+            f"{name}, wall p50",
+            options.entries,
+            sample.wall_ms(),
+            f"cpu p50 {sample.cpu_ms():.1f}",
+        )
     wall = {name: sample.wall_ms() for name, sample in samples.items()}
     for other in list(ways)[1:]:
-        yield _ratio("write", f"journal_write to {other}", options.entries, wall["journal_write"], wall[other])
+        yield _ratio(
+            "write",
+            f"journal_write to {other}",
+            options.entries,
+            wall["journal_write"],
+            wall[other],
+        )
 
 
 def _filled(root: Path, texts: list[str]) -> Workspace:
@@ -163,14 +206,18 @@ def _texts(count: int, seed: int = 7) -> list[str]:
     writer = Writer(seed=seed)
     texts = []
     for number in range(count):
-        prose = re.sub(r"(?s)\A#.*?\n\n?", "", writer.document("docs", number, count)).split("\n## ")[0]
+        prose = re.sub(r"(?s)\A#.*?\n\n?", "", writer.document("docs", number, count)).split(
+            "\n## "
+        )[0]
         texts.append(f"{' '.join(prose.split()[: 30 + number % 60])} ({number})")
     return texts
 
 
 def _git(root: Path, *words: str, stdin: bytes = b"") -> None:
     who = ("-c", "user.name=P", "-c", "user.email=p@localhost", "-c", "gc.auto=0")
-    subprocess.run(["git", "-C", str(root), *who, *words], input=stdin, check=True, capture_output=True)
+    subprocess.run(
+        ["git", "-C", str(root), *who, *words], input=stdin, check=True, capture_output=True
+    )
 
 
 def _row(part: str, name: str, entries: int, value: float, note: str = "") -> Row:
@@ -183,9 +230,15 @@ def _ratio(part: str, name: str, entries: int, value: float, other: float) -> Ro
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--entries", type=int, default=10_000, help="how many there are (default: 10000)")
-    parser.add_argument("--repeats", type=int, default=50, help="how often each is measured (default: 50)")
-    parser.add_argument("--work", type=Path, help="where to keep the generated project for the next run")
+    parser.add_argument(
+        "--entries", type=int, default=10_000, help="how many there are (default: 10000)"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=50, help="how often each is measured (default: 50)"
+    )
+    parser.add_argument(
+        "--work", type=Path, help="where to keep the generated project for the next run"
+    )
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     return parser.parse_args()
 

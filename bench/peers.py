@@ -1,4 +1,7 @@
-"""Compares ragdocs with other servers over MCP: the same documents, the same queries, one run, one after another."""
+"""Compares ragdocs with other servers over MCP.
+
+The same documents, the same queries, one run, one after another.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,9 @@ def main() -> None:
     options.scratch.mkdir(parents=True, exist_ok=True)
     names = [] if options.peers == "none" else options.peers.split(",")
     found: dict[str, dict[str, float]] = {}
-    notes = [f"{len(documents)} documents, {sum(map(len, documents.values())):,} characters, {len(queries)} queries"]
+    notes = [
+        f"{len(documents)} documents, {sum(map(len, documents.values())):,} characters, {len(queries)} queries"
+    ]
     for rival in [Ragdocs(options.scratch), *(RIVALS[name](options.scratch) for name in names)]:
         print(f"{rival.name} …", file=sys.stderr, flush=True)
         try:
@@ -63,7 +68,9 @@ def main() -> None:
         _report.replace_block(ROOT / "docs" / "performance.md", "peers", body)
 
 
-def measure(rival: Rival, documents: Mapping[str, str], queries: Mapping[str, str]) -> tuple[dict[str, float], str]:
+def measure(
+    rival: Rival, documents: Mapping[str, str], queries: Mapping[str, str]
+) -> tuple[dict[str, float], str]:
     """Start one server with nothing, fill it, search it and write to it."""
     command = rival.install()
     shutil.rmtree(rival.home, ignore_errors=True)
@@ -80,9 +87,15 @@ def measure(rival: Rival, documents: Mapping[str, str], queries: Mapping[str, st
         _rest(window)
         clock = window.clock.steady()
         sample = Sample()
-        answers = {query: sample.take(partial(rival.search, window, query), clock) for query in queries}
+        answers = {
+            query: sample.take(partial(rival.search, window, query), clock) for query in queries
+        }
         right = sum(_shows(answers[query], page, documents) for query, page in queries.items())
-        values |= {"search": sample.cpu_ms(), "search wall": sample.wall_ms(), "right": 100 * right / len(queries)}
+        values |= {
+            "search": sample.cpu_ms(),
+            "search wall": sample.wall_ms(),
+            "right": 100 * right / len(queries),
+        }
         written = Sample()
         try:
             for number in range(len(queries) // 2):
@@ -97,7 +110,10 @@ def measure(rival: Rival, documents: Mapping[str, str], queries: Mapping[str, st
 
 
 def _rest(window: Window) -> None:
-    """Wait until a server has done what it does after indexing; one that never rests is searched all the same."""
+    """Wait until a server has done what it does after indexing.
+
+    One that never rests is searched all the same.
+    """
     deadline = time.monotonic() + LONGEST_REST
     while time.monotonic() < deadline:
         before = window.clock()
@@ -108,14 +124,18 @@ def _rest(window: Window) -> None:
 
 def _shows(answer: str, page: str, documents: Mapping[str, str]) -> bool:
     """Tell whether an answer names a page or quotes a line that stands in no other."""
-    others = {line for name, text in documents.items() if name != page for line in text.splitlines()}
+    others = {
+        line for name, text in documents.items() if name != page for line in text.splitlines()
+    }
     own = [line for line in documents[page].splitlines() if len(line) > 30 and line not in others]
     return page in answer or any(line in answer for line in own)
 
 
 def _cpu(command: list[str], home: Path, variables: Mapping[str, str]) -> float:
     with (home / "prepare.log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=home, env={**os.environ, **variables}, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            command, cwd=home, env={**os.environ, **variables}, stdout=log, stderr=log
+        )
     clock = TreeClock(process.pid)
     seconds = 0.0
     while process.poll() is None:
@@ -141,19 +161,36 @@ def _table(found: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def _texts(most: int, asked: int) -> tuple[dict[str, str], dict[str, str]]:
-    """Return documents by name and the page each query looks for: Kubernetes' where at hand, else this project's."""
+    """Return documents by name and the page each query looks for.
+
+    Kubernetes' where at hand, else this project's.
+    """
     if DATA.is_dir():
         pages = {page["_id"]: page for page in _lines(DATA / "corpus.jsonl.gz")}
         judged = gzip.decompress((DATA / "qrels.tsv.gz").read_bytes()).decode().splitlines()[1:]
         pairs = [line.split("\t")[:2] for line in judged]
-        # Pages that are looked for, from the middle by length: neither stubs nor generated reference tables.
-        wanted = sorted({page for _, page in pairs}, key=lambda page: (len(pages[page]["text"]), page))
+        # Pages that are looked for, from the middle by length: neither stubs nor generated
+        # reference tables.
+        wanted = sorted(
+            {page for _, page in pairs}, key=lambda page: (len(pages[page]["text"]), page)
+        )
         chosen = wanted[len(wanted) // 3 :][:most]
-        texts = {_name(page): f"# {pages[page]['title']}\n\n{pages[page]['text']}" for page in chosen}
+        texts = {
+            _name(page): f"# {pages[page]['title']}\n\n{pages[page]['text']}" for page in chosen
+        }
         words = {line["_id"]: line["text"] for line in _lines(DATA / "queries.jsonl.gz")}
-        return texts, dict([(words[query], _name(page)) for query, page in pairs if page in chosen][:asked])
-    texts = {file.name: file.read_text(encoding="utf-8") for file in sorted((ROOT / "docs").glob("*.md"))[:most]}
-    headings = [(title, name) for name, text in texts.items() for title in re.findall(r"(?m)^#+ (.+)$", text)]
+        return texts, dict(
+            [(words[query], _name(page)) for query, page in pairs if page in chosen][:asked]
+        )
+    texts = {
+        file.name: file.read_text(encoding="utf-8")
+        for file in sorted((ROOT / "docs").glob("*.md"))[:most]
+    }
+    headings = [
+        (title, name)
+        for name, text in texts.items()
+        for title in re.findall(r"(?m)^#+ (.+)$", text)
+    ]
     return texts, dict(headings[:: max(1, len(headings) // asked)][:asked])
 
 
@@ -167,12 +204,18 @@ def _name(identifier: str) -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python3 tasks.py bench peers", description=__doc__)
-    parser.add_argument("--peers", default=",".join(RIVALS), help=f"by commas, of {', '.join(RIVALS)}; or none")
+    parser.add_argument(
+        "--peers", default=",".join(RIVALS), help=f"by commas, of {', '.join(RIVALS)}; or none"
+    )
     parser.add_argument("--documents", type=int, default=100)
     parser.add_argument("--queries", type=int, default=40)
     scratch = Path(tempfile.gettempdir()) / "ragdocs-peers"
-    parser.add_argument("--scratch", type=Path, default=scratch, help="where peers are installed, once")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument(
+        "--scratch", type=Path, default=scratch, help="where peers are installed, once"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="put the table into docs/performance.md"
+    )
     return parser.parse_args()
 
 

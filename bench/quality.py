@@ -1,7 +1,10 @@
-"""Measures what is found on labelled sets, through the product's own pipeline: files, chunks, index, search.
+"""Measures what is found on labelled sets, through the product's own pipeline.
 
-Every set becomes a project on disk. One table: words alone, meaning alone, our search, and two usual ways to join the
-legs; then our words beside other keyword engines over the same passages. Differences are paired, question by question.
+Files, chunks, index, search.
+
+Every set becomes a project on disk. One table: words alone, meaning alone, our search, and two
+usual ways to join the legs; then our words beside other keyword engines over the same passages.
+Differences are paired, question by question.
 """
 
 from __future__ import annotations
@@ -26,7 +29,13 @@ PLAIN = "RRF of bm25s"
 # What our search must gain on that, in points on the mean of all sets.
 BAR = 5
 ROOT = Path(__file__).resolve().parent.parent
-WORDS, MEANING, OURS, RRF, MIN_MAX = "words alone", "meaning alone", "ours", "RRF, k = 60", "0.7 / 0.3 min-max"
+WORDS, MEANING, OURS, RRF, MIN_MAX = (
+    "words alone",
+    "meaning alone",
+    "ours",
+    "RRF, k = 60",
+    "0.7 / 0.3 min-max",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +66,11 @@ class Outcome:
 
 def main() -> None:
     options = _options()
-    folders = [f for f in _labelled.folders(options.data) if not options.only or f.name in options.only.split(",")]
+    folders = [
+        f
+        for f in _labelled.folders(options.data)
+        if not options.only or f.name in options.only.split(",")
+    ]
     with tempfile.TemporaryDirectory(prefix="ragdocs-bench-") as scratch:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
@@ -65,7 +78,9 @@ def main() -> None:
         for folder in folders:
             chosen = _labelled.read(folder)
             if options.documents or options.queries:
-                chosen = chosen.sample(options.documents or len(chosen.documents), options.queries or 10**9)
+                chosen = chosen.sample(
+                    options.documents or len(chosen.documents), options.queries or 10**9
+                )
             kept = work / f"{folder.name}.outcome.json"
             if not (options.kept and kept.exists()):
                 _keep(kept, _outcome(_projects.write(chosen, work / folder.name)))
@@ -75,7 +90,9 @@ def main() -> None:
     print(printed)
     _labelled.say(f"{time.process_time() / 60:.1f} processor minutes")
     if options.write:
-        _report.replace_block(ROOT / "docs" / "quality.md", "quality", f"`{_command(options)}`\n\n{printed}")
+        _report.replace_block(
+            ROOT / "docs" / "quality.md", "quality", f"`{_command(options)}`\n\n{printed}"
+        )
 
 
 def _outcome(project: Project) -> Outcome:
@@ -83,14 +100,18 @@ def _outcome(project: Project) -> Outcome:
     started = time.monotonic()
     corpus.sync()
     corpus.embed(
-        lambda what, done, of: _labelled.say(f"{name:14} {what} {done:6,} of {of:,}") if done % 1024 < 64 else None
+        lambda what, done, of: (
+            _labelled.say(f"{name:14} {what} {done:6,} of {of:,}") if done % 1024 < 64 else None
+        )
     )
     chunks = corpus.index.counts()["chunks"]
     _labelled.say(f"{name:14} {chunks:,} chunks after {time.monotonic() - started:.0f} s")
     found: dict[str, list[Measures]] = {}
     others = list(_baselines.rivals(project))
     for question in project.chosen.questions:
-        keyword, vector = (_baselines.pooled(project, leg) for leg in _baselines.legs(project, question))
+        keyword, vector = (
+            _baselines.pooled(project, leg) for leg in _baselines.legs(project, question)
+        )
         ranked = {
             WORDS: list(keyword),
             MEANING: list(vector),
@@ -101,8 +122,12 @@ def _outcome(project: Project) -> Outcome:
         if "bm25s" in ranked:
             ranked[PLAIN] = _baselines.rrf((dict.fromkeys(ranked["bm25s"], 0.0), vector))
         for way, documents in ranked.items():
-            found.setdefault(way, []).append(measure(documents[:DEEP], project.chosen.grades[question.id]))
-    _labelled.say(f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s")
+            found.setdefault(way, []).append(
+                measure(documents[:DEEP], project.chosen.grades[question.id])
+            )
+    _labelled.say(
+        f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s"
+    )
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
     return Outcome(name, kinds, chunks, found)
 
@@ -121,16 +146,28 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     plain = (PLAIN,) if all(PLAIN in outcome.found for outcome in outcomes) else ()
     ways = (WORDS, MEANING, OURS, RRF, MIN_MAX, *plain)
     others = (*plain, RRF)
-    head = ("set", "chunks", "questions", *ways, *(cell for way in others for cell in (f"ours - {way}", "p")))
+    head = (
+        "set",
+        "chunks",
+        "questions",
+        *ways,
+        *(cell for way in others for cell in (f"ours - {way}", "p")),
+    )
     head = (*head, "ours - better leg", "p")
     lines = []
     for outcome in outcomes:
         gains = [outcome.gain(OURS, way) for way in (*others, outcome.better_leg())]
         cells = (f"{outcome.mean(way):.4f}" for way in ways)
         counts = (outcome.name, f"{outcome.chunks:,}", f"{len(outcome.kinds):,}")
-        lines.append((*counts, *cells, *(cell for gained in gains for cell in (str(gained), _p(gained)))))
+        lines.append(
+            (*counts, *cells, *(cell for gained in gains for cell in (str(gained), _p(gained))))
+        )
     means = [f"{np.mean([outcome.mean(way) for outcome in outcomes]):.4f}" for way in ways]
-    tail = [cell for way in others for cell in (f"{_gain(outcomes, way):+.1f} ± {_error(outcomes, way):.1f}", "")]
+    tail = [
+        cell
+        for way in others
+        for cell in (f"{_gain(outcomes, way):+.1f} ± {_error(outcomes, way):.1f}", "")
+    ]
     lines.append(("mean", "", "", *means, *tail, "", ""))
     words = (
         f"nDCG@10 over documents, a document where its best passage is. Differences are in points, paired by question, "
@@ -142,7 +179,9 @@ def _table(outcomes: Sequence[Outcome]) -> str:
 
 def _engines(outcomes: Sequence[Outcome]) -> str:
     """Compare our words alone with other engines over the same passages."""
-    names = [way for way in ("bm25s", "tantivy") if all(way in outcome.found for outcome in outcomes)]
+    names = [
+        way for way in ("bm25s", "tantivy") if all(way in outcome.found for outcome in outcomes)
+    ]
     if not names:
         return f"Other keyword engines: ABSENT, {_baselines.INSTALL}"
     head = ("set", WORDS, *(cell for name in names for cell in (name, "ours - it", "p")))
@@ -153,15 +192,24 @@ def _engines(outcomes: Sequence[Outcome]) -> str:
             gained = outcome.gain(WORDS, name)
             line += [f"{outcome.mean(name):.4f}", str(gained), _p(gained)]
         lines.append(line)
-    words = (
-        "nDCG@10 of words alone; the others have English stemming and stop words, and title, headings and text as one."
-    )
+    words = "nDCG@10 of words alone; the others have English stemming and stop words, and title, headings and text as one."
     return f"{grid(head, lines)}\n\n{words}"
 
 
 def _slices(outcomes: Sequence[Outcome]) -> str:
     """Tell what our search finds of each kind of question, and how that compares."""
-    head = ("set", "kind", "questions", "Recall@5", "Recall@10", "MRR@10", "nDCG@10", WORDS, MEANING, RRF)
+    head = (
+        "set",
+        "kind",
+        "questions",
+        "Recall@5",
+        "Recall@10",
+        "MRR@10",
+        "nDCG@10",
+        WORDS,
+        MEANING,
+        RRF,
+    )
     lines = []
     for outcome in outcomes:
         for kind in sorted(set(outcome.kinds)):
@@ -169,7 +217,10 @@ def _slices(outcomes: Sequence[Outcome]) -> str:
             mine = [outcome.found[OURS][i] for i in places]
             measures = ("recall_5", "recall_10", "mrr_10", "ndcg_10")
             means = [f"{np.mean([getattr(one, name) for one in mine]):.3f}" for name in measures]
-            rest = [f"{np.mean([outcome.found[way][i].ndcg_10 for i in places]):.3f}" for way in (WORDS, MEANING, RRF)]
+            rest = [
+                f"{np.mean([outcome.found[way][i].ndcg_10 for i in places]):.3f}"
+                for way in (WORDS, MEANING, RRF)
+            ]
             lines.append((outcome.name, kind or "all", f"{len(places):,}", *means, *rest))
     return f"{grid(head, lines)}\n\nOur search by kind of question; the last three columns are nDCG@10."
 
@@ -180,20 +231,26 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
     if all(PLAIN in outcome.found for outcome in outcomes):
         gain, error = _gain(outcomes, PLAIN), _error(outcomes, PLAIN)
         bar = f"bar +{BAR}, over RRF of an ordinary keyword engine and the same vectors"
-        lines.append(f"- {gain:+.2f} ± {error:.1f} points over {PLAIN} {sets} ({bar}): {_verdict(gain >= BAR)}")
+        lines.append(
+            f"- {gain:+.2f} ± {error:.1f} points over {PLAIN} {sets} ({bar}): {_verdict(gain >= BAR)}"
+        )
     else:
         lines.append(f"- {PLAIN}: ABSENT, {_baselines.INSTALL}")
     gain, error = _gain(outcomes, RRF), _error(outcomes, RRF)
     lines.append(f"- {gain:+.2f} ± {error:.1f} points over RRF of our own two legs {sets}")
     for way, least in ((RRF, 0.0), (None, -1.0)):
         lines.append(_worst(outcomes, OURS, way, least))
-    engines = [name for name in ("bm25s", "tantivy") if all(name in outcome.found for outcome in outcomes)]
+    engines = [
+        name for name in ("bm25s", "tantivy") if all(name in outcome.found for outcome in outcomes)
+    ]
     return "\n".join([*lines, *(_worst(outcomes, WORDS, name, 0.0) for name in engines)])
 
 
 def _worst(outcomes: Sequence[Outcome], way: str, other: str | None, least: float) -> str:
     """Say what a way gains where it gains least on another, or on the better leg."""
-    gains = {one.name: 100 * (one.mean(way) - one.mean(other or one.better_leg())) for one in outcomes}
+    gains = {
+        one.name: 100 * (one.mean(way) - one.mean(other or one.better_leg())) for one in outcomes
+    }
     name = min(gains, key=lambda one: gains[one])
     than = "the better leg" if other is None else other
     at_worst = f"at worst {gains[name]:+.2f} points ({name}; bar {least:+g})"
@@ -218,16 +275,26 @@ def _verdict(met: bool) -> str:
 
 
 def _command(options: argparse.Namespace) -> str:
-    given = [("--documents", options.documents), ("--queries", options.queries), ("--only", options.only)]
-    return " ".join(["python3 tasks.py bench quality", *(f"{name} {value}" for name, value in given if value)])
+    given = [
+        ("--documents", options.documents),
+        ("--queries", options.queries),
+        ("--only", options.only),
+    ]
+    return " ".join(
+        ["python3 tasks.py bench quality", *(f"{name} {value}" for name, value in given if value)]
+    )
 
 
 def _options() -> argparse.Namespace:
     parser = _labelled.parser("quality", __doc__, "quality.md")
     parser.add_argument("--only", help="some sets, by commas")
-    parser.add_argument("--documents", type=int, help="documents a set at most, all answers among them")
+    parser.add_argument(
+        "--documents", type=int, help="documents a set at most, all answers among them"
+    )
     parser.add_argument("--queries", type=int, help="questions a set at most")
-    parser.add_argument("--kept", action="store_true", help="take what earlier runs found from --work, set by set")
+    parser.add_argument(
+        "--kept", action="store_true", help="take what earlier runs found from --work, set by set"
+    )
     return parser.parse_args()
 
 

@@ -1,7 +1,10 @@
-"""Measures what a shown score means: how often the first hit is right, and how often an unrelated question gets as far.
+"""Measures what a shown score means.
 
-Every labelled set is searched as a project. The floor is judged by what it lets through of questions about something
-else, and by what it costs of the answers; other floors are printed beside it.
+How often the first hit is right, and how often an unrelated question gets as far.
+
+Every labelled set is searched as a project. The floor is judged by what it lets through of
+questions about something else, and by what it costs of the answers; other floors are printed beside
+it.
 """
 
 from __future__ import annotations
@@ -35,7 +38,10 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of each question of a set the best score, whether the first hit is right, and what the answer is worth."""
+    """Of each question of a set the best score, whether the first hit is right.
+
+    And what the answer is worth.
+    """
 
     name: str
     lane: str
@@ -66,7 +72,9 @@ def main() -> None:
             project = _projects.write(chosen, work / folder.name)
             project.corpus.sync()
             project.corpus.embed()
-            unrelated = [project.found(q)[1] for q in _projects.unrelated(chosen, folders, options.unrelated)]
+            unrelated = [
+                project.found(q)[1] for q in _projects.unrelated(chosen, folders, options.unrelated)
+            ]
             outcomes.append(_outcome(project, options.queries, np.array(unrelated)))
             _labelled.say(f"{folder.name:14} after {time.process_time():.0f} s cpu")
     printed = "\n\n".join([_floors(outcomes), _curve(outcomes), _meaning(outcomes)])
@@ -118,9 +126,20 @@ def _floors(outcomes: Sequence[Outcome]) -> str:
         # Two standard errors of a share that is what it should be.
         room = FALSE_ALARMS + 2 * (FALSE_ALARMS * (1 - FALSE_ALARMS) / count) ** 0.5
         hits = one.scores[one.right > 0]
-        cells = (f"{len(hits):,}", f"{np.mean(hits >= FLOOR):.1%}", f"{np.count_nonzero(one.found):,}", one.kept(FLOOR))
+        cells = (
+            f"{len(hits):,}",
+            f"{np.mean(hits >= FLOOR):.1%}",
+            f"{np.count_nonzero(one.found):,}",
+            one.kept(FLOOR),
+        )
         floored = f"{np.mean(np.where(one.scores >= FLOOR, one.ndcg, 0.0)):.4f}"
-        verdict = "pass" if alarms <= FALSE_ALARMS else "pass, within its error" if alarms <= room else "MISS"
+        verdict = (
+            "pass"
+            if alarms <= FALSE_ALARMS
+            else "pass, within its error"
+            if alarms <= room
+            else "MISS"
+        )
         passed = (f"{one.floor:.3f}", f"{count}", f"{alarms:.1%}", verdict)
         lines.append((one.name, *passed, *cells, f"{one.ndcg.mean():.4f}", floored))
     words = (
@@ -132,32 +151,58 @@ def _floors(outcomes: Sequence[Outcome]) -> str:
 
 
 def _curve(outcomes: Sequence[Outcome]) -> str:
-    """Tell how many answers another floor would keep, set for each set so that it lets through as much as it says."""
+    """Tell how many answers another floor would keep.
+
+    Set for each set so that it lets through as much as it says.
+    """
     head = ("answers in ten kept at", *(f"{rate:.0%} false alarms" for rate in RATES), "as shipped")
     lines = []
     for one in outcomes:
         cells = (one.kept(float(np.quantile(one.unrelated, 1 - rate))) for rate in RATES)
-        lines.append((one.name, *cells, f"{one.kept(FLOOR)} at {np.mean(one.unrelated >= FLOOR):.1%}"))
+        lines.append(
+            (one.name, *cells, f"{one.kept(FLOOR)} at {np.mean(one.unrelated >= FLOOR):.1%}")
+        )
     return grid(head, lines)
 
 
 def _meaning(outcomes: Sequence[Outcome]) -> str:
-    """Tell of each stretch of the scale how often the first hit is right, every set counting the same."""
-    head = ("lane", "shown", "first hits", "right", "of the sets", "mean score", "unrelated questions that reach it")
+    """Tell of each stretch of the scale how often the first hit is right.
+
+    Every set counting the same.
+    """
+    head = (
+        "lane",
+        "shown",
+        "first hits",
+        "right",
+        "of the sets",
+        "mean score",
+        "unrelated questions that reach it",
+    )
     lines, errors = [], []
     for lane in sorted({one.lane for one in outcomes}):
         sets = [one for one in outcomes if one.lane == lane]
         for low, high in pairwise(EDGES):
-            inside = [(one.scores >= low) & ((one.scores < high) | (high == EDGES[-1])) for one in sets]
+            inside = [
+                (one.scores >= low) & ((one.scores < high) | (high == EDGES[-1])) for one in sets
+            ]
             count = sum(int(rows.sum()) for rows in inside)
             if not count:
                 continue
-            shares = [float(one.right[rows].mean()) for one, rows in zip(sets, inside, strict=True) if rows.any()]
-            shown = np.concatenate([one.scores[rows] for one, rows in zip(sets, inside, strict=True)]).mean()
+            shares = [
+                float(one.right[rows].mean())
+                for one, rows in zip(sets, inside, strict=True)
+                if rows.any()
+            ]
+            shown = np.concatenate(
+                [one.scores[rows] for one, rows in zip(sets, inside, strict=True)]
+            ).mean()
             reach = np.mean([np.mean(one.unrelated >= low) for one in sets])
             spread = f"{min(shares):.0%} to {max(shares):.0%}"
             stretch = (LANES.get(lane, lane), f"{low:g} to {high:g}", f"{count:,}")
-            lines.append((*stretch, f"{np.mean(shares):.0%}", spread, f"{shown:.2f}", f"{reach:.1%}"))
+            lines.append(
+                (*stretch, f"{np.mean(shares):.0%}", spread, f"{shown:.2f}", f"{reach:.1%}")
+            )
         errors.append(f"{np.mean([_error(one) for one in sets]):.2f} for {LANES.get(lane, lane)}")
     words = (
         "Of the questions whose best score is shown in a stretch, how many have a right answer in the first place (the "
@@ -169,7 +214,10 @@ def _meaning(outcomes: Sequence[Outcome]) -> str:
 
 
 def _error(one: Outcome) -> float:
-    """Return how far scores are from the share of right first hits, on the mean of ten stretches."""
+    """Return how far scores are from the share of right first hits.
+
+    On the mean of ten stretches.
+    """
     stretches = np.minimum((one.scores * 10).astype(int), 9)
     off = 0.0
     for stretch in np.unique(stretches):
@@ -182,7 +230,9 @@ def _options() -> argparse.Namespace:
     parser = _labelled.parser("scores", __doc__, "quality.md")
     parser.add_argument("--only", help="some sets, by commas")
     parser.add_argument("--queries", type=int, default=QUESTIONS, help="questions a set at most")
-    parser.add_argument("--unrelated", type=int, default=UNRELATED, help="questions about something else")
+    parser.add_argument(
+        "--unrelated", type=int, default=UNRELATED, help="questions about something else"
+    )
     return parser.parse_args()
 
 

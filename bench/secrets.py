@@ -1,12 +1,16 @@
-"""Measures redaction beside detect-secrets: secrets found, harmless strings flagged, false alarms in documentation.
+"""Measures redaction beside detect-secrets.
 
-    python bench/secrets.py [--data ../shared/data] [--docs DIRECTORY ...] [--detect-secrets PYTHON] [--alone]
+Secrets found, harmless strings flagged, false alarms in documentation.
 
-After the table it prints recall by family of rule, and the rules with the most misses. False alarms are
-counted for each source tree; "mixed documentation" is the Kubernetes pages and the trees together.
+python bench/secrets.py [--data ../shared/data] [--docs DIRECTORY ...] [--detect-secrets PYTHON]
+[--alone]
 
-detect-secrets runs in an environment of its own: one that has it (`--detect-secrets`), or one that pip makes for now.
-The exit code is 1 if one of our figures misses its bar.
+After the table it prints recall by family of rule, and the rules with the most misses. False alarms
+are counted for each source tree; "mixed documentation" is the Kubernetes pages and the trees
+together.
+
+detect-secrets runs in an environment of its own: one that has it (`--detect-secrets`), or one that
+pip makes for now. The exit code is 1 if one of our figures misses its bar.
 """
 
 import argparse
@@ -34,10 +38,15 @@ from ragdocs.text.redaction.rules import FAMILIES
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 RIVAL = "detect-secrets==1.5.0"
 # The scoreboard: S5 found at least, S6 flagged at most.
-BARS = {"recall": ("S5", 0.97, 1.0), "harmless flagged": ("S6", 0.0, 0.19), "all documentation": ("S6", 0.0, 0.10)}
+BARS = {
+    "recall": ("S5", 0.97, 1.0),
+    "harmless flagged": ("S6", 0.0, 0.19),
+    "all documentation": ("S6", 0.0, 0.10),
+}
 BARS["mixed documentation"] = BARS["all documentation"]
 MIXED = ("k8s-links", "tree ")
-# Reads one JSON string a line, has it scanned as a file, as its users do, and answers with what was found.
+# Reads one JSON string a line, has it scanned as a file, as its users do, and answers with what was
+# found.
 RIVAL_PROGRAM = """
 import json, os, sys, tempfile
 from detect_secrets.core.scan import scan_file
@@ -74,7 +83,9 @@ def main() -> int:
     rows = labelled(options.data / "secrets" / "secrets.jsonl.gz")
     sets = dict(documentation(options.data, options.docs))
     ours, rival = Side("ragdocs"), Side(RIVAL)
-    titles = ["recall", "recall, unseen rules", "recall, no formats", "harmless flagged"] if rows else []
+    titles = (
+        ["recall", "recall, unseen rules", "recall, no formats", "harmless flagged"] if rows else []
+    )
     titles += [f"false alarms/1k lines: {name}" for name in sets] + [
         "mixed documentation",
         "all documentation",
@@ -95,7 +106,10 @@ def main() -> int:
 
 
 def print_families(rows: list[dict[str, Any]], results: list[Text]) -> None:
-    """Print recall by family; a rule of the data belongs to the family that finds most of its rows."""
+    """Print recall by family.
+
+    A rule of the data belongs to the family that finds most of its rows.
+    """
     hits: dict[str, list[bool]] = defaultdict(list)
     families: dict[str, Counter[str]] = defaultdict(Counter)
     for row, text in zip(rows, results, strict=True):
@@ -110,7 +124,9 @@ def print_families(rows: list[dict[str, Any]], results: list[Text]) -> None:
     for family, found in sorted(by_family.items()):
         print(f"  {family:10} {share(found)}  of {len(found)}")
     misses = Counter({rule: found.count(False) for rule, found in hits.items()})
-    worst = ", ".join(f"{rule} {count} of {len(hits[rule])}" for rule, count in misses.most_common(8) if count)
+    worst = ", ".join(
+        f"{rule} {count} of {len(hits[rule])}" for rule, count in misses.most_common(8) if count
+    )
     print(f"most misses: {worst or 'none'}")
 
 
@@ -127,10 +143,15 @@ def judge(figures: dict[str, str]) -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument(
-        "--docs", type=Path, nargs="*", default=[Path(sysconfig.get_path("purelib")), Path("/usr/share/doc")]
+        "--docs",
+        type=Path,
+        nargs="*",
+        default=[Path(sysconfig.get_path("purelib")), Path("/usr/share/doc")],
     )
     parser.add_argument("--detect-secrets", type=Path, help="a Python that has it")
     parser.add_argument("--alone", action="store_true", help="leave detect-secrets out")
@@ -156,9 +177,16 @@ def documentation(data: Path, roots: Sequence[Path]) -> Iterator[tuple[str, list
     for archive in sorted((data / "trees").glob("*.tar.gz")):
         yield f"tree {archive.name.removesuffix('.tar.gz')}", texts_of(archive)
     for number, root in enumerate(roots, 1):
-        paths = [path for path in sorted(root.rglob("*")) if path.suffix in {".md", ".rst", ".txt"} and path.is_file()]
+        paths = [
+            path
+            for path in sorted(root.rglob("*"))
+            if path.suffix in {".md", ".rst", ".txt"} and path.is_file()
+        ]
         if paths:
-            yield f"folder {number}", [path.read_text(encoding="utf-8", errors="replace") for path in paths]
+            yield (
+                f"folder {number}",
+                [path.read_text(encoding="utf-8", errors="replace") for path in paths],
+            )
         else:
             print(f"ABSENT: no documentation in {root}")
 
@@ -173,8 +201,9 @@ def texts_of(archive: Path) -> list[str]:
 def is_unseen(rule: str) -> bool:
     """Half of the rules, by a hash of their names.
 
-    Their rows were not looked at before they were first measured (0.985 found, 0.20 of the harmless flagged); what was
-    learnt from them then is in the rules now, so this line can only show that nothing was lost since.
+    Their rows were not looked at before they were first measured (0.985 found, 0.20 of the harmless
+    flagged); what was learnt from them then is in the rules now, so this line can only show that
+    nothing was lost since.
     """
     return hashlib.sha256(f"holdout:{rule}".encode()).digest()[0] % 2 == 1
 
@@ -185,7 +214,12 @@ def redact(texts: Iterable[str]) -> list[Text]:
     for before in texts:
         redaction = redactor.redact(before)
         results.append(
-            Text(before, redaction.text, len(redaction.findings), tuple(finding.rule for finding in redaction.findings))
+            Text(
+                before,
+                redaction.text,
+                len(redaction.findings),
+                tuple(finding.rule for finding in redaction.findings),
+            )
         )
     return results
 
@@ -206,7 +240,10 @@ def measure(side: Side, rows: list[dict[str, Any]], sets: dict[str, list[str]], 
     mixed_lines = mixed_alarms = 0
     start = time.process_time() if run is redact else time.perf_counter()
     for name, texts in sets.items():
-        count, found = sum(text.count("\n") + 1 for text in texts), sum(text.found for text in run(texts))
+        count, found = (
+            sum(text.count("\n") + 1 for text in texts),
+            sum(text.found for text in run(texts)),
+        )
         lines, alarms, size = lines + count, alarms + found, size + sum(map(len, texts))
         side.cells.append(f"{1000 * found / count:.3f}")
         if name.startswith(MIXED):
@@ -217,7 +254,9 @@ def measure(side: Side, rows: list[dict[str, Any]], sets: dict[str, list[str]], 
 
 
 def is_hit(row: dict[str, Any], text: Text) -> bool:
-    return row["secret"] not in text.after if row["label"] and row.get("secret") else bool(text.found)
+    return (
+        row["secret"] not in text.after if row["label"] and row.get("secret") else bool(text.found)
+    )
 
 
 def share(hits: Iterable[bool]) -> str:
@@ -231,7 +270,9 @@ def rival_python(given: Path | None) -> Path | None:
     place = Path(tempfile.mkdtemp(prefix="detect-secrets-"))
     venv.create(place, with_pip=True)
     python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    done = subprocess.run([python, "-m", "pip", "install", "--quiet", RIVAL], check=False, capture_output=True)
+    done = subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", RIVAL], check=False, capture_output=True
+    )
     if done.returncode:
         print(f"ABSENT: {RIVAL} could not be installed; give --detect-secrets, or --alone")
         return None
@@ -240,7 +281,9 @@ def rival_python(given: Path | None) -> Path | None:
 
 def scan(python: Path, texts: list[str]) -> list[Text]:
     asked = "".join(json.dumps(text) + "\n" for text in texts)
-    done = subprocess.run([python, "-c", RIVAL_PROGRAM], input=asked, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [python, "-c", RIVAL_PROGRAM], input=asked, check=True, capture_output=True, text=True
+    )
     results = []
     for before, line in zip(texts, done.stdout.splitlines(), strict=True):
         found, after = json.loads(line), before

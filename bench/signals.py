@@ -1,7 +1,10 @@
-"""Measures what signals beside words and meaning gain and cost: recency, a named time, importance, links, the cap.
+"""Measures what signals beside words and meaning gain and cost.
 
-Each is switched off by itself, on every labelled set as a project. Where one should not matter it may cost a point at
-most; where it should, there is a slice of questions made for it, of which the printed words say how it was made.
+Recency, a named time, importance, links, the cap.
+
+Each is switched off by itself, on every labelled set as a project. Where one should not matter it
+may cost a point at most; where it should, there is a slice of questions made for it, of which the
+printed words say how it was made.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = 1200
 # Days from the last thing that a question is about to the question.
 SOON, LATE = timedelta(days=1), timedelta(days=30)
-# How often a memory that answers some question is marked as important, how often any other one, and with what.
+# How often a memory that answers some question is marked as important, how often any other one, and
+# with what.
 TELLING, OTHERS, IMPORTANT = 0.6, 0.2, 8.0
 OFF: Mapping[str, Mapping[str, Any]] = {
     "recency": {"recency_days": 0},
@@ -49,7 +53,10 @@ Ranked = list[str]
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Questions for which a signal should matter: what was measured of each, with it and without it."""
+    """Questions for which a signal should matter.
+
+    What was measured of each, with it and without it.
+    """
 
     name: str
     signal: str
@@ -60,7 +67,10 @@ class Slice:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of one set: nDCG@10 as shipped, what each signal costs there, and slices where it should gain."""
+    """What became of one set.
+
+    NDCG@10 as shipped, what each signal costs there, and slices where it should gain.
+    """
 
     name: str
     questions: int
@@ -70,7 +80,10 @@ class Outcome:
 
 
 class Asker:
-    """Asks a project with one signal or another switched off; a passage is named by its document."""
+    """Asks a project with one signal or another switched off.
+
+    A passage is named by its document.
+    """
 
     def __init__(self, project: Project, most: int) -> None:
         chosen = project.chosen
@@ -78,7 +91,9 @@ class Asker:
         self.questions = list(chosen.questions)[::step][:most]
         self.project = project
         self.grades = chosen.grades
-        self.written = {item.id: _projects.moment(item.metadata.get("date")) for item in chosen.documents}
+        self.written = {
+            item.id: _projects.moment(item.metadata.get("date")) for item in chosen.documents
+        }
         self._lane = project.corpus.lane
         self.has_recency = self._lane.ranking.recency_days > 0
 
@@ -87,17 +102,28 @@ class Asker:
         return max(at for id_ in self.grades[question.id] if (at := self.written[id_]))
 
     def passages(
-        self, question: Item, off: str = "", at: datetime | None = None, earned: Mapping[str, float] | None = None
+        self,
+        question: Item,
+        off: str = "",
+        at: datetime | None = None,
+        earned: Mapping[str, float] | None = None,
     ) -> Ranked:
-        """Return the documents of the passages found; with a moment, among what had been written by then."""
+        """Return the documents of the passages found.
+
+        With a moment, among what had been written by then.
+        """
         corpus = self.project.corpus
         corpus.lane = replace(self._lane, ranking=replace(self._lane.ranking, **OFF.get(off, {})))
         where = Filter(prefix=self.project.prefix(question), until=at)
-        query = Query(probes=(Probe(question.text),), limit=MOST_RESULTS, where=where, earned=earned or {})
+        query = Query(
+            probes=(Probe(question.text),), limit=MOST_RESULTS, where=where, earned=earned or {}
+        )
         found = corpus.search(query, at or self.project.asked_at(question))
         return [self.project.ids[hit.document.path] for hit in found.hits]
 
-    def scores(self, ask: Callable[[Item], Ranked], questions: Iterable[Item] | None = None) -> list[float]:
+    def scores(
+        self, ask: Callable[[Item], Ranked], questions: Iterable[Item] | None = None
+    ) -> list[float]:
         """Return nDCG@10 of questions, asked in some way."""
         asked = self.questions if questions is None else questions
         return [_ndcg(ask(question), self.grades[question.id]) for question in asked]
@@ -105,7 +131,11 @@ class Asker:
 
 def main() -> None:
     options = _options()
-    folders = [f for f in _labelled.folders(options.data) if not options.only or f.name in options.only.split(",")]
+    folders = [
+        f
+        for f in _labelled.folders(options.data)
+        if not options.only or f.name in options.only.split(",")
+    ]
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="ragdocs-bench-") as scratch:
         work = (options.work or Path(scratch)).resolve()
@@ -124,12 +154,18 @@ def main() -> None:
 
 def _outcome(asker: Asker) -> Outcome:
     shipped = [asker.passages(question) for question in asker.questions]
-    plain = [_ndcg(ranked, asker.grades[q.id]) for ranked, q in zip(shipped, asker.questions, strict=True)]
+    plain = [
+        _ndcg(ranked, asker.grades[q.id])
+        for ranked, q in zip(shipped, asker.questions, strict=True)
+    ]
     outcome = Outcome(asker.project.chosen.name, len(asker.questions), float(np.mean(plain)))
     without_links = asker.scores(lambda q: asker.passages(q, "links"))
     outcome.costs["links"] = compare(plain, without_links)
     uncapped = [asker.passages(question, "cap") for question in asker.questions]
-    scores = [_ndcg(ranked, asker.grades[q.id]) for ranked, q in zip(uncapped, asker.questions, strict=True)]
+    scores = [
+        _ndcg(ranked, asker.grades[q.id])
+        for ranked, q in zip(uncapped, asker.questions, strict=True)
+    ]
     outcome.costs["cap"] = compare(plain, scores)
     outcome.slices += _diversity(asker, shipped, uncapped)
     outcome.slices += _links(asker, plain, without_links)
@@ -141,41 +177,74 @@ def _outcome(asker: Asker) -> Outcome:
 
 
 def _diversity(asker: Asker, capped: Sequence[Ranked], free: Sequence[Ranked]) -> list[Slice]:
-    """Look at the passages that an agent is given: how many documents they are of, and how many of the answers."""
+    """Look at the passages that an agent is given.
+
+    How many documents they are of, and how many of the answers.
+    """
     name = asker.project.chosen.name
     slices = []
     if any(one != other for one, other in zip(capped, free, strict=True)):
         distinct = ([float(len(set(ranked[:DEEP]))) for ranked in way] for way in (capped, free))
         slices.append(Slice(name, "cap", "documents among ten passages", *distinct))
-    several = [i for i, question in enumerate(asker.questions) if len(asker.grades[question.id]) > 1]
+    several = [
+        i for i, question in enumerate(asker.questions) if len(asker.grades[question.id]) > 1
+    ]
     if several and slices:
-        recall = ([_recall(way[i], asker.grades[asker.questions[i].id]) for i in several] for way in (capped, free))
+        recall = (
+            [_recall(way[i], asker.grades[asker.questions[i].id]) for i in several]
+            for way in (capped, free)
+        )
         slices.append(Slice(f"{name}, several answers", "cap", "recall in ten passages", *recall))
     return slices
 
 
 def _links(asker: Asker, with_links: Sequence[float], without: Sequence[float]) -> list[Slice]:
     """Tell questions whose own link is still there from those whose answer is linked from elsewhere, or not at all."""
-    links = {item.id: set(item.metadata.get("links", ())) for item in asker.project.chosen.documents}
+    links = {
+        item.id: set(item.metadata.get("links", ())) for item in asker.project.chosen.documents
+    }
     if not any(links.values()):
         return []
     linked = set().union(*links.values())
     parts: dict[str, list[int]] = {}
     for place, question in enumerate(asker.questions):
         answers = asker.grades[question.id]
-        own = any(id_ in links.get(source, ()) for source in question.metadata.get("source", ()) for id_ in answers)
-        part = "its own link is kept" if own else "linked from elsewhere" if linked.intersection(answers) else UNLINKED
+        own = any(
+            id_ in links.get(source, ())
+            for source in question.metadata.get("source", ())
+            for id_ in answers
+        )
+        part = (
+            "its own link is kept"
+            if own
+            else "linked from elsewhere"
+            if linked.intersection(answers)
+            else UNLINKED
+        )
         parts.setdefault(part, []).append(place)
     name = asker.project.chosen.name
     return [
-        Slice(f"{name}, {part}", "links", "nDCG@10", [with_links[i] for i in places], [without[i] for i in places])
+        Slice(
+            f"{name}, {part}",
+            "links",
+            "nDCG@10",
+            [with_links[i] for i in places],
+            [without[i] for i in places],
+        )
         for part, places in sorted(parts.items())
     ]
 
 
 def _recency(asker: Asker, outcome: Outcome) -> list[Slice]:
-    """Ask the day after and a month after what a question is about, of the memories that there were by then."""
-    dated = [question for question in asker.questions if any(asker.written[id_] for id_ in asker.grades[question.id])]
+    """Ask the day after and a month after what a question is about.
+
+    Of the memories that there were by then.
+    """
+    dated = [
+        question
+        for question in asker.questions
+        if any(asker.written[id_] for id_ in asker.grades[question.id])
+    ]
 
     def both(wait: timedelta) -> tuple[list[float], list[float]]:
         on, off = (
@@ -191,12 +260,20 @@ def _recency(asker: Asker, outcome: Outcome) -> list[Slice]:
     for kind in sorted({kind for kind in kinds if kind.startswith("temporal")}):
         rows = [i for i, one in enumerate(kinds) if one == kind]
         name = f"{outcome.name}, asked the day after, {kind}"
-        slices.append(Slice(name, "recency", "nDCG@10", [on[i] for i in rows], [off[i] for i in rows]))
+        slices.append(
+            Slice(name, "recency", "nDCG@10", [on[i] for i in rows], [off[i] for i in rows])
+        )
     updates = [q for q, kind in zip(dated, kinds, strict=True) if kind == "knowledge-update"]
-    updates = [question for question in updates if asker.newest(question) <= asker.project.asked_at(question)]
+    updates = [
+        question
+        for question in updates
+        if asker.newest(question) <= asker.project.asked_at(question)
+    ]
     if updates:
         ways = ([_update(asker, question, off) for question in updates] for off in ("", "recency"))
-        slices.append(Slice(f"{outcome.name}, knowledge-update", "recency", "nDCG@10 of the newest", *ways))
+        slices.append(
+            Slice(f"{outcome.name}, knowledge-update", "recency", "nDCG@10 of the newest", *ways)
+        )
     return slices
 
 
@@ -211,7 +288,9 @@ def _time(asker: Asker, outcome: Outcome, plain: Sequence[float]) -> list[Slice]
     """Look at all questions, and at those that name a time before they were asked."""
     without = asker.scores(lambda q: asker.passages(q, "time"))
     outcome.costs["time"] = compare(plain, without)
-    named = [i for i, q in enumerate(asker.questions) if times.span(q.text, asker.project.asked_at(q))]
+    named = [
+        i for i, q in enumerate(asker.questions) if times.span(q.text, asker.project.asked_at(q))
+    ]
     if not named:
         return []
     name = f"{outcome.name}, a time is named"
@@ -219,13 +298,20 @@ def _time(asker: Asker, outcome: Outcome, plain: Sequence[float]) -> list[Slice]
 
 
 def _importance(asker: Asker, outcome: Outcome, plain: Sequence[float]) -> list[Slice]:
-    """Give memories an importance: any at random, or more often to those that answer some question."""
+    """Give memories an importance.
+
+    Any at random, or more often to those that answer some question.
+    """
     rng = np.random.default_rng(7)
     ids = {asker.project.ids[card.path]: card.id for card in asker.project.corpus.index.documents()}
     drawn = {own: float(rng.integers(1, 11)) - UNSAID_IMPORTANCE for own in ids.values()}
-    outcome.costs["importance"] = compare(asker.scores(lambda q: asker.passages(q, earned=drawn)), plain)
+    outcome.costs["importance"] = compare(
+        asker.scores(lambda q: asker.passages(q, earned=drawn)), plain
+    )
     answers = {id_ for grades in asker.grades.values() for id_ in grades}
-    marked = [own for id_, own in ids.items() if rng.random() < (TELLING if id_ in answers else OTHERS)]
+    marked = [
+        own for id_, own in ids.items() if rng.random() < (TELLING if id_ in answers else OTHERS)
+    ]
     told = dict.fromkeys(marked, IMPORTANT - UNSAID_IMPORTANCE)
     on = asker.scores(lambda q: asker.passages(q, earned=told))
     return [Slice(f"{outcome.name}, marked", "importance", "nDCG@10", on, plain)]
@@ -260,7 +346,16 @@ def _costs(outcomes: Sequence[Outcome]) -> str:
 
 
 def _gains(outcomes: Sequence[Outcome]) -> str:
-    head = ("where it should matter", "signal", "measure", "questions", "without", "with", "difference", "p")
+    head = (
+        "where it should matter",
+        "signal",
+        "measure",
+        "questions",
+        "without",
+        "with",
+        "difference",
+        "p",
+    )
     lines = []
     for one in (one for outcome in outcomes for one in outcome.slices):
         gained = compare(one.with_it, one.without)
@@ -268,7 +363,9 @@ def _gains(outcomes: Sequence[Outcome]) -> str:
         points = f"{gained.points / 100 * scale:+.1f} ± {gained.error / 100 * scale:.1f}"
         p = f"{gained.chance:.4f}" if gained.chance >= 0.001 else "< 0.001"
         means = (f"{np.mean(one.without):.3f}", f"{np.mean(one.with_it):.3f}")
-        lines.append((one.name, one.signal, one.measure, f"{len(one.with_it):,}", *means, points, p))
+        lines.append(
+            (one.name, one.signal, one.measure, f"{len(one.with_it):,}", *means, points, p)
+        )
     words = (
         "Differences are in points, those of documents in documents. Recency: asked the day after the last thing that "
         "the question is about, of the memories that there were by then; for a knowledge update, when the set says, "
@@ -281,20 +378,26 @@ def _gains(outcomes: Sequence[Outcome]) -> str:
 
 def _verdicts(outcomes: Sequence[Outcome]) -> str:
     every = {
-        signal: {outcome.name: outcome.costs[signal] for outcome in outcomes if signal in outcome.costs}
+        signal: {
+            outcome.name: outcome.costs[signal] for outcome in outcomes if signal in outcome.costs
+        }
         for signal in COSTS
     }
     slices = [one for outcome in outcomes for one in outcome.slices if one.name.endswith(UNLINKED)]
-    # Links should matter least to what nobody links to, and there they can only lift something else.
+    # Links should matter least to what nobody links to, and there they can only lift something
+    # else.
     every["links, to what has none"] = {
-        f"{one.name}, {len(one.with_it)} questions": compare(one.with_it, one.without) for one in slices
+        f"{one.name}, {len(one.with_it)} questions": compare(one.with_it, one.without)
+        for one in slices
     }
     lines = []
     for signal, told in every.items():
         if told:
             worst = min(told, key=lambda name: told[name].points)
             verdict = "pass" if told[worst].points >= -MOST_LOST else "MISS"
-            lines.append(f"- {signal}: at worst {told[worst]} points ({worst}; bar -{MOST_LOST:g}): {verdict}")
+            lines.append(
+                f"- {signal}: at worst {told[worst]} points ({worst}; bar -{MOST_LOST:g}): {verdict}"
+            )
     return "\n".join(lines)
 
 

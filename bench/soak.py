@@ -1,8 +1,11 @@
-"""An hour of work in some minutes: mixed calls against one server, or several, while files change underneath.
+"""An hour of work in some minutes.
 
-    python -m bench.soak [--calls 20000] [--servers 8] [--model hash] [--json]
+Mixed calls against one server, or several, while files change underneath.
 
-Ends with code 1 when a bar is missed: no error that is not the client's fault, nothing lost, memory flat, index true.
+python -m bench.soak [--calls 20000] [--servers 8] [--model hash] [--json]
+
+Ends with code 1 when a bar is missed: no error that is not the client's fault, nothing lost, memory
+flat, index true.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ from mcp_types import CallToolResult, TextContent
 
 # Until then caches fill, and the first snapshot is made.
 WARM_UP = 0.3
-# Each end of the curve is the middle of this share of the samples: a snapshot or a collection comes and goes.
+# Each end of the curve is the middle of this share of the samples: a snapshot or a collection comes
+# and goes.
 END = 0.15
 GROWTH_PERCENT = 5.0
 SAMPLES = 200
@@ -56,7 +60,10 @@ class Curve:
 
 
 def one_server(yard: Yard, calls: int, model: str = "hash", seed: int = 5) -> Iterator[Row]:
-    """Let one client of the SDK do everything a client can, against one server that is started as an IDE does."""
+    """Let one client of the SDK do everything a client can.
+
+    Against one server that is started as an IDE does.
+    """
     root = yard.project("soak")
     settings = (f"embedding.model={model}",)
     editor = Editor(root, seed)
@@ -70,16 +77,31 @@ def one_server(yard: Yard, calls: int, model: str = "hash", seed: int = 5) -> It
     toll.counts["edits by hand"] = sum(editor.edits.values())
     first, last, percent = curve.growth()
     toll.counts["MB after the warm-up"], toll.counts["MB at the end"] = round(first), round(last)
-    bar = {"calls": calls, "acknowledged": calls // 5, "edits by hand": 1, "lost": 0, "torn": 0, "errors": 0}
+    bar = {
+        "calls": calls,
+        "acknowledged": calls // 5,
+        "edits by hand": 1,
+        "lost": 0,
+        "torn": 0,
+        "errors": 0,
+    }
     bar |= {"missed": 0, "verify differences": 0}
     judged = row("R12", "soak: one client, one server", toll, bar)
     yield judged
-    counts = {"percent": round(percent, 1), "MB after the warm-up": round(first, 1), "MB at the end": round(last, 1)}
+    counts = {
+        "percent": round(percent, 1),
+        "MB after the warm-up": round(first, 1),
+        "MB at the end": round(last, 1),
+    }
     met = percent <= GROWTH_PERCENT
-    yield Row("R12", "soak: growth of resident memory", counts, f"≤ {GROWTH_PERCENT:g} percent", met, {})
+    yield Row(
+        "R12", "soak: growth of resident memory", counts, f"≤ {GROWTH_PERCENT:g} percent", met, {}
+    )
 
 
-async def _talk(root: Path, ledger: Ledger, calls: int, settings: tuple[str, ...]) -> tuple[Client, Curve]:
+async def _talk(
+    root: Path, ledger: Ledger, calls: int, settings: tuple[str, ...]
+) -> tuple[Client, Curve]:
     options = [f"--set={setting}" for setting in (*SETTINGS, *settings)]
     parameters = StdioServerParameters(
         command=sys.executable,
@@ -133,7 +155,13 @@ def several_servers(yard: Yard, count: int, calls: int, seed: int = 6) -> Iterat
     toll.counts.update(settled.counts)
     toll.problems += settled.problems
     toll.counts["edits by hand"] = sum(editor.edits.values())
-    bar = {"calls": calls // count * count, "acknowledged": calls // 5, "lost": 0, "torn": 0, "errors": 0}
+    bar = {
+        "calls": calls // count * count,
+        "acknowledged": calls // 5,
+        "lost": 0,
+        "torn": 0,
+        "errors": 0,
+    }
     bar |= {"missed": 0, "deadlocks": 0, "verify differences": 0}
     yield row("R12", f"soak: {count} servers on one project", toll, bar)
 
@@ -167,11 +195,21 @@ def _settle(root: Path, clients: list[Client], settings: tuple[str, ...]) -> Tol
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=20_000, help="how many calls in all (default: 20000)")
-    parser.add_argument("--servers", type=int, default=1, help="how many servers on the one project (default: 1)")
-    parser.add_argument("--model", default="hash", help="the embedding model of one server (default: hash)")
-    parser.add_argument("--work", type=Path, metavar="DIR", help="where to work (default: a temporary folder)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--calls", type=int, default=20_000, help="how many calls in all (default: 20000)"
+    )
+    parser.add_argument(
+        "--servers", type=int, default=1, help="how many servers on the one project (default: 1)"
+    )
+    parser.add_argument(
+        "--model", default="hash", help="the embedding model of one server (default: hash)"
+    )
+    parser.add_argument(
+        "--work", type=Path, metavar="DIR", help="where to work (default: a temporary folder)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
     options = parser.parse_args()
     with open_yard(options.work) as yard:

@@ -1,4 +1,7 @@
-"""Measures search, writes, start, memory and indexing on generated and real corpora, against the project's goals."""
+"""Measures search, writes, start, memory and indexing on generated and real corpora.
+
+Against the project's goals.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ def main() -> None:
         for row in measure(options, chosen, work):
             rows.append(row)
             print(_progress(row), file=sys.stderr, flush=True)
-    rows = _joined([Row(**row) for file in options.add for row in json.loads(file.read_text())], rows)
+    rows = _joined(
+        [Row(**row) for file in options.add for row in json.loads(file.read_text())], rows
+    )
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=1))
     else:
@@ -86,17 +91,24 @@ def _on(corpus: Corpus, chosen: tuple[str, ...], repeats: int) -> Iterator[Row]:
 def _joined(earlier: list[Row], rows: list[Row]) -> list[Row]:
     """Return rows of earlier runs and of this one, the newest of each, by part."""
     # The size of a real corpus changes from run to run: it is still the same corpus.
-    newest = {(r.part, r.name, r.corpus, r.chunks if r.corpus != "real" else 0): r for r in [*earlier, *rows]}
+    newest = {
+        (r.part, r.name, r.corpus, r.chunks if r.corpus != "real" else 0): r
+        for r in [*earlier, *rows]
+    }
     return sorted(newest.values(), key=lambda row: (PRINTED.index(row.part), row.corpus == "real"))
 
 
 def _progress(row: Row) -> str:
-    return f"{row.part:9} {row.name:36} {row.corpus:10} {row.chunks:7,} {row.value:10.3f} {row.unit}"
+    return (
+        f"{row.part:9} {row.name:36} {row.corpus:10} {row.chunks:7,} {row.value:10.3f} {row.unit}"
+    )
 
 
 def _write(rows: list[Row]) -> None:
     """Put the result into docs/performance.md, with the command that made it."""
-    asked = shlex.join(argument for argument in sys.argv[1:] if argument not in ("--write", "--json"))
+    asked = shlex.join(
+        argument for argument in sys.argv[1:] if argument not in ("--write", "--json")
+    )
     missed = [
         f"- {r.part}: {r.name} at {r.chunks:,} chunks: {r.value:.3g} {r.unit}, goal {r.goal}"
         for r in rows
@@ -104,7 +116,9 @@ def _write(rows: list[Row]) -> None:
     ]
     body = f"`python3 tasks.py bench speed {asked}`\n\n{table(rows)}\n\nGrowth:\n\n{_report.growth(rows)}"
     document = ROOT / "docs" / "performance.md"
-    _report.replace_block(document, "speed", f"{body}\n\nMissed in this run:\n\n" + ("\n".join(missed) or "- nothing"))
+    _report.replace_block(
+        document, "speed", f"{body}\n\nMissed in this run:\n\n" + ("\n".join(missed) or "- nothing")
+    )
     found = _report.curves(rows)
     if found:
         (ROOT / "docs" / "performance.svg").write_text(_report.plot(found), encoding="utf-8")
@@ -112,14 +126,29 @@ def _write(rows: list[Row]) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python3 tasks.py bench speed", description=__doc__)
-    parser.add_argument("--sizes", default="1000,10000", help="chunks of the generated corpora (100000 takes minutes)")
-    parser.add_argument("--corpus", type=Path, default=ROOT / "docs", help="a real folder of Markdown to measure too")
+    parser.add_argument(
+        "--sizes",
+        default="1000,10000",
+        help="chunks of the generated corpora (100000 takes minutes)",
+    )
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        default=ROOT / "docs",
+        help="a real folder of Markdown to measure too",
+    )
     parser.add_argument("--only", help=f"some parts, by commas: {','.join(PARTS)}")
     parser.add_argument("--repeats", type=int, default=60, help="queries, writes and texts a row")
-    parser.add_argument("--work", type=Path, help="keep corpora and indexes here, and use those that are there")
-    parser.add_argument("--add", type=Path, action="append", default=[], help="rows that --json printed earlier")
+    parser.add_argument(
+        "--work", type=Path, help="keep corpora and indexes here, and use those that are there"
+    )
+    parser.add_argument(
+        "--add", type=Path, action="append", default=[], help="rows that --json printed earlier"
+    )
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
-    parser.add_argument("--write", action="store_true", help="put the table and plot into docs/performance.*")
+    parser.add_argument(
+        "--write", action="store_true", help="put the table and plot into docs/performance.*"
+    )
     return parser.parse_args()
 
 

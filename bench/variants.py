@@ -1,7 +1,10 @@
-"""Compares ways to compute the built-in model: nearness to the reference, cost, and what they find on labelled sets.
+"""Compares ways to compute the built-in model.
 
-The reference is sentence-transformers on the original weights. A variant may be the default only if it loses no more
-than half a point of nDCG@10 against it on any set. Every text is encoded alone, in one thread.
+Nearness to the reference, cost, and what they find on labelled sets.
+
+The reference is sentence-transformers on the original weights. A variant may be the default only if
+it loses no more than half a point of nDCG@10 against it on any set. Every text is encoded alone, in
+one thread.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ from ragdocs.verbs.quality.measures import ndcg
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS, QUESTIONS = 1200, 200
 REFERENCE, BUILT_IN = "reference", "built-in"
-# Points of nDCG@10: what a default may lose on a set, and what still counts as equal to the reference.
+# Points of nDCG@10: what a default may lose on a set, and what still counts as equal to the
+# reference.
 MOST_LOST, EQUAL = 0.5, 0.2
 # Texts whose cost is measured, by all variants in turn, and how often.
 TIMED, ROUNDS = 48, 3
@@ -41,7 +45,10 @@ STEP = 128
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the variants made of one set: vectors of documents, then of questions; nDCG@10 of every question."""
+    """What the variants made of one set: vectors of documents, then of questions.
+
+    NDCG@10 of every question.
+    """
 
     chosen: Labelled
     vectors: Mapping[str, Vectors]
@@ -54,7 +61,10 @@ class Outcome:
 
 
 class Alone:
-    """Encodes one text at a time: one thread, and no neighbour that could change a quantised vector."""
+    """Encodes one text at a time.
+
+    One thread, and no neighbour that could change a quantised vector.
+    """
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -75,17 +85,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ragdocs-bench-") as scratch:
         cache = (options.work or Path(scratch)).resolve() / "vectors.sqlite"
         outcomes = [
-            _outcome(_labelled.read(folder).sample(options.documents, options.queries), encoders, cache)
+            _outcome(
+                _labelled.read(folder).sample(options.documents, options.queries), encoders, cache
+            )
             for folder in folders
         ]
         printed = "\n\n".join([_costs(encoders, outcomes), _quality(outcomes), _verdicts(outcomes)])
     print(printed)
     _labelled.say(f"{time.process_time() / 60:.1f} processor minutes")
     if options.write:
-        caps = [("--documents", options.documents, DOCUMENTS), ("--queries", options.queries, QUESTIONS)]
+        caps = [
+            ("--documents", options.documents, DOCUMENTS),
+            ("--queries", options.queries, QUESTIONS),
+        ]
         asked = " ".join(f"{name} {given}" for name, given, usual in caps if given != usual)
         command = f"python3 tasks.py bench variants {asked}".rstrip()
-        _report.replace_block(ROOT / "docs" / "performance.md", "variants", f"`{command}`\n\n{printed}")
+        _report.replace_block(
+            ROOT / "docs" / "performance.md", "variants", f"`{command}`\n\n{printed}"
+        )
 
 
 def _encoders() -> dict[str, Encoder]:
@@ -96,7 +113,9 @@ def _encoders() -> dict[str, Encoder]:
 
 
 def _outcome(chosen: Labelled, encoders: Mapping[str, Encoder], cache: Path) -> Outcome:
-    texts = [f"{item.title}\n{item.text}".strip() for item in (*chosen.documents, *chosen.questions)]
+    texts = [
+        f"{item.title}\n{item.text}".strip() for item in (*chosen.documents, *chosen.questions)
+    ]
     vectors = {}
     for name, encoder in encoders.items():
         cached = CachedEncoder(Alone(encoder), cache)
@@ -109,7 +128,9 @@ def _outcome(chosen: Labelled, encoders: Mapping[str, Encoder], cache: Path) -> 
             )
         vectors[name] = np.vstack(rows)
     pools = [np.array(chosen.pool(question)) for question in chosen.questions]
-    return Outcome(chosen, vectors, {name: _scores(chosen, pools, rows) for name, rows in vectors.items()})
+    return Outcome(
+        chosen, vectors, {name: _scores(chosen, pools, rows) for name, rows in vectors.items()}
+    )
 
 
 def _scores(chosen: Labelled, pools: Sequence[Vectors], vectors: Vectors) -> Vectors:
@@ -123,7 +144,10 @@ def _scores(chosen: Labelled, pools: Sequence[Vectors], vectors: Vectors) -> Vec
 
 
 def _costs(encoders: Mapping[str, Encoder], outcomes: Sequence[Outcome]) -> str:
-    """Tell how near every variant is to the reference, and what it costs beside the built-in one."""
+    """Tell how near every variant is to the reference.
+
+    And what it costs beside the built-in one.
+    """
     documents = [document for outcome in outcomes for document in outcome.chosen.documents]
     questions = [question for outcome in outcomes for question in outcome.chosen.questions]
     passages = _some([f"{document.title}\n{document.text}".strip() for document in documents])
@@ -133,7 +157,9 @@ def _costs(encoders: Mapping[str, Encoder], outcomes: Sequence[Outcome]) -> str:
     query = {name: quantile(costs, 0.5) * 1000 for name, costs in short_costs.items()}
     lines = []
     for name, encoder in encoders.items():
-        near = np.concatenate([(o.vectors[name] * o.vectors[REFERENCE]).sum(axis=1) for o in outcomes])
+        near = np.concatenate(
+            [(o.vectors[name] * o.vectors[REFERENCE]).sum(axis=1) for o in outcomes]
+        )
         together = (encoder.encode(short) * Alone(encoder).encode(short)).sum(axis=1).min()
         lines.append(
             (
@@ -178,14 +204,29 @@ def _in_turns(encoders: Mapping[str, Encoder], texts: Sequence[str]) -> dict[str
 def _quality(outcomes: Sequence[Outcome]) -> str:
     """Tell what every variant finds on every set, and the difference to the reference in points."""
     others = [name for name in outcomes[0].scores if name != REFERENCE]
-    head = ("set", "documents", "questions", REFERENCE, *(cell for name in others for cell in (name, "points", "")))
+    head = (
+        "set",
+        "documents",
+        "questions",
+        REFERENCE,
+        *(cell for name in others for cell in (name, "points", "")),
+    )
     lines = []
     for outcome in outcomes:
         base = outcome.scores[REFERENCE]
-        line = [outcome.chosen.name, f"{len(outcome.chosen.documents):,}", f"{len(base):,}", f"{base.mean():.4f}"]
+        line = [
+            outcome.chosen.name,
+            f"{len(outcome.chosen.documents):,}",
+            f"{len(base):,}",
+            f"{base.mean():.4f}",
+        ]
         for name in others:
             gained, error = outcome.points(name)
-            line += [f"{outcome.scores[name].mean():.4f}", _signed(gained, error), _told(gained, error)]
+            line += [
+                f"{outcome.scores[name].mean():.4f}",
+                _signed(gained, error),
+                _told(gained, error),
+            ]
         lines.append(line)
     words = (
         "nDCG@10 of the dense leg alone, by exact cosine; a document is its title and text, cut at 256 tokens. "
@@ -220,7 +261,9 @@ def _signed(points: float, error: float) -> str:
 
 
 def _told(points: float, error: float) -> str:
-    return f"{_verdict(points >= -MOST_LOST)}, {'beyond' if abs(points) > 2 * error else 'within'} 2 ±"
+    return (
+        f"{_verdict(points >= -MOST_LOST)}, {'beyond' if abs(points) > 2 * error else 'within'} 2 ±"
+    )
 
 
 def _verdict(met: bool) -> str:
@@ -228,12 +271,18 @@ def _verdict(met: bool) -> str:
 
 
 def _some(texts: Sequence[str]) -> list[str]:
-    return [texts[i * len(texts) // TIMED] for i in range(TIMED)] if len(texts) > TIMED else list(texts)
+    return (
+        [texts[i * len(texts) // TIMED] for i in range(TIMED)]
+        if len(texts) > TIMED
+        else list(texts)
+    )
 
 
 def _options() -> argparse.Namespace:
     parser = _labelled.parser("variants", __doc__, "performance.md")
-    parser.add_argument("--documents", type=int, default=DOCUMENTS, help="documents a set, all answers among them")
+    parser.add_argument(
+        "--documents", type=int, default=DOCUMENTS, help="documents a set, all answers among them"
+    )
     parser.add_argument("--queries", type=int, default=QUESTIONS, help="questions a set")
     return parser.parse_args()
 

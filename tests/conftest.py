@@ -23,10 +23,17 @@ NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def own_directories(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_directories(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """Keep every test away from the caches, keys and settings of whoever runs it."""
     home = tmp_path_factory.mktemp("home")
-    for variable, folder in (("CACHE", "cache"), ("STATE", "state"), ("DATA", "data"), ("CONFIG", "config")):
+    for variable, folder in (
+        ("CACHE", "cache"),
+        ("STATE", "state"),
+        ("DATA", "data"),
+        ("CONFIG", "config"),
+    ):
         monkeypatch.setenv(f"XDG_{variable}_HOME", str(home / folder))
     # A shared server would outlive the test; the tests of sharing turn it on.
     monkeypatch.setenv("RAGDOCS_SERVER_SHARED", "false")
@@ -35,7 +42,10 @@ def own_directories(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
 
 @pytest.fixture
 def sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Let windows share servers, whose sockets need a short name: the folder of a test may be too deep for them."""
+    """Let windows share servers, whose sockets need a short name.
+
+    The folder of a test may be too deep for them.
+    """
     monkeypatch.delenv("RAGDOCS_SERVER_SHARED")
     with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
@@ -55,7 +65,8 @@ class Project:
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
-        # Files are a little older than the fixed clock, whatever day it is, and no two have one time.
+        # Files are a little older than the fixed clock, whatever day it is, and no two have one
+        # time.
         self._writes += 1
         moment = NOW.timestamp() - 3600 + self._writes / 1000
         os.utime(target, (moment, moment))

@@ -1,4 +1,7 @@
-"""The benchmarks run: on sizes that say nothing about speed, but prove that every row can be measured."""
+"""The benchmarks run: on sizes that say nothing about speed.
+
+But prove that every row can be measured.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,11 @@ ROOT = Path(__file__).parent.parent
 
 def run(module: str, *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", f"bench.{module}", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", f"bench.{module}", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -25,7 +32,18 @@ def run(module: str, *arguments: str) -> str:
 def test_speed_measures_engines_search_writes_and_indexing(tmp_path: Path) -> None:
     parts = "keywords,vectors,search,writes,indexing,encoding"
     rows = json.loads(
-        run("speed", "--sizes", "40", "--repeats", "2", "--only", parts, "--work", str(tmp_path), "--json")
+        run(
+            "speed",
+            "--sizes",
+            "40",
+            "--repeats",
+            "2",
+            "--only",
+            parts,
+            "--work",
+            str(tmp_path),
+            "--json",
+        )
     )
     values = {(row["name"], row["corpus"]): row["value"] for row in rows}
     assert {row["part"] for row in rows} == {"keywords", "vectors", "search", "writes", "indexing"}
@@ -48,36 +66,76 @@ def test_peers_measures_ragdocs_over_mcp_without_installing_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("RAGDOCS_SERVER_SHARED")
-    arguments = ["--peers", "none", "--documents", "2", "--queries", "2", "--scratch", str(tmp_path)]
+    arguments = [
+        "--peers",
+        "none",
+        "--documents",
+        "2",
+        "--queries",
+        "2",
+        "--scratch",
+        str(tmp_path),
+    ]
     table = run("peers", *arguments)
     assert table.splitlines()[2].startswith("| ragdocs ")
     assert "passages, each with its vector" in table
 
 
-def label(folder: Path, documents: Sequence[object], questions: Sequence[object], answers: dict[str, str]) -> None:
+def label(
+    folder: Path, documents: Sequence[object], questions: Sequence[object], answers: dict[str, str]
+) -> None:
     folder.mkdir(parents=True)
     for name, rows in ("corpus", documents), ("queries", questions):
         with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
     with gzip.open(folder / "qrels.tsv.gz", "wt", encoding="utf-8") as file:
-        file.writelines(["query-id\tcorpus-id\tscore\n", *(f"{one}\t{other}\t1\n" for one, other in answers.items())])
+        file.writelines(
+            [
+                "query-id\tcorpus-id\tscore\n",
+                *(f"{one}\t{other}\t1\n" for one, other in answers.items()),
+            ]
+        )
     (folder / "meta.json").write_text("{}")
 
 
 def test_variants_compares_encoders_on_the_same_part_of_every_labelled_set(tmp_path: Path) -> None:
-    texts = ["Volcanoes erupt.", "Bread is baked.", "Ships sail.", "Cats purr.", "Rain falls.", "Clocks tick."]
+    texts = [
+        "Volcanoes erupt.",
+        "Bread is baked.",
+        "Ships sail.",
+        "Cats purr.",
+        "Rain falls.",
+        "Clocks tick.",
+    ]
     animals = [{"_id": str(number), "title": "", "text": text} for number, text in enumerate(texts)]
-    questions = [{"_id": "q", "text": "Which sound does a cat make?"}, {"_id": "unanswered", "text": "Why?"}]
+    questions = [
+        {"_id": "q", "text": "Which sound does a cat make?"},
+        {"_id": "unanswered", "text": "Why?"},
+    ]
     label(tmp_path / "data" / "animals", animals, questions, {"q": "3"})
     # One of the two would come second if the whole set were searched.
-    talks = [{"_id": group, "text": "I moved to Rome.", "metadata": {"group": group}} for group in ("first", "second")]
+    talks = [
+        {"_id": group, "text": "I moved to Rome.", "metadata": {"group": group}}
+        for group in ("first", "second")
+    ]
     asked = [{**talk, "text": "Where do I live?"} for talk in talks]
     label(tmp_path / "data" / "talks", talks, asked, {"first": "first", "second": "second"})
-    table = run("variants", "--documents", "3", "--data", str(tmp_path / "data"), "--work", str(tmp_path))
-    rows = {cells[1]: cells for line in table.splitlines() if (cells := [cell.strip() for cell in line.split("|")])[1:]}
+    table = run(
+        "variants", "--documents", "3", "--data", str(tmp_path / "data"), "--work", str(tmp_path)
+    )
+    rows = {
+        cells[1]: cells
+        for line in table.splitlines()
+        if (cells := [cell.strip() for cell in line.split("|")])[1:]
+    }
     assert rows["animals"][2:7] == ["3", "1", "1.0000", "1.0000", "+0.00 ± 0.00"]
     assert rows["talks"][2:7] == ["2", "2", "1.0000", "1.0000", "+0.00 ± 0.00"]
-    assert float(rows["reference"][3]) > float(rows["built-in"][3]) > float(rows["dynamic int8"][3]) > 0.9
+    assert (
+        float(rows["reference"][3])
+        > float(rows["built-in"][3])
+        > float(rows["dynamic int8"][3])
+        > 0.9
+    )
     assert float(rows["built-in"][4]) > 0.9999
 
 
@@ -91,10 +149,22 @@ def test_variants_says_that_there_are_no_labelled_sets(tmp_path: Path) -> None:
 def pages_and_talks(data: Path) -> None:
     """Write a set of pages and a set of memories."""
     pages = [
-        {"_id": "animals/cats.md", "title": "Cats", "text": "They purr when they are happy.", "metadata": {}},
-        {"_id": "ships.md", "title": "Ships", "text": "They sail over the sea.", "metadata": {"links": []}},
+        {
+            "_id": "animals/cats.md",
+            "title": "Cats",
+            "text": "They purr when they are happy.",
+            "metadata": {},
+        },
+        {
+            "_id": "ships.md",
+            "title": "Ships",
+            "text": "They sail over the sea.",
+            "metadata": {"links": []},
+        },
     ]
-    label(data / "pages", pages, [{"_id": "q", "text": "why do cats purr"}], {"q": "animals/cats.md"})
+    label(
+        data / "pages", pages, [{"_id": "q", "text": "why do cats purr"}], {"q": "animals/cats.md"}
+    )
     turns = [
         {
             "_id": f"{group}/D1:1",
@@ -104,14 +174,22 @@ def pages_and_talks(data: Path) -> None:
         for group in ("first", "second")
     ]
     asked = [
-        {"_id": turn["_id"], "text": "Where does Ann live?", "metadata": {"group": group, "kind": "fact"}}
+        {
+            "_id": turn["_id"],
+            "text": "Where does Ann live?",
+            "metadata": {"group": group, "kind": "fact"},
+        }
         for group, turn in zip(("first", "second"), turns, strict=True)
     ]
     label(data / "talks", turns, asked, {f"{g}/D1:1": f"{g}/D1:1" for g in ("first", "second")})
 
 
 def cells(printed: str) -> list[list[str]]:
-    return [[cell.strip() for cell in line.split("|")][1:-1] for line in printed.splitlines() if line.startswith("|")]
+    return [
+        [cell.strip() for cell in line.split("|")][1:-1]
+        for line in printed.splitlines()
+        if line.startswith("|")
+    ]
 
 
 def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> None:
@@ -123,14 +201,19 @@ def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> Non
     assert table["talks"][1:8] == ["2", "2", *["1.0000"] * 5]
     assert ["talks", "fact", "2", *["1.000"] * 7] in rows
     assert "points over RRF of our own two legs on the mean of 2 sets" in printed
-    assert run("quality", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"), "--kept") == printed
+    assert (
+        run("quality", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"), "--kept")
+        == printed
+    )
 
 
 def test_chunking_cuts_the_same_texts_in_several_ways(tmp_path: Path) -> None:
     pages_and_talks(tmp_path / "data")
     sentences = " ".join(f"Ship number {number} sails over the sea." for number in range(30))
     long = [{"_id": "ships.md", "title": "Ships", "text": sentences, "metadata": {}}]
-    label(tmp_path / "data" / "long", long, [{"_id": "q", "text": "sailing ships"}], {"q": "ships.md"})
+    label(
+        tmp_path / "data" / "long", long, [{"_id": "q", "text": "sailing ships"}], {"q": "ships.md"}
+    )
     places = ["--data", str(tmp_path / "data"), "--work", str(tmp_path / "work")]
     rows = cells(run("chunking", "--sets", "long,talks", "--variants", "5", *places))
     # A head, a line below it and five ways of cutting: for the mean, then for each set.
@@ -156,7 +239,9 @@ def test_signals_are_switched_off_one_by_one(tmp_path: Path) -> None:
     assert printed.count(": pass") == 5
 
 
-def test_scores_tells_how_often_a_first_hit_is_right_and_what_the_floor_costs(tmp_path: Path) -> None:
+def test_scores_tells_how_often_a_first_hit_is_right_and_what_the_floor_costs(
+    tmp_path: Path,
+) -> None:
     pages_and_talks(tmp_path / "data")
     printed = run("scores", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"))
     rows = cells(printed)
@@ -167,7 +252,17 @@ def test_scores_tells_how_often_a_first_hit_is_right_and_what_the_floor_costs(tm
 
 def test_entries_measures_every_mode_beside_the_claims_of_its_document(tmp_path: Path) -> None:
     rows = json.loads(
-        run("entries", "--entries", "30", "--repeats", "2", "--no-model", "--work", str(tmp_path), "--json")
+        run(
+            "entries",
+            "--entries",
+            "30",
+            "--repeats",
+            "2",
+            "--no-model",
+            "--work",
+            str(tmp_path),
+            "--json",
+        )
     )
     values = {row["name"]: (row["value"], row["goal"]) for row in rows}
     for mode, claimed in (("vector", "4 p50"), ("keyword", "1"), ("hybrid", "4 p50, 4 p95")):
@@ -177,8 +272,21 @@ def test_entries_measures_every_mode_beside_the_claims_of_its_document(tmp_path:
     assert values["memory_add, cpu p50"][0] > values["memory_add of what is there, cpu p50"][0]
 
 
-def test_context_measures_packs_against_reading_and_counts_what_a_crowd_appends(tmp_path: Path) -> None:
-    arguments = ["--files", "30", "--repeats", "1", "--processes", "2", "--each", "3", "--work", str(tmp_path)]
+def test_context_measures_packs_against_reading_and_counts_what_a_crowd_appends(
+    tmp_path: Path,
+) -> None:
+    arguments = [
+        "--files",
+        "30",
+        "--repeats",
+        "1",
+        "--processes",
+        "2",
+        "--each",
+        "3",
+        "--work",
+        str(tmp_path),
+    ]
     rows = json.loads(run("context", *arguments, "--json"))
     values = {row["name"]: row["value"] for row in rows}
     assert values["files parsed by a second look"] == 0
@@ -186,8 +294,12 @@ def test_context_measures_packs_against_reading_and_counts_what_a_crowd_appends(
     assert values["appended at once and there"] == 6
 
 
-def test_journal_measures_writes_searches_and_indexing_beside_git_and_memories(tmp_path: Path) -> None:
-    rows = json.loads(run("journal", "--entries", "60", "--repeats", "2", "--work", str(tmp_path), "--json"))
+def test_journal_measures_writes_searches_and_indexing_beside_git_and_memories(
+    tmp_path: Path,
+) -> None:
+    rows = json.loads(
+        run("journal", "--entries", "60", "--repeats", "2", "--work", str(tmp_path), "--json")
+    )
     values = {(row["part"], row["name"]): row["value"] for row in rows}
     assert {part for part, _ in values} == {"index", "search", "read", "write"}
     assert values["index", "first index, journal to memory"] > 0

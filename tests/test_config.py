@@ -94,13 +94,17 @@ def test_every_key_is_read_from_the_users_file_and_tells_its_line(place: Place, 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_key_is_read_from_its_variable_and_from_a_flag_typed_or_as_text(place: Place, name: str) -> None:
+def test_every_key_is_read_from_its_variable_and_from_a_flag_typed_or_as_text(
+    place: Place, name: str
+) -> None:
     key = KEYS[name]
     value = other_value(key)
     text = ",".join(value) if isinstance(value, tuple) else str(value)
     flagged = [place.load(**{name: said}) for said in (value, text)]
     place.environ[key.variable] = text
-    for settled, origin in zip([place.load(), *flagged], [f"environment {key.variable}", "flag", "flag"], strict=True):
+    for settled, origin in zip(
+        [place.load(), *flagged], [f"environment {key.variable}", "flag", "flag"], strict=True
+    ):
         assert value_of(settled, key) == value
         assert type(value_of(settled, key)) is type(key.default)
         assert settled.origin(name) == origin
@@ -155,15 +159,22 @@ def test_a_linked_user_file_is_followed(place: Place) -> None:
 
 
 @pytest.mark.parametrize(("words", "value"), [("1 TRUE yes on", True), ("0 False NO off", False)])
-def test_switches_in_the_environment_may_be_said_in_several_words(place: Place, words: str, value: bool) -> None:
+def test_switches_in_the_environment_may_be_said_in_several_words(
+    place: Place, words: str, value: bool
+) -> None:
     place.user_says(f"[watch]\npoll = {toml(not value)}\n")
     for word in words.split():
         place.environ["RAGDOCS_WATCH_POLL"] = f" {word} "
         assert place.load().watch.poll is value
 
 
-def test_lists_in_the_environment_are_separated_by_commas_and_empty_ones_are_absent(place: Place) -> None:
-    place.environ |= {"RAGDOCS_DOCS_INCLUDE": " guides/**/*.md, README.md ,,README.md", "RAGDOCS_DOCS_EXCLUDE": " "}
+def test_lists_in_the_environment_are_separated_by_commas_and_empty_ones_are_absent(
+    place: Place,
+) -> None:
+    place.environ |= {
+        "RAGDOCS_DOCS_INCLUDE": " guides/**/*.md, README.md ,,README.md",
+        "RAGDOCS_DOCS_EXCLUDE": " ",
+    }
     assert place.load().docs.include == ("guides/**/*.md", "README.md")
     assert place.load().origin("docs.exclude") == "default"
 
@@ -188,7 +199,9 @@ def test_a_bad_variable_is_named_in_the_error(place: Place, variable: str, text:
     assert message.encode("utf-8")
 
 
-def test_a_misspelt_variable_is_a_problem_with_the_nearest_name_but_not_an_error(place: Place) -> None:
+def test_a_misspelt_variable_is_a_problem_with_the_nearest_name_but_not_an_error(
+    place: Place,
+) -> None:
     place.environ["RAGDOCS_MEMORY_ENABLE"] = "true"
     assert place.load().problems == (
         "environment RAGDOCS_MEMORY_ENABLE means nothing to ragdocs; did you mean RAGDOCS_MEMORY_ENABLED?",
@@ -205,7 +218,14 @@ def wrong_values(key: Key) -> list[str]:
     if isinstance(key.default, bool | tuple):
         wrong += ["1", '"true"', "2.5"]
     if isinstance(key.default, tuple):
-        wrong += ["[1]", '["docs", true]', '["a\\u0000b"]', '[""]', toml(["x" * 600]), toml(["docs"] * 65)]
+        wrong += [
+            "[1]",
+            '["docs", true]',
+            '["a\\u0000b"]',
+            '[""]',
+            toml(["x" * 600]),
+            toml(["docs"] * 65),
+        ]
     if isinstance(key.default, str):
         wrong += ["1", '[""]', '""', '" "', '"a\\u001bb"', toml("x" * 600)]
     if key.numeric:
@@ -215,7 +235,9 @@ def wrong_values(key: Key) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name in NAMES for value in wrong_values(KEYS[name])])
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name in NAMES for value in wrong_values(KEYS[name])]
+)
 def test_every_wrong_value_of_every_key_is_refused_with_place_key_and_remedy(
     place: Place, name: str, value: str
 ) -> None:
@@ -229,7 +251,9 @@ def test_every_wrong_value_of_every_key_is_refused_with_place_key_and_remedy(
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if KEYS[name].numeric])
-def test_the_limits_of_a_range_belong_to_it_and_whole_numbers_are_good_for_any(place: Place, name: str) -> None:
+def test_the_limits_of_a_range_belong_to_it_and_whole_numbers_are_good_for_any(
+    place: Place, name: str
+) -> None:
     for limit in (KEYS[name].low, KEYS[name].high):
         place.user_says(line(KEYS[name], str(limit)))
         assert value_of(place.load(), KEYS[name]) == limit
@@ -291,7 +315,9 @@ def test_a_link_to_nowhere_is_refused(place: Place) -> None:
     assert "cannot read" in place.error()
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read everything")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read everything"
+)
 def test_a_file_without_permission_is_refused(place: Place) -> None:
     place.project_says("[memory]\nenabled = true\n")
     (place.root / "config.toml").chmod(0)
@@ -302,18 +328,25 @@ def test_a_file_without_permission_is_refused(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    "glob", ["../secret/*.md", "/etc/*", "~/.ssh/*", "docs/../../x", "C:/x", "\\\\host\\x", "a\\..\\..\\b"]
+    "glob",
+    ["../secret/*.md", "/etc/*", "~/.ssh/*", "docs/../../x", "C:/x", "\\\\host\\x", "a\\..\\..\\b"],
 )
 @pytest.mark.parametrize("name", ["include", "exclude"])
-def test_globs_that_leave_the_project_are_refused_and_dots_in_names_are_not(place: Place, name: str, glob: str) -> None:
+def test_globs_that_leave_the_project_are_refused_and_dots_in_names_are_not(
+    place: Place, name: str, glob: str
+) -> None:
     place.project_says(f"[docs]\n{name} = {toml([glob])}\n")
     assert "relative to the project and inside it" in place.error()
     place.project_says(f'[docs]\n{name} = ["docs/v1..v2/*.md", "..notes/*.md"]\n')
     assert getattr(place.load().docs, name) == ("docs/v1..v2/*.md", "..notes/*.md")
 
 
-@pytest.mark.parametrize(("name", "value"), [("embedding.model", "./model"), ("memory.storage_strategy", "user")])
-def test_what_only_the_user_may_choose_is_refused_from_a_project(place: Place, name: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [("embedding.model", "./model"), ("memory.storage_strategy", "user")]
+)
+def test_what_only_the_user_may_choose_is_refused_from_a_project(
+    place: Place, name: str, value: str
+) -> None:
     key = KEYS[name]
     place.project_says(line(key, toml(value)))
     message = place.error()
@@ -347,7 +380,9 @@ def test_the_table_shows_every_key_with_value_and_origin(place: Place) -> None:
 
 
 def test_the_values_of_the_table_can_be_pasted_into_a_file(place: Place) -> None:
-    place.user_says("".join(f"{name} = {value}\n" for name, value, _ in config.render_table(place.load())))
+    place.user_says(
+        "".join(f"{name} = {value}\n" for name, value, _ in config.render_table(place.load()))
+    )
     settled = place.load()
     assert dataclasses.replace(settled, origins={}) == config.Config(root=place.root)
     assert set(settled.origins) == set(KEYS)
@@ -369,9 +404,25 @@ def test_this_repository_serves_its_documents_and_memories(place: Place) -> None
 
 # Anything at all
 
-WORDS = st.one_of(st.sampled_from(sorted({*SECTIONS, *(key.name for key in KEYS.values())})), st.text(max_size=12))
-ODD = ["0x" + "f" * 5000, "true", "7", "1e999", "nan", '"none"', "[]", '["docs"]', "[[1]]", "{a=1}", "07:32:00"]
-VALUES = st.one_of(st.sampled_from(ODD), st.text(max_size=30).map(toml), st.lists(st.text(max_size=9)).map(toml))
+WORDS = st.one_of(
+    st.sampled_from(sorted({*SECTIONS, *(key.name for key in KEYS.values())})), st.text(max_size=12)
+)
+ODD = [
+    "0x" + "f" * 5000,
+    "true",
+    "7",
+    "1e999",
+    "nan",
+    '"none"',
+    "[]",
+    '["docs"]',
+    "[[1]]",
+    "{a=1}",
+    "07:32:00",
+]
+VALUES = st.one_of(
+    st.sampled_from(ODD), st.text(max_size=30).map(toml), st.lists(st.text(max_size=9)).map(toml)
+)
 LINES = st.one_of(
     WORDS.map(lambda word: f"[{toml(word)}]\n"),
     st.tuples(WORDS, VALUES).map(lambda pair: f"{toml(pair[0])} = {pair[1]}\n"),
@@ -379,7 +430,9 @@ LINES = st.one_of(
 DOCUMENTS = st.lists(LINES, max_size=8).map(lambda lines: "".join(lines).encode("utf-8", "replace"))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.one_of(DOCUMENTS, st.binary(max_size=80)))
 def test_no_document_raises_anything_but_a_configuration_error(place: Place, data: bytes) -> None:
     project_file = place.root / "config.toml"

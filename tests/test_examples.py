@@ -75,9 +75,13 @@ def run(project: Project) -> Run:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["filename"])
-def test_a_memory_is_created_as_in_the_examples(project: Project, run: Run, example: dict[str, Any]) -> None:
+def test_a_memory_is_created_as_in_the_examples(
+    project: Project, run: Run, example: dict[str, Any]
+) -> None:
     created, read, stats = run(
-        ("create_memory", example), ("read_memory", {"filename": example["filename"]}), ("get_memory_stats", {})
+        ("create_memory", example),
+        ("read_memory", {"filename": example["filename"]}),
+        ("get_memory_stats", {}),
     )
     path = project.root / ".memories" / example["filename"]
     assert created["status"] == "created"
@@ -113,7 +117,10 @@ def test_search_by_tags_and_type_returns_the_documented_fields(project: Project,
 
 
 def test_memories_related_to_a_file_are_found_without_a_limit(run: Run) -> None:
-    linked = ("search_linked_memories", {"query": "recent changes and plans", "target_document": "src/auth.py"})
+    linked = (
+        "search_linked_memories",
+        {"query": "recent changes and plans", "target_document": "src/auth.py"},
+    )
     answer = run(*CREATE, linked)[-1]
     found = {hit["memory_id"]: hit for hit in answer["result"]}
     assert found.keys() == {"memory:auth-refactor-plan", "memory:session-2025-01-10"}
@@ -125,9 +132,13 @@ def test_memories_related_to_a_file_are_found_without_a_limit(run: Run) -> None:
 def test_a_plan_is_found_from_each_file_it_affects(run: Run) -> None:
     targets = ["src/db/connection.py", "src/db/models.py", "src/middleware/rate_limit.py", "src/db"]
     calls = [
-        ("search_linked_memories", {"query": "refactor plans", "target_document": name, "limit": 5}) for name in targets
+        ("search_linked_memories", {"query": "refactor plans", "target_document": name, "limit": 5})
+        for name in targets
     ]
-    found = [[hit["memory_id"] for hit in answer["result"]] for answer in run(*CREATE, *calls)[-len(targets) :]]
+    found = [
+        [hit["memory_id"] for hit in answer["result"]]
+        for answer in run(*CREATE, *calls)[-len(targets) :]
+    ]
     assert found == [
         ["memory:database-migration-plan"],
         ["memory:database-migration-plan"],
@@ -158,18 +169,24 @@ def test_a_journal_grows_is_rewritten_and_put_away(project: Project, run: Run) -
 
 
 def test_notes_are_suggested_for_merging_and_merged(project: Project, run: Run) -> None:
-    content = (
-        "Auth work: tokens are checked on every call, expired ones are refused, and the clock may be off by a minute."
-    )
-    notes = [{"filename": f"auth-notes-{n}.md", "content": f"{content} Day {n}.", "tags": ["auth"]} for n in (1, 2, 3)]
+    content = "Auth work: tokens are checked on every call, expired ones are refused, and the clock may be off by a minute."
+    notes = [
+        {"filename": f"auth-notes-{n}.md", "content": f"{content} Day {n}.", "tags": ["auth"]}
+        for n in (1, 2, 3)
+    ]
     names = [f"auth-notes-{n}.md" for n in (1, 2, 3)]
-    summary = (
-        '---\ntype: "journal"\ntags: ["auth", "consolidated"]\n---\n\n# Auth Notes Consolidated\n\nWhat was learned.'
-    )
+    summary = '---\ntype: "journal"\ntags: ["auth", "consolidated"]\n---\n\n# Auth Notes Consolidated\n\nWhat was learned.'
     suggested, merged, stats, read = run(
         *(("create_memory", note) for note in notes),
         ("suggest_memory_merges", {"threshold": 0.85, "filter_type": "journal"}),
-        ("merge_memories", {"source_files": names, "target_file": "auth-consolidated.md", "summary_content": summary}),
+        (
+            "merge_memories",
+            {
+                "source_files": names,
+                "target_file": "auth-consolidated.md",
+                "summary_content": summary,
+            },
+        ),
         ("get_memory_stats", {}),
         ("read_memory", {"filename": "auth-consolidated.md"}),
     )[3:]
@@ -177,24 +194,31 @@ def test_notes_are_suggested_for_merging_and_merged(project: Project, run: Run) 
     assert (cluster["cluster_id"], cluster["memory_count"]) == (0, 3)
     assert cluster["reason"] == "High vector similarity (> 0.85)"
     assert [Path(member["file_path"]).name for member in cluster["memories"]] == names
-    assert [Path(path).name.rpartition("_")[0].rpartition("_")[0] for path in merged["moved_to"]] == [
-        name.removesuffix(".md") for name in names
-    ]
+    assert [
+        Path(path).name.rpartition("_")[0].rpartition("_")[0] for path in merged["moved_to"]
+    ] == [name.removesuffix(".md") for name in names]
     assert (stats["count"], stats["tags"]) == (1, {"auth": 1, "consolidated": 1})
     assert read["content"].count("---\n") == 2
 
 
 def test_token_expiry_is_found_by_meaning_with_the_real_model(run: Run) -> None:
-    note = {"filename": "login.md", "content": "People get logged out because credentials lapse too soon.", "tags": []}
+    note = {
+        "filename": "login.md",
+        "content": "People get logged out because credentials lapse too soon.",
+        "tags": [],
+    }
     query = ("search_memories", {"query": "token expiry"})
-    answer = run(*CREATE[1:3], ("create_memory", note), query, **{"embedding.model": "all-MiniLM-L6-v2"})[-1]
+    answer = run(
+        *CREATE[1:3], ("create_memory", note), query, **{"embedding.model": "all-MiniLM-L6-v2"}
+    )[-1]
     assert answer["result"][0]["memory_id"] == "memory:login"
     assert "words" not in answer["result"][0]["why"]
 
 
 def test_deleting_the_index_and_restarting_rebuilds_it(project: Project, run: Run) -> None:
     query: Call = ("search_memories", {"query": "rate limits of the free tier"})
-    # Without a model nothing arrives in the background, so that scores can be compared to the digit.
+    # Without a model nothing arrives in the background, so that scores can be compared to the
+    # digit.
     before = run(*CREATE, query, **{"embedding.model": "none"})[-1]
     indices = project.root / ".memories/indices"
     assert (indices / "current").is_file()

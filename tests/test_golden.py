@@ -1,4 +1,7 @@
-"""What users and models see is as it was accepted; see `tests/golden/files.py` for how to accept a change."""
+"""What users and models see is as it was accepted.
+
+See `tests/golden/files.py` for how to accept a change.
+"""
 
 from __future__ import annotations
 
@@ -68,8 +71,12 @@ def test_every_tool_and_every_command_has_a_scenario(world: World) -> None:
     world.restore()
     with world.entered("names"), rims.connect(world.project, {}) as connection:
         tools = {tool["name"] for tool in connection.lists()["tools"]}
-    assert tools == set(calls.TOOLS), "add calls to tests/golden/calls.py, or remove those of a tool that is gone"
-    assert surface.leaves() == set(lines.COMMANDS), "add lines to tests/golden/lines.py, or remove those that are gone"
+    assert tools == set(calls.TOOLS), (
+        "add calls to tests/golden/calls.py, or remove those of a tool that is gone"
+    )
+    assert surface.leaves() == set(lines.COMMANDS), (
+        "add lines to tests/golden/lines.py, or remove those that are gone"
+    )
 
 
 def test_no_golden_file_is_left_without_a_scenario() -> None:
@@ -80,10 +87,18 @@ def test_no_golden_file_is_left_without_a_scenario() -> None:
 
 def test_golden_files_are_small_and_name_no_folder_of_a_machine() -> None:
     texts = [
-        path.read_text(encoding="utf-8") for path in sorted(files.ROOT.rglob("*")) if path.suffix in {".json", ".txt"}
+        path.read_text(encoding="utf-8")
+        for path in sorted(files.ROOT.rglob("*"))
+        if path.suffix in {".json", ".txt"}
     ]
     assert sum(map(len, texts)) < 1_000_000
-    folders = ("xxxxxxxx", str(Path.home()), str(files.ROOT.parent.parent), sys.prefix, tempfile.gettempdir())
+    folders = (
+        "xxxxxxxx",
+        str(Path.home()),
+        str(files.ROOT.parent.parent),
+        sys.prefix,
+        tempfile.gettempdir(),
+    )
     for folder in folders:
         assert not any(f"{folder}/" in text for text in texts), folder
 
@@ -98,7 +113,9 @@ def test_golden_files_are_small_and_name_no_folder_of_a_machine() -> None:
         lambda value: [value[0], value[1], {**value[2], "more": None}],
     ],
 )
-def test_a_tolerance_forgives_last_digits_only(change: Callable[[Sequence[object]], object]) -> None:
+def test_a_tolerance_forgives_last_digits_only(
+    change: Callable[[Sequence[object]], object],
+) -> None:
     value: list[object] = [0.123456789, "text", {"key": 3}]
     assert files.near(value, [0.123456788, "text", {"key": 3}], SAME)
     assert not files.near(value, change(value), SAME)

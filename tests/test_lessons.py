@@ -39,7 +39,9 @@ def differences(workspace: Workspace) -> list[str]:
     """Compare every index with one that is built from the files alone."""
     found = []
     for lane, place in workspace.places.items():
-        found.append(compare(place.index.contents(), workspace.rebuilt(lane).contents())["difference"])
+        found.append(
+            compare(place.index.contents(), workspace.rebuilt(lane).contents())["difference"]
+        )
     return [difference for difference in found if difference]
 
 
@@ -49,17 +51,28 @@ def differences(workspace: Workspace) -> list[str]:
 def test_a_boosted_memory_below_the_cut_can_rise(project: Project) -> None:
     fresh, old = project.clock() - timedelta(days=1), project.clock() - timedelta(days=60)
     for number in range(80):
-        project.memory(f"a{number:02}.md", f"---\ncreated_at: '{old.isoformat()}'\n---\n\nThe cache was too small.\n")
-    project.memory("z.md", f"---\ncreated_at: '{fresh.isoformat()}'\n---\n\nThe cache was too small.\n")
+        project.memory(
+            f"a{number:02}.md",
+            f"---\ncreated_at: '{old.isoformat()}'\n---\n\nThe cache was too small.\n",
+        )
+    project.memory(
+        "z.md", f"---\ncreated_at: '{fresh.isoformat()}'\n---\n\nThe cache was too small.\n"
+    )
     found = project.open().memories.search("cache too small", 2)
     assert ids(found)[0] == "memory:z"
 
 
 def test_recency_does_not_invert_a_clear_gap(project: Project) -> None:
     old = project.clock() - timedelta(days=400)
-    project.memory("exact.md", f"---\ncreated_at: '{old.isoformat()}'\n---\n\nRotate the signing keys every month.\n")
+    project.memory(
+        "exact.md",
+        f"---\ncreated_at: '{old.isoformat()}'\n---\n\nRotate the signing keys every month.\n",
+    )
     fresh = project.clock().isoformat()
-    project.memory("vague.md", f"---\ncreated_at: '{fresh}'\n---\n\nThe month was long, and lunch was late again.\n")
+    project.memory(
+        "vague.md",
+        f"---\ncreated_at: '{fresh}'\n---\n\nThe month was long, and lunch was late again.\n",
+    )
     found = project.open().memories.search("rotate signing keys every month")
     assert ids(found) == ["memory:exact", "memory:vague"]
     assert all(0 < hit["score"] <= 1 for hit in found["result"])
@@ -67,11 +80,18 @@ def test_recency_does_not_invert_a_clear_gap(project: Project) -> None:
 
 def test_filters_come_before_the_top_k_and_ignore_case(project: Project) -> None:
     for number in range(300):
-        project.memory(f"{number:03}.md", "---\ntags: [Other]\n---\n\ndeployment deployment deployment\n")
+        project.memory(
+            f"{number:03}.md", "---\ntags: [Other]\n---\n\ndeployment deployment deployment\n"
+        )
     for number in range(3):
-        project.memory(f"rare-{number}.md", f"---\ntags: [RaRe]\n---\n\nOne deployment among many words, {number}.\n")
+        project.memory(
+            f"rare-{number}.md",
+            f"---\ntags: [RaRe]\n---\n\nOne deployment among many words, {number}.\n",
+        )
     memories = project.open().memories
-    assert sorted(ids(memories.search("deployment", 3, tags=["rare"]))) == [f"memory:rare-{n}" for n in range(3)]
+    assert sorted(ids(memories.search("deployment", 3, tags=["rare"]))) == [
+        f"memory:rare-{n}" for n in range(3)
+    ]
 
 
 def test_several_links_to_one_target_all_count(project: Project) -> None:
@@ -87,7 +107,9 @@ def test_updating_a_memory_keeps_the_edges_of_others_to_it(project: Project) -> 
     workspace.memories.update("hub", "Hub, changed.")
     assert ids(workspace.memories.linked("hub", "hub.md")) == ["memory:spoke"]
     workspace.memories.delete("hub")
-    assert ids(workspace.memories.linked("hub", "hub.md")) == ["memory:spoke"], "the link still says what it says"
+    assert ids(workspace.memories.linked("hub", "hub.md")) == ["memory:spoke"], (
+        "the link still says what it says"
+    )
     assert differences(workspace) == []
 
 
@@ -109,7 +131,9 @@ def test_two_deletes_of_one_name_in_a_second_both_survive(project: Project) -> N
 
 
 def test_merge_suggestions_group_memories_and_not_their_passages(project: Project) -> None:
-    project.memory("long.md", "\n\n".join(f"## Part {n}\n\n{'The same words. ' * 70}" for n in range(3)))
+    project.memory(
+        "long.md", "\n\n".join(f"## Part {n}\n\n{'The same words. ' * 70}" for n in range(3))
+    )
     workspace = project.open()
     assert workspace.places["memory"].index.counts()["chunks"] >= 3
     assert workspace.merges.suggest(0.0)["result"] == []
@@ -156,7 +180,9 @@ def test_vectors_words_and_links_never_drift_apart(project: Project) -> None:
     memories = workspace.memories
     for number in range(12):
         memories.create(
-            f"n{number}", f"Note {number} on [[n{(number + 1) % 12}]] and [[src/{number}.py]].", [f"t{number}"]
+            f"n{number}",
+            f"Note {number} on [[n{(number + 1) % 12}]] and [[src/{number}.py]].",
+            [f"t{number}"],
         )
     memories.update("n3", "Note 3 about something else, with [[src/new.py]].")
     memories.append("n4", "And [[n3]] again.")
@@ -169,7 +195,9 @@ def test_vectors_words_and_links_never_drift_apart(project: Project) -> None:
     assert differences(workspace) == []
     workspace.save()
     again = project.open().places["memory"].index
-    assert compare(again.contents(), workspace.places["memory"].index.contents())["difference"] == ""
+    assert (
+        compare(again.contents(), workspace.places["memory"].index.contents())["difference"] == ""
+    )
     assert again.counts()["documents"] == 10
 
 
@@ -188,8 +216,8 @@ def test_an_unreadable_root_is_an_error_and_not_an_empty_one(project: Project) -
 
 
 def test_the_default_surface_stays_small() -> None:
-    # Thirteen for documents and named memories, the two that agents call unasked (remember and recall), and
-    # edit_memory, without which they rewrite whole files.
+    # Thirteen for documents and named memories, the two that agents call unasked (remember and
+    # recall), and edit_memory, without which they rewrite whole files.
     assert len(asyncio.run(ToolServer(Live(Config(root=Path()))).list_tools())) <= 16
     assert ServerConfig().toolsets == ("docs", "memory", "recall")
 
@@ -199,9 +227,17 @@ def test_the_default_surface_stays_small() -> None:
 
 def test_only_the_command_line_prints_to_standard_output() -> None:
     for path in SOURCE.rglob("*.py"):
-        calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
-        prints = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"]
-        loose = [call for call in prints if "file" not in {keyword.arg for keyword in call.keywords}]
+        calls = [
+            node
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Call)
+        ]
+        prints = [
+            call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"
+        ]
+        loose = [
+            call for call in prints if "file" not in {keyword.arg for keyword in call.keywords}
+        ]
         assert not loose or "cli" in path.parts, path
 
 
@@ -246,7 +282,9 @@ def test_an_editors_rename_over_does_not_make_a_note_vanish(project: Project) ->
 
 @pytest.mark.parametrize("depth", [0, 3, 10, 30, 59])
 def test_a_needle_is_found_at_every_depth(project: Project, depth: int) -> None:
-    paragraphs = [f"Paragraph {n} has some words about nothing in particular. " * 6 for n in range(60)]
+    paragraphs = [
+        f"Paragraph {n} has some words about nothing in particular. " * 6 for n in range(60)
+    ]
     paragraphs[depth] += " The xylophone is here."
     project.doc("long.md", "\n\n".join(paragraphs))
     hit = project.open().documents.search("xylophone")["result"][0]
@@ -269,13 +307,22 @@ def test_words_inside_unspaced_scripts_are_found(project: Project) -> None:
     project.memory("ko.md", "데이터베이스연결을 확인합니다.\n")
     project.memory("zh.md", "用户登录会话超时问题。\n")
     memories = project.open(**{"embedding.model": "none"}).memories
-    for query, expected in (("有効期限", "ja"), ("연결", "ko"), ("会话超时", "zh"), ("トークン", "ja")):
+    for query, expected in (
+        ("有効期限", "ja"),
+        ("연결", "ko"),
+        ("会话超时", "zh"),
+        ("トークン", "ja"),
+    ):
         assert ids(memories.search(query)) == [f"memory:{expected}"], query
 
 
 def test_status_names_the_embedder(project: Project) -> None:
     project.memory("a.md", "x\n")
-    for model, name in (("hash", "hash/"), ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2/onnx-int8:"), ("none", "none")):
+    for model, name in (
+        ("hash", "hash/"),
+        ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2/onnx-int8:"),
+        ("none", "none"),
+    ):
         lanes = project.open(**{"embedding.model": model}).status()["lanes"]
         assert all(lane["embedder"].startswith(name) for lane in lanes)
 
@@ -283,7 +330,9 @@ def test_status_names_the_embedder(project: Project) -> None:
 def answers_without_a_model(workspace: Workspace, reason: str) -> None:
     found = workspace.memories.search("sessions")
     assert ids(found) == ["memory:a"]
-    assert any("keyword and graph search only" in note and reason in note for note in found["notes"])
+    assert any(
+        "keyword and graph search only" in note and reason in note for note in found["notes"]
+    )
     assert workspace.documents.search("sessions")["result"][0]["path"] == "docs/a.md"
     assert ids(workspace.memories.linked("sessions", "src/a.py")) == ["memory:a"]
     workspace.memories.create("b", "More sessions.", [])

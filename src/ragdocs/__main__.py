@@ -1,6 +1,9 @@
-"""The `ragdocs` command: a connection to the shared server takes the short way, everything else the long one.
+"""The `ragdocs` command.
 
-Everything is imported in functions, after the working directory is off the path: it may be a stranger's repository.
+A connection to the shared server takes the short way, everything else the long one.
+
+Everything is imported in functions, after the working directory is off the path: it may be a
+stranger's repository.
 """
 
 import os

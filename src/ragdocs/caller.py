@@ -1,4 +1,7 @@
-"""Who is asking: one caller for each connected client, and what an answer takes from the caller's surroundings."""
+"""Who is asking: one caller for each connected client.
+
+And what an answer takes from the caller's surroundings.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,12 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Caller:
-    """A connected client; what is remembered about it is gone when it is, and never written anywhere.
+    """A connected client; what is remembered about it is gone when it is.
 
-    The defaults are those of a client that is served by a process of its own: that process has the client's
-    environment.
+    And never written anywhere.
+
+    The defaults are those of a client that is served by a process of its own: that process has the
+    client's environment.
     """
 
     name: str = ""

@@ -1,4 +1,7 @@
-"""What is configured, by whom, and may they? Each key is declared once, as a field of its section below."""
+"""What is configured, by whom.
+
+And may they? Each key is declared once, as a field of its section below.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ class DocsConfig:
     )
     exclude: tuple[str, ...] = declare((), "Globs of files to leave out.", globs=True)
     gitignore: bool = declare(DOCS.gitignore, "Whether files that git ignores are left out.")
-    commits: bool = declare(False, "Whether the project's own commits are searched, too: search_commits.")
+    commits: bool = declare(
+        False, "Whether the project's own commits are searched, too: search_commits."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,17 +60,26 @@ class MemoryConfig:
     recency_boost_factor: float = declare(
         RANKING.recency_factor, "What a recent score is multiplied by.", low=1.0, high=2.0
     )
-    entries_vector_weight: float = declare(0.7, "What meaning counts in memory_search; words have the rest.", high=1.0)
+    entries_vector_weight: float = declare(
+        0.7, "What meaning counts in memory_search; words have the rest.", high=1.0
+    )
     branch_scope: str = declare(
         "perBranch",
         "Whether conventions, decisions, notes and summaries belong to the branch or to the repository.",
         choices=("perBranch", "sharedRepo"),
         shared_variable="MEMORY_BRANCH_SCOPE",
     )
-    max_summaries_in_context: int = declare(10, "How many summaries a context pack has at most.", high=100)
-    summaries_max_entries: int = declare(100, "How many summaries are kept; the oldest leave.", low=1, high=10_000)
+    max_summaries_in_context: int = declare(
+        10, "How many summaries a context pack has at most.", high=100
+    )
+    summaries_max_entries: int = declare(
+        100, "How many summaries are kept; the oldest leave.", low=1, high=10_000
+    )
     summaries_max_bytes: int = declare(
-        1_000_000, "Largest size of all summaries together; the oldest leave.", low=1000, high=100_000_000
+        1_000_000,
+        "Largest size of all summaries together; the oldest leave.",
+        low=1000,
+        high=100_000_000,
     )
 
 
@@ -74,11 +88,16 @@ class JournalConfig:
     """The journal: a git repository whose commits are entries."""
 
     enabled: bool = declare(False, "Whether a journal is kept; its tools are offered then.")
-    path: str = declare("journal-data", "The journal's folder, a git repository of its own.", folder=True)
+    path: str = declare(
+        "journal-data", "The journal's folder, a git repository of its own.", folder=True
+    )
     author: str = declare("Journal Server <journal@localhost>", "Who the commits are by.")
     auto_gc: bool = declare(True, "Whether git packs what has piled up.")
     half_life_days: float = declare(
-        JOURNAL.ranking.half_life_days, "Days after which an entry is half as present.", low=1.0, high=36_500.0
+        JOURNAL.ranking.half_life_days,
+        "Days after which an entry is half as present.",
+        low=1.0,
+        high=36_500.0,
     )
     minimum_salience: float = declare(
         JOURNAL.ranking.easiest, "The score that a fresh entry needs to be found.", high=1.0
@@ -111,7 +130,9 @@ class ServerConfig:
         TOOLSETS, "Groups of tools that are offered.", low=1, choices=(*TOOLSETS, *MORE_TOOLSETS)
     )
     shared: bool = declare(True, "Whether the windows of one project share one server process.")
-    answer_chars: int = declare(9000, "Largest size of one answer, in characters.", low=1000, high=40_000)
+    answer_chars: int = declare(
+        9000, "Largest size of one answer, in characters.", low=1000, high=40_000
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,17 +140,27 @@ class WatchConfig:
     """How edits made by hand are noticed."""
 
     enabled: bool = declare(True, "Whether a running server follows changes of files.")
-    debounce_ms: int = declare(500, "Quiet milliseconds after a change before it is indexed.", high=60_000)
-    poll: bool = declare(False, "Whether to look for changes by polling, where file events do not arrive.")
-    largest_kb: int = declare(10_000, "Largest file that is indexed; larger ones are reported.", low=1, high=10_000)
-    reconcile_seconds: int = declare(300, "Seconds between full comparisons of files and index.", low=1, high=86_400)
+    debounce_ms: int = declare(
+        500, "Quiet milliseconds after a change before it is indexed.", high=60_000
+    )
+    poll: bool = declare(
+        False, "Whether to look for changes by polling, where file events do not arrive."
+    )
+    largest_kb: int = declare(
+        10_000, "Largest file that is indexed; larger ones are reported.", low=1, high=10_000
+    )
+    reconcile_seconds: int = declare(
+        300, "Seconds between full comparisons of files and index.", low=1, high=86_400
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedactionConfig:
     """Secrets that are kept out of what is written."""
 
-    patterns: tuple[str, ...] = declare((), "Regular expressions of further secrets to keep out of memories.")
+    patterns: tuple[str, ...] = declare(
+        (), "Regular expressions of further secrets to keep out of memories."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +189,9 @@ SECTIONS: dict[str, Any] = {
     if dataclasses.is_dataclass(entry.default_factory)
 }
 KEYS: dict[str, Key] = {
-    f"{section}.{entry.name}": Key(section=section, name=entry.name, default=entry.default, **entry.metadata)
+    f"{section}.{entry.name}": Key(
+        section=section, name=entry.name, default=entry.default, **entry.metadata
+    )
     for section, kind in SECTIONS.items()
     for entry in dataclasses.fields(kind)
 }
@@ -190,10 +223,14 @@ def load(
     )
     settings = {setting[0].full_name: setting for setting in said}
     sections: dict[str, Any] = {
-        section: kind(**{key.name: value for key, value, _ in settings.values() if key.section == section})
+        section: kind(
+            **{key.name: value for key, value, _ in settings.values() if key.section == section}
+        )
         for section, kind in SECTIONS.items()
     }
-    origins = {name: where.removeprefix(f"{root}{os.sep}") for name, (_, _, where) in settings.items()}
+    origins = {
+        name: where.removeprefix(f"{root}{os.sep}") for name, (_, _, where) in settings.items()
+    }
     return Config(root=root, **sections, origins=origins, problems=tuple(problems))
 
 
@@ -217,16 +254,26 @@ class _File:
             if section not in SECTIONS:
                 raise _unknown(section, self._where(section), SECTIONS)
             if not isinstance(table, dict):
-                raise ConfigError(f"{self._where(section)}: {section} is not a section", f"Write it as [{section}]")
+                raise ConfigError(
+                    f"{self._where(section)}: {section} is not a section",
+                    f"Write it as [{section}]",
+                )
             for key, value in table.items():
                 name = f"{section}.{key}"
                 yield _setting(name, value, self._where(name), trusted=trusted)
 
     def is_ours(self) -> bool:
-        """Tell our file from that of Hugo or others that use the same name, even if ours is misspelt."""
+        """Tell our file from that of Hugo or others that use the same name.
+
+        Even if ours is misspelt.
+        """
         for name, table in self.document.items():
             section = nearest(name, SECTIONS)
-            if section and isinstance(table, dict) and any(f"{section}.{key}" in KEYS for key in table):
+            if (
+                section
+                and isinstance(table, dict)
+                and any(f"{section}.{key}" in KEYS for key in table)
+            ):
                 return True
         return self.document.keys() <= SECTIONS.keys()
 
@@ -253,12 +300,20 @@ def _read(path: Path) -> _File | None:
         return None
     try:
         # People link their own file into place, so a link is followed.
-        text = fsio.read_bytes(Path(os.path.realpath(path)), FILE_LIMIT).decode("utf-8-sig").replace("\r\n", "\n")
+        text = (
+            fsio.read_bytes(Path(os.path.realpath(path)), FILE_LIMIT)
+            .decode("utf-8-sig")
+            .replace("\r\n", "\n")
+        )
         return _File(path, tomli.loads(text), _line_numbers(text))
     except RagdocsError as error:
-        raise ConfigError(error.message, f"Make it a readable file of at most {FILE_LIMIT} bytes") from error
+        raise ConfigError(
+            error.message, f"Make it a readable file of at most {FILE_LIMIT} bytes"
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {str(error)[:200]}", "Mend it and try again") from error
+        raise ConfigError(
+            f"{path} is not valid TOML: {str(error)[:200]}", "Mend it and try again"
+        ) from error
 
 
 def _line_numbers(text: str) -> dict[str, int]:
@@ -284,7 +339,9 @@ def _from_environment(environ: Mapping[str, str], problems: list[str]) -> Iterat
         if own is None:
             # Not an error: the environment is not ours alone.
             near = nearest(variable, variables)
-            problems.append(f"{where} means nothing to ragdocs" + (f"; did you mean {near}?" if near else ""))
+            problems.append(
+                f"{where} means nothing to ragdocs" + (f"; did you mean {near}?" if near else "")
+            )
         elif text.strip():
             yield _setting(own.full_name, own.parse(text), where)
 

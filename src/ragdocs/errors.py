@@ -28,7 +28,8 @@ class AlreadyExistsError(RagdocsError):
 class ConflictError(RagdocsError):
     """The text changed since the caller read it.
 
-    `base` is what both sides started from, `merged` how they go together but for the marked `overlaps`, if known.
+    `base` is what both sides started from, `merged` how they go together but for the marked
+    `overlaps`, if known.
     """
 
     base: str = ""
@@ -38,7 +39,9 @@ class ConflictError(RagdocsError):
     again: str = "send it with update_memory and this version"
     reader: str = "read_memory"
 
-    def __init__(self, message: str, hint: str = "", *, theirs: str = "", yours: str = "", version: str = "") -> None:
+    def __init__(
+        self, message: str, hint: str = "", *, theirs: str = "", yours: str = "", version: str = ""
+    ) -> None:
         super().__init__(message, hint)
         self.theirs = theirs
         self.yours = yours

@@ -1,18 +1,23 @@
 """Where modules are imported from: the installation, never the folder in which a command is run.
 
-That folder may be a stranger's repository, and a file `json.py` in it would be run by any `import json`. This module
-imports only what the interpreter has loaded before it looks at any path, which leaves out even `__future__`.
+That folder may be a stranger's repository, and a file `json.py` in it would be run by any `import
+json`. This module imports only what the interpreter has loaded before it looks at any path, which
+leaves out even `__future__`.
 """
 
 import os
 import sys
 
-# For every interpreter that is started with -m: without it, the working directory comes first on the path.
+# For every interpreter that is started with -m: without it, the working directory comes first on
+# the path.
 SAFE_PATH = "-P"
 
 
 def leave_working_directory_out() -> None:
-    """Take from the path what depends on the working directory; call it before anything else is imported."""
+    """Take from the path what depends on the working directory.
+
+    Call it before anything else is imported.
+    """
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     started_by_name = spec is not None and spec.name.startswith("ragdocs.")
     if started_by_name and not sys.flags.safe_path:
@@ -23,7 +28,10 @@ def leave_working_directory_out() -> None:
 
 
 def server_command(module: str) -> list[str]:
-    """Return the command that runs a module as this process was run, and never from the working directory."""
+    """Return the command that runs a module as this process was run.
+
+    And never from the working directory.
+    """
     flags = [SAFE_PATH]
     if sys.flags.ignore_environment:
         flags.append("-E")

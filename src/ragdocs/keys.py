@@ -19,7 +19,16 @@ LIST_LIMIT = 64
 TEXT_LIMIT = 512
 SHOWN_LIMIT = 60
 USER_FILE = f"~/.config/ragdocs/{FILE_NAME}"
-WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+WORDS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
 
 
 def declare(default: object, about: str, **rules: object) -> Any:
@@ -29,7 +38,10 @@ def declare(default: object, about: str, **rules: object) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One key: what it accepts, and from whom; `low` and `high` bound a number, or the length of a list."""
+    """One key: what it accepts, and from whom.
+
+    `low` and `high` bound a number, or the length of a list.
+    """
 
     section: str
     name: str
@@ -99,31 +111,43 @@ class Key:
             self._check_text(value, where)
             if self.folder and not trusted and not _stays_inside(value):
                 hint = f"Name one inside the project there; your own choice goes into {USER_FILE} or {self.variable}"
-                raise ConfigError(f"{where}: a project may not set {self.full_name} to {shown(value)}", hint)
+                raise ConfigError(
+                    f"{where}: a project may not set {self.full_name} to {shown(value)}", hint
+                )
             if self.project_choices and not trusted and value not in self.project_choices:
                 allowed = " or ".join(map(toml, self.project_choices))
                 hint = f"Write {allowed} there; your own choice goes into {USER_FILE} or {self.variable}"
-                raise ConfigError(f"{where}: a project may not set {self.full_name} to {shown(value)}", hint)
+                raise ConfigError(
+                    f"{where}: a project may not set {self.full_name} to {shown(value)}", hint
+                )
         return value
 
     def _checked_list(self, values: Sequence[object], where: str) -> tuple[str, ...]:
         if not self.low <= len(values) <= self.high:
-            raise self._error(where, f"has {len(values)} entries", f"{self.low} to {self.high} of them")
+            raise self._error(
+                where, f"has {len(values)} entries", f"{self.low} to {self.high} of them"
+            )
         for value in values:
             if not isinstance(value, str):
                 raise self._error(where, f"holds {shown(value)}")
             self._check_text(value, where)
             if self.globs and not _stays_inside(value):
-                raise self._error(where, f"holds {shown(value)}", "relative to the project and inside it")
+                raise self._error(
+                    where, f"holds {shown(value)}", "relative to the project and inside it"
+                )
         return tuple(dict.fromkeys(map(str, values)))
 
     def _check_text(self, value: str, where: str) -> None:
         if self.choices and value not in self.choices:
             near = nearest(value, self.choices)
-            raise self._error(where, f"names {shown(value)}", f"perhaps {toml(near)}" if near else "")
+            raise self._error(
+                where, f"names {shown(value)}", f"perhaps {toml(near)}" if near else ""
+            )
         control = any(unicodedata.category(character) in {"Cc", "Cs"} for character in value)
         if control or not value.strip() or len(value) > TEXT_LIMIT:
-            raise self._error(where, f"holds {shown(value)}", f"of 1 to {TEXT_LIMIT} printable characters")
+            raise self._error(
+                where, f"holds {shown(value)}", f"of 1 to {TEXT_LIMIT} printable characters"
+            )
 
     def _error(self, where: str, fault: str, more: str = "") -> ConfigError:
         accepts = ", ".join(filter(None, (self.wanted, more)))
@@ -151,4 +175,6 @@ def shown(value: object) -> str:
         return repr(value if len(value) <= SHOWN_LIMIT else f"{value[:SHOWN_LIMIT]}…")
     if isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < sys.maxsize):
         return toml(value)
-    return {list: "a list", dict: "a table", int: "a huge number"}.get(type(value), f"a {type(value).__name__}")
+    return {list: "a list", dict: "a table", int: "a huge number"}.get(
+        type(value), f"a {type(value).__name__}"
+    )

@@ -9,7 +9,19 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ragdocs.types import Change, Chunk, Commit, Document, Entry, Filter, Link, Revision, Scan, Source, Written
+from ragdocs.types import (
+    Change,
+    Chunk,
+    Commit,
+    Document,
+    Entry,
+    Filter,
+    Link,
+    Revision,
+    Scan,
+    Source,
+    Written,
+)
 
 Vectors = npt.NDArray[np.float32]
 Scored = list[tuple[int, float]]
@@ -52,17 +64,26 @@ class Store(Protocol):
         """Return an earlier text by its version."""
 
     def commits(self) -> list[Commit]:
-        """List what was changed, newest first; the last one may have been announced and never made."""
+        """List what was changed, newest first.
+
+        The last one may have been announced and never made.
+        """
 
 
 class Index(Protocol):
-    """Finds chunks; a cache that may vanish at any time. Chunks are named by opaque integer keys."""
+    """Finds chunks; a cache that may vanish at any time.
+
+    Chunks are named by opaque integer keys.
+    """
 
     # What scores are measured by, kept with the index that it was measured on.
     gauge: Mapping[str, float] | None
 
     def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
-        """Map each indexed path, or each of these that is indexed, to the stamp and version it had."""
+        """Map each indexed path, or each of these that is indexed.
+
+        To the stamp and version it had.
+        """
 
     def restamp(self, stamps: Mapping[str, str]) -> None:
         """Remember new stamps of paths whose text did not change."""
@@ -71,7 +92,10 @@ class Index(Protocol):
         """Add or replace documents and drop the paths in `removed`, in one step."""
 
     def objection(self, entry: Entry, seconds: float) -> str:
-        """Say why a document would hold up all others, for so much processor time at most, or nothing."""
+        """Say why a document would hold up all others, for so much processor time at most.
+
+        Or nothing.
+        """
 
     def documents(self, where: Filter | None = None) -> list[Document]:
         """List document cards, in the order of their paths."""
@@ -80,7 +104,10 @@ class Index(Protocol):
         """Return one card, if there is such a document."""
 
     def missing(self, limit: int, paths: Collection[str] = ()) -> list[tuple[Document, Chunk]]:
-        """List chunks without a vector, one for each digest, most recently changed first, or those of these paths."""
+        """List chunks without a vector, one for each digest, most recently changed first.
+
+        Or those of these paths.
+        """
 
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
         """Give vectors to the chunks with these digests."""
@@ -109,7 +136,9 @@ class Index(Protocol):
     def linked(self, doc_ids: Sequence[str], where: Filter) -> list[Collection[str]]:
         """Return, for each of these, the documents it links to that pass the filter."""
 
-    def links_to(self, names: Sequence[str], among: Collection[str] | None = None) -> Mapping[str, tuple[Link, ...]]:
+    def links_to(
+        self, names: Sequence[str], among: Collection[str] | None = None
+    ) -> Mapping[str, tuple[Link, ...]]:
         """Map each document, or each among these, to its links to any of these names."""
 
     def owners(self, keys: Sequence[int]) -> list[Document]:
@@ -140,7 +169,10 @@ class Encoder(Protocol):
 
     @property
     def identity(self) -> str:
-        """Name model, file, pooling and truncation: two vectors may be compared only under one identity."""
+        """Name model, file, pooling and truncation.
+
+        Two vectors may be compared only under one identity.
+        """
 
     @property
     def dim(self) -> int:

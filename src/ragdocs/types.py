@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-# What a text that says nothing about itself is worth, from 1 to 10, and how sure it is, from 0 to 1.
+# What a text that says nothing about itself is worth, from 1 to 10, and how sure it is, from 0 to
+# 1.
 UNSAID_IMPORTANCE = 5.0
 UNSAID_CONFIDENCE = 1.0
 
@@ -25,7 +26,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class GitContext:
-    """The state of the working tree when a text was written; `files_total` counts those that were not listed, too."""
+    """The state of the working tree when a text was written.
+
+    `files_total` counts those that were not listed, too.
+    """
 
     branch: str
     commit: str
@@ -62,7 +66,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A card and the body that belongs to it; `first_line` is the body's line number in the file."""
+    """A card and the body that belongs to it.
+
+    `first_line` is the body's line number in the file.
+    """
 
     document: Document
     body: str
@@ -84,7 +91,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A document cut into chunks, ready to be indexed; `stamp` tells whether its source changed since."""
+    """A document cut into chunks, ready to be indexed.
+
+    `stamp` tells whether its source changed since.
+    """
 
     document: Document
     chunks: tuple[Chunk, ...]
@@ -93,7 +103,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """What a hit must satisfy; an empty field asks for nothing. Words compare caselessly; `hidden` names statuses."""
+    """What a hit must satisfy; an empty field asks for nothing.
+
+    Words compare caselessly; `hidden` names statuses.
+    """
 
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -146,7 +159,10 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that answers a query, with the reasons why; `words` are those of the query that stand in it."""
+    """A chunk that answers a query, with the reasons why.
+
+    `words` are those of the query that stand in it.
+    """
 
     document: Document
     chunk: Chunk
@@ -159,7 +175,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """The answer to a query: hits, how many more there were, what was missing while looking, and the time it took."""
+    """The answer to a query.
+
+    Hits, how many more there were, what was missing while looking, and the time it took.
+    """
 
     hits: tuple[Hit, ...]
     omitted: int = 0
@@ -189,7 +208,10 @@ class Expect(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Write this text at this path; `expect` is a version or an `Expect`, `note` what a store may keep with it."""
+    """Write this text at this path.
+
+    `expect` is a version or an `Expect`, `note` what a store may keep with it.
+    """
 
     path: str
     text: str
@@ -199,7 +221,10 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """Move this path to the trash, or without `trash` only away; `expect` is a version or an `Expect`."""
+    """Move this path to the trash, or without `trash` only away.
+
+    `expect` is a version or an `Expect`.
+    """
 
     path: str
     expect: str | Expect = Expect.PRESENT
@@ -208,7 +233,10 @@ class Discard:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Write at this path the very bytes that were kept under a version; `expect` is a version or an `Expect`."""
+    """Write at this path the very bytes that were kept under a version.
+
+    `expect` is a version or an `Expect`.
+    """
 
     path: str
     version: str
@@ -221,7 +249,9 @@ Verb = Literal["create", "update", "append", "edit", "delete", "merge", "rename"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of one change: the new version, or where the old text went, and the secrets kept out of it.
+    """What became of one change.
+
+    The new version, or where the old text went, and the secrets kept out of it.
 
     The notes say what went wrong beside the change, which is made.
     """
@@ -237,7 +267,8 @@ class Written:
 class Source:
     """A text as read from its store; problems tell what had to be mended to read it at all.
 
-    A store that knows the metadata of its texts gives them as `card`; such a text has no block of its own.
+    A store that knows the metadata of its texts gives them as `card`; such a text has no block of
+    its own.
     """
 
     path: str
@@ -252,7 +283,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A look at a store: a stamp for each path, and the paths (files or whole folders) that could not be looked at."""
+    """A look at a store: a stamp for each path.
+
+    And the paths (files or whole folders) that could not be looked at.
+    """
 
     stamps: Mapping[str, str]
     unreadable: Mapping[str, str] = field(default_factory=dict)
@@ -260,7 +294,10 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One path's part of a commit: the text that was kept of it, and its version since; "" where there is no file."""
+    """One path's part of a commit: the text that was kept of it, and its version since.
+
+    "" where there is no file.
+    """
 
     path: str
     version: str

@@ -74,12 +74,16 @@ class Workspace:
         lanes: Collection[str] | None = None,
         room: int | None = None,
     ) -> None:
-        """Open these lanes of those that are configured, or all; `room` is how long an answer may be.
+        """Open these lanes of those that are configured, or all.
+
+        `room` is how long an answer may be.
 
         Days begin at midnight in the zone of the caller, or else in `zone`.
         """
         self.config = config
-        self.clock: Callable[[], datetime] = lambda: clock().astimezone(caller.current().zone or zone)
+        self.clock: Callable[[], datetime] = lambda: clock().astimezone(
+            caller.current().zone or zone
+        )
         self.room = room or config.server.answer_chars
         self._wanted = lanes
         self.encoder, self.identity, self.dim, self.silence = _encoder(config)
@@ -87,13 +91,19 @@ class Workspace:
         self.redactor = CallersRedactor(os.environ, config.redaction.patterns, origin)
         self.places: dict[str, Place] = {}
         self.closed: dict[str, UnavailableError] = {}
-        # The user's own bank may be a link; a project's folder that leads elsewhere may have come with a clone.
+        # The user's own bank may be a link; a project's folder that leads elsewhere may have come
+        # with a clone.
         trusted = config.memory.storage_strategy == "user"
         if config.docs.enabled:
-            self._open(docs := docs_lane(config), lambda: FileStore(config.root, docs, trusted_root=trusted))
+            self._open(
+                docs := docs_lane(config),
+                lambda: FileStore(config.root, docs, trusted_root=trusted),
+            )
         if config.memory.enabled:
             memory = memory_lane(config)
-            self._open(memory, lambda: FileStore(layout.memory_root(config), memory, trusted_root=trusted))
+            self._open(
+                memory, lambda: FileStore(layout.memory_root(config), memory, trusted_root=trusted)
+            )
         if config.journal.enabled:
             self._open(journal_lane(config), self._journal_store)
         if config.docs.commits:
@@ -165,7 +175,10 @@ class Workspace:
         """What can be known at the beginning of a run; of the lanes that are there."""
         places = {name: place.corpus for name, place in self.places.items()}
         files = RepoMap(
-            FileStore(self.config.root, CODE), self.outlines, self.redactor, project.project_key(self.config.root)
+            FileStore(self.config.root, CODE),
+            self.outlines,
+            self.redactor,
+            project.project_key(self.config.root),
         )
         own = places.get(MEMORY.name), places.get(DOCS.name)
         return Packs(self.config.root, *own, lambda: self.repository, files, self.clock)
@@ -173,17 +186,31 @@ class Workspace:
     @cached_property
     def outlines(self) -> SideFile:
         """What is known about source files of all projects of this user."""
-        return SideFile(project.cache_dir() / "outlines.sqlite", TABLES, name="cache of outlines", wait_seconds=1.0)
+        return SideFile(
+            project.cache_dir() / "outlines.sqlite",
+            TABLES,
+            name="cache of outlines",
+            wait_seconds=1.0,
+        )
 
     def scope(self, policy: str | None = None, branch: str | None = None) -> Scope:
-        """Return whose knowledge is asked for: as configured, and of the branch that is checked out, unless said."""
+        """Return whose knowledge is asked for.
+
+        As configured, and of the branch that is checked out, unless said.
+        """
         own_bank = self.config.memory.storage_strategy != "user"
-        return find_scope(self.config.root, policy or self._branch_scope(), own_bank=own_bank, branch=branch)
+        return find_scope(
+            self.config.root, policy or self._branch_scope(), own_bank=own_bank, branch=branch
+        )
 
     def summaries(self, where: Scope) -> Summaries:
         """Return the summaries of a scope."""
         memory = self.config.memory
-        limits = Limits(memory.max_summaries_in_context, memory.summaries_max_entries, memory.summaries_max_bytes)
+        limits = Limits(
+            memory.max_summaries_in_context,
+            memory.summaries_max_entries,
+            memory.summaries_max_bytes,
+        )
         folder = os.path.realpath(project.data_dir() / "repos" / where.identity)
         return Summaries(Path(folder), limits, self.redactor)
 
@@ -225,7 +252,10 @@ class Workspace:
 
     @cached_property
     def access(self) -> AccessLog:
-        """What is known about the use of memories: of the user's bank, or of this project in all its worktrees."""
+        """What is known about the use of memories.
+
+        Of the user's bank, or of this project in all its worktrees.
+        """
         own = self.config.memory.storage_strategy != "user"
         key = project.project_key(registry.main_worktree(self.config.root)) if own else "user"
         return AccessLog(project.state_dir() / "access.sqlite", key)
@@ -239,7 +269,9 @@ class Workspace:
         """Bring every index up to its files."""
         return {name: place.corpus.sync(progress=progress) for name, place in self.places.items()}
 
-    def embed(self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False) -> int:
+    def embed(
+        self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
+    ) -> int:
         """Encode what has no vector yet, in every lane."""
         return sum(place.corpus.embed(progress, stop) for place in self.places.values())
 
@@ -252,10 +284,20 @@ class Workspace:
         """Tell how each index stands against its files."""
         lanes = [lane_status(place.corpus, self.identity) for place in self.places.values()]
         root = str(self.config.root)
-        return Status(project=root, version=__version__, ready=True, watcher="off", heartbeat=None, lanes=lanes)
+        return Status(
+            project=root,
+            version=__version__,
+            ready=True,
+            watcher="off",
+            heartbeat=None,
+            lanes=lanes,
+        )
 
     def rebuilt(self, lane: str, progress: Progress | None = None) -> LocalIndex:
-        """Build an index of a lane from its files alone, beside the live one, and leave nothing on disk."""
+        """Build an index of a lane from its files alone, beside the live one.
+
+        And leave nothing on disk.
+        """
         place = self.places[lane]
         scratch = self._index(place.corpus.lane, None)
         corpus = Corpus(place.corpus.lane, place.store, scratch, self.encoder)
@@ -265,7 +307,10 @@ class Workspace:
         return scratch
 
     def _branch_scope(self) -> str:
-        """Return the branch scope of the current caller's environment, unless something stronger is configured."""
+        """Return the branch scope of the current caller's environment.
+
+        Unless something stronger is configured.
+        """
         origin = self.config.origin("memory.branch_scope")
         is_stronger = origin == "flag" or origin.startswith("environment RAGDOCS_")
         configured = self.config.memory.branch_scope
@@ -274,10 +319,15 @@ class Workspace:
     def _journal_store(self) -> JournalStore:
         journal = self.config.journal
         root = layout.journal_root(self.config)
-        return JournalStore(root, author=journal.author, auto_gc=journal.auto_gc, ignored_by=self.config.root)
+        return JournalStore(
+            root, author=journal.author, auto_gc=journal.auto_gc, ignored_by=self.config.root
+        )
 
     def _open(self, lane: Lane, make: Callable[[], FileStore | CommitStore]) -> None:
-        """Open a lane; one that must not be opened stays closed, says why when asked, and leaves the others alone."""
+        """Open a lane; one that must not be opened stays closed, says why when asked.
+
+        And leaves the others alone.
+        """
         if self._wanted is not None and lane.name not in self._wanted:
             return
         try:
@@ -304,13 +354,18 @@ class Workspace:
         key = project.signing_key() if directory else b""
         cache = os.path.realpath(project.cache_dir())
         private = directory is not None and directory.is_relative_to(cache)
-        return LocalIndex(directory, recipe=recipe, encoder=self.identity, dim=self.dim, key=key, mapped=private)
+        return LocalIndex(
+            directory, recipe=recipe, encoder=self.identity, dim=self.dim, key=key, mapped=private
+        )
 
     def _corpus(self, lane: str, section: str, hint: str = "") -> Corpus:
         if lane in self.closed:
             raise self.closed[lane]
         if lane not in self.places:
-            hint = hint or f"Turn it on: write enabled = true under [{section}] in config.toml, or run `ragdocs init`"
+            hint = (
+                hint
+                or f"Turn it on: write enabled = true under [{section}] in config.toml, or run `ragdocs init`"
+            )
             raise UnavailableError(f"the {section} lane is switched off for this project", hint)
         return self.places[lane].corpus
 
@@ -318,15 +373,23 @@ class Workspace:
 def docs_lane(config: Config) -> Lane:
     """Return the documentation lane as configured."""
     docs = config.docs
-    include, exclude, largest = tuple(docs.include), tuple(docs.exclude), config.watch.largest_kb * 1000
-    return replace(DOCS, include=include, exclude=exclude, gitignore=docs.gitignore, largest=largest)
+    include, exclude, largest = (
+        tuple(docs.include),
+        tuple(docs.exclude),
+        config.watch.largest_kb * 1000,
+    )
+    return replace(
+        DOCS, include=include, exclude=exclude, gitignore=docs.gitignore, largest=largest
+    )
 
 
 def memory_lane(config: Config) -> Lane:
     """Return the memory lane as configured."""
     memory = config.memory
     ranking = replace(
-        MEMORY.ranking, recency_days=memory.recency_boost_days, recency_factor=memory.recency_boost_factor
+        MEMORY.ranking,
+        recency_days=memory.recency_boost_days,
+        recency_factor=memory.recency_boost_factor,
     )
     # The user's bank lies in no project, so nothing can be reached from it by a relative link.
     base = "" if memory.storage_strategy == "user" else MEMORY.base
@@ -340,7 +403,8 @@ def journal_lane(config: Config) -> Lane:
         JOURNAL.ranking,
         half_life_days=journal.half_life_days,
         easiest=journal.minimum_salience,
-        # Fresh entries need so little that they must not be lost among older candidates; their score stays as it is.
+        # Fresh entries need so little that they must not be lost among older candidates; their
+        # score stays as it is.
         recency_days=math.ceil(2 * journal.half_life_days),
     )
     return replace(JOURNAL, ranking=ranking)

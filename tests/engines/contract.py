@@ -1,4 +1,7 @@
-"""What every Index promises; subclass it with an `index` fixture that gives an empty index of 8 dimensions."""
+"""What every Index promises.
+
+Subclass it with an `index` fixture that gives an empty index of 8 dimensions.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ def entry(path: str, *texts: str, stamp: str = "s1", **card: Any) -> Entry:
     values = {"title": name, "version": "|".join(texts), "modified_at": NOON, **card}
     document = Document(id=f"test:{name}", lane="test", path=path, **values)
     pieces = enumerate(texts or (document.title,))
-    chunks = tuple(Chunk(f"{document.id}#{n}", document.id, (), t, n + 1, n + 1, digest(t)) for n, t in pieces)
+    chunks = tuple(
+        Chunk(f"{document.id}#{n}", document.id, (), t, n + 1, n + 1, digest(t)) for n, t in pieces
+    )
     return Entry(document, chunks, stamp)
 
 
@@ -92,7 +97,10 @@ class IndexContract:
             "size": 42,
             "extra": {"nested": {"list": [1, 2.5, None, True, "x"]}},
             "problems": ("odd",),
-            "links": (Link("src/a.py", "mentions", "see src/a.py", "Top"), Link("b", "related_to", "b")),
+            "links": (
+                Link("src/a.py", "mentions", "see src/a.py", "Top"),
+                Link("b", "related_to", "b"),
+            ),
         }
         given = entry("f/a.md", "one", "two", **card)
         index.apply([given])
@@ -105,17 +113,26 @@ class IndexContract:
         assert [document.path for document in index.documents()] == ["a.md", "a/z.md", "b.md"]
 
     def test_a_replaced_document_leaves_nothing_of_the_old_one(self, index: Index) -> None:
-        index.apply([entry("a.md", "apple", "pear", tags=("fruit",), links=(Link("x", "mentions", "x"),))])
+        index.apply(
+            [entry("a.md", "apple", "pear", tags=("fruit",), links=(Link("x", "mentions", "x"),))]
+        )
         index.fill({digest("apple"): axis(1), digest("pear"): axis(0, 1)})
         index.apply([entry("a.md", "carrot", tags=("root",), stamp="s2")])
-        assert matching(index, "apple pear") == listed(index, tags=("fruit",)) == near(index, axis(1)) == []
+        assert (
+            matching(index, "apple pear")
+            == listed(index, tags=("fruit",))
+            == near(index, axis(1))
+            == []
+        )
         assert matching(index, "carrot") == listed(index, tags=("root",)) == ["a.md"]
         assert index.links_to(["x"]) == {}
         assert index.counts() == {"documents": 1, "chunks": 1, "vectors": 0, "links": 0}
         assert index.stamps() == {"a.md": ("s2", "carrot")}
 
     def test_removed_paths_are_gone_and_unknown_ones_do_not_matter(self, index: Index) -> None:
-        index.apply([entry("a.md", "apple common"), entry("b.md", "pear common"), entry("c.md", "common")])
+        index.apply(
+            [entry("a.md", "apple common"), entry("b.md", "pear common"), entry("c.md", "common")]
+        )
         index.fill({digest("pear common"): axis(1)})
         index.apply([], ["b.md", "c.md", "never.md"])
         assert matching(index, "common") == ["a.md"]
@@ -146,7 +163,9 @@ class IndexContract:
 
     # --- filters ---
 
-    def test_words_of_a_filter_compare_caselessly_and_any_of_them_will_do(self, index: Index) -> None:
+    def test_words_of_a_filter_compare_caselessly_and_any_of_them_will_do(
+        self, index: Index
+    ) -> None:
         index.apply(
             [
                 entry("a.md", "x", kind="Plan", tags=("Auth", "STRASSE"), status="active"),
@@ -154,30 +173,50 @@ class IndexContract:
                 entry("c.md", "x", kind="", tags=()),
             ]
         )
-        assert listed(index, kinds=("plan", "FACT")) == listed(index, tags=("auth", "Db")) == ["a.md", "b.md"]
+        assert (
+            listed(index, kinds=("plan", "FACT"))
+            == listed(index, tags=("auth", "Db"))
+            == ["a.md", "b.md"]
+        )
         assert listed(index, tags=("straße",)) == ["a.md"]
         assert listed(index, statuses=("ARCHIVED",)) == ["b.md"]
         assert listed(index, hidden=("archived", "unknown")) == ["a.md", "c.md"]
-        assert listed(index, tags=("db",), kinds=("plan",)) == listed(index, tags=("nowhere",)) == []
+        assert (
+            listed(index, tags=("db",), kinds=("plan",)) == listed(index, tags=("nowhere",)) == []
+        )
         assert listed(index, tags=("aut",)) == []
 
     def test_dates_are_inclusive_and_documents_without_one_are_left_out(self, index: Index) -> None:
         days = [NOON + timedelta(days=n) for n in range(3)]
-        index.apply([entry(f"{n}.md", "x", created_at=day) for n, day in enumerate(days)] + [entry("none.md", "x")])
+        index.apply(
+            [entry(f"{n}.md", "x", created_at=day) for n, day in enumerate(days)]
+            + [entry("none.md", "x")]
+        )
         assert listed(index, since=days[1]) == ["1.md", "2.md"]
         assert listed(index, until=days[1]) == ["0.md", "1.md"]
         assert listed(index, since=days[1], until=days[1]) == ["1.md"]
         assert len(listed(index)) == 4
 
     def test_what_has_expired_is_not_alive_at_that_moment(self, index: Index) -> None:
-        index.apply([entry("a.md", "x", expires_at=NOON), entry("b.md", "x", expires_at=NOON + timedelta(seconds=1))])
+        index.apply(
+            [
+                entry("a.md", "x", expires_at=NOON),
+                entry("b.md", "x", expires_at=NOON + timedelta(seconds=1)),
+            ]
+        )
         index.apply([entry("c.md", "x")])
         assert listed(index, alive_at=NOON) == ["b.md", "c.md"]
         assert listed(index, alive_at=NOON - timedelta(days=1)) == ["a.md", "b.md", "c.md"]
 
     def test_prefix_and_links_choose_documents(self, index: Index) -> None:
         link = (Link("src/auth.py", "mentions", "see"),)
-        index.apply([entry("f/a.md", "x", links=link), entry("f/b.md", "x"), entry("g/c.md", "x", links=link)])
+        index.apply(
+            [
+                entry("f/a.md", "x", links=link),
+                entry("f/b.md", "x"),
+                entry("g/c.md", "x", links=link),
+            ]
+        )
         assert listed(index, prefix="f/") == ["f/a.md", "f/b.md"]
         assert listed(index, linked_to=("src/auth.py", "other")) == ["f/a.md", "g/c.md"]
         assert listed(index, prefix="f/", linked_to=("src/auth.py",)) == ["f/a.md"]
@@ -185,7 +224,9 @@ class IndexContract:
 
     def test_a_filter_applies_before_the_cut_by_words_and_by_meaning(self, index: Index) -> None:
         crowd = [entry(f"c{n}.md", f"token token token {n}") for n in range(60)]
-        rare = entry("rare.md", "a token among very many other words about nothing at all", tags=("rare",))
+        rare = entry(
+            "rare.md", "a token among very many other words about nothing at all", tags=("rare",)
+        )
         index.apply([*crowd, rare])
         index.fill({digest(f"token token token {n}"): axis(1, n / 1000) for n in range(60)})
         index.fill({digest(rare.chunks[0].text): axis(1, 5)})
@@ -200,10 +241,18 @@ class IndexContract:
         assert listed(index, min_importance=5) == ["high.md", "plain.md"]
         assert listed(index, min_importance=6) == ["high.md"]
         assert listed(index, min_confidence=0.95) == ["plain.md"]
-        assert matching(index, "x", Filter(min_importance=3, min_confidence=0.5)) == ["plain.md", "high.md"]
+        assert matching(index, "x", Filter(min_importance=3, min_confidence=0.5)) == [
+            "plain.md",
+            "high.md",
+        ]
 
     def test_a_filter_does_not_change_the_scores_of_what_passes(self, index: Index) -> None:
-        index.apply([entry(f"{n}.md", f"apple {'pear ' * n}", tags=("even",) * (n % 2 == 0)) for n in range(8)])
+        index.apply(
+            [
+                entry(f"{n}.md", f"apple {'pear ' * n}", tags=("even",) * (n % 2 == 0))
+                for n in range(8)
+            ]
+        )
         whole = dict(index.match("apple pear", 10, ANYTHING))
         part = index.match("apple pear", 10, Filter(tags=("even",)))
         assert len(part) == 4
@@ -211,12 +260,24 @@ class IndexContract:
 
     # --- vectors ---
 
-    def test_chunks_wait_for_vectors_the_latest_change_first_and_once_for_each_digest(self, index: Index) -> None:
+    def test_chunks_wait_for_vectors_the_latest_change_first_and_once_for_each_digest(
+        self, index: Index
+    ) -> None:
         old, new = (NOON - timedelta(days=1), NOON + timedelta(days=1))
-        index.apply([entry("old.md", "old", "shared", modified_at=old), entry("none.md", "none", modified_at=None)])
+        index.apply(
+            [
+                entry("old.md", "old", "shared", modified_at=old),
+                entry("none.md", "none", modified_at=None),
+            ]
+        )
         index.apply([entry("new.md", "new", "shared", modified_at=new)])
         waiting = [(document.path, chunk.text) for document, chunk in index.missing(10)]
-        assert waiting == [("new.md", "new"), ("new.md", "shared"), ("old.md", "old"), ("none.md", "none")]
+        assert waiting == [
+            ("new.md", "new"),
+            ("new.md", "shared"),
+            ("old.md", "old"),
+            ("none.md", "none"),
+        ]
         assert index.missing(2) == index.missing(10)[:2]
         index.fill({digest("shared"): axis(1)})
         assert [chunk.text for _, chunk in index.missing(10)] == ["new", "old", "none"]
@@ -234,7 +295,9 @@ class IndexContract:
     def test_a_document_of_too_many_different_words_is_refused(self, index: Index) -> None:
         def written(count: int) -> Entry:
             words = [f"w{number:07}" for number in range(count)]
-            return entry("a.md", *(" ".join(words[at : at + 1_000]) for at in range(0, count, 1_000)))
+            return entry(
+                "a.md", *(" ".join(words[at : at + 1_000]) for at in range(0, count, 1_000))
+            )
 
         assert index.objection(written(50_000), 60) == ""
         assert "more than 200,000 different words" in index.objection(written(201_000), 60)
@@ -242,8 +305,16 @@ class IndexContract:
         assert index.objection(entry("b.md", *["the same words again " * 100] * 1_000), 60) == ""
 
     def test_the_missing_chunks_of_some_paths_are_those_of_these_paths(self, index: Index) -> None:
-        index.apply([entry("a.md", "shared", "mine", modified_at=NOON - timedelta(days=1)), entry("b.md", "shared")])
-        assert {(d.path, c.text) for d, c in index.missing(10, ["a.md"])} == {("a.md", "shared"), ("a.md", "mine")}
+        index.apply(
+            [
+                entry("a.md", "shared", "mine", modified_at=NOON - timedelta(days=1)),
+                entry("b.md", "shared"),
+            ]
+        )
+        assert {(d.path, c.text) for d, c in index.missing(10, ["a.md"])} == {
+            ("a.md", "shared"),
+            ("a.md", "mine"),
+        }
         assert index.missing(10, ["nowhere.md"]) == []
 
     def test_vectors_for_unknown_digests_are_passed_over(self, index: Index) -> None:
@@ -260,10 +331,16 @@ class IndexContract:
         assert [score for _, score in found] == pytest.approx([1, 2**-0.5, 5**-0.5], abs=1e-3)
 
     def test_ties_have_one_order_whatever_was_filled_first(self, index: Index) -> None:
-        index.apply([entry(f"{n}.md", f"word {n}", modified_at=NOON + timedelta(days=n)) for n in range(9)])
+        index.apply(
+            [entry(f"{n}.md", f"word {n}", modified_at=NOON + timedelta(days=n)) for n in range(9)]
+        )
         for n in (7, 2, 8, 0, 1, 3, 6, 5, 4):
             index.fill({digest(f"word {n}"): axis(1)})
-        assert near(index, axis(1), k=4) == matching(index, "word", k=4) == ["0.md", "1.md", "2.md", "3.md"]
+        assert (
+            near(index, axis(1), k=4)
+            == matching(index, "word", k=4)
+            == ["0.md", "1.md", "2.md", "3.md"]
+        )
 
     def test_a_document_vector_is_the_unit_mean_of_its_chunks(self, index: Index) -> None:
         index.apply([entry("a.md", "one", "two"), entry("b.md", "three")])
@@ -276,12 +353,23 @@ class IndexContract:
     # --- words ---
 
     def test_rarer_and_denser_words_rank_first(self, index: Index) -> None:
-        index.apply([entry("a.md", "the common word"), entry("b.md", "common zebra"), entry("c.md", "common " * 30)])
+        index.apply(
+            [
+                entry("a.md", "the common word"),
+                entry("b.md", "common zebra"),
+                entry("c.md", "common " * 30),
+            ]
+        )
         assert matching(index, "common zebra")[0] == "b.md"
         assert matching(index, "zebra") == ["b.md"]
 
     def test_title_tags_and_path_are_searched_too(self, index: Index) -> None:
-        index.apply([entry("guides/login.md", "x", title="Sessions", tags=("security",)), entry("b.md", "y")])
+        index.apply(
+            [
+                entry("guides/login.md", "x", title="Sessions", tags=("security",)),
+                entry("b.md", "y"),
+            ]
+        )
         for word in ("session", "security", "login", "guides"):
             assert matching(index, word) == ["guides/login.md"], word
 
@@ -317,7 +405,15 @@ class IndexContract:
     def test_targets_are_whole_paths(self, index: Index) -> None:
         link = (Link("src/auth.py", "mentions", "see"),)
         index.apply([entry("a.md", "x", links=link)])
-        for name in ("auth.py", "src/auth.p", "rc/auth.py", "src/auth.py/x", "src", "src/oauth.py", ""):
+        for name in (
+            "auth.py",
+            "src/auth.p",
+            "rc/auth.py",
+            "src/auth.py/x",
+            "src",
+            "src/oauth.py",
+            "",
+        ):
             assert index.links_to([name]) == {}, name
         assert set(index.links_to([" /SRC/auth.py/"])) == {"test:a"}
 
@@ -327,10 +423,18 @@ class IndexContract:
             [
                 entry("a.md", "x", links=tuple(Link(name, "mentions", "") for name in links)),
                 entry("b.md", "x", status="archived"),
-                entry("c.md", "x", links=(Link("src/x.py", "mentions", ""), Link("a.md", "mentions", ""))),
+                entry(
+                    "c.md",
+                    "x",
+                    links=(Link("src/x.py", "mentions", ""), Link("a.md", "mentions", "")),
+                ),
             ]
         )
-        assert index.linked(["test:a", "test:b", "test:c"], ANYTHING) == [["test:b", "test:c"], [], ["test:a"]]
+        assert index.linked(["test:a", "test:b", "test:c"], ANYTHING) == [
+            ["test:b", "test:c"],
+            [],
+            ["test:a"],
+        ]
         hidden = Filter(hidden=("archived",))
         assert index.linked(["test:a", "test:nowhere"], hidden) == [["test:c"], []]
 
@@ -343,7 +447,13 @@ class IndexContract:
     # --- keys ---
 
     def test_siblings_are_all_chunks_of_the_same_documents(self, index: Index) -> None:
-        index.apply([entry("a.md", "one", "two"), entry("b.md", "three"), entry("c.md", "four", "five", "six")])
+        index.apply(
+            [
+                entry("a.md", "one", "two"),
+                entry("b.md", "three"),
+                entry("c.md", "four", "five", "six"),
+            ]
+        )
         index.apply([entry("a.md", "seven", "eight"), entry("d.md", "nine")])
         a, c = index.chunks("test:a"), index.chunks("test:c")
         family = index.siblings(np.array([a[1], c[0], a[0]]))
@@ -354,5 +464,9 @@ class IndexContract:
     def test_chunks_are_loaded_in_the_order_of_their_keys(self, index: Index) -> None:
         index.apply([entry("a.md", "one", "two"), entry("b.md", "three")])
         keys = [*index.chunks("test:b"), *reversed(index.chunks("test:a"))]
-        assert [(d.path, c.text) for d, c in index.load(keys)] == [("b.md", "three"), ("a.md", "two"), ("a.md", "one")]
+        assert [(d.path, c.text) for d, c in index.load(keys)] == [
+            ("b.md", "three"),
+            ("a.md", "two"),
+            ("a.md", "one"),
+        ]
         assert index.load([]) == []

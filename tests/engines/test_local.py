@@ -25,7 +25,9 @@ CHANGES = {"apply", "fill", "restamp"}
 
 
 def make(directory: Path | None, encoder: str = "test/8", *, mapped: bool = False) -> LocalIndex:
-    return LocalIndex(directory, recipe="1/900/1400", encoder=encoder, dim=DIM, key=KEY, mapped=mapped)
+    return LocalIndex(
+        directory, recipe="1/900/1400", encoder=encoder, dim=DIM, key=KEY, mapped=mapped
+    )
 
 
 class Restarting:
@@ -79,7 +81,18 @@ class TestMapped(IndexContract):
 
 # --- an index is what its documents make it, whatever happened on the way ---
 
-WORDS = ("apple", "apples", "pear", "receive", "max_chars", "maxChars", "größe", "日本語", "src/auth.py", "the")
+WORDS = (
+    "apple",
+    "apples",
+    "pear",
+    "receive",
+    "max_chars",
+    "maxChars",
+    "größe",
+    "日本語",
+    "src/auth.py",
+    "the",
+)
 QUERIES = ("apple pear", "recieve", "aple", "max chars", "日本", "auth.py the", "nothing like it")
 PATHS = tuple(f"{folder}{name}.md" for folder in ("", "f/") for name in "abcd")
 
@@ -89,7 +102,10 @@ entries = st.builds(
     st.sampled_from(PATHS),
     st.lists(texts, min_size=1, max_size=3),
     st.sets(st.sampled_from(["x", "Y"])).map(sorted),
-    st.lists(st.builds(Link, st.sampled_from(["a", "f/b.md", "src/x.py"]), st.just("mentions"), texts), max_size=2),
+    st.lists(
+        st.builds(Link, st.sampled_from(["a", "f/b.md", "src/x.py"]), st.just("mentions"), texts),
+        max_size=2,
+    ),
 )
 steps = st.one_of(
     st.tuples(st.just("apply"), st.lists(entries, max_size=4, unique_by=lambda e: e.document.path)),
@@ -110,7 +126,10 @@ def fill(index: Index, limit: int) -> None:
 
 def scores(index: Index, query: str) -> dict[str, float]:
     found = index.match(query, 1000, Filter())
-    return {chunk.id: score for (_, score), (_, chunk) in zip(found, index.load([k for k, _ in found]), strict=True)}
+    return {
+        chunk.id: score
+        for (_, score), (_, chunk) in zip(found, index.load([k for k, _ in found]), strict=True)
+    }
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -146,7 +165,9 @@ def assert_same(live: LocalIndex, built: LocalIndex) -> None:
     for part in ("documents", "chunks", "postings", "edges"):
         assert ours[part] == theirs[part], part
     assert [name for name, _ in ours["vectors"]] == [name for name, _ in theirs["vectors"]]
-    assert all((a == b).all() for (_, a), (_, b) in zip(ours["vectors"], theirs["vectors"], strict=True))
+    assert all(
+        (a == b).all() for (_, a), (_, b) in zip(ours["vectors"], theirs["vectors"], strict=True)
+    )
     assert live.counts() == built.counts()
     assert live.stamps() == built.stamps()
 
@@ -182,7 +203,10 @@ def test_an_index_that_is_edited_for_long_keeps_its_size(tmp_path: Path) -> None
         fill(index, 1000)
         index.save()
         assert len(index._catalog.alive) <= local.MOST_ROWS * 200 + local.SPARE_ROWS + 200
-        assert [d.path for d, _ in index.load([k for k, _ in index.match(f"turn{turn} apple", 100, Filter())])]
+        assert [
+            d.path
+            for d, _ in index.load([k for k, _ in index.match(f"turn{turn} apple", 100, Filter())])
+        ]
     reopened = make(tmp_path / "indices")
     assert reopened.open()
     assert not compare(reopened.contents(), index.contents())["difference"]
@@ -212,7 +236,9 @@ def test_many_changes_of_one_document_do_not_grow_the_index(tmp_path: Path) -> N
         if turn % 20 == 0:
             index.save()
             generation = tmp_path / (tmp_path / "current").read_text()
-            sizes.append(sum(file.stat().st_size for file in generation.rglob("*") if file.is_file()))
+            sizes.append(
+                sum(file.stat().st_size for file in generation.rglob("*") if file.is_file())
+            )
     assert index.counts() == {"documents": 20, "chunks": 20, "vectors": 20, "links": 0}
     assert sizes[-1] < 3 * sizes[0]
 
@@ -243,7 +269,9 @@ def test_an_index_without_a_place_on_disk_saves_nothing() -> None:
 
 def test_a_path_that_is_not_text_survives_a_restart(tmp_path: Path) -> None:
     index = make(tmp_path)
-    index.apply([entry("caf\udce9.md", "apple", links=(Link("src/caf\udce9.py", "mentions", "x"),))])
+    index.apply(
+        [entry("caf\udce9.md", "apple", links=(Link("src/caf\udce9.py", "mentions", "x"),))]
+    )
     index.save()
     again = make(tmp_path)
     assert again.open()
@@ -253,7 +281,10 @@ def test_a_path_that_is_not_text_survives_a_restart(tmp_path: Path) -> None:
 def test_searches_go_on_while_many_texts_are_added() -> None:
     index = make(None)
     index.apply([entry("a.md", "zebra")])
-    many = [entry(f"{number}.md", *(f"text{number} word{n}" for n in range(20))) for number in range(100)]
+    many = [
+        entry(f"{number}.md", *(f"text{number} word{n}" for n in range(20)))
+        for number in range(100)
+    ]
     adding = threading.Thread(target=index.apply, args=(many,))
     adding.start()
     answered: list[int] = []

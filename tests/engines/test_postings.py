@@ -15,7 +15,9 @@ from ragdocs.engines.local import postings as keywords
 from ragdocs.engines.local.postings import BOOSTS, K1, MOST_LOOKUPS, NAMED, B, KeywordTable
 from ragdocs.text.terms import terms
 
-VOCABULARY = tuple(f"{a}{b}{c}" for a in ("ka", "lo", "mi", "ru") for b in ("ber", "dan", "fil") for c in "gpstx")
+VOCABULARY = tuple(
+    f"{a}{b}{c}" for a in ("ka", "lo", "mi", "ru") for b in ("ber", "dan", "fil") for c in "gpstx"
+)
 
 
 class Bench:
@@ -27,7 +29,9 @@ class Bench:
         self.highest = 0
 
     def apply(self, added: dict[int, str], removed: tuple[int, ...] = ()) -> None:
-        self.table.write(({"body": text, "title": f"page {row}"} for row, text in added.items()), removed)
+        self.table.write(
+            ({"body": text, "title": f"page {row}"} for row, text in added.items()), removed
+        )
         self.table.adopt(added)
         self.alive = (self.alive | set(added)) - set(removed)
         self.highest = max([self.highest, *added])
@@ -74,14 +78,22 @@ def prose_bench() -> Bench:
 
 def whoosh_ranking(table: KeywordTable, text: str, k: int) -> list[int]:
     """Ask Whoosh itself: its own BM25F, over the same index, the same terms and the same boosts."""
-    asked = [whoosh_query.Term(field, term, boost) for term in terms(text) for field, boost in BOOSTS.items()]
+    asked = [
+        whoosh_query.Term(field, term, boost)
+        for term in terms(text)
+        for field, boost in BOOSTS.items()
+    ]
     with table._segments._index.searcher(weighting=BM25F(B=B, K1=K1)) as searcher:
-        return [_row(searcher, hit.docnum) for hit in searcher.search(whoosh_query.Or(asked), limit=k)]
+        return [
+            _row(searcher, hit.docnum) for hit in searcher.search(whoosh_query.Or(asked), limit=k)
+        ]
 
 
 def _row(searcher: Any, number: int) -> int:
     reader = searcher.reader()
-    leaf, base = max((pair for pair in reader.leaf_readers() if pair[1] <= number), key=lambda pair: pair[1])
+    leaf, base = max(
+        (pair for pair in reader.leaf_readers() if pair[1] <= number), key=lambda pair: pair[1]
+    )
     return int(leaf.column_reader("row")[number - base])
 
 
@@ -93,7 +105,9 @@ def test_ranking_agrees_with_whooshs_own(prose_bench: Bench) -> None:
         assert set(ours) == set(theirs)
         overlaps.append(len(set(ours[:10]) & set(theirs[:10])) / min(10, len(ours)))
         places = {row: place for place, row in enumerate(theirs)}
-        correlations.append(float(np.corrcoef(np.arange(len(ours)), [places[row] for row in ours])[0, 1]))
+        correlations.append(
+            float(np.corrcoef(np.arange(len(ours)), [places[row] for row in ours])[0, 1])
+        )
     print(f"\ntop-10 overlap {np.mean(overlaps):.3f}, rank correlation {np.mean(correlations):.3f}")  # noqa: T201 - the figure is the point
     assert np.mean(overlaps) >= 0.8
     assert np.mean(correlations) >= 0.9
@@ -116,9 +130,16 @@ def titled(rows: dict[int, dict[str, str]]) -> Bench:
     return bench
 
 
-def test_a_page_whose_whole_title_is_asked_for_comes_before_one_that_has_more_in_its_title() -> None:
+def test_a_page_whose_whole_title_is_asked_for_comes_before_one_that_has_more_in_its_title() -> (
+    None
+):
     text = "client libraries are written in many languages"
-    pages = {0: "client", 1: "client libraries", 2: "client libraries maintained by communities elsewhere", 3: "tools"}
+    pages = {
+        0: "client",
+        1: "client libraries",
+        2: "client libraries maintained by communities elsewhere",
+        3: "tools",
+    }
     bench = titled({row: {"body": text, "title": title} for row, title in pages.items()})
     assert bench.rows("client libraries")[0] == 1
     assert bench.rows("client libraries")[-1] == 3
@@ -139,7 +160,14 @@ def test_a_title_and_a_name_add_a_bounded_part() -> None:
 
 def test_an_identifier_as_a_whole_counts_less_than_its_parts_together() -> None:
     bodies = {row: {"body": f"filler{row} text{row}"} for row in range(3, 30)}
-    bench = titled({0: {"body": "alpha_beta one"}, 1: {"body": "alpha beta"}, 2: {"body": "alpha one"}, **bodies})
+    bench = titled(
+        {
+            0: {"body": "alpha_beta one"},
+            1: {"body": "alpha beta"},
+            2: {"body": "alpha one"},
+            **bodies,
+        }
+    )
     found = dict(bench.match("alpha_beta"))
     assert found[0] > found[1] > found[2]
     assert found[0] - found[1] < found[1]
@@ -190,7 +218,9 @@ def test_what_is_dumped_is_restored_with_the_same_scores(prose_bench: Bench) -> 
     mask = np.ones(300, dtype=np.bool_)
     assert restored.postings() == prose_bench.table.postings()
     for seed in range(1000, 1010):
-        assert restored.match(prose(seed, 8), 20, [mask], mask) == prose_bench.match(prose(seed, 8), 20)
+        assert restored.match(prose(seed, 8), 20, [mask], mask) == prose_bench.match(
+            prose(seed, 8), 20
+        )
 
 
 # --- typos ---
@@ -247,7 +277,9 @@ def test_short_words_and_numbers_are_not_guessed() -> None:
         ("version 3.11 out", ["3.11"]),
     ],
 )
-def test_identifiers_accents_and_cjk_are_found_by_their_parts(written: str, asked: list[str]) -> None:
+def test_identifiers_accents_and_cjk_are_found_by_their_parts(
+    written: str, asked: list[str]
+) -> None:
     bench = Bench()
     bench.apply({0: written, 1: "unrelated words only"})
     for text in asked:
@@ -273,10 +305,62 @@ def _by_category() -> dict[str, str]:
 
 
 ODD = (
-    *("*", "?", "a*", "*a", "**", "***", "a?b*", "[a-z]*", '"', '""', '"unclosed', "'", "''", "\\", "(", ")"),
-    *("((((((((", "a AND", "NOT", "a OR OR b", "AND OR NOT", "body:x", "title:*", "row:1", "row:[1 TO 5]"),
-    *("a^9999999", "a~9", '"a b"~99999', "[a TO", "{a TO b}", "<>", "&&", "||", "!", "+-", "\0", "\n\t\r", " "),
-    *("", "\ud800", "a\udfffb", "../../etc/passwd", "%s%n", "'; DROP TABLE x;--", "---", "_", "__", "the a of"),
+    *(
+        "*",
+        "?",
+        "a*",
+        "*a",
+        "**",
+        "***",
+        "a?b*",
+        "[a-z]*",
+        '"',
+        '""',
+        '"unclosed',
+        "'",
+        "''",
+        "\\",
+        "(",
+        ")",
+    ),
+    *(
+        "((((((((",
+        "a AND",
+        "NOT",
+        "a OR OR b",
+        "AND OR NOT",
+        "body:x",
+        "title:*",
+        "row:1",
+        "row:[1 TO 5]",
+    ),
+    *(
+        "a^9999999",
+        "a~9",
+        '"a b"~99999',
+        "[a TO",
+        "{a TO b}",
+        "<>",
+        "&&",
+        "||",
+        "!",
+        "+-",
+        "\0",
+        "\n\t\r",
+        " ",
+    ),
+    *(
+        "",
+        "\ud800",
+        "a\udfffb",
+        "../../etc/passwd",
+        "%s%n",
+        "'; DROP TABLE x;--",
+        "---",
+        "_",
+        "__",
+        "the a of",
+    ),
 )
 HOSTILE = {
     **{f"category {name}": text for name, text in _by_category().items()},

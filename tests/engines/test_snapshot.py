@@ -49,7 +49,9 @@ def sign(generation: Path, key: bytes = KEY, **changed: object) -> None:
     manifest["files"] = {
         name: snapshot._digest((generation / name).read_bytes())
         for name in (
-            path.relative_to(generation).as_posix() for path in sorted(generation.rglob("*")) if path.is_file()
+            path.relative_to(generation).as_posix()
+            for path in sorted(generation.rglob("*"))
+            if path.is_file()
         )
         if name != "manifest.json"
     }
@@ -70,7 +72,12 @@ def is_empty(index: LocalIndex) -> bool:
 def test_a_generation_has_the_documented_layout(place: Path) -> None:
     names = {path.relative_to(live(place)).as_posix() for path in parts(place)}
     rest = {name for name in names if not name.startswith("keyword/")}
-    assert rest >= {"vector/docstore.json", "vector/faiss_index.bin", "graph/graph.json", "manifest.json"}
+    assert rest >= {
+        "vector/docstore.json",
+        "vector/faiss_index.bin",
+        "graph/graph.json",
+        "manifest.json",
+    }
     assert len(names - rest) >= 2
     assert (place / ".gitignore").read_text() == "*\n"
     assert list(place.glob("**/*.ragdocs-tmp")) == []
@@ -146,9 +153,24 @@ def test_a_snapshot_that_cannot_be_written_leaves_the_old_one_and_no_rubbish(
 
 @pytest.mark.parametrize(
     "pointer",
-    ["../../elsewhere", "..", ".", "", "/etc", "nothing", "a/b", "current", ".hidden", "\0", "x" * 500, "ä\udcff"],
+    [
+        "../../elsewhere",
+        "..",
+        ".",
+        "",
+        "/etc",
+        "nothing",
+        "a/b",
+        "current",
+        ".hidden",
+        "\0",
+        "x" * 500,
+        "ä\udcff",
+    ],
 )
-def test_a_pointer_to_elsewhere_or_nowhere_is_not_followed(place: Path, tmp_path: Path, pointer: str) -> None:
+def test_a_pointer_to_elsewhere_or_nowhere_is_not_followed(
+    place: Path, tmp_path: Path, pointer: str
+) -> None:
     shutil.copytree(live(place), tmp_path.parent / "elsewhere", dirs_exist_ok=True)
     (place / "current").write_bytes(pointer.encode("utf-8", "surrogateescape"))
     index = make(place)
@@ -259,7 +281,9 @@ class Payload:
 
 
 @pytest.mark.parametrize("planted", ["*.toc", "*.seg", "*"])
-@pytest.mark.parametrize("how", ["as it is", "digests made to fit", "signed by another", "signature left out"])
+@pytest.mark.parametrize(
+    "how", ["as it is", "digests made to fit", "signed by another", "signature left out"]
+)
 def test_a_planted_pickle_never_runs(place: Path, tmp_path: Path, planted: str, how: str) -> None:
     marker = tmp_path / "marker"
     for file in (live(place) / "keyword").glob(planted):
@@ -268,7 +292,9 @@ def test_a_planted_pickle_never_runs(place: Path, tmp_path: Path, planted: str, 
     if how == "digests made to fit":
         sign(live(place))
         made = json.loads((live(place) / "manifest.json").read_text())
-        (live(place) / "manifest.json").write_text(json.dumps({**made, "signature": manifest["signature"]}))
+        (live(place) / "manifest.json").write_text(
+            json.dumps({**made, "signature": manifest["signature"]})
+        )
     elif how == "signed by another":
         sign(live(place), key=b"attacker")
     elif how == "signature left out":
@@ -278,7 +304,9 @@ def test_a_planted_pickle_never_runs(place: Path, tmp_path: Path, planted: str, 
     assert not marker.exists()
 
 
-def test_the_planted_pickle_would_run_if_the_signature_were_right(place: Path, tmp_path: Path) -> None:
+def test_the_planted_pickle_would_run_if_the_signature_were_right(
+    place: Path, tmp_path: Path
+) -> None:
     """Shows that the test above plants its pickle where it would be unpickled."""
     for file in (live(place) / "keyword").glob("*.toc"):
         head = file.read_bytes()
@@ -317,7 +345,9 @@ print(saved)
 def test_processes_that_save_at_once_publish_whole_generations_only(tmp_path: Path) -> None:
     folder, enough = tmp_path / "indices", tmp_path / "enough"
     writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, folder, name, enough], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, folder, name, enough], stdout=subprocess.PIPE, text=True
+        )
         for name in ("one", "two")
     ]
     seen: set[str] = set()
@@ -349,7 +379,9 @@ def test_vectors_are_restored_bit_for_bit(tmp_path: Path) -> None:
     again = make(tmp_path)
     assert again.open()
     after = again.contents()["vectors"]
-    assert all(one == two and (a == b).all() for (one, a), (two, b) in zip(before, after, strict=True))
+    assert all(
+        one == two and (a == b).all() for (one, a), (two, b) in zip(before, after, strict=True)
+    )
     assert all(a.any() for _, a in after)
 
 

@@ -1,4 +1,7 @@
-"""Text is the truth: an index may vanish, be damaged or be foreign, and the answers stay the same."""
+"""Text is the truth: an index may vanish, be damaged or be foreign.
+
+And the answers stay the same.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,13 @@ if TYPE_CHECKING:
 
 def plant(project: Project) -> None:
     project.doc("auth.md", "# Tokens\n\nTokens expire after an hour. See [setup](setup.md).\n")
-    project.doc("setup.md", "# Setup\n\nInstall it, then read about tokens.\n\n## Keys\n\nA key is a secret.\n")
+    project.doc(
+        "setup.md",
+        "# Setup\n\nInstall it, then read about tokens.\n\n## Keys\n\nA key is a secret.\n",
+    )
     project.memory(
-        "a.md", "---\ntype: fact\ntags: [auth]\ncreated_at: 2026-11-15\n---\n\nTokens: see [[docs/auth.md]]\n"
+        "a.md",
+        "---\ntype: fact\ntags: [auth]\ncreated_at: 2026-11-15\n---\n\nTokens: see [[docs/auth.md]]\n",
     )
     project.memory("b.md", "The token cache lives in [[src/cache.py]].\n")
 
@@ -30,7 +37,8 @@ def answers(project: Project) -> list[Any]:
     workspace = project.open()
     try:
         found: list[Any] = [
-            workspace.documents.search(text, explain=True) for text in ("tokens", "secret key", "setpu")
+            workspace.documents.search(text, explain=True)
+            for text in ("tokens", "secret key", "setpu")
         ]
         found += [workspace.memories.search(text, explain=True) for text in ("token cache", "auth")]
         return [*found, workspace.memories.linked("tokens", "docs/auth.md")]
@@ -39,7 +47,9 @@ def answers(project: Project) -> list[Any]:
 
 
 def indices(project: Project) -> list[Path]:
-    return [place.index._directory for place in project.open().places.values() if place.index._directory]
+    return [
+        place.index._directory for place in project.open().places.values() if place.index._directory
+    ]
 
 
 @pytest.mark.parametrize("how", ["deleted", "damaged", "foreign", "half"])
@@ -58,7 +68,9 @@ def test_without_a_usable_index_the_files_give_the_same_answers(project: Project
             sign(live(folder), key=b"foreign")
         else:
             shutil.rmtree(live(folder) / "keyword")
-        assert not next(p.index for p in project.open().places.values() if p.index._directory == folder).open()
+        assert not next(
+            p.index for p in project.open().places.values() if p.index._directory == folder
+        ).open()
     assert answers(project) == expected
 
 
@@ -77,10 +89,13 @@ def test_another_model_embeds_anew_and_reads_nothing_again(project: Project) -> 
     workspace = Workspace(project.config(**{"embedding.model": "all-MiniLM-L6-v2"}), project.clock)
     workspace.load()
     assert all(
-        place.index.counts()["chunks"] > place.index.counts()["vectors"] == 0 for place in workspace.places.values()
+        place.index.counts()["chunks"] > place.index.counts()["vectors"] == 0
+        for place in workspace.places.values()
     )
     assert all(report.changed == report.added == 0 for report in workspace.sync().values())
     workspace.embed()
     for place in workspace.places.values():
         assert place.index.counts()["vectors"] == place.index.counts()["chunks"] > 0
-        assert not compare(place.index.contents(), workspace.rebuilt(place.corpus.lane.name).contents())["difference"]
+        assert not compare(
+            place.index.contents(), workspace.rebuilt(place.corpus.lane.name).contents()
+        )["difference"]

@@ -1,4 +1,7 @@
-"""The graph of neighbours: chosen by size, as good as exact, aware of filters, and kept in snapshots."""
+"""The graph of neighbours.
+
+Chosen by size, as good as exact, aware of filters, and kept in snapshots.
+"""
 
 from __future__ import annotations
 
@@ -114,6 +117,9 @@ assert second.match("apple", 5, Filter()) and second.load([0])[0][1].text == "ap
 print(sorted({name.split(".")[0] for name in sys.modules} & {"faiss", "networkx"}))
 """
     done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "indices")], check=True, capture_output=True, text=True
+        [sys.executable, "-c", script, str(tmp_path / "indices")],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout == "[]\n"

@@ -26,9 +26,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Iterator[Path]:
-    """Give a folder in memory where there is such a place: thousands of small trees are made in it and removed."""
+    """Give a folder in memory where there is such a place.
+
+    Thousands of small trees are made in it and removed.
+    """
     memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as folder:
+    with tempfile.TemporaryDirectory(
+        dir=memory if os.access(memory, os.W_OK) else tmp_path
+    ) as folder:
         yield Path(folder)
 
 
@@ -36,7 +41,8 @@ def scratch(tmp_path: Path) -> Iterator[Path]:
 def tally(record_property: Callable[[str, object], None]) -> Iterator[Tally]:
     """Count under a line of the scoreboard: `tally("R1 kill at any call", points=1, survived=1)`.
 
-    Counts of one line are added up over all tests; of a count whose name begins with `worst` the largest stays.
+    Counts of one line are added up over all tests; of a count whose name begins with `worst` the
+    largest stays.
     """
     counts: Counts = defaultdict(dict)
     yield functools.partial(add, counts)
@@ -63,7 +69,9 @@ class Ledger:
                     add(self._counts, line, **numbers)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     counts = config.stash[COUNTS]
     if counts:
         terminalreporter.section("counted")

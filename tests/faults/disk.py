@@ -1,4 +1,7 @@
-"""File calls that can be counted, stopped and failed, and a disk that forgets what was never synced."""
+"""File calls that can be counted, stopped and failed.
+
+And a disk that forgets what was never synced.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,33 @@ from typing import Any
 
 import pytest
 
-# Calls that change something, and calls that only look; those that ask for a file's state are left out to save time.
+# Calls that change something, and calls that only look; those that ask for a file's state are left
+# out to save time.
 CHANGES = (
-    *("open", "write", "pwrite", "writev", "sendfile", "copy_file_range", "fsync", "fdatasync", "replace", "rename"),
-    *("link", "symlink", "unlink", "remove", "mkdir", "rmdir", "truncate", "ftruncate", "posix_fallocate", "fchmod"),
+    *(
+        "open",
+        "write",
+        "pwrite",
+        "writev",
+        "sendfile",
+        "copy_file_range",
+        "fsync",
+        "fdatasync",
+        "replace",
+        "rename",
+    ),
+    *(
+        "link",
+        "symlink",
+        "unlink",
+        "remove",
+        "mkdir",
+        "rmdir",
+        "truncate",
+        "ftruncate",
+        "posix_fallocate",
+        "fchmod",
+    ),
     *("chmod", "fchown", "chown", "lchown", "utime", "mkfifo", "mknod", "setxattr"),
 )
 LOOKS = ("read", "scandir", "listdir", "close", "flock")
@@ -35,10 +61,18 @@ class KilledError(BaseException):
 
 
 class Call:
-    """One file call: its number, its name, how to make it, and the descriptor that its names are relative to."""
+    """One file call: its number, its name, how to make it.
+
+    And the descriptor that its names are relative to.
+    """
 
     def __init__(
-        self, number: int, name: str, go: Callable[..., Any], arguments: Sequence[Any], folder: int | None = None
+        self,
+        number: int,
+        name: str,
+        go: Callable[..., Any],
+        arguments: Sequence[Any],
+        folder: int | None = None,
     ) -> None:
         self.number = number
         self.name = name
@@ -49,7 +83,9 @@ class Call:
     @property
     def path(self) -> Path:
         """The file that the call names first."""
-        return Path("" if self._folder is None else f"/proc/self/fd/{self._folder}", self.arguments[0])
+        return Path(
+            "" if self._folder is None else f"/proc/self/fd/{self._folder}", self.arguments[0]
+        )
 
     def go(self) -> Any:
         return self._go(*self.arguments)
@@ -62,10 +98,14 @@ class Call:
 
 @contextmanager
 def struck(blow: Blow, calls: Sequence[str] = CHANGES) -> Iterator[list[str]]:
-    """Let `blow` decide what becomes of every file call of this thread; give the names of the calls so far."""
+    """Let `blow` decide what becomes of every file call of this thread.
+
+    Give the names of the calls so far.
+    """
     log: list[str] = []
     own = threading.get_ident()
-    # Folders on the way to another one: passing through them changes nothing, and every call has many of them.
+    # Folders on the way to another one: passing through them changes nothing, and every call has
+    # many of them.
     passed: set[int] = set()
 
     def guarded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,7 +149,9 @@ def fail(at: int, code: int, *, lasting: bool = False) -> Blow:
     """Let one call fail, or every call that changes something from there on."""
 
     def blow(call: Call) -> Any:
-        if call.number == at or (lasting and call.number > at and call.name in CHANGES and not _only_reads(call)):
+        if call.number == at or (
+            lasting and call.number > at and call.name in CHANGES and not _only_reads(call)
+        ):
             if call.name == "close":
                 # The descriptor is gone even when closing tells of an error.
                 call.go()
@@ -137,7 +179,10 @@ def shorten(at: int, *, full: bool) -> Blow:
 
 
 class Platter:
-    """What a disk holds of a folder when the power fails: names and bytes as of the last sync of each."""
+    """What a disk holds of a folder when the power fails.
+
+    Names and bytes as of the last sync of each.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -166,26 +211,40 @@ class Platter:
         return blown
 
     def unsynced(self) -> list[str]:
-        """List the files and folders that are there and would not be, or not with these bytes, without power."""
+        """List the files and folders that are there and would not be, or not with these bytes.
+
+        Without power.
+        """
         lost = []
         for place in [path for path in self._root.rglob("*") if not path.is_symlink()]:
             status = place.stat()
             number = self._number(status.st_ino)
             named = self._names[self._number(place.parent.stat().st_ino)].get(place.name) == number
-            if not named or (stat.S_ISREG(status.st_mode) and self._bytes.get(number) != place.read_bytes()):
+            if not named or (
+                stat.S_ISREG(status.st_mode) and self._bytes.get(number) != place.read_bytes()
+            ):
                 lost.append(place.relative_to(self._root).as_posix())
         return lost
 
     def restart(self, target: Path, chooser: random.Random | None = None) -> Path:
-        """Make what the disk holds anew: only what was synced, or with a chooser any part of the rest as well."""
+        """Make what the disk holds anew.
+
+        Only what was synced, or with a chooser any part of the rest as well.
+        """
         shutil.rmtree(target, ignore_errors=True)
         self._restore(target, self._number(self._root.stat().st_ino), self._root, chooser)
         return target
 
-    def _restore(self, target: Path, number: int, now: Path | None, chooser: random.Random | None) -> None:
+    def _restore(
+        self, target: Path, number: int, now: Path | None, chooser: random.Random | None
+    ) -> None:
         target.mkdir()
         durable = self._names.get(number, {})
-        present = {e.name: self._number(e.inode()) for e in os.scandir(now)} if now and now.is_dir() else {}
+        present = (
+            {e.name: self._number(e.inode()) for e in os.scandir(now)}
+            if now and now.is_dir()
+            else {}
+        )
         for name in sorted({*durable, *present}):
             late = chooser is not None and chooser.random() < 0.5
             chosen = (present if late else durable).get(name)
@@ -202,7 +261,9 @@ class Platter:
     def _sync(self, place: Path) -> None:
         number = self._number(place.lstat().st_ino)
         if place.is_dir():
-            self._names[number] = {entry.name: self._number(entry.inode()) for entry in os.scandir(place)}
+            self._names[number] = {
+                entry.name: self._number(entry.inode()) for entry in os.scandir(place)
+            }
         else:
             self._bytes[number] = place.read_bytes()
 

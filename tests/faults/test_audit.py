@@ -1,4 +1,7 @@
-"""What the kernel saw of a server at work: at every answer, nothing that is there was left unsynced."""
+"""What the kernel saw of a server at work.
+
+At every answer, nothing that is there was left unsynced.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,52 @@ if TYPE_CHECKING:
     from .conftest import Tally
 
 pytestmark = pytest.mark.skipif(
-    shutil.which("strace") is None, reason="strace is not installed; the recorded calls of test_calls.py prove the same"
+    shutil.which("strace") is None,
+    reason="strace is not installed; the recorded calls of test_calls.py prove the same",
 )
 
 OPENING = {"open", "openat", "openat2", "creat"}
-WRITING = {"write", "pwrite64", "writev", "pwritev", "pwritev2", "ftruncate", "truncate", "fallocate", "sendfile"}
+WRITING = {
+    "write",
+    "pwrite64",
+    "writev",
+    "pwritev",
+    "pwritev2",
+    "ftruncate",
+    "truncate",
+    "fallocate",
+    "sendfile",
+}
 WRITING |= {"copy_file_range", "splice"}
 SYNCING = {"fsync", "fdatasync"}
-NAMING = {"rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat", "mkdir", "mkdirat"}
+NAMING = {
+    "rename",
+    "renameat",
+    "renameat2",
+    "link",
+    "linkat",
+    "symlink",
+    "symlinkat",
+    "mkdir",
+    "mkdirat",
+}
 REMOVING = {"unlink", "unlinkat", "rmdir"}
 DRESSING = {"chmod", "fchmod", "fchmodat", "chown", "fchown", "fchownat", "utimensat"}
 HANDLED = WRITING | SYNCING | {"fchmod", "fchown"}
 TRACED = OPENING | WRITING | SYNCING | NAMING | REMOVING | DRESSING
 # Each is behind a function of `os` at which the tests of every call strike.
-STRUCK = {"openat", "write", "fsync", "rename", "mkdir", "unlink", "unlinkat", "rmdir", "fchmod", "ftruncate"}
+STRUCK = {
+    "openat",
+    "write",
+    "fsync",
+    "rename",
+    "mkdir",
+    "unlink",
+    "unlinkat",
+    "rmdir",
+    "fchmod",
+    "ftruncate",
+}
 STRUCK |= {"renameat", "mkdirat"}
 
 LINE = re.compile(r"(?P<pid>\d+) +(?P<call>\w+)\((?P<arguments>.*)\) += (?P<result>-?\d+)")
@@ -48,7 +83,10 @@ NAME = re.compile(r'(?:\w+<([^>]*)>, )?"([^"]*)"')
 
 @dataclass
 class Audit:
-    """The files below some folders, followed through a trace: which of them have bytes or names that are not synced."""
+    """The files below some folders, followed through a trace.
+
+    Which of them have bytes or names that are not synced.
+    """
 
     folders: Sequence[str]
     answers: str
@@ -64,11 +102,17 @@ class Audit:
     def follow(self, trace: Path) -> Audit:
         for call, arguments in completed(trace):
             handle = HANDLE.match(arguments) if call in HANDLED else None
-            places = [handle[1]] if handle else [self._resolved(*found) for found in NAME.findall(arguments)]
+            places = (
+                [handle[1]]
+                if handle
+                else [self._resolved(*found) for found in NAME.findall(arguments)]
+            )
             if call in WRITING and places and places[0] == self.answers:
                 self.acknowledged += 1
                 self.lost += [
-                    f"answer {self.acknowledged}: {path}" for path in self.pending() if "/indices/" not in path
+                    f"answer {self.acknowledged}: {path}"
+                    for path in self.pending()
+                    if "/indices/" not in path
                 ]
             mine = [place for place in places if place.startswith(tuple(self.folders))]
             if mine:
@@ -120,7 +164,10 @@ class Audit:
 
 
 def completed(trace: Path) -> Iterator[tuple[str, str]]:
-    """Yield the calls that changed something and succeeded, with their arguments, in the order in which they ended."""
+    """Yield the calls that changed something and succeeded.
+
+    With their arguments, in the order in which they ended.
+    """
     begun: dict[str, str] = {}
     for line in trace.read_text(errors="replace").splitlines():
         text = line
@@ -137,9 +184,23 @@ def completed(trace: Path) -> Iterator[tuple[str, str]]:
 
 
 def traced(command: list[str], trace: Path, **options: Any) -> subprocess.Popen[bytes]:
-    strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-y", "-s", "0", "-o", str(trace), "-e", "signal=none"]
+    strace = [
+        "strace",
+        "-f",
+        "--seccomp-bpf",
+        "-qq",
+        "-y",
+        "-s",
+        "0",
+        "-o",
+        str(trace),
+        "-e",
+        "signal=none",
+    ]
     kinds = ",".join(f"?{name}" for name in sorted(TRACED))
-    return subprocess.Popen([*strace, "-e", f"trace={kinds}", *command], stdout=subprocess.PIPE, **options)
+    return subprocess.Popen(
+        [*strace, "-e", f"trace={kinds}", *command], stdout=subprocess.PIPE, **options
+    )
 
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -147,7 +208,10 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("create_memory", {"filename": "folder/b", "content": "second", "tags": ["t"]}),
     ("update_memory", {"filename": "a", "content": "changed"}),
     ("append_memory", {"filename": "a", "content": "and more"}),
-    ("merge_memories", {"source_files": ["a", "folder/b"], "target_file": "all", "summary_content": "both"}),
+    (
+        "merge_memories",
+        {"source_files": ["a", "folder/b"], "target_file": "all", "summary_content": "both"},
+    ),
     ("create_memory", {"filename": "c", "content": "third", "tags": []}),
     ("delete_memory", {"filename": "c"}),
 ]
@@ -157,13 +221,26 @@ def test_every_answer_of_a_server_is_on_the_disk_before_it_is_given(
     project: Project, tmp_path: Path, own_directories: Path, tally: Tally
 ) -> None:
     project.doc("a.md", "# A\n\nWords to be indexed.\n")
-    command = [sys.executable, "-P", "-m", "ragdocs", "mcp", "--project", str(project.root), *SETTINGS]
-    with traced(command, tmp_path / "trace", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "ragdocs",
+        "mcp",
+        "--project",
+        str(project.root),
+        *SETTINGS,
+    ]
+    with traced(
+        command, tmp_path / "trace", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as server:
         assert server.stdin
         assert server.stdout
         pipe = f"pipe:[{os.fstat(server.stdout.fileno()).st_ino}]"
         requests = [("initialize", HELLO)]
-        requests += [("tools/call", {"name": tool, "arguments": arguments}) for tool, arguments in CALLS]
+        requests += [
+            ("tools/call", {"name": tool, "arguments": arguments}) for tool, arguments in CALLS
+        ]
         for number, (method, params) in enumerate(requests):
             message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
             server.stdin.write(json.dumps(message).encode() + b"\n")
@@ -173,7 +250,9 @@ def test_every_answer_of_a_server_is_on_the_disk_before_it_is_given(
             assert not answer["result"].get("isError"), answer
         server.stdin.close()
         assert server.stdout.read() == b""
-    audit = Audit([str(project.root), str(own_directories / "cache")], pipe).follow(tmp_path / "trace")
+    audit = Audit([str(project.root), str(own_directories / "cache")], pipe).follow(
+        tmp_path / "trace"
+    )
     alive = [path for path in audit.known if Path(path).exists()]
     tally(
         "R9 durability by strace",
@@ -197,11 +276,16 @@ def test_every_answer_of_a_server_is_on_the_disk_before_it_is_given(
         ("f = open('a', 'w'); f.write('x'); f.flush(); os.fsync(f.fileno())", {"a"}),
         ("open('a', 'w').write('x'); os.replace('a', 'b'); os.fsync(os.open('.', 0))", {"b"}),
         ("os.mkdir('d'); os.fsync(os.open('d', 0))", {"d"}),
-        ("f = open('a', 'w'); f.write('x'); f.flush(); os.fsync(f.fileno()); os.fsync(os.open('.', 0))", set()),
+        (
+            "f = open('a', 'w'); f.write('x'); f.flush(); os.fsync(f.fileno()); os.fsync(os.open('.', 0))",
+            set(),
+        ),
         ("open('a', 'w').write('x'); os.unlink('a')", set()),
     ],
 )
-def test_the_audit_notices_what_was_not_synced(tmp_path: Path, program: str, lost: set[str]) -> None:
+def test_the_audit_notices_what_was_not_synced(
+    tmp_path: Path, program: str, lost: set[str]
+) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     command = [sys.executable, "-S", "-c", f"import os; {program}; print()"]

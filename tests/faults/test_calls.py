@@ -1,4 +1,7 @@
-"""A kill, a power cut or a fault at every file call of every verb: all or nothing, never a mix, never in silence."""
+"""A kill, a power cut or a fault at every file call of every verb.
+
+All or nothing, never a mix, never in silence.
+"""
 
 from __future__ import annotations
 
@@ -72,15 +75,26 @@ VERBS: dict[str, Callable[[World], object]] = {
 
 @pytest.fixture(autouse=True)
 def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let syncing take no time: what the kernel has is not lost with a process, and power cuts are reckoned here."""
+    """Let syncing take no time.
+
+    What the kernel has is not lost with a process, and power cuts are reckoned here.
+    """
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make memories that have been worked with: some changed, one deleted in the second in which all of it happens."""
+    """Make memories that have been worked with.
+
+    Some changed, one deleted in the second in which all of it happens.
+    """
     root = tmp_path_factory.mktemp("template") / "memories"
-    for path, text in {"a.md": "earlier a", "b.md": "earlier b", "f/c.md": "c", "gone.md": "gone"}.items():
+    for path, text in {
+        "a.md": "earlier a",
+        "b.md": "earlier b",
+        "f/c.md": "c",
+        "gone.md": "gone",
+    }.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
     world = World(root)
@@ -103,8 +117,13 @@ def _copied(template: Path, root: Path) -> Path:
     return Path(shutil.copytree(template, root))
 
 
-def run(root: Path, verb: str, blow: Blow, calls: tuple[str, ...] = CHANGES) -> tuple[list[str], BaseException | None]:
-    """Do what a verb does, with its file calls in the hands of `blow`; return the calls and the error."""
+def run(
+    root: Path, verb: str, blow: Blow, calls: tuple[str, ...] = CHANGES
+) -> tuple[list[str], BaseException | None]:
+    """Do what a verb does, with its file calls in the hands of `blow`.
+
+    Return the calls and the error.
+    """
     world = World(root)
     with struck(blow, calls) as log:
         try:
@@ -114,7 +133,9 @@ def run(root: Path, verb: str, blow: Blow, calls: tuple[str, ...] = CHANGES) -> 
     return log, None
 
 
-def outcome(root: Path, verb: str, calls: tuple[str, ...] = CHANGES) -> tuple[list[str], Texts, Texts]:
+def outcome(
+    root: Path, verb: str, calls: tuple[str, ...] = CHANGES
+) -> tuple[list[str], Texts, Texts]:
     """Return the calls of an undisturbed run, and the texts before and after it."""
     before = World(root).texts()
     log, error = run(root, verb, lambda call: call.go(), calls)
@@ -123,7 +144,10 @@ def outcome(root: Path, verb: str, calls: tuple[str, ...] = CHANGES) -> tuple[li
 
 
 def check(root: Path, before: Texts, trash: dict[str, bytes]) -> Texts:
-    """Start on what is there; nothing is half-made, everything that was there is found, and writing works."""
+    """Start on what is there.
+
+    Nothing is half-made, everything that was there is found, and writing works.
+    """
     world = World(root)
     texts = world.texts()
     assert not list((root / ".history").glob("*.json"))
@@ -172,7 +196,12 @@ def test_what_was_acknowledged_outlives_the_power(
     trash, platter = trash_of(root), Platter(root)
     run(root, verb, platter.watch(lambda call: call.go()))
     unsynced = platter.unsynced()
-    tally("R9 durability by recorded calls", acknowledged=1, alive=len(list(root.rglob("*"))), unsynced=len(unsynced))
+    tally(
+        "R9 durability by recorded calls",
+        acknowledged=1,
+        alive=len(list(root.rglob("*"))),
+        unsynced=len(unsynced),
+    )
     assert unsynced == []
     assert check(platter.restart(scratch / "disk"), before, trash) == after
 
@@ -200,7 +229,11 @@ def test_a_fault_at_any_call_is_told_and_leaves_all_or_nothing(
         _, error = run(root, verb, blow(at), calls)
         texts = check(root, before, trash)
         assert texts in ((before, after) if error else (after,)), (at, log[at - 1], error)
-        assert not error or texts == before or "untouched" not in str(error), (at, log[at - 1], error)
+        assert not error or texts == before or "untouched" not in str(error), (
+            at,
+            log[at - 1],
+            error,
+        )
         told += error is not None
         tally(f"R2 {fault}, at every call", points=1, whole=1, told=error is not None)
         tally("R2 faults at every call", points=1, whole=1, silent=0)
@@ -212,7 +245,10 @@ def test_a_fault_at_any_call_is_told_and_leaves_all_or_nothing(
 
 @pytest.fixture
 def reader(roots: Iterator[Path]) -> World:
-    """Open memories before another process is killed while it merges them: one source is in the trash, two are not."""
+    """Open memories before another process is killed while it merges them.
+
+    One source is in the trash, two are not.
+    """
     log, _, _ = outcome(next(roots), "merge")
     second = [at for at, name in enumerate(log, 1) if name == "rename"][1]
     reader = World(next(roots))
@@ -240,7 +276,13 @@ def make(directory: Path) -> LocalIndex:
 
 def fill(index: LocalIndex, version: str) -> LocalIndex:
     for number in range(3):
-        document = Document(id=f"t:{number}", lane="t", path=f"{number}.md", title="t", version=f"{version} {number}")
+        document = Document(
+            id=f"t:{number}",
+            lane="t",
+            path=f"{number}.md",
+            title="t",
+            version=f"{version} {number}",
+        )
         chunk = Chunk(f"t:{number}#0", document.id, (), f"{version} text", 1, 1, document.version)
         index.apply([Entry(document, (chunk,))])
         index.fill({chunk.digest: np.full(4, 0.5, dtype=np.float32)})
@@ -257,7 +299,10 @@ def generations(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Saving:
-    """An index that was changed and is to be saved over and over, beside what the generations held before."""
+    """An index that was changed and is to be saved over and over.
+
+    Beside what the generations held before.
+    """
 
     def __init__(self, generations: Path | None, place: Path) -> None:
         self._generations = generations
@@ -270,7 +315,9 @@ class Saving:
             assert old.open()
             self.outcomes.append(old.contents())
 
-    def run(self, blow: Blow, calls: tuple[str, ...] = CHANGES) -> tuple[list[str], BaseException | None]:
+    def run(
+        self, blow: Blow, calls: tuple[str, ...] = CHANGES
+    ) -> tuple[list[str], BaseException | None]:
         with struck(blow, calls) as log:
             try:
                 self.index.save()
@@ -285,19 +332,26 @@ class Saving:
             shutil.copytree(self._generations, self.place)
         else:
             self.place.mkdir()
-        # Another stamp is enough of a change, and leaves the files of the index as many as they were.
+        # Another stamp is enough of a change, and leaves the files of the index as many as they
+        # were.
         self.index.restamp({"0.md": "another stamp"})
         return self
 
     def check(self, place: Path, *, told: bool = True) -> None:
-        """Open what is there: the old generation or the new one, whole, and nothing only where there was none."""
+        """Open what is there: the old generation or the new one, whole.
+
+        And nothing only where there was none.
+        """
         index = make(place)
         if not index.open():
             assert told
             assert len(self.outcomes) == 1
             return
         found = index.contents()
-        assert any(not compare(found, outcome)["difference"] for outcome in self.outcomes[: None if told else 1])
+        assert any(
+            not compare(found, outcome)["difference"]
+            for outcome in self.outcomes[: None if told else 1]
+        )
 
 
 @pytest.mark.parametrize("start", ["with two generations", "with nothing"])
@@ -359,7 +413,11 @@ def missed(works: Sequence[Callable[[], object]]) -> list[str]:
     following = inside = False
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+        writes = (
+            event == "open"
+            and isinstance(arguments[2], int)
+            and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+        )
         if following and not inside and (writes or event in EVENTS):
             found.append(f"{event} {arguments}")
 
@@ -381,8 +439,12 @@ def missed(works: Sequence[Callable[[], object]]) -> list[str]:
     return found
 
 
-def test_no_file_is_changed_behind_the_back_of_the_injection(template: Path, generations: Path, scratch: Path) -> None:
+def test_no_file_is_changed_behind_the_back_of_the_injection(
+    template: Path, generations: Path, scratch: Path
+) -> None:
     worlds = [World(Path(shutil.copytree(template, scratch / verb))) for verb in VERBS]
-    works = [functools.partial(work, world) for work, world in zip(VERBS.values(), worlds, strict=True)]
+    works = [
+        functools.partial(work, world) for work, world in zip(VERBS.values(), worlds, strict=True)
+    ]
     assert missed([*works, Saving(generations, scratch / "indices").fresh().index.save]) == []
     assert len(missed([lambda: (scratch / "seen").write_text("x"), (scratch / "seen").unlink])) == 1

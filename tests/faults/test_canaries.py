@@ -1,4 +1,7 @@
-"""Secrets that must not be found again: through every way of writing, in every place, answer, error and log."""
+"""Secrets that must not be found again.
+
+Through every way of writing, in every place, answer, error and log.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ EVERY_LANE = ("--set", "journal.enabled=true", "--set", "docs.commits=true")
 EVERY_TOOLSET = ("--set", f"server.toolsets={','.join(config.KEYS['server.toolsets'].choices)}")
 LETTERS = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
-# Where a secret stands in a text: the canary itself comes in at the braces. No issuer's form stands in this file.
+# Where a secret stands in a text: the canary itself comes in at the braces. No issuer's form stands
+# in this file.
 FORMS = (
     "The token is gh" + "p_{36} until Monday.",
     "slack: xo" + "xb-{n12}-{n12}-{24}",
@@ -56,14 +60,21 @@ CANARIES = 200
 
 
 class Flock:
-    """Canaries and the texts they sit in; `parts` are the strings that must not be found anywhere."""
+    """Canaries and the texts they sit in.
+
+    `parts` are the strings that must not be found anywhere.
+    """
 
     def __init__(self, seed: int = 4) -> None:
         self._random = random.Random(seed)
         self.parts: list[str] = []
-        self.environ = {f"CANARY_{number}_API_KEY": self._noise(24) for number in range(CANARIES // len(FORMS))}
+        self.environ = {
+            f"CANARY_{number}_API_KEY": self._noise(24) for number in range(CANARIES // len(FORMS))
+        }
         self.lines = [self._line(number) for number in range(CANARIES)]
-        self.texts = ["\n\n".join(self.lines[start : start + 50]) for start in range(0, CANARIES, 50)]
+        self.texts = [
+            "\n\n".join(self.lines[start : start + 50]) for start in range(0, CANARIES, 50)
+        ]
 
     def _noise(self, length: int, alphabet: str = LETTERS) -> str:
         return "".join(self._random.choice(alphabet) for _ in range(length))
@@ -113,30 +124,75 @@ def files(*roots: Path) -> Iterator[tuple[Path, str]]:
 def look(flock: Flock, answers: list[str], *roots: Path) -> list[str]:
     """Return where any canary is, without telling which."""
     found = [str(path) for path, text in files(*roots) if flock.seen_in(text)]
-    return found + [f"answer {number}" for number, answer in enumerate(answers) if flock.seen_in(answer)]
+    return found + [
+        f"answer {number}" for number, answer in enumerate(answers) if flock.seen_in(answer)
+    ]
 
 
 def through_tools(window: Window, flock: Flock) -> Iterator[str]:
-    """Send every canary through every tool that takes a text, and through the ways in which they fail."""
+    """Send every canary through every tool that takes a text.
+
+    And through the ways in which they fail.
+    """
     tools = window.ask("tools/list", {})["result"]["tools"]
     for number, text in enumerate(flock.texts):
         lines = text.split("\n\n")
         calls: list[tuple[str, dict[str, Any]]] = [
             ("create_memory", {"filename": f"a{number}", "content": text, "tags": []}),
             ("create_memory", {"filename": f"a{number}", "content": text, "tags": []}),
-            ("create_memory", {"filename": f"b{number}", "content": f"---\nnote: |\n  {text}\n---\nx", "tags": []}),
-            ("create_memory", {"filename": f"c{number}", "content": "x", "tags": [x for x in lines if len(x) < 100]}),
+            (
+                "create_memory",
+                {
+                    "filename": f"b{number}",
+                    "content": f"---\nnote: |\n  {text}\n---\nx",
+                    "tags": [],
+                },
+            ),
+            (
+                "create_memory",
+                {
+                    "filename": f"c{number}",
+                    "content": "x",
+                    "tags": [x for x in lines if len(x) < 100],
+                },
+            ),
             ("create_memory", {"filename": f"d{number}", "content": "x", "tags": [text]}),
-            ("create_memory", {"filename": f"e{number}", "content": "x", "tags": [], "memory_type": text}),
+            (
+                "create_memory",
+                {"filename": f"e{number}", "content": "x", "tags": [], "memory_type": text},
+            ),
             ("create_memory", {"filename": "../" + text, "content": "x", "tags": []}),
             ("append_memory", {"filename": f"a{number}", "content": text}),
-            ("append_memory", {"filename": f"a{number}", "content": text, "expected_version": "0" * 16}),
-            ("update_memory", {"filename": f"a{number}", "content": text, "expected_version": "0" * 16}),
+            (
+                "append_memory",
+                {"filename": f"a{number}", "content": text, "expected_version": "0" * 16},
+            ),
+            (
+                "update_memory",
+                {"filename": f"a{number}", "content": text, "expected_version": "0" * 16},
+            ),
             ("update_memory", {"filename": f"a{number}", "content": f"# Again\n\n{text}"}),
             ("update_memory", {"filename": f"absent{number}", "content": text}),
-            ("merge_memories", {"source_files": [f"a{number}"], "target_file": f"m{number}", "summary_content": text}),
-            ("merge_memories", {"source_files": [f"z{number}"], "target_file": f"y{number}", "summary_content": text}),
-            ("search_memories", {"query": text[:900], "filter_tags": lines, "filter_type": lines[0]}),
+            (
+                "merge_memories",
+                {
+                    "source_files": [f"a{number}"],
+                    "target_file": f"m{number}",
+                    "summary_content": text,
+                },
+            ),
+            (
+                "merge_memories",
+                {
+                    "source_files": [f"z{number}"],
+                    "target_file": f"y{number}",
+                    "summary_content": text,
+                },
+            ),
+            (
+                "search_memories",
+                {"query": text[:900], "filter_tags": lines, "filter_type": lines[0]},
+            ),
             ("search_docs", {"query": text[:900], "path": lines[1]}),
             ("search_linked_memories", {"query": lines[2], "target_document": lines[3]}),
             ("delete_memory", {"filename": f"m{number}"}),
@@ -154,15 +210,30 @@ def through_tools(window: Window, flock: Flock) -> Iterator[str]:
             ("memory_get", {"id": lines[5]}),
             (
                 "upsert_convention",
-                {"title": lines[0][:190], "content": text, "tags": [x for x in lines if len(x) < 100]},
+                {
+                    "title": lines[0][:190],
+                    "content": text,
+                    "tags": [x for x in lines if len(x) < 100],
+                },
             ),
-            ("upsert_decision", {"summary": "x", "rationale": text, "impacted_paths": [f"src/{lines[7]}"]}),
-            ("upsert_decision", {"summary": lines[5][:190], "rationale": "x", "impacted_paths": lines}),
+            (
+                "upsert_decision",
+                {"summary": "x", "rationale": text, "impacted_paths": [f"src/{lines[7]}"]},
+            ),
+            (
+                "upsert_decision",
+                {"summary": lines[5][:190], "rationale": "x", "impacted_paths": lines},
+            ),
             ("upsert_note", {"content": text, "source": "agent"}),
             ("upsert_note", {"content": "x", "id": lines[11].split()[-1]}),
             (
                 "append_summary",
-                {"run_id": lines[0][:190], "step_id": lines[9][:190], "summary": text, "tags": lines[:1]},
+                {
+                    "run_id": lines[0][:190],
+                    "step_id": lines[9][:190],
+                    "summary": text,
+                    "tags": lines[:1],
+                },
             ),
             ("get_repo_memory", {"id": lines[3], "path": lines[5]}),
             ("get_repo_memory", {}),
@@ -170,7 +241,10 @@ def through_tools(window: Window, flock: Flock) -> Iterator[str]:
             ("build_context", {"task": text[:900], "files": [lines[5]]}),
             ("build_context", {"task": text[:900], "files": ["src/a.py"]}),
             ("journal_read", {"id": f"s{number}"}),
-            ("journal_write", {"path": f"s{number}", "entry": text, "work_context": text, "summary": lines[0]}),
+            (
+                "journal_write",
+                {"path": f"s{number}", "entry": text, "work_context": text, "summary": lines[0]},
+            ),
             ("journal_write", {"path": f"s{number}", "entry": text, "overview": text}),
             ("journal_write", {"path": f"s{number}", "entry": "\0" + text, "overview": text}),
             ("journal_read", {"id": f"s{number}"}),
@@ -186,20 +260,32 @@ def through_tools(window: Window, flock: Flock) -> Iterator[str]:
             yield json.dumps(window.call(tool, **arguments), ensure_ascii=False)
 
 
-def in_every_parameter(tools: list[dict[str, Any]], text: str, known: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Fill every parameter of every tool, also of those to come, with a text; then the names with one that exists."""
+def in_every_parameter(
+    tools: list[dict[str, Any]], text: str, known: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Fill every parameter of every tool, also of those to come, with a text.
+
+    Then the names with one that exists.
+    """
     for tool in tools:
-        kinds = {name: json.dumps(schema) for name, schema in tool["inputSchema"]["properties"].items()}
+        kinds = {
+            name: json.dumps(schema) for name, schema in tool["inputSchema"]["properties"].items()
+        }
         full: dict[str, Any] = {
             name: text.split("\n\n") if '"array"' in kind else text
             for name, kind in kinds.items()
             if '"string"' in kind
         }
         yield tool["name"], full
-        named = {name: known for name, kind in kinds.items() if "file" in name and '"array"' not in kind}
+        named = {
+            name: known for name, kind in kinds.items() if "file" in name and '"array"' not in kind
+        }
         yield tool["name"], {**full, **named}
         needed = tool["inputSchema"].get("required", [])
-        yield tool["name"], {name: value for name, value in {**full, **named}.items() if name in needed}
+        yield (
+            tool["name"],
+            {name: value for name, value in {**full, **named}.items() if name in needed},
+        )
 
 
 def test_no_canary_is_found_after_every_tool(
@@ -208,8 +294,13 @@ def test_no_canary_is_found_after_every_tool(
     log = tmp_path / "log"
     with Window(project.root, log, [*SETTINGS, *EVERY_TOOLSET, *EVERY_LANE]) as window:
         answers = list(through_tools(window, flock))
-    assert sum("placeholder" in answer for answer in answers) >= 20, "most writes said what they took out"
-    assert look(flock, [*answers, log.read_text(encoding="utf-8")], project.root, own_directories) == []
+    assert sum("placeholder" in answer for answer in answers) >= 20, (
+        "most writes said what they took out"
+    )
+    assert (
+        look(flock, [*answers, log.read_text(encoding="utf-8")], project.root, own_directories)
+        == []
+    )
     tally(SCORE, canaries=CANARIES, answers_looked_at=len(answers), found=0)
 
 
@@ -217,7 +308,9 @@ Run = Callable[..., str]
 
 
 @pytest.fixture
-def run(project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(
+    project: Project, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Run:
     def run(*words: str, stdin: str = "") -> str:
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
         cli.main([*words, "--project", str(project.root), *SETTINGS])
@@ -241,7 +334,16 @@ def test_no_canary_is_found_after_every_command(
             run("memory", "update", f"a{number}", "--content", f"{text}\n", "--expect", "0" * 16),
             run("memory", "update", f"a{number}", "--file", str(given), "--json"),
             run("memory", "restore", f"a{number}"),
-            run("memory", "merge", f"a{number}", f"b{number}", "--into", f"m{number}", "--content", f"All:\n{text}"),
+            run(
+                "memory",
+                "merge",
+                f"a{number}",
+                f"b{number}",
+                "--into",
+                f"m{number}",
+                "--content",
+                f"All:\n{text}",
+            ),
             run("memory", "delete", f"m{number}"),
             run("memory", "read", text),
             run("memory", "search", text[:900]),
@@ -260,8 +362,14 @@ def test_no_canary_is_found_after_every_command(
     tally(SCORE, canaries=CANARIES, answers_looked_at=len(answers), found=0)
 
 
-def test_what_was_written_by_hand_is_found_by_lint_and_not_repeated(project: Project, flock: Flock, run: Run) -> None:
-    hidden = ("memory", ".memories/a.md"), ("trash", ".memories/.trash/b_20260204_120000.md"), ("docs", "docs/c.md")
+def test_what_was_written_by_hand_is_found_by_lint_and_not_repeated(
+    project: Project, flock: Flock, run: Run
+) -> None:
+    hidden = (
+        ("memory", ".memories/a.md"),
+        ("trash", ".memories/.trash/b_20260204_120000.md"),
+        ("docs", "docs/c.md"),
+    )
     for number, (_, path) in enumerate(hidden):
         project.write(path, f"A title\n\n{flock.lines[20 * number]}\n")
     project.memory("old.md", f"{flock.lines[1]}\n")

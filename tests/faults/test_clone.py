@@ -1,4 +1,7 @@
-"""A repository from a stranger: every trap in it springs for plain git, Whoosh or pickle, and none for us."""
+"""A repository from a stranger.
+
+Every trap in it springs for plain git, Whoosh or pickle, and none for us.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,11 @@ class Clone:
         self.trap = folder / "trap"
         self.trap.write_text(f'#!/bin/sh\necho "$0" >> "{self.mark}"\nexit 1\n')
         self.trap.chmod(0o755)
-        self.environ = {"HOME": str(folder / "home"), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
+        self.environ = {
+            "HOME": str(folder / "home"),
+            "PATH": os.environ["PATH"],
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
         self.git("init", "-q", "-b", "main")
         self.write("a.md", "text\n")
         self.git("add", ".")
@@ -72,7 +79,13 @@ class Clone:
         who = ("-c", "user.name=T", "-c", "user.email=t@localhost")
         command = ["git", "-C", str(self.root), *who, *words]
         done = subprocess.run(
-            command, env=self.environ, input=stdin, capture_output=True, text=True, check=False, timeout=20
+            command,
+            env=self.environ,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=20,
         )
         return done.stdout.strip()
 
@@ -91,7 +104,9 @@ class Clone:
         os.utime(self.root / "a.md", (1, 1))
 
 
-def driver(clone: Clone, kind: str, part: str, place: str = ".gitattributes", name: str = "evil") -> None:
+def driver(
+    clone: Clone, kind: str, part: str, place: str = ".gitattributes", name: str = "evil"
+) -> None:
     clone.write(place, f"* {kind}={name}\n")
     with (clone.root / ".git" / "config").open("a") as file:
         file.write(f'[{kind} "{name}"]\n{part} = {clone.trap}\n')
@@ -144,13 +159,19 @@ def bare_inside(clone: Clone) -> None:
 
 def signed(clone: Clone) -> None:
     text = SIGNED.format(tree=clone.git("rev-parse", "HEAD^{tree}"))
-    clone.git("update-ref", "HEAD", clone.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=text))
+    clone.git(
+        "update-ref", "HEAD", clone.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=text)
+    )
     clone.set(log__showSignature="true", gpg__program=str(clone.trap))
 
 
 def promised(clone: Clone) -> None:
     """Lack an object that a remote has promised: git fetches it by itself, through any program."""
-    clone.set(core__repositoryFormatVersion="1", extensions__partialClone="origin", remote__origin__promisor="true")
+    clone.set(
+        core__repositoryFormatVersion="1",
+        extensions__partialClone="origin",
+        remote__origin__promisor="true",
+    )
     clone.set(remote__origin__url=str(clone.root), remote__origin__uploadpack=str(clone.trap))
     for place in (clone.root / ".git" / "objects").glob("??/*"):
         if clone.git("cat-file", "-t", place.parent.name + place.name) == "blob":
@@ -169,7 +190,9 @@ def in_terminal(clone: Clone) -> None:
 
 
 def fetching(**settings: str) -> Callable[[Clone], None]:
-    return lambda clone: clone.set(**{name: value.format(clone.trap) for name, value in settings.items()})
+    return lambda clone: clone.set(
+        **{name: value.format(clone.trap) for name, value in settings.items()}
+    )
 
 
 def external_diff(clone: Clone) -> None:
@@ -239,7 +262,9 @@ def _ask(root: Path, words: list[str], _: Clone) -> None:
         root,
         words,
         terms=git.Terms(
-            seconds=10, protocols="file:git:https:ssh", settings={"user.name": "T", "user.email": "t@localhost"}
+            seconds=10,
+            protocols="file:git:https:ssh",
+            settings={"user.name": "T", "user.email": "t@localhost"},
         ),
     )
 
@@ -288,8 +313,14 @@ def test_a_trap_springs_for_plain_git_and_never_for_us(
 def test_the_users_environment_for_git_is_not_passed_on(
     clone: Clone, monkeypatch: pytest.MonkeyPatch, tally: Tally
 ) -> None:
-    settings = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": str(clone.trap)}
-    programs = dict.fromkeys(("GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_PAGER", "GIT_ASKPASS"), str(clone.trap))
+    settings = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.fsmonitor",
+        "GIT_CONFIG_VALUE_0": str(clone.trap),
+    }
+    programs = dict.fromkeys(
+        ("GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_PAGER", "GIT_ASKPASS"), str(clone.trap)
+    )
     for name, value in {**settings, **programs}.items():
         monkeypatch.setenv(name, value)
         clone.environ[name] = value
@@ -311,7 +342,15 @@ def test_names_that_are_options_stay_names(clone: Clone, tally: Tally) -> None:
         f"--upload-pack={clone.trap}": lambda option: clone.git("ls-remote", option, "."),
     }
     for option, plainly in options.items():
-        for command in (["log"], ["show"], ["rev-parse"], ["cat-file", "-p"], ["fetch"], ["ls-tree"], ["rev-list"]):
+        for command in (
+            ["log"],
+            ["show"],
+            ["rev-parse"],
+            ["cat-file", "-p"],
+            ["fetch"],
+            ["ls-tree"],
+            ["rev-list"],
+        ):
             for given in ({"operands": [option]}, {"operands": ["HEAD"], "paths": [option]}):
                 with contextlib.suppress(RagdocsError):
                     git.run(clone.root, command, **given)  # type: ignore[arg-type]
@@ -388,7 +427,10 @@ def use(root: Path, log: Path) -> str:
 
 @pytest.fixture
 def planted(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Make a project whose indexes were built and signed by somebody else, over texts that are not there."""
+    """Make a project whose indexes were built and signed by somebody else.
+
+    Over texts that are not there.
+    """
     project.doc("a.md", "# A\n\nHonest text.\n")
     project.memory("a.md", "Honest text.\n")
     project.memory("poison.md", "Poison.\n")
@@ -404,7 +446,10 @@ def planted(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 
 def _poison(generation: Path, mark: Path, key: bytes) -> None:
-    """Put a pickle wherever one may be looked for, and sign all of it with the attacker's own key."""
+    """Put a pickle wherever one may be looked for.
+
+    And sign all of it with the attacker's own key.
+    """
     payload = pickle.dumps(Payload(mark))
     for path in sorted(generation.rglob("*")):
         if path.is_file() and path.parent.name == "keyword":
@@ -414,8 +459,15 @@ def _poison(generation: Path, mark: Path, key: bytes) -> None:
     for name in ("segments.pickle", "_MAIN_1.seg", "vector/docstore.pkl"):
         (generation / name).write_bytes(payload)
     manifest = json.loads((generation / "manifest.json").read_text())
-    files = [path for path in sorted(generation.rglob("*")) if path.is_file() and path.name != "manifest.json"]
-    manifest["files"] = {path.relative_to(generation).as_posix(): snapshot._digest(path.read_bytes()) for path in files}
+    files = [
+        path
+        for path in sorted(generation.rglob("*"))
+        if path.is_file() and path.name != "manifest.json"
+    ]
+    manifest["files"] = {
+        path.relative_to(generation).as_posix(): snapshot._digest(path.read_bytes())
+        for path in files
+    }
     manifest.pop("signature")
     manifest["signature"] = snapshot._sign(manifest, key)
     (generation / "manifest.json").write_text(json.dumps(manifest))
@@ -462,21 +514,29 @@ def test_an_index_that_came_along_is_never_opened(
         tried += 1
     answered = use(project.root, tmp_path / "log")
     assert not mark.exists()
-    assert "Poison" not in answered + capfd.readouterr().out, "a document that is not there was answered with"
+    assert "Poison" not in answered + capfd.readouterr().out, (
+        "a document that is not there was answered with"
+    )
     assert run(project.root, "verify") == 0
     tally(SCORE, planted_indexes=tried + 1, fired=0)
 
 
-def test_a_planted_vector_file_is_never_parsed(project: Project, planted: Path, tmp_path: Path, tally: Tally) -> None:
+def test_a_planted_vector_file_is_never_parsed(
+    project: Project, planted: Path, tmp_path: Path, tally: Tally
+) -> None:
     generation = planted / (planted / "current").read_text()
-    for number, damage in enumerate((b"", b"IxFl" + b"\xff" * 64, b"IxMp" + b"\xff" * 4096, os.urandom(4096))):
+    for number, damage in enumerate(
+        (b"", b"IxFl" + b"\xff" * 64, b"IxMp" + b"\xff" * 4096, os.urandom(4096))
+    ):
         (generation / "vector" / "faiss_index.bin").write_bytes(damage)
         assert run(project.root, "search", "--lane", "memory", "honest") == 0, number
         assert run(project.root, "verify") == 0
         tally(SCORE, planted_indexes=1, fired=0)
 
 
-@pytest.mark.parametrize("linked", [".memories", "docs", ".memories/inner", "docs/inner", ".memories/indices"])
+@pytest.mark.parametrize(
+    "linked", [".memories", "docs", ".memories/inner", "docs/inner", ".memories/indices"]
+)
 def test_a_linked_folder_gives_nothing_out_and_takes_nothing_in(
     project: Project, linked: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], tally: Tally
 ) -> None:
@@ -521,7 +581,10 @@ def test_a_strangers_settings_reach_nothing_outside_the_project(
     project.write("config.toml", text)
     project.doc("a.md", "Honest text.\n")
     before = {path for path in tmp_path.rglob("*") if project.root not in path.parents}
-    codes = [cli.main([*words, "--project", str(project.root)]) for words in (("search", "diary"), ("check-config",))]
+    codes = [
+        cli.main([*words, "--project", str(project.root)])
+        for words in (("search", "diary"), ("check-config",))
+    ]
     assert 1 in codes, "it was not refused"
     shown = capsys.readouterr()
     assert "somebody else" not in shown.out + shown.err

@@ -1,4 +1,7 @@
-"""An index that was damaged is built anew, and what was deleted or merged comes back, whatever the clock says."""
+"""An index that was damaged is built anew.
+
+And what was deleted or merged comes back, whatever the clock says.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Opened:
-    """An index that was opened as a server does: believed if it can be, and brought up to the files."""
+    """An index that was opened as a server does.
+
+    Believed if it can be, and brought up to the files.
+    """
 
     believed: bool
     index: LocalIndex
@@ -45,7 +51,9 @@ class Opened:
 
 
 def make(directory: Path | None) -> LocalIndex:
-    return LocalIndex(directory, recipe="1", encoder=ENCODER.identity, dim=ENCODER.dim, key=b"k" * 32)
+    return LocalIndex(
+        directory, recipe="1", encoder=ENCODER.identity, dim=ENCODER.dim, key=b"k" * 32
+    )
 
 
 def opened(root: Path, directory: Path | None) -> Opened:
@@ -64,7 +72,8 @@ def answers(of: Opened) -> list[tuple[str, float, str]]:
 
 # --- damage ---
 
-# Each takes a file's bytes and those of another file, and returns other bytes, or nothing for no file at all.
+# Each takes a file's bytes and those of another file, and returns other bytes, or nothing for no
+# file at all.
 DAMAGES: dict[str, Callable[[bytes, bytes, random.Random], bytes | None]] = {
     "a bit turned": lambda data, _, chooser: _flipped(data, chooser),
     "cut": lambda data, _, chooser: data[: chooser.randrange(len(data))] if data else b"x",
@@ -82,7 +91,11 @@ RANDOM = {"a bit turned", "cut", "a stretch zeroed", "longer", "another file in 
 
 def _flipped(data: bytes, chooser: random.Random) -> bytes:
     at = chooser.randrange(len(data)) if data else 0
-    return data[:at] + bytes([data[at] ^ (1 << chooser.randrange(8))]) + data[at + 1 :] if data else b"x"
+    return (
+        data[:at] + bytes([data[at] ^ (1 << chooser.randrange(8))]) + data[at + 1 :]
+        if data
+        else b"x"
+    )
 
 
 def _blanked(data: bytes, chooser: random.Random) -> bytes:
@@ -103,8 +116,13 @@ def saved(scratch: Path) -> tuple[Path, Path]:
     return root, directory
 
 
-def spoiled(directory: Path, chooser: random.Random) -> Iterator[tuple[Path, str, bytes, bytes | None]]:
-    """Yield files of the live generation with what becomes of them: every kind of damage to every file."""
+def spoiled(
+    directory: Path, chooser: random.Random
+) -> Iterator[tuple[Path, str, bytes, bytes | None]]:
+    """Yield files of the live generation with what becomes of them.
+
+    Every kind of damage to every file.
+    """
     live = directory / (directory / "current").read_text()
     files = [directory / "current", *sorted(path for path in live.rglob("*") if path.is_file())]
     for file in files:
@@ -116,7 +134,9 @@ def spoiled(directory: Path, chooser: random.Random) -> Iterator[tuple[Path, str
                     yield file, name, data, after
 
 
-def test_every_damage_is_noticed_and_no_answer_is_wrong(saved: tuple[Path, Path], tally: Tally) -> None:
+def test_every_damage_is_noticed_and_no_answer_is_wrong(
+    saved: tuple[Path, Path], tally: Tally
+) -> None:
     root, directory = saved
     expected = answers(opened(root, None))
     assert len(expected) > 10
@@ -129,7 +149,8 @@ def test_every_damage_is_noticed_and_no_answer_is_wrong(saved: tuple[Path, Path]
             file.write_bytes(after)
         index = make(directory)
         assert not index.open(), (file.name, name)
-        # What knows of nothing is built from the files alone; one in ten is asked, to see that it is.
+        # What knows of nothing is built from the files alone; one in ten is asked, to see that it
+        # is.
         assert not index.stamps()
         assert not any(index.counts().values())
         assert number % 10 or answers(opened(root, directory)) == expected, (file.name, name)
@@ -138,7 +159,9 @@ def test_every_damage_is_noticed_and_no_answer_is_wrong(saved: tuple[Path, Path]
     assert opened(root, directory).believed
 
 
-def test_an_older_generation_that_is_put_back_is_brought_up_to_the_files(saved: tuple[Path, Path]) -> None:
+def test_an_older_generation_that_is_put_back_is_brought_up_to_the_files(
+    saved: tuple[Path, Path],
+) -> None:
     root, directory = saved
     live = (directory / "current").read_text()
     older = next(path.name for path in directory.iterdir() if path.is_dir() and path.name != live)
@@ -151,7 +174,9 @@ def test_an_older_generation_that_is_put_back_is_brought_up_to_the_files(saved: 
 # --- clocks ---
 
 
-def test_whatever_is_deleted_or_merged_in_one_second_comes_back(scratch: Path, tally: Tally) -> None:
+def test_whatever_is_deleted_or_merged_in_one_second_comes_back(
+    scratch: Path, tally: Tally
+) -> None:
     store = FileStore(scratch, MEMORY, now=lambda: NOW)
     moved = {}
     for number in range(1000):
@@ -184,7 +209,9 @@ def test_a_clock_that_jumps_loses_nothing_and_publishes_the_newest(
         opened(root, directory).index.save()
         again = opened(root, directory)
         assert again.believed
-        assert not compare(again.index.contents(), opened(root, None).index.contents())["difference"]
+        assert not compare(again.index.contents(), opened(root, None).index.contents())[
+            "difference"
+        ]
         found = again.corpus.search(Query(probes=(Probe(f"step{step}"),)), NOW).hits
         assert [hit.chunk.text for hit in found] == [f"step{step}"]
     assert [Path(place).read_text() for place in moved] == [f"gone{step}" for step in range(6)]

@@ -1,4 +1,7 @@
-"""A kill, a power cut or a fault at every file call of edits, renames and undoing: all or nothing as ever."""
+"""A kill, a power cut or a fault at every file call of edits, renames and undoing.
+
+All or nothing as ever.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,12 @@ def undo(world: World) -> object:
 
 # What happened before, and the verb that is disturbed.
 VERBS: dict[str, tuple[Work | None, Work]] = {
-    "edit": (None, lambda world: world.edits.edit("a", Edit("changed", find="words", fields={"status": "done"}))),
+    "edit": (
+        None,
+        lambda world: world.edits.edit(
+            "a", Edit("changed", find="words", fields={"status": "done"})
+        ),
+    ),
     "rename": (None, rename),
     "undo a create": (lambda world: world.memories.create("new", "text", []), undo),
     "undo an update": (lambda world: world.memories.update("a", "changed"), undo),
@@ -56,7 +64,11 @@ def verb(request: pytest.FixtureRequest) -> str:
 def roots(tmp_path: Path, verb: str) -> Iterator[Path]:
     """Give a fresh copy of memories that link to each other each time."""
     template, root = tmp_path / "template", tmp_path / "memories"
-    for path, text in {"a.md": "some words\n", "b.md": "see [[a]]\n", "f/c.md": "see [a](../a.md)\n"}.items():
+    for path, text in {
+        "a.md": "some words\n",
+        "b.md": "see [[a]]\n",
+        "f/c.md": "see [a](../a.md)\n",
+    }.items():
         (template / path).parent.mkdir(parents=True, exist_ok=True)
         (template / path).write_text(text)
     world = World(template)
@@ -78,7 +90,10 @@ def trash_of(root: Path) -> dict[str, bytes]:
 
 
 def run(root: Path, verb: str, blow: Blow) -> tuple[list[str], BaseException | None]:
-    """Do what a verb does, with the file calls of its writing in the hands of `blow`; reading is no risk."""
+    """Do what a verb does, with the file calls of its writing in the hands of `blow`.
+
+    Reading is no risk.
+    """
     world = World(root)
     log: list[str] = []
     commit = world.store.commit
@@ -109,7 +124,9 @@ def test_a_kill_or_power_cut_at_any_call_leaves_all_or_nothing(
     for at in range(1, len(log) + 1):
         root = next(roots)
         trash, platter = trash_of(root), Platter(root)
-        _, error = run(root, verb, platter.watch(kill(at, torn=log[at - 1] == "write" and at % 2 == 0)))
+        _, error = run(
+            root, verb, platter.watch(kill(at, torn=log[at - 1] == "write" and at % 2 == 0))
+        )
         assert isinstance(error, KilledError)
         disk = platter.restart(tmp_path / "disk", random.Random(at))
         assert check(disk, before, trash) in (before, after), (at, log[at - 1])

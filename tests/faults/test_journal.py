@@ -1,4 +1,7 @@
-"""The journal under fire: kills at every call, processes at once, locks left behind, and clones full of traps."""
+"""The journal under fire.
+
+Kills at every call, processes at once, locks left behind, and clones full of traps.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,9 @@ def plain(root: Path, *words: str, check: bool = True) -> str:
     environ = {"HOME": str(root.parent), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
     who = ("-c", "user.name=P", "-c", "user.email=p@localhost", "-c", "init.defaultBranch=main")
     command = ["git", "-C", str(root), *who, *words]
-    return subprocess.run(command, env=environ, check=check, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        command, env=environ, check=check, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def add(root: Path, section: str, entry: str, text: str = "") -> None:
@@ -63,7 +68,9 @@ def is_whole(root: Path) -> bool:
 
 
 @pytest.mark.parametrize("begun", [True, False], ids=["in a journal", "the first entry"])
-def test_a_write_killed_at_any_call_leaves_a_clean_repository(scratch: Path, tally: Tally, begun: bool) -> None:
+def test_a_write_killed_at_any_call_leaves_a_clean_repository(
+    scratch: Path, tally: Tally, begun: bool
+) -> None:
     template = scratch / "template"
     template.mkdir()
     if begun:
@@ -81,7 +88,11 @@ def test_a_write_killed_at_any_call_leaves_a_clean_repository(scratch: Path, tal
         else:
             assert len(log) < point
             break
-        found = [plain(root, "log", "--format=%s", check=False).split("\n")][0] if (root / ".git").exists() else []
+        found = (
+            [plain(root, "log", "--format=%s", check=False).split("\n")][0]
+            if (root / ".git").exists()
+            else []
+        )
         made = "killed" in found
         add(root, "a", "next", "# After" if made else "# Before")
         assert is_whole(root), f"killed at call {point}, {log[-1]}"
@@ -92,7 +103,9 @@ def test_a_write_killed_at_any_call_leaves_a_clean_repository(scratch: Path, tal
     tally("R1 kill at any call", journal_points=points, journal_survived=points)
 
 
-def test_processes_that_write_one_section_at_once_lose_nothing(tmp_path: Path, tally: Tally) -> None:
+def test_processes_that_write_one_section_at_once_lose_nothing(
+    tmp_path: Path, tally: Tally
+) -> None:
     root = tmp_path / "journal"
     add(root, "a", "first", "# A")
     names = ("one", "two", "three")
@@ -100,7 +113,10 @@ def test_processes_that_write_one_section_at_once_lose_nothing(tmp_path: Path, t
     # A person commits with plain git meanwhile, to another file.
     for number in range(4):
         (root / "person.md").write_text(f"{number}\n")
-        for words in (("add", "person.md"), ("commit", "-q", "-m", f"person {number}", "--", "person.md")):
+        for words in (
+            ("add", "person.md"),
+            ("commit", "-q", "-m", f"person {number}", "--", "person.md"),
+        ):
             deadline = time.monotonic() + 30
             while True:
                 with contextlib.suppress(subprocess.CalledProcessError):
@@ -121,7 +137,9 @@ def test_processes_that_write_one_section_at_once_lose_nothing(tmp_path: Path, t
 
 
 @pytest.mark.parametrize("name", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])
-def test_a_lock_that_a_killed_git_left_behind_is_broken_when_it_is_old(tmp_path: Path, name: str) -> None:
+def test_a_lock_that_a_killed_git_left_behind_is_broken_when_it_is_old(
+    tmp_path: Path, name: str
+) -> None:
     root = tmp_path / "journal"
     add(root, "a", "first")
     lock = root / ".git" / name
@@ -186,7 +204,14 @@ def test_no_trap_of_a_clone_springs_in_the_life_of_a_journal(
     names = [one for one in VECTORS if one not in ALONE] if name not in VECTORS else [name]
     for one in names:
         VECTORS[one][0](clone)
-    for hook in ("pre-commit", "post-commit", "reference-transaction", "pre-push", "post-checkout", "post-merge"):
+    for hook in (
+        "pre-commit",
+        "post-commit",
+        "reference-transaction",
+        "pre-push",
+        "post-checkout",
+        "post-merge",
+    ):
         shutil.copy(clone.trap, clone.root / ".git" / "hooks" / hook)
     clone.set(remote__origin__receivepack=str(clone.trap), gc__recentObjectsHook=str(clone.trap))
     for variable, value in clone.environ.items():

@@ -1,4 +1,7 @@
-"""Names that must not work, through every door that takes one: nothing escapes, nothing reserved, nothing crashes."""
+"""Names that must not work, through every door that takes one.
+
+Nothing escapes, nothing reserved, nothing crashes.
+"""
 
 from __future__ import annotations
 
@@ -65,26 +68,143 @@ CONTROLS = [f"a{chr(code)}b" for code in (0, 1, 7, 8, 9, 10, 13, 27, 31, 127, 0x
 INVISIBLE = [
     f"a{chr(code)}b"
     for code in (
-        *(0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x180E, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F),
-        *(0x2028, 0x2029, 0x202A, 0x202B, 0x202C, 0x202D, 0x202E, 0x2060, 0x2061, 0x2066, 0x2067, 0x2068, 0x2069),
-        *(0x206A, 0x2800, 0x3164, 0xFE00, 0xFE0F, 0xFEFF, 0xFFA0, 0xFFF9, 0xFFFE, 0xE000, 0xE0001, 0xE0041, 0xE0100),
+        *(
+            0x00AD,
+            0x034F,
+            0x061C,
+            0x115F,
+            0x1160,
+            0x17B4,
+            0x180E,
+            0x200B,
+            0x200C,
+            0x200D,
+            0x200E,
+            0x200F,
+        ),
+        *(
+            0x2028,
+            0x2029,
+            0x202A,
+            0x202B,
+            0x202C,
+            0x202D,
+            0x202E,
+            0x2060,
+            0x2061,
+            0x2066,
+            0x2067,
+            0x2068,
+            0x2069,
+        ),
+        *(
+            0x206A,
+            0x2800,
+            0x3164,
+            0xFE00,
+            0xFE0F,
+            0xFEFF,
+            0xFFA0,
+            0xFFF9,
+            0xFFFE,
+            0xE000,
+            0xE0001,
+            0xE0041,
+            0xE0100,
+        ),
         *(0xD800, 0xDFFF, 0x00A0, 0x2003, 0x3000, 0x1680),
     )
 ]
 SEPARATORS = [
     f"..{chr(code)}etc" if code % 2 else f"a{chr(code)}b"
     for code in (
-        *(0xFF0F, 0xFF3C, 0xFF0E, 0xFF1A, 0x2024, 0x2025, 0x2026, 0xFE52, 0xFE55, 0xFE68, 0x2044, 0x2215, 0x29F8),
-        *(0x2216, 0x29F5, 0x29F9, 0x2236, 0xA789, 0x2571, 0x2572, 0x2100, 0x2105, 0x2488, 0x1F100, 0xFE13, 0xFE30),
+        *(
+            0xFF0F,
+            0xFF3C,
+            0xFF0E,
+            0xFF1A,
+            0x2024,
+            0x2025,
+            0x2026,
+            0xFE52,
+            0xFE55,
+            0xFE68,
+            0x2044,
+            0x2215,
+            0x29F8,
+        ),
+        *(
+            0x2216,
+            0x29F5,
+            0x29F9,
+            0x2236,
+            0xA789,
+            0x2571,
+            0x2572,
+            0x2100,
+            0x2105,
+            0x2488,
+            0x1F100,
+            0xFE13,
+            0xFE30,
+        ),
     )
 ]
 DEVICES = [
-    *("CON", "con", "Con.md", "PRN", "AUX", "aux.txt", "NUL", "nul.tar.gz", "COM1", "com9.md", "LPT1", "lpt9", "COM0"),
-    *("COM¹", "LPT².md", "CONIN$", "CONOUT$", "CLOCK$", "notes/CON/a.md", "a/nul", "CON .md", "ＣＯＮ", "NUL..md"),
+    *(
+        "CON",
+        "con",
+        "Con.md",
+        "PRN",
+        "AUX",
+        "aux.txt",
+        "NUL",
+        "nul.tar.gz",
+        "COM1",
+        "com9.md",
+        "LPT1",
+        "lpt9",
+        "COM0",
+    ),
+    *(
+        "COM¹",
+        "LPT².md",
+        "CONIN$",
+        "CONOUT$",
+        "CLOCK$",
+        "notes/CON/a.md",
+        "a/nul",
+        "CON .md",
+        "ＣＯＮ",
+        "NUL..md",
+    ),
 ]
 TRAVERSALS = [
-    *("..", ".", "../a", "../../etc/passwd", "a/..", "a/../b", "a/../../b", "./a", "a/./b", "a/.", "...", "..../a"),
-    *("/etc/passwd", "/", "//", "//server/share/a", "\\\\server\\share\\a", "\\a", "a\\b", "..\\a", "a\\..\\..\\b"),
+    *(
+        "..",
+        ".",
+        "../a",
+        "../../etc/passwd",
+        "a/..",
+        "a/../b",
+        "a/../../b",
+        "./a",
+        "a/./b",
+        "a/.",
+        "...",
+        "..../a",
+    ),
+    *(
+        "/etc/passwd",
+        "/",
+        "//",
+        "//server/share/a",
+        "\\\\server\\share\\a",
+        "\\a",
+        "a\\b",
+        "..\\a",
+        "a\\..\\..\\b",
+    ),
     *(
         "C:\\a",
         "C:/a",
@@ -98,13 +218,91 @@ TRAVERSALS = [
         "~root/a",
         "~a",
     ),
-    *("a//b", "a/", "/a/", "a///b", " /a", "a/ /b", "", " ", "\t", "   ", "a.", "a. ", "a ", " a", "a/b /c", "a./b"),
-    *("..%2fa", "%2e%2e/a", "%2e%2e%2fetc", "..%5ca", "a%2f..%2fb", "a%00.md", "%252e%252e", "a%5Cb", "..;/a", "..%c0"),
-    *(".md", ".trash/a", ".history/x", ".git/config", ".git", "a/.git/hooks/x", ".hidden", ".ssh/id", "a/.b/c", "..a"),
-    *("indices", "indices/a", "INDICES/a", "Indices/live/x.md", "indiceſ/a", "a<b", "a>b", 'a"b', "a|b", "a?b", "a*b"),
-    *("a:b", "a.md:stream", "a::$DATA", "\u0301a", "a/\u0338b", "x" * 198, "ü" * 99, "a/" * 600 + "b", "😀" * 50 + "x"),
-    *("$(x)/../a", "`x`/../../a", "a/b/../../../c", "..\0/a", "..\n/a", "a\r\n..", "../" * 50 + "etc/passwd", ". ./a"),
-    *("../.memories/here.md", "../x.md", "/tmp/x.md", "a\0/../../x.md", "a\x1b[31m.md", "INDICES/current", "nul .md"),
+    *(
+        "a//b",
+        "a/",
+        "/a/",
+        "a///b",
+        " /a",
+        "a/ /b",
+        "",
+        " ",
+        "\t",
+        "   ",
+        "a.",
+        "a. ",
+        "a ",
+        " a",
+        "a/b /c",
+        "a./b",
+    ),
+    *(
+        "..%2fa",
+        "%2e%2e/a",
+        "%2e%2e%2fetc",
+        "..%5ca",
+        "a%2f..%2fb",
+        "a%00.md",
+        "%252e%252e",
+        "a%5Cb",
+        "..;/a",
+        "..%c0",
+    ),
+    *(
+        ".md",
+        ".trash/a",
+        ".history/x",
+        ".git/config",
+        ".git",
+        "a/.git/hooks/x",
+        ".hidden",
+        ".ssh/id",
+        "a/.b/c",
+        "..a",
+    ),
+    *(
+        "indices",
+        "indices/a",
+        "INDICES/a",
+        "Indices/live/x.md",
+        "indiceſ/a",
+        "a<b",
+        "a>b",
+        'a"b',
+        "a|b",
+        "a?b",
+        "a*b",
+    ),
+    *(
+        "a:b",
+        "a.md:stream",
+        "a::$DATA",
+        "\u0301a",
+        "a/\u0338b",
+        "x" * 198,
+        "ü" * 99,
+        "a/" * 600 + "b",
+        "😀" * 50 + "x",
+    ),
+    *(
+        "$(x)/../a",
+        "`x`/../../a",
+        "a/b/../../../c",
+        "..\0/a",
+        "..\n/a",
+        "a\r\n..",
+        "../" * 50 + "etc/passwd",
+        ". ./a",
+    ),
+    *(
+        "../.memories/here.md",
+        "../x.md",
+        "/tmp/x.md",
+        "a\0/../../x.md",
+        "a\x1b[31m.md",
+        "INDICES/current",
+        "nul .md",
+    ),
 ]
 # Said before the name is looked at.
 TOO_LONG = "is longer than 1,000 bytes"
@@ -129,7 +327,10 @@ def test_bad_names_are_refused_with_a_reason(name: str) -> None:
 
 
 def accepted(name: str) -> bool:
-    """Tell whether a name is taken, and see that what is taken stays inside and means the same everywhere."""
+    """Tell whether a name is taken.
+
+    And see that what is taken stays inside and means the same everywhere.
+    """
     try:
         clean = relative_name(name)
     except ValidationError:
@@ -148,7 +349,25 @@ def accepted(name: str) -> bool:
 
 
 PIECES = st.sampled_from(
-    ["..", ".", "/", "\\", "~", "C:", "a", "é", " ", "\0", "%2e", "．", "／", ".git", "indices", "CON", ".md"]
+    [
+        "..",
+        ".",
+        "/",
+        "\\",
+        "~",
+        "C:",
+        "a",
+        "é",
+        " ",
+        "\0",
+        "%2e",
+        "．",
+        "／",
+        ".git",
+        "indices",
+        "CON",
+        ".md",
+    ]
 )
 NAMES = st.one_of(
     st.text(max_size=40),
@@ -170,11 +389,51 @@ def test_no_name_ever_escapes(tally: Tally) -> None:
 # --- ways up and out ---
 
 DOTS = (
-    *("..", ".", "...", "%2e%2e", "%252e%252e", "%c0%ae%c0%ae", "\uff0e\uff0e", "\u2024\u2024", "\u2025", "..;", ".. "),
+    *(
+        "..",
+        ".",
+        "...",
+        "%2e%2e",
+        "%252e%252e",
+        "%c0%ae%c0%ae",
+        "\uff0e\uff0e",
+        "\u2024\u2024",
+        "\u2025",
+        "..;",
+        ".. ",
+    ),
     *(" ..", "..\0", "..\u200b", ".\u200d.", "..\u0301", "a/../..", "..."),
 )
-SEPARATED = ("/", "\\", "//", "%2f", "%5c", "%252f", "\uff0f", "\u2215", "\u2044", "\u29f8", "/./", "\\/", ":", "\0/")
-HEADS = ("", "/", "a/", "C:", "C:\\", "\\\\host\\share\\", "\\\\?\\", "~", "~root/", "file:///", "$HOME/", ".md/")
+SEPARATED = (
+    "/",
+    "\\",
+    "//",
+    "%2f",
+    "%5c",
+    "%252f",
+    "\uff0f",
+    "\u2215",
+    "\u2044",
+    "\u29f8",
+    "/./",
+    "\\/",
+    ":",
+    "\0/",
+)
+HEADS = (
+    "",
+    "/",
+    "a/",
+    "C:",
+    "C:\\",
+    "\\\\host\\share\\",
+    "\\\\?\\",
+    "~",
+    "~root/",
+    "file:///",
+    "$HOME/",
+    ".md/",
+)
 TARGETS = ("etc/passwd", "x.md", ".git/config", "CON", ".ssh/authorized_keys\0.md")
 
 
@@ -197,7 +456,8 @@ def test_no_way_out_is_taken(tmp_path: Path, tally: Tally) -> None:
     for number, name in enumerate(names):
         taken = accepted(name)
         tally("S1 traversal", tried=1, accepted_and_inside=taken, escapes=0)
-        # The store asks for itself, whatever a caller has checked: one in eight goes there unchecked.
+        # The store asks for itself, whatever a caller has checked: one in eight goes there
+        # unchecked.
         if number % 8 == 0 and not taken:
             for change in (Put(name, "x"), Discard(name)):
                 with pytest.raises(RagdocsError):
@@ -235,7 +495,14 @@ def tools(project: Project) -> Iterator[Callable[[], Tools]]:
 
     def open_tools() -> Tools:
         opened.append(
-            Live(project.config(**{"watch.enabled": False, "server.toolsets": "docs,memory,recall,edit,entries,repo"}))
+            Live(
+                project.config(
+                    **{
+                        "watch.enabled": False,
+                        "server.toolsets": "docs,memory,recall,edit,entries,repo",
+                    }
+                )
+            )
         )
         return Tools(opened[-1])
 
@@ -254,7 +521,9 @@ CALLS: dict[str, Callable[[Tools, str], str]] = {
     "history": lambda tools, name: tools.error("memory_history", filename=name or "."),
     "restore": lambda tools, name: tools.error("restore_memory", filename=name),
     "rename": lambda tools, name: tools.error("rename_memory", filename=name, new_name="new.md"),
-    "rename to": lambda tools, name: tools.error("rename_memory", filename="here.md", new_name=name),
+    "rename to": lambda tools, name: tools.error(
+        "rename_memory", filename="here.md", new_name=name
+    ),
     "merge from": lambda tools, name: tools.error(
         "merge_memories", source_files=["here.md", name], target_file="new.md", summary_content="x"
     ),
@@ -298,7 +567,9 @@ def test_bad_names_that_only_ask_are_answered_and_lead_nowhere(
     for name in [*BAD, "docs/../x.md", "docs/../../x.md", "x.md", "docs:", "#x"]:
         assert "outside" not in opened.error("read_doc", path=name)
         if len(name.encode("utf-8", "surrogatepass")) > NAME_BYTES:
-            assert TOO_LONG in opened.error("search_linked_memories", query="stays", target_document=name)
+            assert TOO_LONG in opened.error(
+                "search_linked_memories", query="stays", target_document=name
+            )
         else:
             found = opened.call("search_linked_memories", query="stays", target_document=name)
             assert found["result"] == [], name
@@ -325,8 +596,19 @@ def test_bad_names_of_items_and_paths_lead_nowhere(
             assert "outside" not in message.removeprefix("there is no item"), name
         tally("S1 bad names through every tool", calls=3, escapes=0, reserved=0, crashes=0)
     assert everything(tmp_path) == before
-    for path in ("../x.md", "/etc/passwd", "a/../../x.md", "~/x", "C:\\x", "..", "\\\\host\\x", "a\nb"):
-        assert "not a path" in opened.error("upsert_decision", summary="x", rationale="y", impacted_paths=[path])
+    for path in (
+        "../x.md",
+        "/etc/passwd",
+        "a/../../x.md",
+        "~/x",
+        "C:\\x",
+        "..",
+        "\\\\host\\x",
+        "a\nb",
+    ):
+        assert "not a path" in opened.error(
+            "upsert_decision", summary="x", rationale="y", impacted_paths=[path]
+        )
         assert "not a path" in opened.error("get_repo_memory", path=path)
         assert "not a file" in opened.error("build_context", files=[path])
         tally("S1 bad names through every tool", calls=3, escapes=0, reserved=0, crashes=0)
@@ -352,7 +634,9 @@ def test_links_out_of_the_memory_folder_are_not_followed(
     assert opened.call("search_memories", query="launch codes")["result"] == []
 
 
-def test_a_name_that_differs_only_in_case_is_not_a_second_file(project: Project, tools: Callable[[], Tools]) -> None:
+def test_a_name_that_differs_only_in_case_is_not_a_second_file(
+    project: Project, tools: Callable[[], Tools]
+) -> None:
     project.memory("Notes.md", "first\n")
     opened = tools()
     for name in ("notes.md", "NOTES", "notes.MD"):
@@ -360,7 +644,9 @@ def test_a_name_that_differs_only_in_case_is_not_a_second_file(project: Project,
     assert [path.name for path in (project.root / ".memories").glob("*.md")] == ["Notes.md"]
 
 
-def test_good_names_are_kept_by_the_tools(project: Project, tools: Callable[[], Tools], tally: Tally) -> None:
+def test_good_names_are_kept_by_the_tools(
+    project: Project, tools: Callable[[], Tools], tally: Tally
+) -> None:
     opened = tools()
     for name, clean in GOOD.items():
         saved = opened.call("create_memory", filename=name, content="needle", tags=[])

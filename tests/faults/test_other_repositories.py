@@ -1,4 +1,7 @@
-"""A folder whose `.git` leads into another project: nothing of that project is read, and nothing in it is changed."""
+"""A folder whose `.git` leads into another project.
+
+Nothing of that project is read, and nothing in it is changed.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,9 @@ def plain(root: Path, *words: str) -> str:
     environ = {"HOME": str(root.parent), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
     who = ("-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "protocol.file.allow=always")
     command = ["git", "-C", str(root), *who, *words]
-    return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        command, env=environ, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def run(root: Path, *words: str) -> int:
@@ -67,7 +72,10 @@ def made(root: Path, text: str = "own") -> Path:
 def victim(tmp_path: Path) -> Path:
     root = made(tmp_path / "home" / "victim", CANARY)
     plain(root, "worktree", "add", "-q", "-b", f"{CANARY}-topic", str(tmp_path / "home" / "tree"))
-    assert run(root, "repo", "summary", "--run", "r", "--step", "s", "--content", f"{CANARY} summary") == 0
+    assert (
+        run(root, "repo", "summary", "--run", "r", "--step", "s", "--content", f"{CANARY} summary")
+        == 0
+    )
     return root
 
 
@@ -218,19 +226,34 @@ def outside(root: Path) -> tuple[object, ...]:
     """Return all that our own modules say of a folder's repository."""
     store = CommitStore(root)
     texts = [store.read(path).text for path in store.scan().stamps]
-    known = (git.context(root), git.head(root), git.branch(root), git.remote(root), store.watched(), texts)
+    known = (
+        git.context(root),
+        git.head(root),
+        git.branch(root),
+        git.remote(root),
+        store.watched(),
+        texts,
+    )
     return (*known, registry.main_worktree(root))
 
 
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("where", [".", "docs"])
-def test_a_project_never_passes_for_another_one(clone: Path, victim: Path, name: str, where: str) -> None:
+def test_a_project_never_passes_for_another_one(
+    clone: Path, victim: Path, name: str, where: str
+) -> None:
     before = bytes_of(victim.parent / "victim", victim.parent / "tree")
     SHAPES[name](clone, victim)
     root = clone / where
     assert CANARY not in str(outside(root))
-    assert not {str(victim), str(victim / ".git")} & {str(path) for path, _ in CommitStore(root).watched()}
-    identities = {project.identity(place, branch) for place in (victim, victim / "docs") for branch in ("", "main")}
+    assert not {str(victim), str(victim / ".git")} & {
+        str(path) for path, _ in CommitStore(root).watched()
+    }
+    identities = {
+        project.identity(place, branch)
+        for place in (victim, victim / "docs")
+        for branch in ("", "main")
+    }
     assert project.identity(root) not in identities
     assert bytes_of(victim.parent / "victim", victim.parent / "tree") == before
 
@@ -296,7 +319,9 @@ def test_a_journal_is_a_whole_repository_of_its_own_or_refused(
     assert bytes_of(victim, victim.parent / "tree") == before
 
 
-def test_a_repository_that_borrows_objects_still_has_a_branch_and_an_identity(tmp_path: Path) -> None:
+def test_a_repository_that_borrows_objects_still_has_a_branch_and_an_identity(
+    tmp_path: Path,
+) -> None:
     main = made(tmp_path / "main")
     plain(tmp_path, "clone", "-q", "--shared", str(main), "borrowing")
     root = tmp_path / "borrowing"
@@ -312,7 +337,9 @@ def test_a_repository_that_borrows_objects_still_has_a_branch_and_an_identity(tm
     assert project.identity(root) == identity
 
 
-def test_a_link_below_the_main_worktree_does_not_lend_an_identity(clone: Path, victim: Path) -> None:
+def test_a_link_below_the_main_worktree_does_not_lend_an_identity(
+    clone: Path, victim: Path
+) -> None:
     """A main worktree with a link in the place of a folder that its other worktree really has."""
     main = made(clone / "main")
     plain(main, "worktree", "add", "-q", "--detach", str(clone / "tree"))
@@ -432,7 +459,9 @@ def test_a_link_that_is_put_in_later_is_seen(tmp_path: Path, victim: Path) -> No
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners are those of POSIX")
-def test_a_repository_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_of_another_user_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = made(tmp_path / "root")
     monkeypatch.delenv("SUDO_UID", raising=False)
     owner = os.geteuid()

@@ -1,4 +1,7 @@
-"""Real servers, killed, crowded, and put on disks that take nothing more; the long runs are in bench/."""
+"""Real servers, killed, crowded, and put on disks that take nothing more.
+
+The long runs are in bench/.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ from .world import judge, open_yard
 if TYPE_CHECKING:
     from tests.faults.conftest import Tally
 
-needs_namespaces = pytest.mark.skipif(not namespaces_work(), reason="the kernel lets nobody make a user namespace")
+needs_namespaces = pytest.mark.skipif(
+    not namespaces_work(), reason="the kernel lets nobody make a user namespace"
+)
 
 
 @pytest.fixture
@@ -29,34 +34,44 @@ def yard(tmp_path: Path) -> Yard:
 
 @pytest.fixture
 def crowded_yard(tmp_path: Path) -> Yard:
-    # Eight servers that follow each other's writes cost most of the time, and the files do not depend on it; the long
-    # run lets them.
+    # Eight servers that follow each other's writes cost most of the time, and the files do not
+    # depend on it; the long run lets them.
     return open_yard(tmp_path, "watch.enabled=false")
 
 
 # --- killed ---
 
 
-def test_no_kill_loses_or_tears_an_acknowledged_write_or_prevents_the_next_start(yard: Yard, tally: Tally) -> None:
+def test_no_kill_loses_or_tears_an_acknowledged_write_or_prevents_the_next_start(
+    yard: Yard, tally: Tally
+) -> None:
     judge(faults.kills(yard, 21, 1), tally)
 
 
-def test_writers_that_are_killed_harm_neither_each_other_nor_readers(crowded_yard: Yard, tally: Tally) -> None:
+def test_writers_that_are_killed_harm_neither_each_other_nor_readers(
+    crowded_yard: Yard, tally: Tally
+) -> None:
     judge(faults.writers(crowded_yard, 200, 3), tally)
 
 
 # --- crowded ---
 
 
-def test_appends_of_several_processes_to_one_memory_all_arrive(crowded_yard: Yard, tally: Tally) -> None:
+def test_appends_of_several_processes_to_one_memory_all_arrive(
+    crowded_yard: Yard, tally: Tally
+) -> None:
     judge(faults.appends(crowded_yard, (2, 4, 8), 5), tally)
 
 
-def test_updates_with_the_version_that_was_read_are_never_lost(crowded_yard: Yard, tally: Tally) -> None:
+def test_updates_with_the_version_that_was_read_are_never_lost(
+    crowded_yard: Yard, tally: Tally
+) -> None:
     judge(faults.updates(crowded_yard, 8, 25), tally)
 
 
-def test_a_stale_write_is_refused_and_told_the_current_version_and_both_texts(crowded_yard: Yard, tally: Tally) -> None:
+def test_a_stale_write_is_refused_and_told_the_current_version_and_both_texts(
+    crowded_yard: Yard, tally: Tally
+) -> None:
     judge(faults.stale(crowded_yard, 15), tally)
 
 
@@ -68,14 +83,18 @@ def test_a_reader_never_sees_half_a_write(crowded_yard: Yard, tally: Tally) -> N
 
 
 @needs_namespaces
-def test_on_a_full_or_locked_disk_searching_goes_on_and_writing_says_why_not(yard: Yard, tally: Tally) -> None:
+def test_on_a_full_or_locked_disk_searching_goes_on_and_writing_says_why_not(
+    yard: Yard, tally: Tally
+) -> None:
     judge(faults.disk(yard, 1), tally)
 
 
 # --- for long ---
 
 
-def test_a_mixed_load_over_changing_files_ends_without_errors_and_with_a_true_index(yard: Yard, tally: Tally) -> None:
+def test_a_mixed_load_over_changing_files_ends_without_errors_and_with_a_true_index(
+    yard: Yard, tally: Tally
+) -> None:
     # Memory is judged in the long run: so short a one is all warm-up.
     judge(list(soak.one_server(yard, 200))[:1], tally)
 
@@ -97,7 +116,9 @@ def test_several_servers_on_one_project_under_load_lose_nothing(yard: Yard, tall
         ({"kills": 3, "snapshots": 1}, True),
     ],
 )
-def test_a_bar_is_missed_by_trying_too_little_and_by_any_harm(counts: dict[str, int], met: bool) -> None:
+def test_a_bar_is_missed_by_trying_too_little_and_by_any_harm(
+    counts: dict[str, int], met: bool
+) -> None:
     judged = faults.row("R3", "kills", Toll(Counter(counts)), {"kills": 3, "lost": 0})
     assert judged.met is met
     assert ("pass" if met else "MISS") in faults.table([judged])
@@ -108,7 +129,9 @@ def ledger(tmp_path: Path) -> Ledger:
     """A ledger that was promised two memories, and the files that keep the promise."""
     made = Ledger(tmp_path, random.Random(1))
     for name in ("m1.md", "m2.md"):
-        made.acknowledge(Operation("update_memory", {}, {name: (paragraph(1, 5),)}), {"version": ""})
+        made.acknowledge(
+            Operation("update_memory", {}, {name: (paragraph(1, 5),)}), {"version": ""}
+        )
         place = tmp_path / ".memories" / name
         place.parent.mkdir(exist_ok=True)
         place.write_text(paragraph(1, 5))
@@ -122,9 +145,16 @@ def test_the_ledger_is_content_with_what_it_was_promised(ledger: Ledger) -> None
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [(paragraph(1, 5)[:-3], "torn"), (paragraph(2, 5), "lost"), (None, "lost"), (f"{paragraph(1, 5)}\n\nx", "torn")],
+    [
+        (paragraph(1, 5)[:-3], "torn"),
+        (paragraph(2, 5), "lost"),
+        (None, "lost"),
+        (f"{paragraph(1, 5)}\n\nx", "torn"),
+    ],
 )
-def test_the_ledger_notices_every_kind_of_loss(ledger: Ledger, tmp_path: Path, text: str | None, kind: str) -> None:
+def test_the_ledger_notices_every_kind_of_loss(
+    ledger: Ledger, tmp_path: Path, text: str | None, kind: str
+) -> None:
     place = tmp_path / ".memories/m1.md"
     place.unlink()
     if text:
@@ -134,7 +164,9 @@ def test_the_ledger_notices_every_kind_of_loss(ledger: Ledger, tmp_path: Path, t
 
 
 def test_the_ledger_notices_half_a_merge(ledger: Ledger, tmp_path: Path) -> None:
-    merge = Operation("merge_memories", {}, {"m1.md": None, "m2.md": None, "m3.md": (paragraph(3, 5),)})
+    merge = Operation(
+        "merge_memories", {}, {"m1.md": None, "m2.md": None, "m3.md": (paragraph(3, 5),)}
+    )
     ledger.doubts.append(merge)
     (tmp_path / ".memories/m1.md").unlink()
     ledger.check()
@@ -144,4 +176,7 @@ def test_the_ledger_notices_half_a_merge(ledger: Ledger, tmp_path: Path) -> None
 def test_a_paragraph_is_whole_only_to_its_last_letter() -> None:
     text = paragraph(7)
     assert is_whole(text)
-    assert not any(is_whole(other) for other in (text[:-1], text[1:], f"{text}x", text.replace(" has ", " had ")))
+    assert not any(
+        is_whole(other)
+        for other in (text[:-1], text[1:], f"{text}x", text.replace(" has ", " had "))
+    )

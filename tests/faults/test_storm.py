@@ -1,4 +1,7 @@
-"""Storms of file events, and none at all: the index follows, encodes nothing twice, and says how it looks."""
+"""Storms of file events, and none at all.
+
+The index follows, encodes nothing twice, and says how it looks.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ def yard(tmp_path: Path) -> Yard:
     return open_yard(tmp_path)
 
 
-def test_a_storm_over_all_files_encodes_nothing_again_and_loses_nothing(yard: Yard, tally: Tally) -> None:
+def test_a_storm_over_all_files_encodes_nothing_again_and_loses_nothing(
+    yard: Yard, tally: Tally
+) -> None:
     judge(faults.storm(yard, 200), tally)
 
 

@@ -1,4 +1,7 @@
-"""A kill, a power cut or a fault at every file call of an append: whole lines, and none that was acknowledged lost."""
+"""A kill, a power cut or a fault at every file call of an append.
+
+Whole lines, and none that was acknowledged lost.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,9 @@ def roots(scratch: Path) -> Iterator[Path]:
     return copies()
 
 
-def run(root: Path, case: str, blow: Blow, calls: tuple[str, ...] = CHANGES) -> tuple[list[str], BaseException | None]:
+def run(
+    root: Path, case: str, blow: Blow, calls: tuple[str, ...] = CHANGES
+) -> tuple[list[str], BaseException | None]:
     kept = store(root, case)
     with struck(blow, calls) as log:
         try:
@@ -59,7 +64,10 @@ def run(root: Path, case: str, blow: Blow, calls: tuple[str, ...] = CHANGES) -> 
 
 
 def steps(root: Path) -> list[str]:
-    """Return the steps that are read, oldest first; the file has whole lines again after the next append."""
+    """Return the steps that are read, oldest first.
+
+    The file has whole lines again after the next append.
+    """
     kept = store(root, "append")
     found = [one["stepId"] for one in reversed(kept.newest())]
     kept.append("r", "next", "x", (), NOW)
@@ -93,7 +101,9 @@ def test_a_kill_or_power_cut_at_any_call_leaves_whole_lines(
 
 
 @pytest.mark.parametrize("case", LIMITS)
-def test_what_was_acknowledged_outlives_the_power(roots: Iterator[Path], scratch: Path, case: str) -> None:
+def test_what_was_acknowledged_outlives_the_power(
+    roots: Iterator[Path], scratch: Path, case: str
+) -> None:
     root = next(roots)
     platter = Platter(root)
     assert run(root, case, platter.watch(lambda call: call.go()))[1] is None

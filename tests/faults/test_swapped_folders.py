@@ -1,4 +1,7 @@
-"""A folder that becomes a link while the server runs, as after `git pull`: nothing is written or removed behind it."""
+"""A folder that becomes a link while the server runs, as after `git pull`.
+
+Nothing is written or removed behind it.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,10 @@ Contents = dict[str, bytes | None]
 
 def contents(folder: Path) -> Contents:
     """Return every path below a folder with its bytes, or nothing for a folder."""
-    return {str(path): None if path.is_dir() else path.read_bytes() for path in sorted(folder.rglob("*"))}
+    return {
+        str(path): None if path.is_dir() else path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+    }
 
 
 @pytest.fixture
@@ -56,10 +62,34 @@ def victim(tmp_path: Path) -> Path:
     folder = tmp_path / "victim"
     old = time.time() - 100_000
     for name in (
-        *("a.md", "b.md", "log.jsonl", "forward.json", "current", "n.md", "2026-11-16.md", f".0{fsio.TEMPORARY}"),
-        *(f"{GENERATION}/manifest.json", "01600000000000000000-0123abcd/x", "thesis/chapter.md", "ab/cdef"),
-        *("indices/01500000000000000000-0123abcd/y", ".history/log.jsonl", ".trash/a.md", "inner/c.md"),
-        *(f"ab/{'0' * 62}", f"ab/.1{fsio.TEMPORARY}", f"indices/{GENERATION}/manifest.json", "indices/current"),
+        *(
+            "a.md",
+            "b.md",
+            "log.jsonl",
+            "forward.json",
+            "current",
+            "n.md",
+            "2026-11-16.md",
+            f".0{fsio.TEMPORARY}",
+        ),
+        *(
+            f"{GENERATION}/manifest.json",
+            "01600000000000000000-0123abcd/x",
+            "thesis/chapter.md",
+            "ab/cdef",
+        ),
+        *(
+            "indices/01500000000000000000-0123abcd/y",
+            ".history/log.jsonl",
+            ".trash/a.md",
+            "inner/c.md",
+        ),
+        *(
+            f"ab/{'0' * 62}",
+            f"ab/.1{fsio.TEMPORARY}",
+            f"indices/{GENERATION}/manifest.json",
+            "indices/current",
+        ),
     ):
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -87,14 +117,22 @@ VERBS: dict[str, Callable[[Workspace], Any]] = {
     "merge": lambda own: own.merges.merge(["a", "inner/c"], "inner/all", "both"),
     "restore": lambda own: own.versions.restore("b.md"),
     "undo": lambda own: own.versions.undo(),
-    "add an entry": lambda own: own.entries.add(NewEntry(content="A fact that is worth a line in the log of the day.")),
+    "add an entry": lambda own: own.entries.add(
+        NewEntry(content="A fact that is worth a line in the log of the day.")
+    ),
     "scan": lambda own: own.sync(),
     "save": lambda own: own.save(),
     "save again": lambda own: save_again(own, "x"),
     "init": lambda own: init(own.config.root),
 }
 SWAPPED = (
-    *(".memories", ".memories/indices", ".memories/.trash", ".memories/.history", ".memories/inner"),
+    *(
+        ".memories",
+        ".memories/indices",
+        ".memories/.trash",
+        ".memories/.history",
+        ".memories/inner",
+    ),
     *(".memories/.daily", ".memories/.trash/inner", ".memories/indices/generation"),
 )
 
@@ -102,7 +140,12 @@ SWAPPED = (
 @pytest.fixture
 def workspace(project: Project) -> Workspace:
     """Open a project that has been worked with, with two generations of its index."""
-    for name, text in {"a.md": "alpha", "b.md": "beta", "inner/c.md": "gamma", "inner/d.md": "delta"}.items():
+    for name, text in {
+        "a.md": "alpha",
+        "b.md": "beta",
+        "inner/c.md": "gamma",
+        "inner/d.md": "delta",
+    }.items():
         project.memory(name, f"{text}\n")
     own = project.open()
     own.save()
@@ -141,7 +184,9 @@ def test_no_verb_writes_or_removes_behind_a_folder_that_became_a_link(
 
 
 @pytest.mark.parametrize("swapped", SWAPPED)
-def test_after_the_folder_is_back_everything_works(workspace: Workspace, victim: Path, swapped: str) -> None:
+def test_after_the_folder_is_back_everything_works(
+    workspace: Workspace, victim: Path, swapped: str
+) -> None:
     root = workspace.config.root
     swap(root, swapped, victim)
     for action in VERBS.values():
@@ -169,7 +214,8 @@ def racing(folder: Path, victim: Path, stop: threading.Event) -> None:
         exchange(*names)
         time.sleep(0.0005)
         exchange(*names)
-        # Long enough for a commit to come through now and then, short enough to be in the middle of most.
+        # Long enough for a commit to come through now and then, short enough to be in the middle of
+        # most.
         time.sleep(random.uniform(0, 0.015))
 
 
@@ -224,7 +270,9 @@ WAYS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("depth", ["", "inner"])
 @pytest.mark.parametrize("way", WAYS)
-def test_nothing_is_written_through_a_link(tmp_path: Path, victim: Path, way: str, depth: str) -> None:
+def test_nothing_is_written_through_a_link(
+    tmp_path: Path, victim: Path, way: str, depth: str
+) -> None:
     (tmp_path / "file").write_text("own")
     (tmp_path / "link").symlink_to(victim, target_is_directory=True)
     before = contents(victim)
@@ -251,7 +299,10 @@ def test_a_system_without_descriptors_of_folders_looks_at_names(
     fsio.make_directories(tmp_path / "own" / "inner")
     fsio.write_atomic(tmp_path / "own" / "inner" / "a", b"x")
     fsio.move(tmp_path / "own" / "inner" / "a", tmp_path / "own" / "b")
-    assert contents(tmp_path / "own") == {str(tmp_path / "own" / "b"): b"x", str(tmp_path / "own" / "inner"): None}
+    assert contents(tmp_path / "own") == {
+        str(tmp_path / "own" / "b"): b"x",
+        str(tmp_path / "own" / "inner"): None,
+    }
     test_nothing_is_written_through_a_link(tmp_path, victim, "write", "inner")
 
 
@@ -304,17 +355,23 @@ def test_the_journal_is_not_written_behind_a_link(project: Project, tmp_path: Pa
     own = project.open(**{"journal.enabled": True})
     reads: journal.Reads = {}
     own.journal.read("notes", reads=reads)
-    own.journal.write("notes", journal.NewEntry("The first entry.", work_context="Starting."), reads)
+    own.journal.write(
+        "notes", journal.NewEntry("The first entry.", work_context="Starting."), reads
+    )
     place = project.root / "journal-data"
     assert (place / "notes.md").exists()
     shutil.copytree(place, tmp_path / "victim")
     remote = tmp_path / "remote"
     subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
-    subprocess.run(["git", "-C", str(tmp_path / "victim"), "remote", "add", "origin", str(remote)], check=True)
+    subprocess.run(
+        ["git", "-C", str(tmp_path / "victim"), "remote", "add", "origin", str(remote)], check=True
+    )
     swap(project.root, "journal-data", tmp_path / "victim")
     before = contents(tmp_path / "victim")
     with pytest.raises(RagdocsError, match=r"leads outside|is a symbolic link"):
-        own.journal.write("notes", journal.NewEntry("The second entry.", work_context="Going on."), reads)
+        own.journal.write(
+            "notes", journal.NewEntry("The second entry.", work_context="Going on."), reads
+        )
     with pytest.raises(RagdocsError, match="is a symbolic link"):
         own.journal.sync()
     assert contents(tmp_path / "victim") == before

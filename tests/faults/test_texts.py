@@ -1,4 +1,7 @@
-"""Files and queries as people, machines and enemies leave them: none is fatal, none is slow, no file is touched."""
+"""Files and queries as people, machines and enemies leave them.
+
+None is fatal, none is slow, no file is touched.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
 
     from .conftest import Tally
 
-# What the scoreboard allows, in seconds of processor time, and how much more a busy machine may make of it.
+# What the scoreboard allows, in seconds of processor time, and how much more a busy machine may
+# make of it.
 QUICK = 0.5
 LARGE = 2.0
 SLACK = 3
@@ -36,7 +40,10 @@ SLACK = 3
 
 @dataclass(frozen=True)
 class Case:
-    """A file, words by which it must be found, and what status must say of it (nothing: it is fine)."""
+    """A file, words by which it must be found, and what status must say of it (nothing.
+
+    It is fine).
+    """
 
     data: bytes
     words: Sequence[str] = ("needle",)
@@ -57,7 +64,10 @@ CASES = {
     "shift-jis": Case("needle 日本語".encode("shift-jis"), problem="UTF-8"),
     "cut inside a character": Case("needle größ".encode()[:-1], problem="UTF-8"),
     "bom": Case(b"\xef\xbb\xbf---\ntags: [bomtag]\n---\n\nneedle\n", ("needle", "bomtag")),
-    "crlf": Case(b"---\r\ntags: [crlftag]\r\n---\r\n\r\n# Title\r\n\r\nneedle\r\n", ("needle", "crlftag", "title")),
+    "crlf": Case(
+        b"---\r\ntags: [crlftag]\r\n---\r\n\r\n# Title\r\n\r\nneedle\r\n",
+        ("needle", "crlftag", "title"),
+    ),
     "carriage returns only": Case(b"# Title\rneedle\r"),
     "mixed line ends": Case(b"# A\r\n\nneedle\r\n## B\nother\r", ("needle", "other")),
     "no newline at the end": Case(b"needle"),
@@ -70,14 +80,20 @@ CASES = {
     "unclosed block": Case(b"---\ntags: [a]\n\nneedle\n"),
     "alias": Case(front("a: &x [1]\nb: *x"), problem="anchors and aliases"),
     "billion laughs": Case(
-        front("a: &a [x]\n" + "\n".join(f"b{n}: &b{n} [*a, *a, *a]" for n in range(30))), problem="anchors and aliases"
+        front("a: &a [x]\n" + "\n".join(f"b{n}: &b{n} [*a, *a, *a]" for n in range(30))),
+        problem="anchors and aliases",
     ),
     "python tag": Case(front("a: !!python/object/apply:os.system [echo]"), problem="tag"),
     "own tag": Case(front("a: !mine 1"), problem="tag"),
-    "dates": Case(front("created_at: 2026-02-04\ntags: [2026-02-04, 12:30:45, no, on, 3.10]"), ("needle", "3.10")),
+    "dates": Case(
+        front("created_at: 2026-02-04\ntags: [2026-02-04, 12:30:45, no, on, 3.10]"),
+        ("needle", "3.10"),
+    ),
     "unreadable date": Case(front("created_at: next tuesday"), problem="created_at"),
     "date out of range": Case(front("created_at: 0001-01-01T00:00:00+14:00"), problem="created_at"),
-    "duplicate keys": Case(front("tags: [first]\ntags: [second]"), ("needle", "second"), "duplicate key 'tags'"),
+    "duplicate keys": Case(
+        front("tags: [first]\ntags: [second]"), ("needle", "second"), "duplicate key 'tags'"
+    ),
     "a list": Case(front("- a\n- b"), problem="not a mapping"),
     "a word": Case(front("justaword"), ("needle", "justaword"), "not a mapping"),
     "a number": Case(front("42"), problem="not a mapping"),
@@ -90,10 +106,13 @@ CASES = {
     "two documents": Case(b"---\na: 1\n---\nneedle\n---\nb: 2\n---\n"),
     "control characters": Case(front("a: \x01"), problem="frontmatter"),
     "wrong types": Case(
-        front("type: [a]\ntags: {a: 1}\nimportance: high\ngit: 1\nstatus: {}"), problem="type.*tags.*importance|tags"
+        front("type: [a]\ntags: {a: 1}\nimportance: high\ngit: 1\nstatus: {}"),
+        problem="type.*tags.*importance|tags",
     ),
     "unknown type": Case(front("type: Banana"), problem="unknown type 'Banana'"),
-    "keys that are not words": Case(front("1: a\ntrue: b\nnull: c\n? [x]\n: d"), problem="frontmatter"),
+    "keys that are not words": Case(
+        front("1: a\ntrue: b\nnull: c\n? [x]\n: d"), problem="frontmatter"
+    ),
     "half a character": Case(b'---\ntitle: "\\ud800"\n---\n\nneedle\n', problem=".*"),
     "unclosed fence": Case(b"# Title\n\n```python\nneedle = 1\n"),
     "a long line": Case(b"needle " + b"x" * 500_000),
@@ -103,7 +122,13 @@ CASES = {
     "right to left": Case("\u202eneedle\u202c עברית".encode(), ("needle", "עברית")),
 }
 # What has no answer that everybody would expect is only asked to do no harm.
-LENIENT = {"control characters", "keys that are not words", "half a character", "null", "a comment only"}
+LENIENT = {
+    "control characters",
+    "keys that are not words",
+    "half a character",
+    "null",
+    "a comment only",
+}
 
 
 @pytest.fixture(scope="module")
@@ -164,14 +189,23 @@ def cost(data: bytes) -> float:
 
 
 def test_no_hostile_file_takes_long(tally: Tally) -> None:
-    yaml = [case.data for case in CASES.values() if case.data.startswith((b"---", b"\xef\xbb\xbf---"))]
-    encoded = [case.data for case in CASES.values() if "UTF-8" in case.problem or "NUL" in case.problem]
+    yaml = [
+        case.data for case in CASES.values() if case.data.startswith((b"---", b"\xef\xbb\xbf---"))
+    ]
+    encoded = [
+        case.data for case in CASES.values() if "UTF-8" in case.problem or "NUL" in case.problem
+    ]
     others = [case.data for case in CASES.values() if case.data not in (*yaml, *encoded)]
     units = [(unit * (100_000 // len(unit))).encode() for unit in UNITS]
     assert len(yaml) >= 26
     assert len(encoded) >= 6
     worst = max(map(cost, [*yaml, *encoded, *others, *units]))
-    counts = {"yaml": len(yaml), "encodings": len(encoded), "patterns": len(units), "others": len(others)}
+    counts = {
+        "yaml": len(yaml),
+        "encodings": len(encoded),
+        "patterns": len(units),
+        "others": len(others),
+    }
     tally("S3 hostile files", **counts, deaths=0, worst_ms=round(1000 * worst))
     assert worst < QUICK * SLACK
 
@@ -184,7 +218,9 @@ def test_ten_megabytes_of_marks_take_seconds(tally: Tally, unit: str) -> None:
 
 
 def test_a_file_of_nothing_but_different_words_holds_up_no_other(project: Project) -> None:
-    project.doc("words.md", " ".join(f"{number * 7919 % 10_000_019:08}w" for number in range(990_000)))
+    project.doc(
+        "words.md", " ".join(f"{number * 7919 % 10_000_019:08}w" for number in range(990_000))
+    )
     project.doc("small.md", "# Harbour\n\nA needle.")
     started = time.process_time()
     workspace = project.open()
@@ -202,7 +238,10 @@ def test_a_file_of_nothing_but_different_words_holds_up_no_other(project: Projec
     assert "different words" in report.skipped["docs/words.md"]
     project.doc("words.md", "few words")
     assert corpus.sync().skipped == {}
-    assert [document.path for document in corpus.index.documents()] == ["docs/small.md", "docs/words.md"]
+    assert [document.path for document in corpus.index.documents()] == [
+        "docs/small.md",
+        "docs/words.md",
+    ]
 
 
 def test_what_stands_below_too_many_headings_is_found_as_text() -> None:
@@ -217,14 +256,28 @@ def test_what_stands_below_too_many_headings_is_found_as_text() -> None:
 
 
 def queries() -> dict[str, str]:
-    """Spell queries of every operator character, every Unicode category, and a megabyte of this and that."""
+    """Spell queries of every operator character, every Unicode category.
+
+    And a megabyte of this and that.
+    """
     signs: dict[str, str] = defaultdict(str)
     for code in range(sys.maxunicode + 1):
         category = unicodedata.category(chr(code))
         if len(signs[category]) < 300:
             signs[category] += chr(code)
-    shapes = ("{0}", "needle{0}", "{0}needle", "needle {0}{0} word", "{0}(needle {0}", "needle" + "{0}" * 50)
-    operators = {f"{sign} in shape {n}": s.format(sign) for sign in string.punctuation for n, s in enumerate(shapes)}
+    shapes = (
+        "{0}",
+        "needle{0}",
+        "{0}needle",
+        "needle {0}{0} word",
+        "{0}(needle {0}",
+        "needle" + "{0}" * 50,
+    )
+    operators = {
+        f"{sign} in shape {n}": s.format(sign)
+        for sign in string.punctuation
+        for n, s in enumerate(shapes)
+    }
     units = (
         "a",
         "needle ",
@@ -242,14 +295,27 @@ def queries() -> dict[str, str]:
         "🙂",
     )
     megabytes = {f"a megabyte of {unit!r}": unit * (1_000_000 // len(unit)) for unit in units}
-    words = {"ten thousand words": " ".join(f"word{n}" for n in range(10_000)), "nothing": "", "white": " \n\t"}
-    return {**{f"category {name}": text for name, text in signs.items()}, **operators, **megabytes, **words}
+    words = {
+        "ten thousand words": " ".join(f"word{n}" for n in range(10_000)),
+        "nothing": "",
+        "white": " \n\t",
+    }
+    return {
+        **{f"category {name}": text for name, text in signs.items()},
+        **operators,
+        **megabytes,
+        **words,
+    }
 
 
 def test_no_query_raises_or_takes_long(project: Project, tally: Tally) -> None:
     for number in range(8):
-        project.doc(f"{number}.md", f"# Page {number}\n\nA needle and word{number} of the harbour.\n")
-        project.memory(f"{number}.md", f"A needle, word{number}, and the lantern [[src/auth.py]].\n")
+        project.doc(
+            f"{number}.md", f"# Page {number}\n\nA needle and word{number} of the harbour.\n"
+        )
+        project.memory(
+            f"{number}.md", f"A needle, word{number}, and the lantern [[src/auth.py]].\n"
+        )
     workspace = project.open(**{"embedding.model": "all-MiniLM-L6-v2"})
     searches: list[Callable[[str], object]] = [
         workspace.documents.search,
@@ -263,7 +329,13 @@ def test_no_query_raises_or_takes_long(project: Project, tally: Tally) -> None:
             search(query)
             worst = max(worst, time.process_time() - started)
     count = len(queries())
-    tally("S4 hostile queries", queries=count, searches=len(searches) * count, errors=0, worst_ms=round(1000 * worst))
+    tally(
+        "S4 hostile queries",
+        queries=count,
+        searches=len(searches) * count,
+        errors=0,
+        worst_ms=round(1000 * worst),
+    )
     assert count >= 42
     assert worst < QUICK * SLACK
 
@@ -274,7 +346,11 @@ def test_no_query_raises_or_takes_long(project: Project, tally: Tally) -> None:
 def problems(workspace: Workspace) -> dict[str, str]:
     # status shows as many as fit; the rest are counted there.
     corpus = workspace.places["memory"].corpus
-    named = {document.path: "; ".join(document.problems) for document in corpus.index.documents() if document.problems}
+    named = {
+        document.path: "; ".join(document.problems)
+        for document in corpus.index.documents()
+        if document.problems
+    }
     return {**named, **corpus.skipped}
 
 
@@ -290,7 +366,9 @@ def test_odd_files_are_indexed_as_far_as_possible_and_stay_as_they_are(
     for name, case in CASES.items():
         path = f"{name.replace(' ', '-')}.md"
         assert (project.root / ".memories" / path).read_bytes() == case.data, name
-        assert (index.document(f"memory:{path.removesuffix('.md')}") is not None) == case.found, name
+        assert (index.document(f"memory:{path.removesuffix('.md')}") is not None) == case.found, (
+            name
+        )
         if name in LENIENT:
             continue
         assert bool(case.problem) == (path in told), (name, told.get(path))
@@ -304,7 +382,10 @@ def test_odd_files_are_indexed_as_far_as_possible_and_stay_as_they_are(
 
 def found(workspace: Workspace, word: str) -> set[str]:
     index = workspace.places["memory"].index
-    return {document.path for document, _ in index.load([key for key, _ in index.match(word, 1000, Filter())])}
+    return {
+        document.path
+        for document, _ in index.load([key for key, _ in index.match(word, 1000, Filter())])
+    }
 
 
 def test_status_names_the_files_with_problems(project: Project) -> None:
@@ -322,7 +403,10 @@ def test_status_counts_the_problems_it_does_not_name(project: Project) -> None:
         project.memory(f"{n}.md", "").write_bytes(b"caf\xe9")
     lane = next(lane for lane in project.open().status()["lanes"] if lane["lane"] == "memory")
     assert 10 < len(lane["problems"]) < 200
-    assert f"{200 - len(lane['problems'])} more files have problems; `ragdocs lint` lists them all" in lane["notes"]
+    assert (
+        f"{200 - len(lane['problems'])} more files have problems; `ragdocs lint` lists them all"
+        in lane["notes"]
+    )
 
 
 def test_five_megabytes_are_searched_to_the_last_line(project: Project) -> None:
@@ -357,6 +441,8 @@ def test_a_file_whose_name_is_not_text_hurts_nobody(project: Project) -> None:
         file.write(b"# Odd\n\nodd needle\n")
     workspace = project.open()
     workspace.save()
-    assert any(hit["path"] == "docs/good.md" for hit in workspace.documents.search("needle")["result"])
+    assert any(
+        hit["path"] == "docs/good.md" for hit in workspace.documents.search("needle")["result"]
+    )
     again = project.open()
     assert again.places["docs"].index.counts() == workspace.places["docs"].index.counts()

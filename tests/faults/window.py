@@ -1,4 +1,7 @@
-"""A server process and one client of it, as an IDE window: requests in, answers out, one at a time."""
+"""A server process and one client of it, as an IDE window.
+
+Requests in, answers out, one at a time.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-SETTINGS = ("--set", "embedding.model=hash", "--set", "memory.enabled=true", "--set", "watch.enabled=false")
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+SETTINGS = (
+    "--set",
+    "embedding.model=hash",
+    "--set",
+    "memory.enabled=true",
+    "--set",
+    "watch.enabled=false",
+)
 
 
 class Window:

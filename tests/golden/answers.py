@@ -1,4 +1,7 @@
-"""Play scenarios and write down what came back: one file for what programs read, one for what people read."""
+"""Play scenarios and write down what came back.
+
+One file for what programs read, one for what people read.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ def tool_answers(world: World, name: str) -> tuple[str, str]:
     records: list[dict[str, Any]] = []
     texts: list[str] = []
     world.restore()
-    with world.entered(name), rims.connect(world.project, scenario.flags, everything=scenario.everything) as connection:
+    with (
+        world.entered(name),
+        rims.connect(world.project, scenario.flags, everything=scenario.everything) as connection,
+    ):
         for call in scenario.calls:
             tool, arguments = call if isinstance(call, tuple) else (name, call)
             answer = connection.call(tool, filled(arguments, answers))
@@ -45,7 +51,8 @@ def filled(arguments: Mapping[str, Any], answers: Sequence[rims.Answer]) -> dict
 def part(value: Any, answers: Sequence[rims.Answer]) -> Any:
     """Return the part of an earlier answer that a value such as "$0.result.1.id" names.
 
-    An answer without that part has changed its shape, which the comparison shows: the value stays as it is.
+    An answer without that part has changed its shape, which the comparison shows: the value stays
+    as it is.
     """
     if not isinstance(value, str) or not value.startswith("$"):
         return value
@@ -76,7 +83,9 @@ def command_answers(world: World, name: str) -> tuple[str, str]:
             parts += [f"{RULE} standard error", world.normal.text(ended.err)]
         texts.append("\n".join(parts).rstrip("\n") + "\n")
     for line, ended in played(world, name, ("--json",)):
-        printed = world.normal.value(rims.parsed(ended.out)) if ended.out and "--json" in line else None
+        printed = (
+            world.normal.value(rims.parsed(ended.out)) if ended.out and "--json" in line else None
+        )
         if printed is not None:
             records.append({"line": line, "code": ended.code, "answer": printed})
     return pretty(records), "\n".join(texts)

@@ -1,4 +1,7 @@
-"""A bigger project, written by dice that always fall the same way: documents, memories, entries and commits."""
+"""A bigger project, written by dice that always fall the same way.
+
+Documents, memories, entries and commits.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,16 @@ REASONS = (
     "although it costs a few milliseconds",
     "after three attempts without an answer",
 )
-HEADINGS = ["Overview", "Limits", "Configuration", "Notes", "Errors", "History", "Examples", "Notes"]
+HEADINGS = [
+    "Overview",
+    "Limits",
+    "Configuration",
+    "Notes",
+    "Errors",
+    "History",
+    "Examples",
+    "Notes",
+]
 AUTHORS = ("Ada <ada@example.org>", "Ben <ben@example.org>", "Chen <chen@example.org>")
 KINDS = ("plan", "fact", "journal", "observation", "reflection", "insight")
 CHINESE = ("索引保存每个段落的向量。", "令牌过期后客户端必须重新登录。", "潮汐表与泊位日历一致。")
@@ -109,7 +121,9 @@ def document(number: int) -> tuple[str, str]:
     for heading in HEADINGS[: 1 + dice.number(len(HEADINGS))]:
         parts += [f"## {heading}", paragraph(dice, words, 8)]
     near = (number + 10) % 150
-    parts.append(f"See [[docs/{list(TOPICS)[near % len(TOPICS)]}/page-{near:03}.md]] and [[src/{topic}/main.py]].")
+    parts.append(
+        f"See [[docs/{list(TOPICS)[near % len(TOPICS)]}/page-{near:03}.md]] and [[src/{topic}/main.py]]."
+    )
     if number % 25 == 0:
         parts.append(CHINESE[number // 25 % len(CHINESE)])
     return f"docs/{topic}/page-{number:03}.md", block + "\n\n".join(parts) + "\n"
@@ -140,19 +154,26 @@ def memory(number: int) -> tuple[str, str]:
 
 
 def write_history(root: Path, commits: int) -> None:
-    """Write the commits of the project in one stream, which is a hundred times as fast as committing."""
+    """Write the commits of the project in one stream.
+
+    Which is a hundred times as fast as committing.
+    """
     stream = []
     for number in range(commits):
         dice = Dice(f"commit {number}")
         topic = dice.pick(list(TOPICS))
         words = TOPICS[topic].split()
-        seconds = int((START - timedelta(days=2 * (commits - number), hours=dice.number(12))).timestamp())
+        seconds = int(
+            (START - timedelta(days=2 * (commits - number), hours=dice.number(12))).timestamp()
+        )
         message = f"{topic}: {dice.pick(VERBS)} the {dice.pick(words)}\n\n{paragraph(dice, words, 3)}\n".encode()
         content = f"# {topic} {number}\n".encode()
         author = dice.pick(AUTHORS)
         people = "".join(f"{role} {author} {seconds} +0000\n" for role in ("author", "committer"))
         head = f"commit refs/heads/main\n{people}data {len(message)}\n".encode()
-        file = f"\nM 100644 inline src/{topic}/{dice.pick(words)}.py\ndata {len(content)}\n".encode()
+        file = (
+            f"\nM 100644 inline src/{topic}/{dice.pick(words)}.py\ndata {len(content)}\n".encode()
+        )
         stream.append(head + message + file + content + b"\n")
     command = ["git", "-C", str(root), "fast-import", "--quiet"]
     subprocess.run(command, input=b"".join(stream), check=True, capture_output=True)
@@ -182,7 +203,8 @@ def build(base: Path, size: Size | None = None) -> World:
     for folder in (world.project, world.home):
         folder.mkdir(parents=True)
     write(
-        world.project / "config.toml", "[docs]\ncommits = true\n[memory]\nenabled = true\n[journal]\nenabled = true\n"
+        world.project / "config.toml",
+        "[docs]\ncommits = true\n[memory]\nenabled = true\n[journal]\nenabled = true\n",
     )
     git(world.project, "init", "-q", "--template=", "-b", "main")
     write_history(world.project, size.commits)

@@ -1,4 +1,7 @@
-"""Bring the fixture project to life: weeks of work by people and agents, done with the program itself."""
+"""Bring the fixture project to life.
+
+Weeks of work by people and agents, done with the program itself.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ WORK: tuple[tuple[float, tuple[str, ...]], ...] = (
         480,
         (
             *("journal", "write", "project/api", "--work-context", "designing the client"),
-            *("--entry", "Retries need a jitter, because all clients come back at once after an outage."),
+            *(
+                "--entry",
+                "Retries need a jitter, because all clients come back at once after an outage.",
+            ),
             *("--overview", "# API client\n\nThe client retries with jitter.\n"),
         ),
     ),
@@ -32,8 +38,28 @@ WORK: tuple[tuple[float, tuple[str, ...]], ...] = (
             *("--overview", "# API client\n\nThe client retries three times with jitter.\n"),
         ),
     ),
-    (200, ("journal", "write", "project/web", "--entry", "The calendar counts weeks as ISO 8601 does.")),
-    (100, ("journal", "write", "ops", "--work-context", "release", "--entry", "Deploy before noon, never on Friday.")),
+    (
+        200,
+        (
+            "journal",
+            "write",
+            "project/web",
+            "--entry",
+            "The calendar counts weeks as ISO 8601 does.",
+        ),
+    ),
+    (
+        100,
+        (
+            "journal",
+            "write",
+            "ops",
+            "--work-context",
+            "release",
+            "--entry",
+            "Deploy before noon, never on Friday.",
+        ),
+    ),
     (
         5,
         (
@@ -46,38 +72,129 @@ WORK: tuple[tuple[float, tuple[str, ...]], ...] = (
             "Timeouts are 5 s now.",
         ),
     ),
-    (192, ("remember", "Chose sessions over JWT: they can be revoked, see [[src/auth.py]]", "--tag", "auth")),
-    (26, ("remember", "The berth calendar was wrong in week 53; fixed in [[web/app.ts]]", "--tag", "calendar")),
-    (2, ("remember", "# Mooring fees\n\nFees are paid in advance.\n\nNobody wants invoices.", "--tag", "billing")),
-    (150, ("repo", "convention", "Use make for everything", "--content", "make test, make lint.", "--tag", "build")),
+    (
+        192,
+        (
+            "remember",
+            "Chose sessions over JWT: they can be revoked, see [[src/auth.py]]",
+            "--tag",
+            "auth",
+        ),
+    ),
+    (
+        26,
+        (
+            "remember",
+            "The berth calendar was wrong in week 53; fixed in [[web/app.ts]]",
+            "--tag",
+            "calendar",
+        ),
+    ),
+    (
+        2,
+        (
+            "remember",
+            "# Mooring fees\n\nFees are paid in advance.\n\nNobody wants invoices.",
+            "--tag",
+            "billing",
+        ),
+    ),
+    (
+        150,
+        (
+            "repo",
+            "convention",
+            "Use make for everything",
+            "--content",
+            "make test, make lint.",
+            "--tag",
+            "build",
+        ),
+    ),
     (
         140,
         (
-            *("repo", "decision", "Sessions instead of JWT", "--content", "Sessions can be revoked at once."),
+            *(
+                "repo",
+                "decision",
+                "Sessions instead of JWT",
+                "--content",
+                "Sessions can be revoked at once.",
+            ),
             *("--path", "src/auth.py", "--path", "docs/auth.md"),
         ),
     ),
-    (130, ("repo", "note", "--content", "The integration tests need Redis 7.", "--source", "agent")),
-    (120, ("repo", "summary", "--run", "release-7", "--step", "1-plan", "--content", "Planned the release.")),
+    (
+        130,
+        ("repo", "note", "--content", "The integration tests need Redis 7.", "--source", "agent"),
+    ),
+    (
+        120,
+        (
+            "repo",
+            "summary",
+            "--run",
+            "release-7",
+            "--step",
+            "1-plan",
+            "--content",
+            "Planned the release.",
+        ),
+    ),
     (
         110,
-        ("repo", "summary", "--run", "release-7", "--step", "2-test", "--content", "All tests pass.", "--tag", "ci"),
+        (
+            "repo",
+            "summary",
+            "--run",
+            "release-7",
+            "--step",
+            "2-test",
+            "--content",
+            "All tests pass.",
+            "--tag",
+            "ci",
+        ),
     ),
-    (90, ("memory", "create", "wrong.md", "--content", "A memory that was a mistake about dredging.", "--tag", "x")),
+    (
+        90,
+        (
+            "memory",
+            "create",
+            "wrong.md",
+            "--content",
+            "A memory that was a mistake about dredging.",
+            "--tag",
+            "x",
+        ),
+    ),
     (80, ("memory", "append", "auth-plan.md", "--content", "- The login page is done")),
     (70, ("memory", "edit", "auth-plan.md", "--field", "status=active", "--field", "owner=ada")),
     (60, ("memory", "delete", "wrong.md")),
 )
 ENTRIES = (
-    {"content": "Ada prefers dark mode", "entryType": "preference", "importance": 7, "tags": ["ui"]},
+    {
+        "content": "Ada prefers dark mode",
+        "entryType": "preference",
+        "importance": 7,
+        "tags": ["ui"],
+    },
     {
         "content": "The harbour master calls on Mondays",
         "entryType": "event",
         "context": "weekly call",
         "source": "chat",
     },
-    {"content": "Renew the certificate", "entryType": "task", "expiresAt": "2025-05-20T00:00:00+00:00"},
-    {"content": "Berth 12 is closed for repairs", "confidence": 0.6, "expiresAt": "2025-05-13T00:00:00+00:00"},
+    {
+        "content": "Renew the certificate",
+        "entryType": "task",
+        "expiresAt": "2025-05-20T00:00:00+00:00",
+    },
+    {
+        "content": "Berth 12 is closed for repairs",
+        "confidence": 0.6,
+        "expiresAt": "2025-05-13T00:00:00+00:00",
+    },
 )
 
 
@@ -119,11 +236,21 @@ def disagree_with_teammate(world: World) -> None:
     overview = "# API client\n\nThe client retries {} times with jitter.\n"
     for section, words in (("ops", ()), ("project/api", ("--overview", overview.format("four")))):
         world.clock.advance(60)
-        ended = rims.command(["journal", "write", section, "--entry", "Seen by Ben.", *words, *theirs])
+        ended = rims.command(
+            ["journal", "write", section, "--entry", "Seen by Ben.", *words, *theirs]
+        )
         assert ended.code == 0, ended.err
     assert rims.command(["journal", "sync", *theirs]).code == 0
     world.clock.advance(60)
-    mine = ["journal", "write", "project/api", "--entry", "Five it is.", "--overview", overview.format("five")]
+    mine = [
+        "journal",
+        "write",
+        "project/api",
+        "--entry",
+        "Five it is.",
+        "--overview",
+        overview.format("five"),
+    ]
     assert rims.command(mine).code == 0
 
 

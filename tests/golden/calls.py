@@ -1,7 +1,7 @@
 """Calls of every tool, in scenarios that begin with the fixture project as it was made.
 
-A scenario has the name of a tool; a call without a name of its own is one of that tool. A value such as
-"$0.version" is taken from the answer of the first call of the scenario.
+A scenario has the name of a tool; a call without a name of its own is one of that tool. A value
+such as "$0.version" is taken from the answer of the first call of the scenario.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ Call = Arguments | tuple[str, Arguments]
 
 @dataclass(frozen=True)
 class Scenario:
-    """Calls one after the other on one server; `flags` are settings that differ from the project's."""
+    """Calls one after the other on one server.
+
+    `flags` are settings that differ from the project's.
+    """
 
     calls: tuple[Call, ...]
     flags: dict[str, Any] = field(default_factory=dict)
@@ -79,9 +82,18 @@ DOCS: dict[str, Scenario] = {
 
 MEMORY: dict[str, Scenario] = {
     "create_memory": plain(
-        {"filename": "new.md", "content": "A fact about [[docs/auth.md]]", "tags": ["auth"], "memory_type": "fact"},
+        {
+            "filename": "new.md",
+            "content": "A fact about [[docs/auth.md]]",
+            "tags": ["auth"],
+            "memory_type": "fact",
+        },
         {"filename": "new.md", "content": "Again", "tags": []},
-        {"filename": "deep/er/note", "content": "---\ntags: [own]\n---\n\n# Own block", "tags": ["more"]},
+        {
+            "filename": "deep/er/note",
+            "content": "---\ntags: [own]\n---\n\n# Own block",
+            "tags": ["more"],
+        },
         {"filename": "odd.md", "content": "x", "tags": [], "memory_type": "poem"},
         {"filename": "../out.md", "content": "x", "tags": []},
         {"filename": "empty.md", "content": "  ", "tags": []},
@@ -184,12 +196,18 @@ MEMORY: dict[str, Scenario] = {
         ("get_memory_stats", {}),
     ),
     "suggest_memory_merges": plain(
-        {}, {"threshold": 0.99}, {"threshold": 0.5, "filter_type": None, "limit": 2}, {"threshold": 2}, {"limit": 0}
+        {},
+        {"threshold": 0.99},
+        {"threshold": 0.5, "filter_type": None, "limit": 2},
+        {"threshold": 2},
+        {"limit": 0},
     ),
 }
 
 EDIT: dict[str, Scenario] = {
-    "memory_history": plain({}, AUTH, {"filename": "wrong.md"}, {"filename": "missing.md"}, {"limit": 1}, {"limit": 0}),
+    "memory_history": plain(
+        {}, AUTH, {"filename": "wrong.md"}, {"filename": "missing.md"}, {"limit": 1}, {"limit": 0}
+    ),
     "restore_memory": plain(
         ("memory_history", AUTH),
         AUTH,
@@ -234,7 +252,12 @@ RECALL: dict[str, Scenario] = {
 
 ENTRIES: dict[str, Scenario] = {
     "memory_add": plain(
-        {"content": "Ben drinks tea", "entryType": "preference", "importance": 3, "tags": ["people"]},
+        {
+            "content": "Ben drinks tea",
+            "entryType": "preference",
+            "importance": 3,
+            "tags": ["people"],
+        },
         {"content": "Ben drinks tea", "entryType": "preference"},
         {
             "content": "Tides are in UTC",
@@ -289,7 +312,11 @@ REPO: dict[str, Scenario] = {
         {"title": "x", "content": "y", "id": "no-such-id"},
     ),
     "upsert_decision": plain(
-        {"summary": "Redis for sessions", "rationale": "Fast enough.", "impacted_paths": ["src/auth.py", "src/net/"]},
+        {
+            "summary": "Redis for sessions",
+            "rationale": "Fast enough.",
+            "impacted_paths": ["src/auth.py", "src/net/"],
+        },
         {"summary": "Redis for sessions", "rationale": "Fast enough, and it expires keys."},
         {"summary": "x", "rationale": "y", "impacted_paths": ["../out"]},
         {"summary": "", "rationale": "y"},
@@ -349,7 +376,9 @@ JOURNAL: dict[str, Scenario] = {
         {"id": "project/api#0000000"},
         {"id": ""},
     ),
-    "journal_toc": plain({}, {"depth": 2}, {"id": "project", "depth": 2}, {"id": "nowhere"}, {"depth": 0}),
+    "journal_toc": plain(
+        {}, {"depth": 2}, {"id": "project", "depth": 2}, {"id": "nowhere"}, {"depth": 0}
+    ),
     "journal_list_entries": plain(
         {"path": "project/api"},
         {"path": "project/api", "start": 1, "length": 1},
@@ -359,8 +388,17 @@ JOURNAL: dict[str, Scenario] = {
     "journal_write": plain(
         {"path": "project/api", "entry": "Without reading first."},
         ("journal_read", {"id": "project/api"}),
-        {"path": "project/api", "entry": "A fifth second helps.", "summary": "timeouts", "work_context": "tuning"},
-        {"path": "project/api", "entry": "A new view.", "overview": "# API client\n\nFive seconds, three attempts.\n"},
+        {
+            "path": "project/api",
+            "entry": "A fifth second helps.",
+            "summary": "timeouts",
+            "work_context": "tuning",
+        },
+        {
+            "path": "project/api",
+            "entry": "A new view.",
+            "overview": "# API client\n\nFive seconds, three attempts.\n",
+        },
         ("journal_read", {"id": "project/new"}),
         {"path": "project/new", "entry": "A section begins."},
         {"path": "../out", "entry": "x"},
@@ -390,7 +428,8 @@ QUALITY: dict[str, Scenario] = {
     ),
 }
 
-# What belongs to no tool: prompts, resources, lanes that are switched off, tools that are not there.
+# What belongs to no tool: prompts, resources, lanes that are switched off, tools that are not
+# there.
 BESIDE: dict[str, Scenario] = {
     "prompts": plain(
         ("prompt:start_with_context", {}),
@@ -418,7 +457,12 @@ BESIDE: dict[str, Scenario] = {
             ("search_commits", {"query": "x"}),
             ("index_status", {}),
         ),
-        {"docs.enabled": False, "memory.enabled": False, "journal.enabled": False, "docs.commits": False},
+        {
+            "docs.enabled": False,
+            "memory.enabled": False,
+            "journal.enabled": False,
+            "docs.commits": False,
+        },
     ),
     "words_only": Scenario(
         (
@@ -437,5 +481,14 @@ BESIDE: dict[str, Scenario] = {
     ),
 }
 
-TOOLS: dict[str, Scenario] = {**DOCS, **MEMORY, **EDIT, **RECALL, **ENTRIES, **REPO, **JOURNAL, **QUALITY}
+TOOLS: dict[str, Scenario] = {
+    **DOCS,
+    **MEMORY,
+    **EDIT,
+    **RECALL,
+    **ENTRIES,
+    **REPO,
+    **JOURNAL,
+    **QUALITY,
+}
 SCENARIOS: dict[str, Scenario] = {**TOOLS, **BESIDE}

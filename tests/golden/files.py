@@ -14,12 +14,17 @@ import pytest
 
 ROOT = Path(__file__).parent
 WRITING = "RAGDOCS_GOLDEN"
-ACCEPT = f"python3 tasks.py golden, or {WRITING}=write .venv/bin/python -m pytest tests/test_golden.py"
+ACCEPT = (
+    f"python3 tasks.py golden, or {WRITING}=write .venv/bin/python -m pytest tests/test_golden.py"
+)
 MOST_LINES = 200
 
 
 def check(name: str, text: str, *, tolerance: float = 0.0) -> None:
-    """Compare a text with its golden file, or write that file; numbers of JSON may differ by the tolerance."""
+    """Compare a text with its golden file, or write that file.
+
+    Numbers of JSON may differ by the tolerance.
+    """
     path = ROOT / name
     text = text.rstrip("\n") + "\n"
     if os.environ.get(WRITING) == "write":
@@ -33,13 +38,20 @@ def check(name: str, text: str, *, tolerance: float = 0.0) -> None:
         return
     lines = list(
         difflib.unified_diff(
-            before.splitlines(), text.splitlines(), f"accepted/{name}", f"now/{name}", n=2, lineterm=""
+            before.splitlines(),
+            text.splitlines(),
+            f"accepted/{name}",
+            f"now/{name}",
+            n=2,
+            lineterm="",
         )
     )
     shown = lines[:MOST_LINES]
     if len(lines) > MOST_LINES:
         shown.append(f"... and {len(lines) - MOST_LINES} more lines of difference")
-    pytest.fail("\n".join([*shown, "", f"If this change is meant, accept it: {ACCEPT}"]), pytrace=False)
+    pytest.fail(
+        "\n".join([*shown, "", f"If this change is meant, accept it: {ACCEPT}"]), pytrace=False
+    )
 
 
 def near(before: Any, now: Any, tolerance: float) -> bool:
@@ -49,7 +61,9 @@ def near(before: Any, now: Any, tolerance: float) -> bool:
     if type(before) is not type(now):
         return False
     if isinstance(before, dict):
-        return before.keys() == now.keys() and all(near(before[key], now[key], tolerance) for key in before)
+        return before.keys() == now.keys() and all(
+            near(before[key], now[key], tolerance) for key in before
+        )
     if isinstance(before, list):
         pairs = zip(before, now, strict=False)
         return len(before) == len(now) and all(near(one, other, tolerance) for one, other in pairs)
@@ -57,7 +71,10 @@ def near(before: Any, now: Any, tolerance: float) -> bool:
 
 
 def without(folder: str, names: Collection[str]) -> list[str]:
-    """List the golden files below a folder that have none of these names; when writing, remove them."""
+    """List the golden files below a folder that have none of these names.
+
+    When writing, remove them.
+    """
     paths = [path for path in sorted((ROOT / folder).glob("*.*")) if path.stem not in names]
     if os.environ.get(WRITING) == "write":
         for path in paths:

@@ -1,4 +1,7 @@
-"""Searches of all lanes with every signal of every hit; the imports of the search itself are here."""
+"""Searches of all lanes with every signal of every hit.
+
+The imports of the search itself are here.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ class Ask:
     floored: bool = False
 
     def query(self) -> Query:
-        since, until = (START - timedelta(days=age) for age in self.days) if self.days else (None, None)
+        since, until = (
+            (START - timedelta(days=age) for age in self.days) if self.days else (None, None)
+        )
         where = Filter(
             tags=self.tags,
             kinds=self.kinds,
@@ -61,8 +66,14 @@ class Ask:
     def label(self) -> str:
         """Return the search as the golden file shows it: what differs from a plain one."""
         plain = Ask(self.lane, self.text)
-        more = [f"{name}={value}" for name, value in vars(self).items() if value != vars(plain)[name]]
-        text = self.text if len(self.text) <= 100 else f"{self.text[:80]}… ({len(self.text)} characters)"
+        more = [
+            f"{name}={value}" for name, value in vars(self).items() if value != vars(plain)[name]
+        ]
+        text = (
+            self.text
+            if len(self.text) <= 100
+            else f"{self.text[:80]}… ({len(self.text)} characters)"
+        )
         return " ".join([f"{self.lane}: {text}", *more])
 
 
@@ -183,7 +194,9 @@ def record(world: World, model: str, asks: Sequence[Ask], digits: int) -> dict[s
     """Run searches with a model and return their hits by what was asked."""
     flags = {"embedding.model": model}
     with world.entered(f"hits {model}"):
-        workspace = Workspace(config.load(world.project, project=world.project, flags=flags), world.clock)
+        workspace = Workspace(
+            config.load(world.project, project=world.project, flags=flags), world.clock
+        )
         workspace.sync()
         workspace.embed()
         recorded = {}
@@ -201,9 +214,19 @@ def record(world: World, model: str, asks: Sequence[Ask], digits: int) -> dict[s
 
 def _hit(hit: Hit, digits: int) -> dict[str, Any]:
     signals = [
-        [signal.probe, signal.source, signal.rank, significant(signal.raw, digits), significant(signal.share, digits)]
+        [
+            signal.probe,
+            signal.source,
+            signal.rank,
+            significant(signal.raw, digits),
+            significant(signal.share, digits),
+        ]
         for signal in hit.signals
     ]
     place = f"{hit.document.path}:{hit.chunk.start_line}-{hit.chunk.end_line}"
-    shown: dict[str, Any] = {"hit": place, "score": significant(hit.score, digits), "signals": signals}
+    shown: dict[str, Any] = {
+        "hit": place,
+        "score": significant(hit.score, digits),
+        "signals": signals,
+    }
     return {**shown, "words": list(hit.words)} if hit.words else shown

@@ -1,6 +1,7 @@
 """Command lines of every command, in scenarios that begin with the fixture project as it was made.
 
-Each line runs twice, in two fresh copies of the project: as it is, and with --json. `stdin:` begins what is piped in.
+Each line runs twice, in two fresh copies of the project: as it is, and with --json. `stdin:` begins
+what is piped in.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ AUTH = "auth-plan.md"
 
 GENERAL: dict[str, tuple[Line, ...]] = {
     "init": (("init", "--project", "{world}/new"), ("init", "--project", "{world}/new"), ("init",)),
-    "index": (("index",), ("index", "--rebuild"), ("index", NOWHERE), ("index", "--set", "nonsense")),
+    "index": (
+        ("index",),
+        ("index", "--rebuild"),
+        ("index", NOWHERE),
+        ("index", "--set", "nonsense"),
+    ),
     "search": (
         ("search", "how", "are", "tokens", "refreshed"),
         ("search", "token", "--limit", "1", "--explain"),
@@ -79,7 +85,17 @@ MEMORY: dict[str, tuple[Line, ...]] = {
     ),
     "memory edit": (
         ("memory", "edit", AUTH, "--find", "How long", "--text", "For how long"),
-        ("memory", "edit", AUTH, "--section", "Progress", "--mode", "append", "--text", "- shipped"),
+        (
+            "memory",
+            "edit",
+            AUTH,
+            "--section",
+            "Progress",
+            "--mode",
+            "append",
+            "--text",
+            "- shipped",
+        ),
         ("memory", "edit", AUTH, "--field", "status=archived", "--field", "owner="),
         ("memory", "edit", AUTH, "--find", "zebra", "--text", "x"),
         ("memory", "edit", AUTH, "--field", "status"),
@@ -112,21 +128,36 @@ MEMORY: dict[str, tuple[Line, ...]] = {
         ("memory", "merge", "missing.md", "--into", "x.md", "--content", "x"),
         ("memory", "merge", "plain.md"),
     ),
-    "memory suggest": (("memory", "suggest"), ("memory", "suggest", "--type", "all", "--threshold", "0.99")),
+    "memory suggest": (
+        ("memory", "suggest"),
+        ("memory", "suggest", "--type", "all", "--threshold", "0.99"),
+    ),
     "memory rename": (
         ("memory", "rename", AUTH, "auth/plan.md"),
         ("memory", "rename", "plain.md", "retries.md"),
         ("memory", "rename", "missing.md", "x.md"),
     ),
-    "memory log": (("memory", "log"), ("memory", "log", AUTH, "--limit", "1"), ("memory", "log", "missing.md")),
-    "memory diff": (("memory", "diff", AUTH), ("memory", "diff", "plain.md"), ("memory", "diff", AUTH, "00000000")),
+    "memory log": (
+        ("memory", "log"),
+        ("memory", "log", AUTH, "--limit", "1"),
+        ("memory", "log", "missing.md"),
+    ),
+    "memory diff": (
+        ("memory", "diff", AUTH),
+        ("memory", "diff", "plain.md"),
+        ("memory", "diff", AUTH, "00000000"),
+    ),
     "memory restore": (
         ("memory", "restore", AUTH),
         ("memory", "restore", "wrong.md"),
         ("memory", "restore", "plain.md"),
     ),
     "memory undo": (("memory", "undo"), ("memory", "undo")),
-    "memory expire": (("memory", "expire", "--dry-run"), ("memory", "expire"), ("memory", "expire")),
+    "memory expire": (
+        ("memory", "expire", "--dry-run"),
+        ("memory", "expire"),
+        ("memory", "expire"),
+    ),
     "memory review": (("memory", "review"), ("memory", "review", "--limit", "1")),
 }
 
@@ -162,8 +193,15 @@ OTHERS: dict[str, tuple[Line, ...]] = {
         ("repo", "summary", "--run", "r", "--step", "1", "--content", "Done.", "--tag", "ci"),
         ("repo", "summary", "--run", "r", "--step", "", "--content", "x"),
     ),
-    "repo delete": (("repo", "delete", "note", "note-00000000"), ("repo", "delete", "weather", "x")),
-    "repo copy": (("repo", "copy", "main", "feature/x"), ("repo", "copy", "main", "main"), ("repo", "copy", "no", "x")),
+    "repo delete": (
+        ("repo", "delete", "note", "note-00000000"),
+        ("repo", "delete", "weather", "x"),
+    ),
+    "repo copy": (
+        ("repo", "copy", "main", "feature/x"),
+        ("repo", "copy", "main", "main"),
+        ("repo", "copy", "no", "x"),
+    ),
     "repo show": (
         ("repo", "show"),
         ("repo", "show", "--kind", "summary"),
@@ -200,7 +238,11 @@ OTHERS: dict[str, tuple[Line, ...]] = {
         ("journal", "sync", "--resolve", "nonsense"),
     ),
     "journal read": (("journal", "read", "project/api"), ("journal", "read", "project/apy")),
-    "journal toc": (("journal", "toc"), ("journal", "toc", "project", "--depth", "2"), ("journal", "toc", "nowhere")),
+    "journal toc": (
+        ("journal", "toc"),
+        ("journal", "toc", "project", "--depth", "2"),
+        ("journal", "toc", "nowhere"),
+    ),
     "journal entries": (
         ("journal", "entries", "project/api"),
         ("journal", "entries", "project/api", "--start", "1", "--length", "1"),

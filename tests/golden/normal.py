@@ -1,4 +1,7 @@
-"""What differs between machines and runs is taken out of answers; the rest is written so that people can review it."""
+"""What differs between machines and runs is taken out of answers.
+
+The rest is written so that people can review it.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,10 @@ class Normal:
 
 
 def pretty(value: Any, indent: int = 0) -> str:
-    """Write a value as JSON: whatever fits stands on one line, everything else on a line for each of its parts."""
+    """Write a value as JSON.
+
+    Whatever fits stands on one line, everything else on a line for each of its parts.
+    """
     line = json.dumps(value, ensure_ascii=False)
     if len(line) + indent <= WIDTH or not isinstance(value, dict | list):
         return line
@@ -65,7 +71,10 @@ def pretty(value: Any, indent: int = 0) -> str:
     if isinstance(value, list):
         rows = [inner + pretty(one, indent + 1) for one in value]
         return "[\n" + ",\n".join(rows) + f"\n{outer}]"
-    rows = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {pretty(one, indent + 1)}" for key, one in value.items()]
+    rows = [
+        f"{inner}{json.dumps(key, ensure_ascii=False)}: {pretty(one, indent + 1)}"
+        for key, one in value.items()
+    ]
     return "{\n" + ",\n".join(rows) + f"\n{outer}}}"
 
 

@@ -1,4 +1,7 @@
-"""Where users and models meet the program: a client and the command line; imports of the rim are here."""
+"""Where users and models meet the program: a client and the command line.
+
+Imports of the rim are here.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ class Connection:
         self._client = client
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """Call a tool, get a prompt (`prompt:NAME`), read (`resource:URI`) or complete (`complete:URI`)."""
+        """Call a tool, get a prompt (`prompt:NAME`).
+
+        Read (`resource:URI`) or complete (`complete:URI`).
+        """
         self._live.workspace().embed()
         kind, colon, rest = name.partition(":")
         if not colon:
@@ -89,7 +95,9 @@ class Connection:
 
 
 @contextmanager
-def connect(root: Path, flags: Mapping[str, Any], *, everything: bool = True) -> Iterator[Connection]:
+def connect(
+    root: Path, flags: Mapping[str, Any], *, everything: bool = True
+) -> Iterator[Connection]:
     """Serve a project in this process and connect to it; `everything` switches all toolsets on."""
     toolsets = {"server.toolsets": (*config.TOOLSETS, *config.MORE_TOOLSETS)} if everything else {}
     live = Live(config.load(root, project=root, flags={**toolsets, **flags}))
@@ -97,7 +105,9 @@ def connect(root: Path, flags: Mapping[str, Any], *, everything: bool = True) ->
         portal = stack.enter_context(start_blocking_portal())
         stack.callback(live.stop)
         client = Client(ToolServer(live), raise_exceptions=True)
-        connection = Connection(live, portal, stack.enter_context(portal.wrap_async_context_manager(client)))
+        connection = Connection(
+            live, portal, stack.enter_context(portal.wrap_async_context_manager(client))
+        )
         _wait_for_heartbeat(live)
         yield connection
 

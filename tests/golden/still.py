@@ -1,4 +1,7 @@
-"""A world that stands still: one clock, one time zone, ids that repeat, files dated by that clock."""
+"""A world that stands still.
+
+One clock, one time zone, ids that repeat, files dated by that clock.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,13 @@ import ragdocs
 # Before any day on which this can run: a file with a later date was written by the code under test.
 START = datetime(2025, 5, 14, 12, 0, tzinfo=UTC)
 # Limits of waiting, which a busy machine would turn into other answers.
-WAITS = ("CONTEXT_SECONDS", "HEAD_SECONDS", "PATIENCE_SECONDS", "FIRST_INDEX_SECONDS", "LOCK_SECONDS")
+WAITS = (
+    "CONTEXT_SECONDS",
+    "HEAD_SECONDS",
+    "PATIENCE_SECONDS",
+    "FIRST_INDEX_SECONDS",
+    "LOCK_SECONDS",
+)
 LONG_SECONDS = 120.0
 
 
@@ -56,14 +65,18 @@ class Tokens:
         self._counts.clear()
 
     def __call__(self, size: int = 32) -> str:
-        # Temporary names of background threads have sizes of their own and do not disturb the ids that are shown.
+        # Temporary names of background threads have sizes of their own and do not disturb the ids
+        # that are shown.
         self._counts[self.scenario, size] += 1
         name = f"{self.scenario}/{size}/{self._counts[self.scenario, size]}"
         return blake2b(name.encode(), digest_size=size).hexdigest()
 
 
 def import_everything() -> None:
-    """Import every module of the package, so that none reads the real clock because it came late."""
+    """Import every module of the package.
+
+    So that none reads the real clock because it came late.
+    """
     for module in pkgutil.walk_packages(ragdocs.__path__, "ragdocs."):
         importlib.import_module(module.name)
 

@@ -1,4 +1,7 @@
-"""What the program says about itself: tools as a client lists them, commands as facts, whatever parses them."""
+"""What the program says about itself.
+
+Tools as a client lists them, commands as facts, whatever parses them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ KINDS: dict[Any, str] = {
 
 
 def tools(world: World) -> dict[str, Any]:
-    """Return what clients are told, by default and with all toolsets; tools are in the order of their names."""
+    """Return what clients are told, by default and with all toolsets.
+
+    Tools are in the order of their names.
+    """
     world.restore()
     told = {}
     with world.entered("tools"):
@@ -28,10 +34,15 @@ def tools(world: World) -> dict[str, Any]:
             with rims.connect(world.project, flags, everything=everything) as connection:
                 told[name] = connection.lists()
     full = {tool["name"]: tool for tool in told["all toolsets"]["tools"]}
-    different = [tool["name"] for tool in told["default"]["tools"] if full.get(tool["name"]) != tool]
+    different = [
+        tool["name"] for tool in told["default"]["tools"] if full.get(tool["name"]) != tool
+    ]
     return {
         # Each tool is described once; the order is that of the server.
-        "default": {**told["default"], "tools": [tool["name"] for tool in told["default"]["tools"]]},
+        "default": {
+            **told["default"],
+            "tools": [tool["name"] for tool in told["default"]["tools"]],
+        },
         "tools that differ by default": different,
         "all toolsets": {**told["all toolsets"], "tools": list(full)},
         "tools": [full[name] for name in sorted(full)],
@@ -39,10 +50,17 @@ def tools(world: World) -> dict[str, Any]:
 
 
 def commands() -> dict[str, Any]:
-    """Return each command with its arguments and options; those that all commands have are told once."""
+    """Return each command with its arguments and options.
+
+    Those that all commands have are told once.
+    """
     listed = dict(_commands(build(), "ragdocs"))
     leaves = [facts for facts in listed.values() if not facts["commands"]]
-    common = [option for option in leaves[0]["options"] if all(option in facts["options"] for facts in leaves)]
+    common = [
+        option
+        for option in leaves[0]["options"]
+        if all(option in facts["options"] for facts in leaves)
+    ]
     for facts in listed.values():
         facts["options"] = [option for option in facts["options"] if option not in common]
     return {
@@ -54,7 +72,9 @@ def commands() -> dict[str, Any]:
 def leaves() -> set[str]:
     """Return the paths of the commands that do something, without the name of the program."""
     listed = commands()["commands"]
-    return {path.removeprefix("ragdocs ") for path, facts in listed.items() if "commands" not in facts}
+    return {
+        path.removeprefix("ragdocs ") for path, facts in listed.items() if "commands" not in facts
+    }
 
 
 def _commands(command: click.Command, path: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,4 +1,7 @@
-"""The files of the fixture project: documentation, source, and memories as people and agents leave them."""
+"""The files of the fixture project.
+
+Documentation, source, and memories as people and agents leave them.
+"""
 
 from __future__ import annotations
 
@@ -300,8 +303,18 @@ Somebody wrote this down by hand: {SECRET}
 
 # (days before the start, author, message, files to change)
 COMMITS = (
-    (60, "Ada <ada@example.org>", "docs: describe how berths are booked", ("README.md", "docs/guide.txt")),
-    (45, "Ben <ben@example.org>", "auth: issue access and refresh tokens", ("src/auth.py", "docs/auth.md")),
+    (
+        60,
+        "Ada <ada@example.org>",
+        "docs: describe how berths are booked",
+        ("README.md", "docs/guide.txt"),
+    ),
+    (
+        45,
+        "Ben <ben@example.org>",
+        "auth: issue access and refresh tokens",
+        ("src/auth.py", "docs/auth.md"),
+    ),
     (
         30,
         "Ada <ada@example.org>",

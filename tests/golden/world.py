@@ -1,4 +1,7 @@
-"""The fixture project, another project beside it, the user's folders, and the way back to how they were."""
+"""The fixture project, another project beside it, the user's folders.
+
+And the way back to how they were.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,12 @@ class World:
         self._states: dict[str, tuple[int, ...]] = {}
         self.teammate = self.root / "teammate"
         self.new = self.root / "new"
-        places = {self.project: "<project>", self.other: "<other>", self.home: "<home>", self.root: "<world>"}
+        places = {
+            self.project: "<project>",
+            self.other: "<other>",
+            self.home: "<home>",
+            self.root: "<world>",
+        }
         places[Path(sys.executable)] = "<python>"
         self.normal = Normal({str(path): name for path, name in places.items()})
 
@@ -67,14 +75,20 @@ class World:
         self._states = states(self.root)
 
     def restore(self) -> None:
-        """Go back to the state that was saved; only what a scenario touched is copied, and every text.
+        """Go back to the state that was saved.
 
-        An index knows files by their inodes and times. All texts are new to it in every scenario, whatever the one
-        before has touched.
+        Only what a scenario touched is copied, and every text.
+
+        An index knows files by their inodes and times. All texts are new to it in every scenario,
+        whatever the one before has touched.
         """
         now = states(self.root)
-        texts_of_project = {name for name in now if is_text(self.project.relative_to(self.root), name)}
-        touched = {name for name, state in now.items() if self._states.get(name) != state} | texts_of_project
+        texts_of_project = {
+            name for name in now if is_text(self.project.relative_to(self.root), name)
+        }
+        touched = {
+            name for name, state in now.items() if self._states.get(name) != state
+        } | texts_of_project
         # Deepest first: a folder is removed after what it holds.
         for name in sorted(touched, reverse=True):
             remove(self.root / name)
@@ -85,7 +99,10 @@ class World:
 
 
 def is_text(project: Path, name: str) -> bool:
-    """Tell whether a path is a file of the project that people write, not one of git or of an index."""
+    """Tell whether a path is a file of the project that people write.
+
+    Not one of git or of an index.
+    """
     path = Path(name)
     inside = path.is_relative_to(project) and not {".git", "indices", ".history"} & {*path.parts}
     return inside and path.suffix in {".md", ".rst", ".txt"}
@@ -99,7 +116,11 @@ def states(root: Path) -> dict[str, tuple[int, ...]]:
             path = Path(folder, name)
             status = path.lstat()
             is_folder = stat.S_ISDIR(status.st_mode)
-            state = () if is_folder else (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+            state = (
+                ()
+                if is_folder
+                else (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+            )
             listed[str(path.relative_to(root))] = state
     return listed
 
@@ -139,16 +160,23 @@ def write_files(world: World) -> None:
             changed[name] = changed.get(name, 0) + 1
             # An earlier version of a file that a later commit changes again.
             last = sum(name in commit[3] for commit in texts.COMMITS) == changed[name]
-            write(world.project / name, everything[name] if last else f"An earlier text of {name}.\n")
+            write(
+                world.project / name, everything[name] if last else f"An earlier text of {name}.\n"
+            )
         commit(world.project, author, message, START - timedelta(days=days))
     for name, text in everything.items():
         write(world.project / name, text)
     (world.project / "docs" / "latin.md").write_bytes("# Café\n\nNot in UTF-8.\n".encode("latin-1"))
-    commit(world.project, "Ada <ada@example.org>", "docs: the other pages", START - timedelta(days=2))
+    commit(
+        world.project, "Ada <ada@example.org>", "docs: the other pages", START - timedelta(days=2)
+    )
     for name, text in texts.MEMORIES.items():
         write(world.project / ".memories" / name, text)
     write(world.other / "config.toml", "[memory]\nenabled = true\n")
-    write(world.other / ".memories" / "lamp.md", "---\ntype: fact\ntags: [ops]\n---\n\nThe lamp turns every 10 s.\n")
+    write(
+        world.other / ".memories" / "lamp.md",
+        "---\ntype: fact\ntags: [ops]\n---\n\nThe lamp turns every 10 s.\n",
+    )
     write(world.teammate / "config.toml", "[journal]\nenabled = true\n")
     write(world.root / "resolved.md", "# API client\n\nFive attempts, as agreed.\n")
     git(world.root, "init", "-q", "--template=", "--bare", "-b", "main", str(world.remote))
@@ -170,7 +198,12 @@ def commit(root: Path, author: str, message: str, moment: datetime) -> None:
 
 
 def git(root: Path, *words: str, **environ: str) -> None:
-    fixed = {"HOME": str(root), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    fixed = {
+        "HOME": str(root),
+        "PATH": os.environ["PATH"],
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }
     settings = ("-c", "core.autocrlf=false", "-c", "core.fileMode=false", "-c", "gc.auto=0")
     command = ["git", "-C", str(root), *settings, *words]
     subprocess.run(command, env={**fixed, **environ}, check=True, capture_output=True)

@@ -63,13 +63,17 @@ def test_each_directory_follows_its_xdg_variable(environ: dict[str, str], direct
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has its own places")
 @pytest.mark.parametrize("value", ["", "relative/path"])
 @pytest.mark.parametrize("directory", DIRECTORIES, ids=lambda function: function.__name__)
-def test_an_empty_or_relative_variable_gives_the_default(environ: dict[str, str], directory: type, value: str) -> None:
+def test_an_empty_or_relative_variable_gives_the_default(
+    environ: dict[str, str], directory: type, value: str
+) -> None:
     variable, below_home = DIRECTORIES[directory]
     environ[variable] = value
     assert directory(environ) == Path(environ["HOME"]) / below_home / "ragdocs"
 
 
-def test_windows_has_its_own_places(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_has_its_own_places(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     environ |= {"APPDATA": "/roaming", "LOCALAPPDATA": "/local"}
     assert project.config_dir(environ) == Path("/roaming/ragdocs")
@@ -101,7 +105,9 @@ def test_the_walk_upward_ends_below_home(environ: dict[str, str]) -> None:
 
 
 @posix_only
-def test_the_walk_upward_ends_below_a_folder_shared_with_strangers(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_the_walk_upward_ends_below_a_folder_shared_with_strangers(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     shared = tmp_path.resolve() / "shared"
     start = shared / "mine" / "deep"
     start.mkdir(parents=True)
@@ -136,7 +142,9 @@ def test_a_link_to_itself_is_no_project(tmp_path: Path) -> None:
 # Which directory is the project
 
 
-def test_the_file_is_found_upward_and_its_directory_is_the_root(shop: Path, environ: dict[str, str]) -> None:
+def test_the_file_is_found_upward_and_its_directory_is_the_root(
+    shop: Path, environ: dict[str, str]
+) -> None:
     say(shop, "[memory]\nenabled = true\n")
     deep = shop / "src" / "deep"
     (deep / ".git").mkdir(parents=True)
@@ -146,7 +154,9 @@ def test_the_file_is_found_upward_and_its_directory_is_the_root(shop: Path, envi
 
 
 @pytest.mark.parametrize("marker", [".git", ".memories"])
-def test_without_a_file_the_nearest_marker_is_the_root(shop: Path, environ: dict[str, str], marker: str) -> None:
+def test_without_a_file_the_nearest_marker_is_the_root(
+    shop: Path, environ: dict[str, str], marker: str
+) -> None:
     (shop / marker).mkdir()
     deep = shop / "src" / "deep"
     deep.mkdir(parents=True)
@@ -157,7 +167,9 @@ def test_without_file_and_marker_the_start_is_the_root(shop: Path, environ: dict
     assert load(shop, environ=environ).root == shop
 
 
-def test_a_given_project_is_the_root_whatever_lies_above(shop: Path, environ: dict[str, str]) -> None:
+def test_a_given_project_is_the_root_whatever_lies_above(
+    shop: Path, environ: dict[str, str]
+) -> None:
     say(shop, "[memory]\nenabled = true\n")
     (shop / ".git").mkdir()
     inner = shop / "inner"
@@ -174,7 +186,9 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("text", FOREIGN.values(), ids=FOREIGN)
-def test_another_programs_file_is_passed_over_with_a_note(shop: Path, environ: dict[str, str], text: str) -> None:
+def test_another_programs_file_is_passed_over_with_a_note(
+    shop: Path, environ: dict[str, str], text: str
+) -> None:
     say(shop, "[memory]\nenabled = true\n")
     site = shop / "site"
     site.mkdir()
@@ -184,21 +198,27 @@ def test_another_programs_file_is_passed_over_with_a_note(shop: Path, environ: d
     assert settled.problems == (f"{site}/config.toml was left aside: it holds no key of ragdocs",)
 
 
-def test_a_file_in_which_all_is_commented_out_still_marks_the_root(shop: Path, environ: dict[str, str]) -> None:
+def test_a_file_in_which_all_is_commented_out_still_marks_the_root(
+    shop: Path, environ: dict[str, str]
+) -> None:
     say(shop, "# [memory]\n# enabled = true\n")
     deep = shop / "deep"
     (deep / ".git").mkdir(parents=True)
     assert load(deep, environ=environ).root == shop
 
 
-def test_files_in_the_home_directory_itself_speak_for_no_project(shop: Path, environ: dict[str, str]) -> None:
+def test_files_in_the_home_directory_itself_speak_for_no_project(
+    shop: Path, environ: dict[str, str]
+) -> None:
     say(shop.parents[1], "[memory]\nenabled = true\n")
     (shop.parents[1] / ".git").mkdir()
     settled = load(shop, environ=environ)
     assert (settled.root, settled.memory.enabled) == (shop, False)
 
 
-def test_the_users_own_file_is_not_taken_for_a_projects(shop: Path, environ: dict[str, str]) -> None:
+def test_the_users_own_file_is_not_taken_for_a_projects(
+    shop: Path, environ: dict[str, str]
+) -> None:
     own = shop.parents[1] / ".config" / "ragdocs"
     own.mkdir(parents=True)
     say(own, '[embedding]\nmodel = "somebody/else"\n')
@@ -206,7 +226,9 @@ def test_the_users_own_file_is_not_taken_for_a_projects(shop: Path, environ: dic
     assert settled.embedding.model == "somebody/else"
 
 
-def test_home_and_the_top_are_refused_with_the_way_out(shop: Path, environ: dict[str, str], tmp_path: Path) -> None:
+def test_home_and_the_top_are_refused_with_the_way_out(
+    shop: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
     linked = tmp_path / "linked"
     linked.symlink_to(shop.parents[1])
     for start in (shop.parents[1], linked, Path(shop.parents[1].anchor)):
@@ -217,7 +239,9 @@ def test_home_and_the_top_are_refused_with_the_way_out(shop: Path, environ: dict
 
 
 @pytest.mark.parametrize("name", ["absent", "a file", "nul\0byte"])
-def test_a_project_that_is_no_directory_is_refused(shop: Path, environ: dict[str, str], name: str) -> None:
+def test_a_project_that_is_no_directory_is_refused(
+    shop: Path, environ: dict[str, str], name: str
+) -> None:
     (shop / "a file").touch()
     with pytest.raises(ConfigError):
         load(shop, environ=environ, project=shop / name)
@@ -233,7 +257,9 @@ def test_memories_of_a_project_live_in_the_project(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has its own places")
-def test_memories_of_the_user_live_in_one_bank_for_all_projects(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_memories_of_the_user_live_in_one_bank_for_all_projects(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     bank = Path(environ["HOME"]) / ".local/share/ragdocs/memories"
     for name in ("a", "b"):
         config = Config(root=tmp_path / name, memory=MemoryConfig(storage_strategy="user"))
@@ -243,7 +269,9 @@ def test_memories_of_the_user_live_in_one_bank_for_all_projects(tmp_path: Path, 
 
 @posix_only
 @pytest.mark.parametrize("linked", [".memories", ".memories/indices"])
-def test_a_memory_folder_that_a_clone_linked_elsewhere_is_refused(tmp_path: Path, linked: str) -> None:
+def test_a_memory_folder_that_a_clone_linked_elsewhere_is_refused(
+    tmp_path: Path, linked: str
+) -> None:
     target = tmp_path / "private"
     target.mkdir()
     link = tmp_path / "clone" / linked
@@ -253,7 +281,9 @@ def test_a_memory_folder_that_a_clone_linked_elsewhere_is_refused(tmp_path: Path
         layout.index_root(Config(root=tmp_path / "clone"), MEMORY)
 
 
-def test_the_index_of_documents_is_kept_outside_the_project(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_the_index_of_documents_is_kept_outside_the_project(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     root = tmp_path / "My Shop!"
     root.mkdir()
     place = layout.index_root(Config(root=root), DOCS, environ)
@@ -263,7 +293,9 @@ def test_the_index_of_documents_is_kept_outside_the_project(tmp_path: Path, envi
     assert list(root.iterdir()) == []
 
 
-def test_two_projects_of_one_name_have_two_keys_and_a_link_has_the_key_of_its_target(tmp_path: Path) -> None:
+def test_two_projects_of_one_name_have_two_keys_and_a_link_has_the_key_of_its_target(
+    tmp_path: Path,
+) -> None:
     one, two, link = tmp_path / "one" / "app", tmp_path / "two" / "app", tmp_path / "link"
     one.mkdir(parents=True)
     two.mkdir(parents=True)
@@ -311,7 +343,9 @@ def test_a_key_of_the_wrong_size_is_made_anew(environ: dict[str, str], damaged: 
 
 def test_processes_that_start_together_agree_on_the_key(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(4) as pool:
-        keys = pool.map(the_key_in, [str(tmp_path / str(number % 10)) for number in range(40)], chunksize=1)
+        keys = pool.map(
+            the_key_in, [str(tmp_path / str(number % 10)) for number in range(40)], chunksize=1
+        )
     assert all(len(set(keys[number::10])) == 1 for number in range(10))
     assert len(set(keys)) == 10
 
@@ -331,7 +365,10 @@ def test_without_a_place_for_it_the_key_lasts_as_long_as_the_process(
 @pytest.mark.parametrize(
     ("address", "clean"),
     [
-        ("https://user:token@github.com:443/owner/repo/?foo=bar#section", "https://github.com/owner/repo"),
+        (
+            "https://user:token@github.com:443/owner/repo/?foo=bar#section",
+            "https://github.com/owner/repo",
+        ),
         ("git@github.com:owner/repo.git", "ssh://github.com/owner/repo"),
         ("ssh://user@github.com:22/owner/repo.git?foo=bar", "ssh://github.com/owner/repo"),
         ("HTTPS://GitHub.com/Owner/Repo.git/", "https://github.com/Owner/Repo"),
@@ -384,12 +421,16 @@ def test_the_worktrees_of_a_repository_are_one_project(repository: Path) -> None
     assert own(tree) == own(repository)
 
 
-def test_an_identity_depends_on_place_remote_and_branch_and_not_on_credentials(repository: Path) -> None:
+def test_an_identity_depends_on_place_remote_and_branch_and_not_on_credentials(
+    repository: Path,
+) -> None:
     first = own(repository)
     assert own(repository) == first
     commit(repository, "remote", "add", "origin", "https://me:old@github.com/owner/repo")
     second = own(repository)
-    commit(repository, "remote", "set-url", "origin", "https://me:new@github.com:443/owner/repo.git")
+    commit(
+        repository, "remote", "set-url", "origin", "https://me:new@github.com:443/owner/repo.git"
+    )
     assert own(repository) == second != first
     commit(repository, "checkout", "-b", "topic")
     shared = project.identity(repository)
@@ -399,7 +440,9 @@ def test_an_identity_depends_on_place_remote_and_branch_and_not_on_credentials(r
     assert own(repository.parent) != first, "outside a repository the place alone counts"
 
 
-def test_the_first_commit_of_a_repository_changes_nothing_about_its_identity(tmp_path: Path) -> None:
+def test_the_first_commit_of_a_repository_changes_nothing_about_its_identity(
+    tmp_path: Path,
+) -> None:
     commit(tmp_path, "init")
     before = own(tmp_path)
     assert git.branch(tmp_path) == "main"

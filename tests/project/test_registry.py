@@ -59,7 +59,9 @@ def test_projects_without_memories_are_passed_over_and_kept(file: Path, tmp_path
     registry.register(folder(tmp_path / "bare", memories=False), AT)
     registry.register(folder(tmp_path / "here"), AT)
     assert listed() == ["here"]
-    assert len(json.loads(file.read_text())["projects"]) == 3, "a disk that is not mounted may come back"
+    assert len(json.loads(file.read_text())["projects"]) == 3, (
+        "a disk that is not mounted may come back"
+    )
 
 
 def test_a_burst_writes_once_and_a_later_access_again(file: Path, tmp_path: Path) -> None:
@@ -77,16 +79,23 @@ def test_what_others_wrote_into_the_file_stays(file: Path, tmp_path: Path) -> No
     root = folder(tmp_path / "koi")
     file.parent.mkdir(parents=True)
     entry = {"lastAccess": 1, "name": "old", "colour": "red"}
-    file.write_text(json.dumps({"version": 1, "note": "mine", "projects": {str(root): entry, "/x": 5}}))
+    file.write_text(
+        json.dumps({"version": 1, "note": "mine", "projects": {str(root): entry, "/x": 5}})
+    )
     registry.register(root, AT)
     known = json.loads(file.read_text())
     assert known["note"] == "mine"
     assert known["projects"][str(root)] == {"lastAccess": AT, "name": "koi", "colour": "red"}
 
 
-def test_the_registry_of_the_earlier_design_is_read_too(home: Path, file: Path, tmp_path: Path) -> None:
+def test_the_registry_of_the_earlier_design_is_read_too(
+    home: Path, file: Path, tmp_path: Path
+) -> None:
     old, both = folder(tmp_path / "old"), folder(tmp_path / "both")
-    projects = {str(old): {"lastAccess": AT - 1, "name": "Koi's"}, str(both): {"lastAccess": AT - 9999, "name": "both"}}
+    projects = {
+        str(old): {"lastAccess": AT - 1, "name": "Koi's"},
+        str(both): {"lastAccess": AT - 9999, "name": "both"},
+    }
     (home / ".koi").mkdir()
     theirs = home / ".koi" / "registry.json"
     theirs.write_text(json.dumps({"version": 1, "projects": projects}))
@@ -96,8 +105,12 @@ def test_the_registry_of_the_earlier_design_is_read_too(home: Path, file: Path, 
     assert theirs.read_text() == text
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 2, "projects": {}}', '{"version": 1}', "[" * 100_000])
-def test_a_file_that_cannot_be_understood_stays_as_it_is(file: Path, tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"version": 2, "projects": {}}', '{"version": 1}', "[" * 100_000]
+)
+def test_a_file_that_cannot_be_understood_stays_as_it_is(
+    file: Path, tmp_path: Path, text: str
+) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(text)
     with pytest.raises(ParseError, match="registry"):
@@ -111,7 +124,14 @@ def test_a_file_that_cannot_be_understood_stays_as_it_is(file: Path, tmp_path: P
 
 def test_odd_entries_are_passed_over(file: Path, tmp_path: Path) -> None:
     good = folder(tmp_path / "good")
-    odd: dict[str, Any] = {"relative": {}, "": {}, "/a\0b": {}, "~": {}, str(good): None, str(tmp_path / "x"): []}
+    odd: dict[str, Any] = {
+        "relative": {},
+        "": {},
+        "/a\0b": {},
+        "~": {},
+        str(good): None,
+        str(tmp_path / "x"): [],
+    }
     odd[str(folder(tmp_path / "late"))] = {"lastAccess": "soon", "name": 7}
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"version": 1, "projects": odd}))

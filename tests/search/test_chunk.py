@@ -24,7 +24,10 @@ def outline(text: str, path: str = "docs/a.md") -> list[tuple[str, ...]]:
 
 
 def check_places(text: str, pieces: tuple[Chunk, ...], offset: int = 0) -> None:
-    """Check that every chunk stands where it says, in order, and that no line with text is left out."""
+    """Check that every chunk stands where it says, in order.
+
+    And that no line with text is left out.
+    """
     lines = text.replace("\r\n", "\n").split("\n")
     covered: set[int] = set()
     for piece in pieces:
@@ -32,7 +35,9 @@ def check_places(text: str, pieces: tuple[Chunk, ...], offset: int = 0) -> None:
         assert piece.text.strip()
         covered.update(range(piece.start_line, piece.end_line + 1))
     assert [piece.start_line for piece in pieces] == sorted(piece.start_line for piece in pieces)
-    assert {number for number, line in enumerate(lines, 1) if line.strip() and number > offset} <= covered
+    assert {
+        number for number, line in enumerate(lines, 1) if line.strip() and number > offset
+    } <= covered
 
 
 def test_indented_code_is_whole_and_has_no_headings() -> None:
@@ -45,16 +50,33 @@ def test_indented_code_is_whole_and_has_no_headings() -> None:
 
 
 def test_a_heading_starts_a_chunk_that_knows_its_path() -> None:
-    pieces = cut(f"# Guide\n\n{PROSE}\n\n## Install ##\n\n{PROSE}\n\nUsage\n-----\n\n{PROSE}\n\n### Deep\n\n{PROSE}\n")
+    pieces = cut(
+        f"# Guide\n\n{PROSE}\n\n## Install ##\n\n{PROSE}\n\nUsage\n-----\n\n{PROSE}\n\n### Deep\n\n{PROSE}\n"
+    )
     assert [piece.headings for piece in pieces] == [
         ("Guide",),
         ("Guide", "Install"),
         ("Guide", "Usage"),
         ("Guide", "Usage", "Deep"),
     ]
-    assert [piece.text.split("\n")[0] for piece in pieces] == ["# Guide", "## Install ##", "Usage", "### Deep"]
-    assert [(piece.start_line, piece.end_line) for piece in pieces] == [(1, 3), (5, 7), (9, 12), (14, 16)]
-    assert [piece.id for piece in pieces] == ["docs:docs/a#0", "docs:docs/a#1", "docs:docs/a#2", "docs:docs/a#3"]
+    assert [piece.text.split("\n")[0] for piece in pieces] == [
+        "# Guide",
+        "## Install ##",
+        "Usage",
+        "### Deep",
+    ]
+    assert [(piece.start_line, piece.end_line) for piece in pieces] == [
+        (1, 3),
+        (5, 7),
+        (9, 12),
+        (14, 16),
+    ]
+    assert [piece.id for piece in pieces] == [
+        "docs:docs/a#0",
+        "docs:docs/a#1",
+        "docs:docs/a#2",
+        "docs:docs/a#3",
+    ]
 
 
 def test_lines_are_those_of_the_file_below_its_frontmatter() -> None:
@@ -106,7 +128,13 @@ def test_a_tiny_section_joins_neither_an_uncle_nor_a_section_that_does_not_fit()
     ],
 )
 def test_a_fence_is_never_split_however_long_and_wherever_it_stands(fence: str) -> None:
-    prefix = "> " if fence.startswith(">") else "      " if "item" in fence or fence.startswith("- ") else ""
+    prefix = (
+        "> "
+        if fence.startswith(">")
+        else "      "
+        if "item" in fence or fence.startswith("- ")
+        else ""
+    )
     code = "\n".join(f"{prefix}# line {number}\n{prefix[:1]}" for number in range(300)).rstrip()
     text = (
         f"# Title\n\n{PROSE}\n\n"
@@ -121,7 +149,15 @@ def test_a_fence_is_never_split_however_long_and_wherever_it_stands(fence: str) 
 
 
 @pytest.mark.parametrize(
-    "line", ["    # indented code", "#hashtag", "####### seven", "\\# escaped", "- # in an item", "> # quoted"]
+    "line",
+    [
+        "    # indented code",
+        "#hashtag",
+        "####### seven",
+        "\\# escaped",
+        "- # in an item",
+        "> # quoted",
+    ],
 )
 def test_what_only_looks_like_a_heading_starts_no_chunk(line: str) -> None:
     assert outline(f"# T\n\n{PROSE}\n\n{line}\n\nmore") == [("T",)]
@@ -137,7 +173,9 @@ def test_paragraphs_are_kept_whole_and_long_ones_cut_after_sentences() -> None:
 def test_lists_are_cut_at_items_and_tables_at_rows() -> None:
     items = "\n".join(f"- item {number} {SENTENCE}\n  {SENTENCE}" for number in range(30))
     assert all(piece.text.startswith("- item") for piece in cut(items))
-    rows = "| a | b |\n|---|---|\n" + "\n".join(f"| {number} | {SENTENCE} |" for number in range(50))
+    rows = "| a | b |\n|---|---|\n" + "\n".join(
+        f"| {number} | {SENTENCE} |" for number in range(50)
+    )
     pieces = cut(rows)
     assert len(pieces) > 3
     assert all(piece.text.startswith("| ") and piece.text.endswith(" |") for piece in pieces)
@@ -145,7 +183,9 @@ def test_lists_are_cut_at_items_and_tables_at_rows() -> None:
 
 def test_words_are_cut_only_when_longer_than_the_limit() -> None:
     words = "word " * 1000
-    assert all(piece.text.startswith("word") and piece.text.endswith("word") for piece in cut(words))
+    assert all(
+        piece.text.startswith("word") and piece.text.endswith("word") for piece in cut(words)
+    )
     pieces = cut("x" * 5000)
     assert [len(piece.text) for piece in pieces] == [1400, 1400, 1400, 800]
     assert {(piece.start_line, piece.end_line) for piece in pieces} == {(1, 1)}
@@ -154,7 +194,12 @@ def test_words_are_cut_only_when_longer_than_the_limit() -> None:
 @pytest.mark.parametrize("text", ["", "\n\n  \n", "---\ntype: plan\n---\n"])
 def test_a_document_without_text_can_be_found_by_its_title(text: str) -> None:
     (piece,) = cut(text, "docs/api-limits.md")
-    assert (piece.text, piece.headings, piece.start_line, piece.end_line) == ("Api limits", (), 1, 1)
+    assert (piece.text, piece.headings, piece.start_line, piece.end_line) == (
+        "Api limits",
+        (),
+        1,
+        1,
+    )
 
 
 def test_restructured_text_is_cut_at_underlined_headings_and_plain_text_at_paragraphs() -> None:
@@ -189,7 +234,11 @@ def test_the_digest_follows_the_passage_and_not_the_place() -> None:
 def test_needles_at_every_depth_of_a_long_document_are_in_a_chunk() -> None:
     parts = []
     for number in range(400):
-        parts.append(f"{'#' * (number % 4 + 1)} Section {number}" if number % 7 == 0 else SENTENCE * (number % 23))
+        parts.append(
+            f"{'#' * (number % 4 + 1)} Section {number}"
+            if number % 7 == 0
+            else SENTENCE * (number % 23)
+        )
         parts.append(f"needle{number:04} {SENTENCE}")
     text = "\n\n".join(parts)
     pieces = cut(text)
@@ -199,7 +248,17 @@ def test_needles_at_every_depth_of_a_long_document_are_in_a_chunk() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["Some words in a line.\n", "# h\n\ntext\n\n", "- item\n", "x", "| a | b |\n", "```\nx\n```\n", "> ", "`"]
+    "unit",
+    [
+        "Some words in a line.\n",
+        "# h\n\ntext\n\n",
+        "- item\n",
+        "x",
+        "| a | b |\n",
+        "```\nx\n```\n",
+        "> ",
+        "`",
+    ],
 )
 def test_cutting_takes_time_in_proportion_to_the_text(unit: str) -> None:
     text = unit * (500_000 // len(unit))
@@ -233,7 +292,9 @@ def test_every_line_is_in_a_chunk_in_order_and_within_the_limit(
     if text.strip():
         check_places(text, pieces)
     assert pieces == cut(text, path, Chunking(*sizes))
-    assert [piece.id for piece in pieces] == [f"{pieces[0].doc_id}#{number}" for number in range(len(pieces))]
+    assert [piece.id for piece in pieces] == [
+        f"{pieces[0].doc_id}#{number}" for number in range(len(pieces))
+    ]
     for piece in pieces:
         assert len(piece.text) <= sizes[1] or "```" in piece.text or "~~~" in piece.text
 
@@ -241,10 +302,16 @@ def test_every_line_is_in_a_chunk_in_order_and_within_the_limit(
 @given(
     st.lists(st.sampled_from(["# H", "para", SENTENCE * 30, "- item"]), max_size=5),
     st.sampled_from(["```", "~~~", "``````"]),
-    st.lists(st.sampled_from(["# x", "", "code", "- y", "``", "~~", "<!--", "y" * 200]), min_size=1, max_size=30),
+    st.lists(
+        st.sampled_from(["# x", "", "code", "- y", "``", "~~", "<!--", "y" * 200]),
+        min_size=1,
+        max_size=30,
+    ),
     st.integers(0, 3),
 )
-def test_a_closed_fence_is_whole_in_one_chunk(before: list[str], marks: str, code: list[str], indent: int) -> None:
+def test_a_closed_fence_is_whole_in_one_chunk(
+    before: list[str], marks: str, code: list[str], indent: int
+) -> None:
     fence = "\n".join([" " * indent + marks, *code, " " * indent + marks])
     text = "\n\n".join([*before, "Text.", fence, "# End", "words"])
     assert sum(fence in piece.text for piece in cut(text, chunking=Chunking(60, 100))) == 1

@@ -69,7 +69,9 @@ class Bench:
         self.root.mkdir(exist_ok=True)
         self.store = CountingStore(root)
         self.encoder = CountingEncoder()
-        self.index = LocalIndex(indices, recipe="1", encoder=self.encoder.identity, dim=self.encoder.dim, key=b"k")
+        self.index = LocalIndex(
+            indices, recipe="1", encoder=self.encoder.identity, dim=self.encoder.dim, key=b"k"
+        )
         self.corpus = Corpus(MEMORY, self.store, self.index, self.encoder)
 
     def write(self, name: str, text: str) -> Path:
@@ -167,7 +169,9 @@ def test_moves_and_renames_are_followed(bench: Bench, whole: bool) -> None:
     report = bench.corpus.sync(None if whole else ["old", "new"])
     assert (report.added, report.removed) == (5, 5)
     assert bench.matched("number3") == ["new/three.md"]
-    assert set(bench.index.links_to(["src/x.py"])) == {f"memory:new/{name}" for name in (0, 1, 2, "three", 4)}
+    assert set(bench.index.links_to(["src/x.py"])) == {
+        f"memory:new/{name}" for name in (0, 1, 2, "three", 4)
+    }
     assert set(bench.index.links_to(["old/3"])) == {"memory:stays"}
 
 
@@ -196,7 +200,9 @@ def test_a_problem_is_forgotten_with_its_file(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("instead", ["file", "link to nothing", "link elsewhere"])
-def test_an_unreadable_root_raises_and_drops_nothing(bench: Bench, tmp_path: Path, instead: str) -> None:
+def test_an_unreadable_root_raises_and_drops_nothing(
+    bench: Bench, tmp_path: Path, instead: str
+) -> None:
     bench.write("a.md", "precious words")
     bench.settle()
     bench.root.rename(tmp_path / "away")
@@ -315,12 +321,28 @@ def test_progress_tells_how_far_indexing_and_embedding_are(bench: Bench) -> None
 
 def test_needles_at_every_depth_are_found_by_word_and_by_meaning(bench: Bench) -> None:
     chooser = random.Random(7)
-    words = ["river", "stone", "harbour", "lantern", "meadow", "copper", "willow", "thunder", "saddle", "ember"]
-    needles = {n: f"The zq{n}x valve is greased with compound kx{n}y, and vents{n} open." for n in range(0, 330, 15)}
+    words = [
+        "river",
+        "stone",
+        "harbour",
+        "lantern",
+        "meadow",
+        "copper",
+        "willow",
+        "thunder",
+        "saddle",
+        "ember",
+    ]
+    needles = {
+        n: f"The zq{n}x valve is greased with compound kx{n}y, and vents{n} open."
+        for n in range(0, 330, 15)
+    }
     sections = []
     for n in range(330):
         sections.append(f"## Part {n}\n\n{' '.join(chooser.choices(words, k=130))}.\n")
-        sections.append(f"## Valve {n}\n\n{needles[n]} {needles[n]} {needles[n]}\n" if n in needles else "")
+        sections.append(
+            f"## Valve {n}\n\n{needles[n]} {needles[n]} {needles[n]}\n" if n in needles else ""
+        )
     bench.write("long.md", "# Long\n\n" + "\n".join(sections))
     bench.corpus.sync()
     bench.corpus.embed()
@@ -334,7 +356,9 @@ def test_needles_at_every_depth_are_found_by_word_and_by_meaning(bench: Bench) -
 
 
 @pytest.mark.parametrize("moment", ["before embedding", "before asking"])
-def test_without_its_model_a_corpus_searches_by_words_and_says_so(bench: Bench, moment: str) -> None:
+def test_without_its_model_a_corpus_searches_by_words_and_says_so(
+    bench: Bench, moment: str
+) -> None:
     bench.write("a.md", "tokens expire")
     bench.corpus.sync()
     if moment == "before asking":

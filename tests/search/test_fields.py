@@ -12,7 +12,12 @@ from ragdocs.types import Chunk, Document, Entry
 
 def entry(path: str, title: str, text: str = "Some text.") -> Entry:
     document = Document(
-        id=path, lane="docs", path=path, title=title, version="", created_at=datetime(2026, 5, 3, tzinfo=UTC)
+        id=path,
+        lane="docs",
+        path=path,
+        title=title,
+        version="",
+        created_at=datetime(2026, 5, 3, tzinfo=UTC),
     )
     return Entry(document, (Chunk("c", path, (), text, 1, 1, "d"),), "stamp")
 
@@ -31,7 +36,9 @@ def test_words_that_every_title_has_are_left_out_unless_there_are_no_others() ->
         ("README.md", "README", ""),
     ],
 )
-def test_a_file_goes_by_its_name_or_by_that_of_its_folder(path: str, name: str, folder: str) -> None:
+def test_a_file_goes_by_its_name_or_by_that_of_its_folder(
+    path: str, name: str, folder: str
+) -> None:
     [found] = fields(entry(path, "Title"))
     assert (found["name"], found["path"]) == (name, folder)
 

@@ -13,7 +13,10 @@ from ragdocs.types import Document, GitContext, Link, Parsed, Source
 
 
 def read(text: str, path: str = "notes/auth-plan.md", lane: Lane = MEMORY) -> Parsed:
-    return parse(Source(path, text, "v1", "s1", len(text), datetime(2025, 1, 1, tzinfo=UTC), ("bad UTF-8",)), lane)
+    return parse(
+        Source(path, text, "v1", "s1", len(text), datetime(2025, 1, 1, tzinfo=UTC), ("bad UTF-8",)),
+        lane,
+    )
 
 
 def card(text: str, path: str = "notes/auth-plan.md", lane: Lane = MEMORY) -> Document:
@@ -31,17 +34,31 @@ def test_the_memory_of_the_design_is_read_whole() -> None:
     )
     document = parsed.document
     assert document.id == "memory:notes/auth-plan"
-    assert (document.kind, document.status, document.tags) == ("plan", "active", ("refactor", "auth"))
+    assert (document.kind, document.status, document.tags) == (
+        "plan",
+        "active",
+        ("refactor", "auth"),
+    )
     assert document.created_at == datetime(2025, 1, 10, 10, tzinfo=UTC)
-    assert document.links == (Link("src/auth.py", "mentions", "Plan to refactor [[src/auth.py]] to use JWT tokens."),)
+    assert document.links == (
+        Link("src/auth.py", "mentions", "Plan to refactor [[src/auth.py]] to use JWT tokens."),
+    )
     assert (document.version, document.modified_at) == ("v1", datetime(2025, 1, 1, tzinfo=UTC))
     assert document.problems == ("bad UTF-8",)
-    assert (parsed.first_line, parsed.body) == (7, "\nPlan to refactor [[src/auth.py]] to use JWT tokens.\n")
+    assert (parsed.first_line, parsed.body) == (
+        7,
+        "\nPlan to refactor [[src/auth.py]] to use JWT tokens.\n",
+    )
 
 
 def test_everything_in_the_frontmatter_is_optional() -> None:
     document = card("Words.")
-    assert (document.kind, document.status, document.tags, document.created_at) == ("journal", "active", (), None)
+    assert (document.kind, document.status, document.tags, document.created_at) == (
+        "journal",
+        "active",
+        (),
+        None,
+    )
     assert card("Words.", lane=DOCS).kind == "document"
 
 
@@ -109,7 +126,9 @@ def test_plain_text_has_no_links_and_no_metadata() -> None:
         ("[]", ()),
     ],
 )
-def test_tags_are_what_the_author_wrote_without_repetitions(written: str, tags: tuple[str, ...]) -> None:
+def test_tags_are_what_the_author_wrote_without_repetitions(
+    written: str, tags: tuple[str, ...]
+) -> None:
     document = card(f"---\ntags: {written}\n---\n")
     assert (document.tags, document.problems) == (tags, ("bad UTF-8",))
 
@@ -120,7 +139,10 @@ def test_tags_are_what_the_author_wrote_without_repetitions(written: str, tags: 
         ("2025-01-10", datetime(2025, 1, 10, tzinfo=UTC)),
         ("2025-01-10 10:00", datetime(2025, 1, 10, 10, tzinfo=UTC)),
         ("2025-01-10T10:00:00Z", datetime(2025, 1, 10, 10, tzinfo=UTC)),
-        ("2025-01-10 10:00:00.5 +02:00", datetime(2025, 1, 10, 10, 0, 0, 500_000, timezone(timedelta(hours=2)))),
+        (
+            "2025-01-10 10:00:00.5 +02:00",
+            datetime(2025, 1, 10, 10, 0, 0, 500_000, timezone(timedelta(hours=2))),
+        ),
         ("20250110", datetime(2025, 1, 10, tzinfo=UTC)),
         ('"2025-01-10T10:00:00"', datetime(2025, 1, 10, 10, tzinfo=UTC)),
     ],
@@ -136,17 +158,23 @@ def test_a_date_stands_in_for_created_at_and_stays_in_extra() -> None:
     document = card("---\ndate: 2025-01-10\n---\n")
     assert document.created_at == datetime(2025, 1, 10, tzinfo=UTC)
     assert document.extra == {"date": "2025-01-10"}
-    assert card("---\ncreated_at: 2025-01-11\ndate: 2025-01-10\n---\n").created_at == datetime(2025, 1, 11, tzinfo=UTC)
+    assert card("---\ncreated_at: 2025-01-11\ndate: 2025-01-10\n---\n").created_at == datetime(
+        2025, 1, 11, tzinfo=UTC
+    )
 
 
-@pytest.mark.parametrize("written", ["soon", "2025-13-01", "0001-01-01T00:00:00+05:00", "[2025]", "true"])
+@pytest.mark.parametrize(
+    "written", ["soon", "2025-13-01", "0001-01-01T00:00:00+05:00", "[2025]", "true"]
+)
 def test_an_unreadable_time_is_none_and_reported(written: str) -> None:
     assert card(f"---\ncreated_at: {written}\n---\n").created_at is None
     (problem,) = problems(f"---\ncreated_at: {written}\n---\n")
     assert problem.startswith("frontmatter: created_at: ")
 
 
-@pytest.mark.parametrize(("written", "number"), [("7", 7.0), ("0.50", 0.5), ('"3"', 3.0), ("-1", -1.0)])
+@pytest.mark.parametrize(
+    ("written", "number"), [("7", 7.0), ("0.50", 0.5), ('"3"', 3.0), ("-1", -1.0)]
+)
 def test_importance_is_a_number(written: str, number: float) -> None:
     assert card(f"---\nimportance: {written}\n---\n").importance == number
 
@@ -163,7 +191,9 @@ def test_files_that_were_being_changed_are_touched_by_the_memory() -> None:
         "---\ngit:\n  branch: main\n  commit: 0012345\n  dirty: true\n"
         "  files_changed: [src/a.py, src\\b.py, src/a.py, ../out.py]\n---\n[[c]]"
     )
-    assert document.git == GitContext("main", "0012345", dirty=True, files_changed=("src/a.py", "src/b.py"))
+    assert document.git == GitContext(
+        "main", "0012345", dirty=True, files_changed=("src/a.py", "src/b.py")
+    )
     assert [(link.target, link.kind) for link in document.links] == [
         ("c", "related_to"),
         ("src/a.py", "touches"),
@@ -196,7 +226,9 @@ def test_near_misses_of_links_are_problems_with_the_line_in_the_file() -> None:
     ]
 
 
-@pytest.mark.parametrize("block", ["tags: [a", "- a\n- b", "a: &x 1\nb: *x", "[" * 100_000, "x: " + "y" * 70_000])
+@pytest.mark.parametrize(
+    "block", ["tags: [a", "- a\n- b", "a: &x 1\nb: *x", "[" * 100_000, "x: " + "y" * 70_000]
+)
 def test_a_refused_block_is_reported_and_stays_in_the_body(block: str) -> None:
     text = f"---\n# not a title\n{block}\n---\n# Title\n"
     parsed = read(text)
@@ -211,7 +243,10 @@ def test_a_byte_order_mark_and_windows_line_ends_change_nothing() -> None:
     plain, windows = read(text), read("\ufeff" + text.replace("\n", "\r\n"))
     assert windows.body == plain.body
     assert windows.first_line == plain.first_line
-    assert (windows.document.title, windows.document.links) == (plain.document.title, plain.document.links)
+    assert (windows.document.title, windows.document.links) == (
+        plain.document.title,
+        plain.document.links,
+    )
 
 
 def test_a_generated_file_has_no_more_links_than_can_be_followed() -> None:

@@ -22,7 +22,12 @@ Answer = list[tuple[str, float]]
 def hit(name: str, score: float, days: float | None = None, key: int = 1) -> Candidate:
     created = None if days is None else NOW - timedelta(days=days)
     document = Document(
-        id=f"memory:{name}", lane="memory", path=f"{name}.md", title=name, version="v", created_at=created
+        id=f"memory:{name}",
+        lane="memory",
+        path=f"{name}.md",
+        title=name,
+        version="v",
+        created_at=created,
     )
     return document, score, key
 
@@ -36,9 +41,17 @@ def ask(hits: list[Candidate], limit: int = 5, ranking: Ranking = BOOSTED) -> An
     return [(hits[one.place][0].title, one.score) for one in chosen]
 
 
-def cut(hits: list[Candidate], limit: int = 5, ranking: Ranking = BOOSTED) -> tuple[list[Chosen], int]:
+def cut(
+    hits: list[Candidate], limit: int = 5, ranking: Ranking = BOOSTED
+) -> tuple[list[Chosen], int]:
     found = [(key, score) for _, score, key in hits]
-    return rank(found, [document for document, _, _ in hits], Query(probes=(Probe("q"),), limit=limit), ranking, NOW)
+    return rank(
+        found,
+        [document for document, _, _ in hits],
+        Query(probes=(Probe("q"),), limit=limit),
+        ranking,
+        NOW,
+    )
 
 
 def test_a_recent_memory_below_the_cut_rises_above_it() -> None:
@@ -81,10 +94,17 @@ def test_equal_scores_have_one_order() -> None:
     hits = [hit("b", 0.5), hit("a", 0.5), hit("c", 0.5)]
     assert names(ask(hits)) == names(ask(hits[::-1])) == ["a", "b", "c"]
     pieces = [hit("a", 0.5, key=7), hit("a", 0.5, key=3)]
-    assert [pieces[one.place][2] for one in cut(pieces, ranking=Ranking(per_document=2))[0]] == [3, 7]
+    assert [pieces[one.place][2] for one in cut(pieces, ranking=Ranking(per_document=2))[0]] == [
+        3,
+        7,
+    ]
 
 
-@given(st.lists(st.tuples(st.floats(0.01, 1.0), st.floats(0, 30)), min_size=1, max_size=12, unique=True))
+@given(
+    st.lists(
+        st.tuples(st.floats(0.01, 1.0), st.floats(0, 30)), min_size=1, max_size=12, unique=True
+    )
+)
 def test_no_boost_lifts_a_memory_over_one_that_is_more_than_the_factor_better(
     scored: list[tuple[float, float]],
 ) -> None:
@@ -112,13 +132,17 @@ def test_importance_and_confidence_order_near_equals_and_lift_nothing_over_what_
         hits.append((replace(document, importance=importance, confidence=confidence), score, key))
     earned = {f"memory:{n}": more for n, (_, _, _, more) in enumerate(scored)}
     query = Query(probes=(Probe("q"),), limit=20, earned=earned)
-    chosen, _ = rank([(key, score) for _, score, key in hits], [d for d, _, _ in hits], query, Ranking(), NOW)
+    chosen, _ = rank(
+        [(key, score) for _, score, key in hits], [d for d, _, _ in hits], query, Ranking(), NOW
+    )
     most = (1 + IMPORTANCE_REACH) / ((1 - IMPORTANCE_REACH * 0.8) * (1 - DOUBT_REACH))
     for above, below in pairwise(chosen):
         assert hits[below.place][1] <= hits[above.place][1] * most + 1e-9
     for one in chosen:
         assert 0 < one.score <= 1
-        assert abs(hits[one.place][1] + sum(signal.share for signal in one.signals) - one.score) < 1e-9
+        assert (
+            abs(hits[one.place][1] + sum(signal.share for signal in one.signals) - one.score) < 1e-9
+        )
 
 
 def test_of_equals_the_more_important_and_the_surer_come_first() -> None:

@@ -1,4 +1,7 @@
-"""The scoring module: bounded, monotone, order-independent, stable under ties, and its shares add up."""
+"""The scoring module: bounded, monotone, order-independent, stable under ties.
+
+And its shares add up.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ from ragdocs.types import Document, Probe, Query
 
 PROBE = Probe("query")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-said = st.dictionaries(st.integers(0, 30), st.tuples(st.floats(-1, 1), st.floats(0, 2)), max_size=20)
+said = st.dictionaries(
+    st.integers(0, 30), st.tuples(st.floats(-1, 1), st.floats(0, 2)), max_size=20
+)
 boosts = st.lists(st.tuples(st.integers(0, 40), st.floats(0, 1)), max_size=10)
 Said = dict[int, tuple[float, float]]
 SUPPORTED = Ranking(support_weight=0.2, crowd_discount=0.1)
@@ -29,11 +34,16 @@ def legs(vector: dict[int, float], keyword: dict[int, float]) -> list[fuse.Leg]:
     def best_first(scores: dict[int, float]) -> list[tuple[int, float]]:
         return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
-    return [fuse.Leg(PROBE, "keyword", best_first(keyword)), fuse.Leg(PROBE, "vector", best_first(vector))]
+    return [
+        fuse.Leg(PROBE, "keyword", best_first(keyword)),
+        fuse.Leg(PROBE, "vector", best_first(vector)),
+    ]
 
 
 def asked_of(both: Said) -> list[fuse.Leg]:
-    return legs({key: one for key, (one, _) in both.items()}, {key: two for key, (_, two) in both.items()})
+    return legs(
+        {key: one for key, (one, _) in both.items()}, {key: two for key, (_, two) in both.items()}
+    )
 
 
 def fused(both: Said, *, reverse: bool = False) -> fuse.Board:
@@ -55,10 +65,17 @@ def parted(both: Said, cuts: set[int]) -> list[list[int]]:
 
 
 def settle(
-    both: Said, documents: list[list[int]], ranking: Ranking, lone: float = 0.5, *, only: set[int] | None = None
+    both: Said,
+    documents: list[list[int]],
+    ranking: Ranking,
+    lone: float = 0.5,
+    *,
+    only: set[int] | None = None,
 ) -> fuse.Board:
     keys = np.array(sorted(both), dtype=np.int64)
-    starts = np.searchsorted(keys, np.array([document[0] for document in documents], dtype=np.int64))
+    starts = np.searchsorted(
+        keys, np.array([document[0] for document in documents], dtype=np.int64)
+    )
     found = keys if only is None else np.array([key for key in keys if key in only], dtype=np.int64)
     return fuse.settle(fused(both), asked_of(both), found, Siblings(keys, starts, lone), ranking)
 
@@ -69,7 +86,10 @@ def scores(board: fuse.Board) -> dict[int, float]:
 
 def shown(board: fuse.Board, query: Query | None = None) -> list[tuple[int, float]]:
     """Rank without boosts, one document for each chunk, and return keys with the scores to show."""
-    owners = [Document(id=f"d:{key}", lane="d", path=f"{key:03}.md", title="", version="") for key in board.keys]
+    owners = [
+        Document(id=f"d:{key}", lane="d", path=f"{key:03}.md", title="", version="")
+        for key in board.keys
+    ]
     board = fuse.calibrate(board, Gauge().show)
     found = list(zip(board.keys, board.scores.tolist(), strict=True))
     chosen, _ = rank.rank(found, owners, query or Query(probes=(PROBE,), limit=50), Ranking(), NOW)
@@ -77,8 +97,12 @@ def shown(board: fuse.Board, query: Query | None = None) -> list[tuple[int, floa
 
 
 @given(said, boosts)
-def test_scores_that_are_shown_stay_between_zero_and_one(both: Said, links: list[tuple[int, float]]) -> None:
-    assert all(0.0 < score <= 1.0 for _, score in shown(fuse.lift(fused(both), "graph", links, 0.25)))
+def test_scores_that_are_shown_stay_between_zero_and_one(
+    both: Said, links: list[tuple[int, float]]
+) -> None:
+    assert all(
+        0.0 < score <= 1.0 for _, score in shown(fuse.lift(fused(both), "graph", links, 0.25))
+    )
 
 
 @given(said, st.integers(0, 30), st.floats(0.01, 0.5), st.sampled_from([0, 1]))
@@ -86,12 +110,16 @@ def test_more_of_either_signal_never_lowers_a_chunk_among_the_others(
     both: Said, key: int, more: float, which: int
 ) -> None:
     def place(found: dict[int, float]) -> int:
-        return sum(value > found.get(key, 0.0) + 1e-9 for other, value in found.items() if other != key)
+        return sum(
+            value > found.get(key, 0.0) + 1e-9 for other, value in found.items() if other != key
+        )
 
     before = {**both, key: both.get(key, (0.0, 0.0))}
     lifted = list(before[key])
     lifted[which] += more
-    assert place(scores(fused({**before, key: (lifted[0], lifted[1])}))) <= place(scores(fused(before)))
+    assert place(scores(fused({**before, key: (lifted[0], lifted[1])}))) <= place(
+        scores(fused(before))
+    )
 
 
 @given(said)
@@ -101,7 +129,9 @@ def test_the_order_of_the_sources_does_not_matter(both: Said) -> None:
 
 
 @given(said, st.sets(st.integers(0, 30)))
-def test_what_else_is_found_never_changes_the_order_of_two_chunks(both: Said, gone: set[int]) -> None:
+def test_what_else_is_found_never_changes_the_order_of_two_chunks(
+    both: Said, gone: set[int]
+) -> None:
     kept = {key: pair for key, pair in both.items() if key not in gone}
     everything, some = shown(fused(both)), shown(fused(kept))
     assert [pair for pair in everything if pair[0] in kept] == some
@@ -121,7 +151,9 @@ def test_equal_scores_have_one_order(keys: list[int], score: float) -> None:
 
 
 @given(said, boosts)
-def test_links_never_lift_a_score_above_one_nor_lower_any(both: Said, links: list[tuple[int, float]]) -> None:
+def test_links_never_lift_a_score_above_one_nor_lower_any(
+    both: Said, links: list[tuple[int, float]]
+) -> None:
     board = fused(both)
     before, after = scores(board), scores(fuse.lift(board, "graph", links, 0.25))
     assert all(after[key] >= before[key] for key in before)
@@ -129,17 +161,24 @@ def test_links_never_lift_a_score_above_one_nor_lower_any(both: Said, links: lis
 
 
 @given(said, st.sets(st.integers(0, 30)))
-def test_context_lies_between_a_chunk_and_the_better_one_beside_it(both: Said, cuts: set[int]) -> None:
+def test_context_lies_between_a_chunk_and_the_better_one_beside_it(
+    both: Said, cuts: set[int]
+) -> None:
     documents = parted(both, cuts)
     own, settled = scores(fused(both)), scores(settle(both, documents, Ranking()))
     for keys in documents:
         for place, key in enumerate(keys):
-            near = max((own[other] for other in keys[max(0, place - 1) : place + 2] if other != key), default=own[key])
+            near = max(
+                (own[other] for other in keys[max(0, place - 1) : place + 2] if other != key),
+                default=own[key],
+            )
             assert min(own[key], near) - 1e-9 <= settled[key] <= max(own[key], near) + 1e-9
 
 
 @given(said, st.sets(st.integers(0, 30)))
-def test_one_of_several_passages_is_worth_a_little_less_where_a_lane_says_so(both: Said, cuts: set[int]) -> None:
+def test_one_of_several_passages_is_worth_a_little_less_where_a_lane_says_so(
+    both: Said, cuts: set[int]
+) -> None:
     documents = parted(both, cuts)
     settled = scores(settle(both, documents, Ranking(context_weight=0.0, crowd_discount=0.1)))
     own = scores(fused(both))
@@ -154,7 +193,9 @@ def test_the_best_passage_of_a_document_is_supported_by_the_second_best(
 ) -> None:
     documents = parted(both, cuts)
     own = scores(fused(both))
-    settled = scores(settle(both, documents, Ranking(context_weight=0.0, support_weight=0.25), lone))
+    settled = scores(
+        settle(both, documents, Ranking(context_weight=0.0, support_weight=0.25), lone)
+    )
     alone = min(fuse.LONE_MOST, fuse.LONE_RATE * lone)
     for keys in documents:
         seconds = []
@@ -178,7 +219,10 @@ def test_what_of_a_document_was_found_does_not_change_what_supports_it(
 
 def test_the_words_of_a_long_query_weigh_more() -> None:
     def weighed(words: int) -> float:
-        found = [fuse.Leg(PROBE, "keyword", [(1, 1.0)], words), fuse.Leg(PROBE, "vector", [(2, 1.0)], words)]
+        found = [
+            fuse.Leg(PROBE, "keyword", [(1, 1.0)], words),
+            fuse.Leg(PROBE, "vector", [(2, 1.0)], words),
+        ]
         told = scores(fuse.fuse(found, [1, 2], np.eye(2), Ranking()))
         assert sum(told.values()) == pytest.approx(1.0)
         return told[1]
@@ -188,7 +232,9 @@ def test_the_words_of_a_long_query_weigh_more() -> None:
 
 
 @given(said, boosts)
-def test_the_signals_of_a_chunk_add_up_to_its_score(both: Said, links: list[tuple[int, float]]) -> None:
+def test_the_signals_of_a_chunk_add_up_to_its_score(
+    both: Said, links: list[tuple[int, float]]
+) -> None:
     board = fuse.lift(settle(both, parted(both, {5, 9, 20}), SUPPORTED), "graph", links, 0.25)
     for place, score in enumerate(board.scores.tolist()):
         assert abs(sum(signal.share for signal in board.signals(place)) - score) < 1e-9

@@ -78,9 +78,14 @@ class TestCache:
         cached = CachedEncoder(HashEncoder(), tmp_path / "vectors.sqlite")
         texts = [f"text {number}" for number in range(40)]
         with ThreadPoolExecutor(8) as pool:
-            results = list(pool.map(lambda start: cached.encode(texts[start:] + texts[:start]), range(40)))
+            results = list(
+                pool.map(lambda start: cached.encode(texts[start:] + texts[:start]), range(40))
+            )
         expected = HashEncoder().encode(texts)
-        assert all(np.array_equal(np.roll(result, start, axis=0), expected) for start, result in enumerate(results))
+        assert all(
+            np.array_equal(np.roll(result, start, axis=0), expected)
+            for start, result in enumerate(results)
+        )
 
     def test_a_damaged_file_costs_one_warning_and_no_vector(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -110,10 +115,14 @@ class TestCache:
         content = bytearray(path.read_bytes())
         content[8192 : len(content) - 4096] = b"\xa5" * (len(content) - 12288)
         path.write_bytes(content)
-        assert np.array_equal(CachedEncoder(HashEncoder(), path).encode(texts), HashEncoder().encode(texts))
+        assert np.array_equal(
+            CachedEncoder(HashEncoder(), path).encode(texts), HashEncoder().encode(texts)
+        )
 
     @pytest.mark.parametrize("damage", [b"short", bytes(256), b"\xff" * 256, "text"])
-    def test_a_damaged_vector_is_encoded_again_and_mended(self, tmp_path: Path, damage: bytes | str) -> None:
+    def test_a_damaged_vector_is_encoded_again_and_mended(
+        self, tmp_path: Path, damage: bytes | str
+    ) -> None:
         path = tmp_path / "vectors.sqlite"
         CachedEncoder(HashEncoder(), path).encode(["a"])
         connection = sqlite3.connect(path)
@@ -141,7 +150,9 @@ class TestCache:
         cached.encode(["a", "b"])
         assert cached.encoded == 3
 
-    def test_the_oldest_vectors_leave_a_full_cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_oldest_vectors_leave_a_full_cache(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(vector_cache, "CACHE_LIMIT", 3)
         cached = CachedEncoder(HashEncoder(), tmp_path / "vectors.sqlite")
         for text in "abcde":

@@ -66,19 +66,34 @@ class Session:
 
     def settle(self) -> Session:
         """Wait until every passage has its vector, which a background thread gives them."""
-        until(lambda: all(lane["vectors"] == lane["chunks"] for lane in self.call("index_status")["lanes"]))
+        until(
+            lambda: all(
+                lane["vectors"] == lane["chunks"] for lane in self.call("index_status")["lanes"]
+            )
+        )
         return self
 
     def tools(self) -> list[Tool]:
         return list(self.ask("list_tools").tools)
 
     def listed(self, names: Collection[str]) -> dict[str, dict[str, Any]]:
-        """Return the tools of these names as a client reads them, with the `defaults` of their parameters."""
-        tools = [tool.model_dump(by_alias=True, exclude_none=True) for tool in self.tools() if tool.name in names]
+        """Return the tools of these names as a client reads them.
+
+        With the `defaults` of their parameters.
+        """
+        tools = [
+            tool.model_dump(by_alias=True, exclude_none=True)
+            for tool in self.tools()
+            if tool.name in names
+        ]
         for tool in tools:
             required = tool["inputSchema"].get("required", [])
             tool["defaults"] = {
-                name: None if name in required else "null" if field["default"] is None else field["default"]
+                name: None
+                if name in required
+                else "null"
+                if field["default"] is None
+                else field["default"]
                 for name, field in tool["inputSchema"]["properties"].items()
             }
         return {tool["name"]: tool for tool in tools}
@@ -113,7 +128,11 @@ def launch(project: Project) -> Iterator[Connect]:
             parameters = StdioServerParameters(
                 command=sys.executable,
                 args=["-P", "-m", "ragdocs", "mcp", "--project", str(project.root), *settings],
-                env={name: value for name, value in os.environ.items() if name.startswith(("XDG_", "RAGDOCS_"))},
+                env={
+                    name: value
+                    for name, value in os.environ.items()
+                    if name.startswith(("XDG_", "RAGDOCS_"))
+                },
             )
             client = Client(parameters, mode=mode, read_timeout_seconds=30)
             return Session(portal, stack.enter_context(portal.wrap_async_context_manager(client)))
@@ -130,7 +149,9 @@ def connect(project: Project) -> Iterator[Connect]:
         def open_session(mode: str = "auto", lends: Any = None, **flags: object) -> Session:
             live = Live(project.config(**{"watch.enabled": False, **flags}))
             stack.callback(live.stop)
-            client = Client(ToolServer(live), mode=mode, raise_exceptions=True, sampling_callback=lends)
+            client = Client(
+                ToolServer(live), mode=mode, raise_exceptions=True, sampling_callback=lends
+            )
             entered = stack.enter_context(portal.wrap_async_context_manager(client))
             return Session(portal, entered)
 

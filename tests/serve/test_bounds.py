@@ -1,4 +1,7 @@
-"""Every argument has a bound: one table, for all tools, commands, prompts, resources and completions."""
+"""Every argument has a bound.
+
+One table, for all tools, commands, prompts, resources and completions.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,12 @@ def oversized(bound: bounds.Bound) -> list[Any]:
             json.dumps({f"{MARKED}{number}": "x" for number in range(1_000)}),
         ]
     if bound.most:
-        return [[MARKED] * 100_000, [MARKED * 400_000], json.dumps([MARKED] * 1_000), MARKED * 400_000]
+        return [
+            [MARKED] * 100_000,
+            [MARKED * 400_000],
+            json.dumps([MARKED] * 1_000),
+            MARKED * 400_000,
+        ]
     return [MARKED * 400_000]
 
 
@@ -76,20 +84,28 @@ def test_every_text_list_and_table_of_every_tool_has_a_bound(session: Session) -
         for name, schema in tool.input_schema["properties"].items():
             bound = bounds.of_tool(tool.name, name)
             bounded = {"string", "array", "object"} & types(schema)
-            assert bound or not bounded, f"{tool.name}.{name} has no bound: name it in serve/bounds.py"
+            assert bound or not bounded, (
+                f"{tool.name}.{name} has no bound: name it in serve/bounds.py"
+            )
             if bound and bounded:
-                assert bool(bound.most) == bool({"array", "object"} & bounded), f"{tool.name}.{name}"
+                assert bool(bound.most) == bool({"array", "object"} & bounded), (
+                    f"{tool.name}.{name}"
+                )
                 assert bound.is_table == ("object" in bounded), f"{tool.name}.{name}"
 
 
 def test_no_bound_is_left_without_a_parameter(session: Session) -> None:
-    listed = {(tool.name, name) for tool in session.tools() for name in tool.input_schema["properties"]}
+    listed = {
+        (tool.name, name) for tool in session.tools() for name in tool.input_schema["properties"]
+    }
     assert set(bounds.OF_TOOL) <= listed
     # The prompt's own argument.
     assert bounds.PARAMETERS.keys() - {name for _, name in listed} == {"topic"}
 
 
-def test_what_is_too_large_is_refused_at_once_with_its_name_its_limit_and_its_size(session: Session) -> None:
+def test_what_is_too_large_is_refused_at_once_with_its_name_its_limit_and_its_size(
+    session: Session,
+) -> None:
     count = 0
     for tool in session.tools():
         for name in tool.input_schema["properties"]:
@@ -112,7 +128,9 @@ def test_a_client_gets_the_refusal_from_every_tool(session: Session) -> None:
         for name in tool.input_schema["properties"]:
             bound = bounds.of_tool(tool.name, name)
             if bound:
-                value: Any = [MARKED] * (bound.most + 1) if bound.most else MARKED + "x" * bound.longest
+                value: Any = (
+                    [MARKED] * (bound.most + 1) if bound.most else MARKED + "x" * bound.longest
+                )
                 if bound.is_table:
                     value = dict.fromkeys(map(str, range(bound.most + 1)), MARKED)
                 message = session.error(tool.name, **{name: value})
@@ -168,7 +186,11 @@ def test_resources_prompts_and_completions_are_bounded_too(session: Session) -> 
         ("get_prompt", (large, {}), "name"),
         ("complete", (template, {"name": "path", "value": large}), "value"),
         ("complete", (template, {"name": large, "value": "a"}), "name"),
-        ("complete", (PromptReference(type="ref/prompt", name=large), {"name": "a", "value": "a"}), "name"),
+        (
+            "complete",
+            (PromptReference(type="ref/prompt", name=large), {"name": "a", "value": "a"}),
+            "name",
+        ),
     ]
     for method, arguments, name in requests:
         with pytest.raises(MCPError) as refused:
@@ -180,9 +202,13 @@ def test_resources_prompts_and_completions_are_bounded_too(session: Session) -> 
 
 def test_a_resource_a_prompt_and_a_completion_of_ordinary_size_still_work(session: Session) -> None:
     assert session.ask("read_resource", "ragdocs://memory/note.md").contents
-    assert session.ask("get_prompt", "start_with_context", {"task": "x", "files": "src/auth.py"}).messages
+    assert session.ask(
+        "get_prompt", "start_with_context", {"task": "x", "files": "src/auth.py"}
+    ).messages
     template = ResourceTemplateReference(type="ref/resource", uri="ragdocs://memory/{+path}")
-    assert session.ask("complete", template, {"name": "path", "value": "no"}).completion.values == ["note.md"]
+    assert session.ask("complete", template, {"name": "path", "value": "no"}).completion.values == [
+        "note.md"
+    ]
 
 
 # --- commands ---
@@ -204,16 +230,35 @@ def test_every_option_of_every_command_has_a_bound() -> None:
 
 
 def test_a_command_refuses_what_a_tool_refuses(
-    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    project: Project,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    place = ["--project", str(project.root), "--set", "embedding.model=none", "--set", "memory.enabled=true"]
+    place = [
+        "--project",
+        str(project.root),
+        "--set",
+        "embedding.model=none",
+        "--set",
+        "memory.enabled=true",
+    ]
     tags = [word for number in range(101) for word in ("--tag", str(number))]
     large = tmp_path / "large.md"
     large.write_text("x" * 1_000_001)
     cases = (
-        (["memory", "linked", "a/" * 600], "target_document is longer than 1,000 bytes: it has 1,200"),
-        (["memory", "create", "a.md", "--content", "x", *tags], "tags has more than 100 items: it has 101"),
-        (["search", "--lane", "docs", *(["word"] * 5000)], "query is longer than 20,000 characters"),
+        (
+            ["memory", "linked", "a/" * 600],
+            "target_document is longer than 1,000 bytes: it has 1,200",
+        ),
+        (
+            ["memory", "create", "a.md", "--content", "x", *tags],
+            "tags has more than 100 items: it has 101",
+        ),
+        (
+            ["search", "--lane", "docs", *(["word"] * 5000)],
+            "query is longer than 20,000 characters",
+        ),
         (["memory", "read", "a" * 1001], "filename is longer than 1,000 bytes"),
         (["memory", "create", "a.md", "--file", str(large)], "longer than 1,000,000 characters"),
         (["memory", "create", "a.md"], "standard input is longer than 1,000,000 characters"),

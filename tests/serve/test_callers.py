@@ -47,10 +47,16 @@ def shared(served: Project) -> Project:
 def write_everywhere(window: Window, name: str, text: str) -> None:
     """Call every kind of tool that keeps a text."""
     calls: list[tuple[str, dict[str, Any]]] = [
-        ("create_memory", {"filename": name, "content": f"# A\n\nIt says {text} here.", "tags": []}),
+        (
+            "create_memory",
+            {"filename": name, "content": f"# A\n\nIt says {text} here.", "tags": []},
+        ),
         ("append_memory", {"filename": name, "content": f"And again {text}."}),
         ("remember", {"content": f"Found {text} in the settings."}),
-        ("memory_add", {"content": f"The deployment uses {text}.", "context": text, "source": text}),
+        (
+            "memory_add",
+            {"content": f"The deployment uses {text}.", "context": text, "source": text},
+        ),
         ("append_summary", {"run_id": "r", "step_id": name, "summary": f"Used {text}."}),
         ("upsert_note", {"content": f"The value is {text}."}),
         ("journal_read", {"id": name}),
@@ -68,7 +74,9 @@ def files_with(text: str, *folders: Path) -> list[str]:
     forms = (text.encode(), b64encode(text.encode()).rstrip(b"="), text.encode("utf-16-le"))
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     # What git keeps is compressed.
-    repositories = [path.parent for path in files if path.name == "HEAD" and (path.parent / "objects").is_dir()]
+    repositories = [
+        path.parent for path in files if path.name == "HEAD" and (path.parent / "objects").is_dir()
+    ]
     texts = {repository: objects(repository) for repository in repositories}
     texts |= {path: path.read_bytes() for path in files}
     return [str(path) for path, kept in texts.items() if any(form in kept for form in forms)]
@@ -92,9 +100,13 @@ def test_secrets_of_each_window_are_kept_out_of_what_it_writes(
     time.sleep(3)  # until the index is saved
     for secret in (FIRST, SECOND):
         assert files_with(secret, shared.root, runtime, own_directories) == []
-    # The server keeps out the secrets of whoever started it, too; those of the second window are nothing to the first.
+    # The server keeps out the secrets of whoever started it, too; those of the second window are
+    # nothing to the first.
     first.call("create_memory", filename="both", content=f"{FIRST} and {SECOND}", tags=[])
-    assert "[redacted:env:FIRST_API_TOKEN] and copper" in (shared.root / ".memories/both.md").read_text()
+    assert (
+        "[redacted:env:FIRST_API_TOKEN] and copper"
+        in (shared.root / ".memories/both.md").read_text()
+    )
     assert len(servers(runtime)) == 1
     assert first.close() == second.close() == 0
 
@@ -143,25 +155,35 @@ def test_a_window_with_a_wrong_scope_says_so(shared: Project, runtime: Path) -> 
 
 def test_each_window_has_its_time_zone(shared: Project, runtime: Path) -> None:
     east, west = Window(shared, TZ=EAST).greet(), Window(shared, TZ=WEST).greet()
-    windows = (east, "in the east", timedelta(hours=14)), (west, "in the west", timedelta(hours=-12))
+    windows = (
+        (east, "in the east", timedelta(hours=14)),
+        (west, "in the west", timedelta(hours=-12)),
+    )
     for window, text, offset in windows:
         before = datetime.now(UTC) + offset
         path = window.call("remember", content=f"Written {text}.")["structuredContent"]["path"]
         window.call("memory_add", content=f"Noted {text}.")
         after = datetime.now(UTC) + offset
         assert Path(path).parent.name in {f"{before:%Y-%m-%d}", f"{after:%Y-%m-%d}"}
-        logs = [log for log in (shared.root / ".memories/.daily").iterdir() if text in log.read_text()]
+        logs = [
+            log for log in (shared.root / ".memories/.daily").iterdir() if text in log.read_text()
+        ]
         assert [log.stem for log in logs] in ([f"{before:%Y-%m-%d}"], [f"{after:%Y-%m-%d}"])
         window.call("create_memory", filename=text.replace(" ", "-"), content="x", tags=[])
         window.call("delete_memory", filename=text.replace(" ", "-"))
-        assert any(f"{before:%Y%m%d}" in kept.name for kept in (shared.root / ".memories/.trash").iterdir())
+        assert any(
+            f"{before:%Y%m%d}" in kept.name for kept in (shared.root / ".memories/.trash").iterdir()
+        )
     assert len(servers(runtime)) == 1
     assert east.close() == west.close() == 0
 
 
 @pytest.mark.parametrize(
     ("zone", "day"),
-    [(EAST, datetime(2026, 11, 16, 10, tzinfo=UTC)), (WEST, datetime(2026, 11, 15, 12, tzinfo=UTC))],
+    [
+        (EAST, datetime(2026, 11, 16, 10, tzinfo=UTC)),
+        (WEST, datetime(2026, 11, 15, 12, tzinfo=UTC)),
+    ],
 )
 def test_today_begins_on_the_clock_of_the_caller(zone: str, day: datetime) -> None:
     clock = callers.find_zone(zone)
@@ -180,8 +202,24 @@ def test_hours_are_counted_over_a_change_of_the_clock() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("Europe/Berlin", ":America/New_York", "", "UTC", "EST5EDT", "CET-1CEST,M3.5.0,M10.5.0/3", "<+03>-3"),
-        *("Foo/Bar", "../../etc/passwd", "/usr/share/zoneinfo/Asia/Tokyo", "/etc", "/nowhere", "x\udc80", "Europe"),
+        *(
+            "Europe/Berlin",
+            ":America/New_York",
+            "",
+            "UTC",
+            "EST5EDT",
+            "CET-1CEST,M3.5.0,M10.5.0/3",
+            "<+03>-3",
+        ),
+        *(
+            "Foo/Bar",
+            "../../etc/passwd",
+            "/usr/share/zoneinfo/Asia/Tokyo",
+            "/etc",
+            "/nowhere",
+            "x\udc80",
+            "Europe",
+        ),
     ],
 )
 def test_a_time_zone_means_what_it_means_to_the_system(text: str) -> None:
@@ -190,14 +228,24 @@ def test_a_time_zone_means_what_it_means_to_the_system(text: str) -> None:
         "print(*(datetime(2026, month, 5, 12, tzinfo=UTC).astimezone().isoformat() for month in (1, 7)))"
     )
     environment = {**os.environ, "TZ": text}
-    system = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
+    system = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, check=True
+    )
     moments = [datetime(2026, month, 5, 12, tzinfo=UTC) for month in (1, 7)]
     zone = callers.find_zone(text)
-    assert [moment.astimezone(zone).isoformat() for moment in moments] == system.stdout.decode().split()
+    assert [
+        moment.astimezone(zone).isoformat() for moment in moments
+    ] == system.stdout.decode().split()
 
 
 def test_what_counts_as_a_secret_is_decided_by_the_redactor() -> None:
-    environ = {"A_TOKEN": SECOND, "A_PASSWORD": "short", "PATH": SECOND, "B_SECRET": "/a/path/to/it", "USER": "me"}
+    environ = {
+        "A_TOKEN": SECOND,
+        "A_PASSWORD": "short",
+        "PATH": SECOND,
+        "B_SECRET": "/a/path/to/it",
+        "USER": "me",
+    }
     caller = callers.from_environment(environ)
     assert caller.secrets == {"A_TOKEN": SECOND}
     assert caller.name == "me"
@@ -222,7 +270,9 @@ def test_what_counts_as_a_secret_is_decided_by_the_redactor() -> None:
         b"\xff\n",
     ],
 )
-def test_a_client_that_does_not_introduce_itself_is_refused(shared: Project, runtime: Path, line: bytes) -> None:
+def test_a_client_that_does_not_introduce_itself_is_refused(
+    shared: Project, runtime: Path, line: bytes
+) -> None:
     window = Window(shared).greet()
     (place,) = runtime.glob("*.sock")
     with socket.socket(socket.AF_UNIX) as client:
@@ -236,7 +286,9 @@ def test_a_client_that_does_not_introduce_itself_is_refused(shared: Project, run
     assert window.close() == 0
 
 
-def test_a_window_says_who_it_is_before_anything_else(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_window_says_who_it_is_before_anything_else(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ODD_TOKEN", "caf\udce9-with-a-half")
     line: Any = shim.Line("nowhere", [])
     assert callers.read(line._introduction).secrets["ODD_TOKEN"] == "caf\udce9-with-a-half"

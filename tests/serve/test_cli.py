@@ -21,10 +21,14 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Run:
     def run(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        code = cli.main([*arguments, "--project", str(project.root), "--set", "embedding.model=hash"])
+        code = cli.main(
+            [*arguments, "--project", str(project.root), "--set", "embedding.model=hash"]
+        )
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
@@ -54,26 +58,57 @@ def test_a_project_is_set_up_indexed_and_searched(project: Project, run: Run) ->
     assert answer(run("index", "--rebuild", "--json"))["lanes"]["docs"]["added"] == 1
     found = answer(run("search", "refreshed", "tokens", "--json", "--explain"))["result"]
     assert [hit["path"] for hit in found] == ["docs/auth.md"]
-    assert sum(signal["share"] for signal in found[0]["signals"]) == pytest.approx(found[0]["score"], abs=0.005)
+    assert sum(signal["share"] for signal in found[0]["signals"]) == pytest.approx(
+        found[0]["score"], abs=0.005
+    )
     assert "docs/auth.md:1-3" in run("search", "tokens")[1]
 
 
 def test_the_verbs_of_the_tools_are_commands(enabled: Project, run: Run) -> None:
     created = answer(
-        run("memory", "create", "plan", "--type", "plan", "--tag", "auth", "--json", stdin="JWT in [[src/a.py]]")
+        run(
+            "memory",
+            "create",
+            "plan",
+            "--type",
+            "plan",
+            "--tag",
+            "auth",
+            "--json",
+            stdin="JWT in [[src/a.py]]",
+        )
     )
     assert created["path"] == str(enabled.root / ".memories" / "plan.md")
     version = answer(run("memory", "append", "plan.md", "--content", "more", "--json"))["version"]
     assert "\nmore\n" in run("memory", "read", "plan.md")[1]
     assert run("memory", "update", "plan.md", "--content", "x", "--expect", "0" * 16)[0] == 1
-    assert answer(run("memory", "update", "plan.md", "--content", "zebra", "--expect", version, "--json"))["warnings"]
-    assert [hit["memory_id"] for hit in answer(run("memory", "search", "zebra", "--json"))["result"]] == ["memory:plan"]
-    assert [r["verb"] for r in answer(run("memory", "log", "plan.md", "--json"))["result"]] == ["update", "append"]
+    assert answer(
+        run("memory", "update", "plan.md", "--content", "zebra", "--expect", version, "--json")
+    )["warnings"]
+    assert [
+        hit["memory_id"] for hit in answer(run("memory", "search", "zebra", "--json"))["result"]
+    ] == ["memory:plan"]
+    assert [r["verb"] for r in answer(run("memory", "log", "plan.md", "--json"))["result"]] == [
+        "update",
+        "append",
+    ]
     assert answer(run("memory", "restore", "plan.md", version, "--json"))["version"] == version
     assert "plan" in run("memory", "linked", "src/a.py")[1]
     assert answer(run("memory", "stats", "--json"))["types"] == {"plan": 1}
     run("memory", "create", "other", "--content", "JWT again")
-    merged = answer(run("memory", "merge", "plan.md", "other.md", "--into", "all.md", "--content", "All.", "--json"))
+    merged = answer(
+        run(
+            "memory",
+            "merge",
+            "plan.md",
+            "other.md",
+            "--into",
+            "all.md",
+            "--content",
+            "All.",
+            "--json",
+        )
+    )
     assert merged["merged"] == ["plan.md", "other.md"]
     assert answer(run("memory", "suggest", "--type", "all", "--json"))["result"] == []
     assert "kept at" in run("memory", "delete", "all.md")[1]
@@ -92,7 +127,9 @@ def test_errors_say_what_to_do_and_end_with_one(enabled: Project, run: Run) -> N
     assert "Did you mean 'search'?" in error
 
 
-def test_check_config_shows_value_and_origin_and_names_the_nearest_key(enabled: Project, run: Run) -> None:
+def test_check_config_shows_value_and_origin_and_names_the_nearest_key(
+    enabled: Project, run: Run
+) -> None:
     code, out, _ = run("check-config")
     assert code == 0
     assert "memory.enabled" in out
@@ -145,7 +182,9 @@ def test_verify_proves_the_index(enabled: Project, run: Run) -> None:
     assert answer(run("verify", "--json"))["memory"]["compared"]["edges"] == 1
 
 
-def test_verify_names_the_files_by_which_the_index_is_behind_and_changes_nothing(enabled: Project, run: Run) -> None:
+def test_verify_names_the_files_by_which_the_index_is_behind_and_changes_nothing(
+    enabled: Project, run: Run
+) -> None:
     for name in ("changed", "gone", "touched"):
         enabled.doc(f"{name}.md", f"# {name}\n")
     run("index")
@@ -179,4 +218,9 @@ def test_help_has_examples_and_the_command_runs_as_a_module() -> None:
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "examples:" in shown
     assert "exit codes:" in shown
-    assert subprocess.run([sys.executable, "-m", "ragdocs"], capture_output=True, check=False).returncode == 2
+    assert (
+        subprocess.run(
+            [sys.executable, "-m", "ragdocs"], capture_output=True, check=False
+        ).returncode
+        == 2
+    )

@@ -27,7 +27,9 @@ SUBJECTS = {
 @pytest.fixture
 def run(project: Project, capsys: pytest.CaptureFixture[str]) -> Run:
     def run(*arguments: str) -> tuple[int, str, str]:
-        code = cli.main(["eval", *arguments, "--project", str(project.root), "--set", "embedding.model=hash"])
+        code = cli.main(
+            ["eval", *arguments, "--project", str(project.root), "--set", "embedding.model=hash"]
+        )
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
@@ -41,7 +43,8 @@ def library(project: Project) -> Project:
         link = f"See [all about {other} here]({other}.md)."
         more = "What else is worth knowing stands further below. " * 5
         project.doc(
-            f"{name}.md", f"# All about {name}\n\n{sentence} {more}\n\n## Keeping {name} well\n\n{link} {more}\n"
+            f"{name}.md",
+            f"# All about {name}\n\n{sentence} {more}\n\n## Keeping {name} well\n\n{link} {more}\n",
         )
     return project
 
@@ -51,7 +54,9 @@ def answer(result: tuple[int, str, str]) -> Any:
     return json.loads(result[1])
 
 
-def test_questions_are_made_from_headings_links_and_sentences_and_their_variants(library: Project) -> None:
+def test_questions_are_made_from_headings_links_and_sentences_and_their_variants(
+    library: Project,
+) -> None:
     questions = known_items.make(library.open().corpus("docs"), 50)
     asked = {(question.kind, question.text): set(question.answers) for question in questions}
     assert asked["heading", "Keeping bees well"] == {"docs/bees.md"}
@@ -61,16 +66,26 @@ def test_questions_are_made_from_headings_links_and_sentences_and_their_variants
     assert any("kneads" in text for text in sentences)
     assert len({question.id for question in questions}) == len(questions)
     assert questions == known_items.make(library.open().corpus("docs"), 50)
-    assert sum(question.kind == "heading" for question in known_items.make(library.open().corpus("docs"), 3)) == 3
+    assert (
+        sum(
+            question.kind == "heading"
+            for question in known_items.make(library.open().corpus("docs"), 3)
+        )
+        == 3
+    )
 
 
 def test_words_that_keep_the_same_company_stand_for_each_other(project: Project) -> None:
     for number in range(6):
         for word in ("delete", "remove"):
             text = f"Commands that {word} files vanish carefully. {list(SUBJECTS.values())[number % 4]}"
-            project.doc(f"{word}{number}.md", f"# How to {word} part {'abcdef'[number]}x\n\n{text}\n")
+            project.doc(
+                f"{word}{number}.md", f"# How to {word} part {'abcdef'[number]}x\n\n{text}\n"
+            )
     asked = known_items.make(project.open().corpus("docs"), 50)
-    reworded = [question.text.casefold() for question in asked if question.kind == "heading, other words"]
+    reworded = [
+        question.text.casefold() for question in asked if question.kind == "heading, other words"
+    ]
     assert any("delete" in text for text in reworded)
     assert any("remove" in text for text in reworded)
 
@@ -90,8 +105,11 @@ def test_a_baseline_is_kept_and_later_runs_name_what_got_worse(library: Project,
     same = answer(run("--json"))["since"]
     assert (same["points"], same["better"], same["worse"]) == (0.0, 0, 0)
     for copy in range(12):
-        library.doc(f"copies/{copy}.md", f"# Copy {copy}\n\n{SUBJECTS['bread']}\n\n{SUBJECTS['bread']}\n")
-    # The questions that were kept are the ones that are compared, and the same are made of what is still there.
+        library.doc(
+            f"copies/{copy}.md", f"# Copy {copy}\n\n{SUBJECTS['bread']}\n\n{SUBJECTS['bread']}\n"
+        )
+    # The questions that were kept are the ones that are compared, and the same are made of what is
+    # still there.
     code, printed, _ = run()
     assert code in {0, 1}
     assert "since the baseline of" in printed
@@ -102,8 +120,13 @@ def test_two_ways_are_compared_side_by_side(library: Project, run: Run) -> None:
     assert other["way"] == "meaning"
     assert other["compared"] > 10
     assert {one["slice"] for one in other["slices"]} >= {"heading", "all"}
-    assert answer(run("--against", "embedding.model=none", "--json"))["against"]["compared"] == other["compared"]
-    assert answer(run("--against", "0.7/0.3", "--json"))["against"]["points"] == pytest.approx(0, abs=30)
+    assert (
+        answer(run("--against", "embedding.model=none", "--json"))["against"]["compared"]
+        == other["compared"]
+    )
+    assert answer(run("--against", "0.7/0.3", "--json"))["against"]["points"] == pytest.approx(
+        0, abs=30
+    )
     code, _, error = run("--against", "magic")
     assert code == 1
     assert "0.7/0.3" in error
@@ -111,17 +134,30 @@ def test_two_ways_are_compared_side_by_side(library: Project, run: Run) -> None:
 
 def test_labels_are_read_from_files_and_counted_by_kind(library: Project, run: Run) -> None:
     labels = library.write(
-        "labels/qrels.tsv", "query-id\tcorpus-id\tscore\nq1\tdocs/bees.md\t1\nq2\tdocs/ships.md\t2\n"
+        "labels/qrels.tsv",
+        "query-id\tcorpus-id\tscore\nq1\tdocs/bees.md\t1\nq2\tdocs/ships.md\t2\n",
     )
     questions = [
-        {"_id": "q1", "text": "when does the swarm leave", "metadata": {"kind": "easy", "prefix": "docs/"}},
-        {"_id": "q2", "text": "schooner", "metadata": {"kind": "short", "date": "2026-01-01T00:00:00+00:00"}},
+        {
+            "_id": "q1",
+            "text": "when does the swarm leave",
+            "metadata": {"kind": "easy", "prefix": "docs/"},
+        },
+        {
+            "_id": "q2",
+            "text": "schooner",
+            "metadata": {"kind": "short", "date": "2026-01-01T00:00:00+00:00"},
+        },
         {"_id": "q3", "text": "not labelled"},
     ]
     with gzip.open(labels.with_name("queries.jsonl.gz"), "wt") as file:
         file.writelines(json.dumps(question) + "\n" for question in questions)
     slices = {one["slice"]: one for one in answer(run("--qrels", str(labels), "--json"))["slices"]}
-    assert {name: one["questions"] for name, one in slices.items()} == {"easy": 1, "short": 1, "all": 2}
+    assert {name: one["questions"] for name, one in slices.items()} == {
+        "easy": 1,
+        "short": 1,
+        "all": 2,
+    }
     assert slices["all"]["ndcg_10"] == 1.0
 
 

@@ -1,4 +1,7 @@
-"""Documented tools == registered tools == tested tools, parameter by parameter; what a client pays to list them."""
+"""Documented tools == registered tools == tested tools, parameter by parameter.
+
+What a client pays to list them.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,15 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).parent.parent.parent
 
-# Names, order, types and defaults as the main document has them; what ragdocs adds comes after and is optional.
+# Names, order, types and defaults as the main document has them; what ragdocs adds comes after and
+# is optional.
 DOCUMENTED: dict[str, dict[str, str]] = {
-    "create_memory": {"filename": "string", "content": "string", "tags": "array", "memory_type": 'string = "journal"'},
+    "create_memory": {
+        "filename": "string",
+        "content": "string",
+        "tags": "array",
+        "memory_type": 'string = "journal"',
+    },
     "read_memory": {"filename": "string"},
     "update_memory": {"filename": "string", "content": "string"},
     "append_memory": {"filename": "string", "content": "string"},
@@ -32,9 +41,17 @@ DOCUMENTED: dict[str, dict[str, str]] = {
         "filter_tags": "array = null",
         "filter_type": "string = null",
     },
-    "search_linked_memories": {"query": "string", "target_document": "string", "limit": "integer = 5"},
+    "search_linked_memories": {
+        "query": "string",
+        "target_document": "string",
+        "limit": "integer = 5",
+    },
     "get_memory_stats": {},
-    "merge_memories": {"source_files": "array", "target_file": "string", "summary_content": "string"},
+    "merge_memories": {
+        "source_files": "array",
+        "target_file": "string",
+        "summary_content": "string",
+    },
     "suggest_memory_merges": {
         "threshold": "number = 0.85",
         "limit": "integer = 5",
@@ -85,19 +102,29 @@ def signature(schema: dict[str, Any]) -> dict[str, str]:
     """Write the parameters of a tool as the table above does."""
     result = {}
     for name, parameter in schema["properties"].items():
-        kinds = [option["type"] for option in parameter.get("anyOf", [parameter]) if option["type"] != "null"]
-        default = "" if name in schema.get("required", []) else f" = {json.dumps(parameter['default'])}"
+        kinds = [
+            option["type"]
+            for option in parameter.get("anyOf", [parameter])
+            if option["type"] != "null"
+        ]
+        default = (
+            "" if name in schema.get("required", []) else f" = {json.dumps(parameter['default'])}"
+        )
         result[name] = f"{'|'.join(kinds)}{default}"
     return result
 
 
-def test_the_tools_of_the_main_document_are_registered_with_its_parameters(connect: Connect) -> None:
+def test_the_tools_of_the_main_document_are_registered_with_its_parameters(
+    connect: Connect,
+) -> None:
     tools = {tool["name"]: signature(tool["inputSchema"]) for tool in listed(connect())}
     assert tools.keys() == DOCUMENTED.keys() | REMEMBERING.keys() | BEYOND | {PARTIAL}
     for name, parameters in (DOCUMENTED | REMEMBERING).items():
         ours = tools[name]
         assert dict(list(ours.items())[: len(parameters)]) == parameters, name
-        assert all("=" in ours[added] for added in list(ours)[len(parameters) :]), f"{name}: additions are optional"
+        assert all("=" in ours[added] for added in list(ours)[len(parameters) :]), (
+            f"{name}: additions are optional"
+        )
 
 
 def test_the_pages_show_what_the_code_does() -> None:
@@ -108,20 +135,28 @@ def test_page_readme_and_server_name_the_same_tools(connect: Connect) -> None:
     names = [tool["name"] for tool in listed(connect())]
     every = [
         tool["name"]
-        for tool in listed(connect(**{"server.toolsets": [*TOOLSETS, *MORE_TOOLSETS], "docs.commits": True}))
+        for tool in listed(
+            connect(**{"server.toolsets": [*TOOLSETS, *MORE_TOOLSETS], "docs.commits": True})
+        )
     ]
     page = (REPOSITORY / "docs/tools.md").read_text(encoding="utf-8")
     assert re.findall(r"^### `(\w+)`$", page, re.MULTILINE) == every
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    mentioned = set(re.findall(r"`((?:\w+_)+(?:docs?|memory|memories|stats|merges|status))`", readme))
+    mentioned = set(
+        re.findall(r"`((?:\w+_)+(?:docs?|memory|memories|stats|merges|status))`", readme)
+    )
     assert mentioned <= set(every)
     assert set(names) <= set(re.findall(r"`(\w+)`", readme))
 
 
 def test_every_tool_is_called_in_the_tests(connect: Connect) -> None:
-    sources = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    sources = "".join(
+        path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py")
+    )
     for tool in listed(connect()):
-        assert f'call("{tool["name"]}"' in sources or f'call(\n        "{tool["name"]}"' in sources, tool["name"]
+        assert (
+            f'call("{tool["name"]}"' in sources or f'call(\n        "{tool["name"]}"' in sources
+        ), tool["name"]
 
 
 def test_toolsets_choose_what_is_listed(connect: Connect) -> None:
@@ -158,18 +193,22 @@ def test_listing_the_tools_is_cheap(connect: Connect) -> None:
     for tool in tools:
         assert 40 < len(tool["description"]) < 700, tool["name"]
         assert "title" not in tool["inputSchema"]
-        assert not any("title" in parameter for parameter in tool["inputSchema"]["properties"].values())
+        assert not any(
+            "title" in parameter for parameter in tool["inputSchema"]["properties"].values()
+        )
         assert tool["inputSchema"]["additionalProperties"] is False
         tool.pop("outputSchema")
-    # 9,500 for the two lanes; remember and recall must say when to call them, or no agent does so unasked; edit_memory
-    # costs 1,400 and saves a rewritten file with every use. Descriptions of the parameters cost 2,400 and save as much
-    # of the tools' own as they repeat: 400.
+    # 9,500 for the two lanes; remember and recall must say when to call them, or no agent does so
+    # unasked; edit_memory costs 1,400 and saves a rewritten file with every use. Descriptions of
+    # the parameters cost 2,400 and save as much of the tools' own as they repeat: 400.
     assert len(json.dumps(tools, ensure_ascii=False)) < 14_700
     assert 200 < len(session.instructions) < 2000
 
 
 def test_every_parameter_of_every_tool_is_described_in_a_few_words(connect: Connect) -> None:
-    tools = listed(connect(**{"server.toolsets": [*TOOLSETS, *MORE_TOOLSETS], "docs.commits": True}))
+    tools = listed(
+        connect(**{"server.toolsets": [*TOOLSETS, *MORE_TOOLSETS], "docs.commits": True})
+    )
     described = set()
     for tool in tools:
         for name, schema in tool["inputSchema"]["properties"].items():
@@ -183,7 +222,9 @@ def test_instructions_and_descriptions_name_only_tools_that_exist(connect: Conne
     session = connect()
     tools = listed(session)
     names = {tool["name"] for tool in tools}
-    pattern = re.compile(r"\b(?:search|read|create|update|append|delete|merge|suggest|get|index)_\w+")
+    pattern = re.compile(
+        r"\b(?:search|read|create|update|append|delete|merge|suggest|get|index)_\w+"
+    )
     for text in (session.instructions, *(tool["description"] for tool in tools)):
         assert set(pattern.findall(text)) <= names
 
@@ -201,19 +242,33 @@ def test_examples_in_descriptions_are_valid_arguments(connect: Connect) -> None:
 
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("create_memory", {"filename": "a", "content": "Sessions, see [[src/a.py]].", "tags": ["x"], "memory_type": "odd"}),
+    (
+        "create_memory",
+        {
+            "filename": "a",
+            "content": "Sessions, see [[src/a.py]].",
+            "tags": ["x"],
+            "memory_type": "odd",
+        },
+    ),
     ("create_memory", {"filename": "b", "content": "Sessions, see [[src/a.py]].", "tags": []}),
     ("create_memory", {"filename": "c", "content": "Sessions, see [[src/a.py]].", "tags": []}),
     ("read_memory", {"filename": "a"}),
     ("update_memory", {"filename": "a", "content": "Sessions again."}),
     ("append_memory", {"filename": "a", "content": "More."}),
-    ("edit_memory", {"filename": "a", "find": "again", "text": "once more", "fields": {"status": "done"}}),
+    (
+        "edit_memory",
+        {"filename": "a", "find": "again", "text": "once more", "fields": {"status": "done"}},
+    ),
     ("search_memories", {"query": "sessions", "explain": True}),
     ("search_memories", {"query": ""}),
     ("search_linked_memories", {"query": "", "target_document": "src/a.py"}),
     ("get_memory_stats", {}),
     ("suggest_memory_merges", {"threshold": 0.1}),
-    ("merge_memories", {"source_files": ["b", "c"], "target_file": "b", "summary_content": "Merged."}),
+    (
+        "merge_memories",
+        {"source_files": ["b", "c"], "target_file": "b", "summary_content": "Merged."},
+    ),
     ("delete_memory", {"filename": "b"}),
     ("search_docs", {"query": "tokens", "explain": True}),
     ("search_docs", {"query": "tokens"}),
@@ -240,5 +295,7 @@ def test_every_answer_has_the_declared_shape(project: Project, connect: Connect,
         assert set(answer) <= known, name
         if isinstance(answer.get("result"), list) and answer["result"]:
             item = schemas[name]["properties"]["result"]["items"]
-            item = schemas[name]["$defs"][item["$ref"].rpartition("/")[2]] if "$ref" in item else item
+            item = (
+                schemas[name]["$defs"][item["$ref"].rpartition("/")[2]] if "$ref" in item else item
+            )
             assert set(answer["result"][0]) <= item["properties"].keys(), name

@@ -28,10 +28,14 @@ def root(tmp_path: Path) -> Path:
 
 
 def files_in(root: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+    return {
+        str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()
+    }
 
 
-def test_a_bare_directory_gets_a_configuration_with_memory_on(root: Path, environ: dict[str, str]) -> None:
+def test_a_bare_directory_gets_a_configuration_with_memory_on(
+    root: Path, environ: dict[str, str]
+) -> None:
     lines = init(root, environ)
     assert set(files_in(root)) == {"config.toml", ".memories/indices/.gitignore"}
     assert lines[:2] == [f"Wrote {root}/config.toml", f"Wrote {root}/.memories/indices/.gitignore"]
@@ -40,7 +44,9 @@ def test_a_bare_directory_gets_a_configuration_with_memory_on(root: Path, enviro
     assert set(settled.origins) == {"memory.enabled"}
 
 
-def test_every_line_offered_in_the_written_file_is_valid_when_uncommented(root: Path, environ: dict[str, str]) -> None:
+def test_every_line_offered_in_the_written_file_is_valid_when_uncommented(
+    root: Path, environ: dict[str, str]
+) -> None:
     init(root, environ)
     file = root / "config.toml"
     text = file.read_text(encoding="utf-8")
@@ -85,10 +91,15 @@ def test_a_configuration_without_memory_is_kept_and_told_what_to_add(
     (root / "config.toml").write_text(text, encoding="utf-8")
     lines = init(root, environ)
     assert files_in(root) == {"config.toml": text.encode()}
-    assert f"Memory is off; to turn it on, write into {root}/config.toml:\n[memory]\nenabled = true" in lines
+    assert (
+        f"Memory is off; to turn it on, write into {root}/config.toml:\n[memory]\nenabled = true"
+        in lines
+    )
 
 
-def test_beside_another_programs_file_the_environment_is_the_way(root: Path, environ: dict[str, str]) -> None:
+def test_beside_another_programs_file_the_environment_is_the_way(
+    root: Path, environ: dict[str, str]
+) -> None:
     (root / "config.toml").write_text('baseURL = "/"\n', encoding="utf-8")
     assert any("RAGDOCS_MEMORY_ENABLED=true" in line for line in init(root, environ))
     environ["RAGDOCS_MEMORY_ENABLED"] = "true"
@@ -96,15 +107,24 @@ def test_beside_another_programs_file_the_environment_is_the_way(root: Path, env
     assert files_in(root)["config.toml"] == b'baseURL = "/"\n'
 
 
-def test_with_a_shared_bank_the_project_gets_no_memory_directory(root: Path, environ: dict[str, str]) -> None:
+def test_with_a_shared_bank_the_project_gets_no_memory_directory(
+    root: Path, environ: dict[str, str]
+) -> None:
     environ["RAGDOCS_MEMORY_STORAGE_STRATEGY"] = "user"
     environ["XDG_DATA_HOME"] = f"{environ['HOME']}/data"
     init(root, environ)
     assert set(files_in(root)) == {"config.toml"}
-    assert Path(f"{environ['HOME']}/data/ragdocs/memories/indices/.gitignore").read_text(encoding="utf-8") == "*\n"
+    assert (
+        Path(f"{environ['HOME']}/data/ragdocs/memories/indices/.gitignore").read_text(
+            encoding="utf-8"
+        )
+        == "*\n"
+    )
 
 
-def test_a_faulty_configuration_is_reported_and_left_alone(root: Path, environ: dict[str, str]) -> None:
+def test_a_faulty_configuration_is_reported_and_left_alone(
+    root: Path, environ: dict[str, str]
+) -> None:
     (root / "config.toml").write_text("[memory]\nenabel = true\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"memory\.enabled"):
         init(root, environ)
@@ -118,7 +138,9 @@ def test_home_is_refused_and_stays_as_it_was(environ: dict[str, str]) -> None:
     assert list(home.iterdir()) == []
 
 
-def test_nothing_is_written_through_a_linked_memory_directory(root: Path, environ: dict[str, str]) -> None:
+def test_nothing_is_written_through_a_linked_memory_directory(
+    root: Path, environ: dict[str, str]
+) -> None:
     private = root.parent / "private"
     private.mkdir()
     (root / ".memories").symlink_to(private)
@@ -127,14 +149,21 @@ def test_nothing_is_written_through_a_linked_memory_directory(root: Path, enviro
     assert list(private.iterdir()) == []
 
 
-def test_nothing_is_written_through_a_linked_configuration(root: Path, environ: dict[str, str]) -> None:
+def test_nothing_is_written_through_a_linked_configuration(
+    root: Path, environ: dict[str, str]
+) -> None:
     (root / "config.toml").symlink_to(root.parent / "elsewhere.toml")
     with pytest.raises(ConfigError):
         init(root, environ)
     assert not (root.parent / "elsewhere.toml").exists()
 
 
-def test_the_client_is_told_everything_it_needs_and_no_more(root: Path, environ: dict[str, str]) -> None:
+def test_the_client_is_told_everything_it_needs_and_no_more(
+    root: Path, environ: dict[str, str]
+) -> None:
     server = json.loads(client_configuration(root))["mcpServers"]["ragdocs"]
-    assert server == {"command": sys.executable, "args": ["-E", "-P", "-m", "ragdocs", "mcp", "--project", str(root)]}
+    assert server == {
+        "command": sys.executable,
+        "args": ["-E", "-P", "-m", "ragdocs", "mcp", "--project", str(root)],
+    }
     assert init(root, environ)[-1] == client_configuration(root)

@@ -44,18 +44,30 @@ REFUSED: dict[str, tuple[bytes, int, tuple[object, ...]]] = {
         (7,),
     ),
     "nested without an end": (b'{"a": ' + b"[" * 100_000, PARSE, (None,)),
-    "a number of 5,001 digits": (request(params={"a": "X"}).replace(b'"X"', b"9" * 5001), PARSE, (7,)),
+    "a number of 5,001 digits": (
+        request(params={"a": "X"}).replace(b'"X"', b"9" * 5001),
+        PARSE,
+        (7,),
+    ),
     "an id of 5,001 digits": (request(id="X").replace(b'"X"', b"9" * 5001), PARSE, (None,)),
     "not JSON": (b"not json", PARSE, (None,)),
     "cut off": (request(params={"a": "b"})[:-6], PARSE, (7,)),
-    "cut off in an inner id": (b'{"jsonrpc":"2.0","method":"ping","params":{"a":1,"id":5}', PARSE, (None,)),
+    "cut off in an inner id": (
+        b'{"jsonrpc":"2.0","method":"ping","params":{"a":1,"id":5}',
+        PARSE,
+        (None,),
+    ),
     "a NUL": (request() + b"\0", PARSE, (7,)),
     "a text id and a fault": (b'{"id":"a\\"b","method":"ping",', PARSE, ('a"b',)),
     "NaN": (request(params={"a": float("nan")}), PARSE, (7,)),
     "Infinity": (request(params={"a": float("-inf")}), PARSE, (7,)),
     "UTF-16": (request().decode().encode("utf-16-le").replace(b"\n", b""), PARSE, (None,)),
     "a list": (b"[]", INVALID, (None,)),
-    "a batch": (b"[" + request() + b"," + request(id="b") + b',5,{"method":"x"}]', INVALID, (7, "b", None)),
+    "a batch": (
+        b"[" + request() + b"," + request(id="b") + b',5,{"method":"x"}]',
+        INVALID,
+        (7, "b", None),
+    ),
     "a number": (b"5", INVALID, (None,)),
     "a text": (b'"tools/list"', INVALID, (None,)),
     "nothing": (b"null", INVALID, (None,)),
@@ -97,7 +109,9 @@ def test_an_empty_line_is_nothing(line: bytes) -> None:
     assert read(line).strip() == ""
 
 
-@pytest.mark.parametrize("line", [b'{"jsonrpc":"2.0","id":3,"result":{"a":', b'{"id":3,"error":{"code":NaN}}'])
+@pytest.mark.parametrize(
+    "line", [b'{"jsonrpc":"2.0","id":3,"result":{"a":', b'{"id":3,"error":{"code":NaN}}']
+)
 def test_a_broken_answer_is_not_answered(line: bytes) -> None:
     with pytest.raises(RefusedError) as refused:
         read(line)
@@ -105,7 +119,10 @@ def test_a_broken_answer_is_not_answered(line: bytes) -> None:
 
 
 def test_the_id_of_an_overlong_line_is_read_from_either_end() -> None:
-    for first, last in ((b'{"id":7,"params":"', b'"}'), (b'{"params":{"id":3,"a":"', b'"},"id":7}\n')):
+    for first, last in (
+        (b'{"id":7,"params":"', b'"}'),
+        (b'{"params":{"id":3,"a":"', b'"},"id":7}\n'),
+    ):
         line = Overlong(first + b"x" * intake.LONGEST_LINE)
         line.add(b"y" * 5000 + last)
         with pytest.raises(RefusedError, match="longer than 64 MB") as refused:
@@ -116,10 +133,15 @@ def test_the_id_of_an_overlong_line_is_read_from_either_end() -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("id", "a")), inner, max_size=2),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(("id", "a")), inner, max_size=2)
+        ),
         max_leaves=5,
     ),
-    st.fixed_dictionaries({}, optional={"jsonrpc": st.just("2.0"), "method": st.just("ping"), "params": st.none()}),
+    st.fixed_dictionaries(
+        {}, optional={"jsonrpc": st.just("2.0"), "method": st.just("ping"), "params": st.none()}
+    ),
     st.integers(0, 200),
 )
 def test_no_line_is_dropped_in_silence(number: object, more: dict[str, object], cut: int) -> None:
@@ -138,7 +160,9 @@ def test_no_line_is_dropped_in_silence(number: object, more: dict[str, object], 
 
 
 @pytest.fixture(params=["shared", "alone"])
-def window(request: pytest.FixtureRequest, served: Project, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Window:
+def window(
+    request: pytest.FixtureRequest, served: Project, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> Window:
     """Open a window on a shared server, or one that serves itself."""
     if request.param == "alone":
         monkeypatch.setenv("RAGDOCS_SERVER_SHARED", "false")
@@ -151,7 +175,9 @@ def test_every_refusal_is_an_answer_and_the_session_goes_on(window: Window) -> N
     for name, (line, code, ids) in REFUSED.items():
         window.write(line + b"\n")
         answers = [window.receive() for _ in ids]
-        assert [(answer["error"]["code"], answer["id"]) for answer in answers] == [(code, i) for i in ids], name
+        assert [(answer["error"]["code"], answer["id"]) for answer in answers] == [
+            (code, i) for i in ids
+        ], name
     for name, line in MENDED.items():
         window.write(line + b"\n")
         assert window.receive() == {"jsonrpc": "2.0", "id": 7, "result": {}}, name

@@ -65,7 +65,9 @@ def paths(live: Live, lane: str = "docs") -> list[str]:
 
 def matched(live: Live, text: str, lane: str = "docs") -> list[str]:
     index = live.workspace().places[lane].index
-    return sorted({d.path for d, _ in index.load([key for key, _ in index.match(text, 1000, Filter())])})
+    return sorted(
+        {d.path for d, _ in index.load([key for key, _ in index.match(text, 1000, Filter())])}
+    )
 
 
 def _embedded(index: LocalIndex) -> bool:
@@ -112,11 +114,16 @@ def save_by_removing_first(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-@pytest.mark.parametrize("save", [save_in_place, save_like_vim, save_by_rename, save_by_removing_first])
+@pytest.mark.parametrize(
+    "save", [save_in_place, save_like_vim, save_by_rename, save_by_removing_first]
+)
 def test_a_save_is_found_however_the_editor_does_it(
     project: Project, serve: Serve, save: Callable[[Path, str], None]
 ) -> None:
-    for lane, path in (("docs", project.doc("a.md", "old words")), ("memory", project.memory("a.md", "old words"))):
+    for lane, path in (
+        ("docs", project.doc("a.md", "old words")),
+        ("memory", project.memory("a.md", "old words")),
+    ):
         live = serve()
         for turn in range(3):
             save(path, f"fresh{turn} words")
@@ -125,7 +132,9 @@ def test_a_save_is_found_however_the_editor_does_it(
         live.stop()
 
 
-def test_edits_new_files_and_deletions_are_followed_in_both_lanes(project: Project, serve: Serve) -> None:
+def test_edits_new_files_and_deletions_are_followed_in_both_lanes(
+    project: Project, serve: Serve
+) -> None:
     project.doc("a.md", "alpha words")
     readme = project.write("README.md", "# Readme\n\nalpha words\n")
     project.memory("a.md", "alpha words")
@@ -158,7 +167,9 @@ def test_what_belongs_to_no_lane_changes_nothing(project: Project, serve: Serve)
         project.write(name, "stray")
     project.doc("sentinel.md", "sentinel")
     project.memory("sentinel.md", "sentinel")
-    until(lambda: matched(live, "sentinel") and matched(live, "sentinel", "memory"), "the sentinels")
+    until(
+        lambda: matched(live, "sentinel") and matched(live, "sentinel", "memory"), "the sentinels"
+    )
     assert matched(live, "stray") == matched(live, "stray", "memory") == []
 
 
@@ -166,7 +177,14 @@ def test_what_belongs_to_no_lane_changes_nothing(project: Project, serve: Serve)
 
 
 def git(root: Path, *arguments: str) -> None:
-    identity = ("-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgSign=false")
+    identity = (
+        "-c",
+        "user.name=Test",
+        "-c",
+        "user.email=test@localhost",
+        "-c",
+        "commit.gpgSign=false",
+    )
     subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True)
 
 
@@ -188,9 +206,14 @@ def test_a_checkout_of_another_branch_is_followed(project: Project, serve: Serve
     live = serve()
     assert len(matched(live, "mainword")) == 200
     git(project.root, "checkout", "-q", "other")
-    until(lambda: len(matched(live, "otherword")) == 190 and not matched(live, "mainword"), "the other branch")
+    until(
+        lambda: len(matched(live, "otherword")) == 190 and not matched(live, "mainword"),
+        "the other branch",
+    )
     git(project.root, "checkout", "-q", "main")
-    until(lambda: len(matched(live, "mainword")) == 200 and not matched(live, "otherword"), "and back")
+    until(
+        lambda: len(matched(live, "mainword")) == 200 and not matched(live, "otherword"), "and back"
+    )
     assert_true_to_files(live)
 
 
@@ -222,7 +245,9 @@ def test_a_folder_may_go_and_come_back(project: Project, serve: Serve, folder: s
 
 
 @pytest.mark.parametrize("folder", ["docs", ".memories"])
-def test_a_folder_that_is_exchanged_for_another_is_still_followed(project: Project, serve: Serve, folder: str) -> None:
+def test_a_folder_that_is_exchanged_for_another_is_still_followed(
+    project: Project, serve: Serve, folder: str
+) -> None:
     lane = "docs" if folder == "docs" else "memory"
     project.write(f"{folder}/a.md", "first")
     project.write("next/a.md", "second")
@@ -235,7 +260,9 @@ def test_a_folder_that_is_exchanged_for_another_is_still_followed(project: Proje
 
 
 @pytest.mark.parametrize("folder", ["docs", ".memories"])
-def test_a_folder_that_is_made_anew_at_once_is_still_followed(project: Project, serve: Serve, folder: str) -> None:
+def test_a_folder_that_is_made_anew_at_once_is_still_followed(
+    project: Project, serve: Serve, folder: str
+) -> None:
     lane = "docs" if folder == "docs" else "memory"
     project.write(f"{folder}/a.md", "first")
     live = serve()
@@ -318,14 +345,18 @@ def test_the_heart_goes_on_beating(project: Project, serve: Serve) -> None:
     assert state.heartbeat
 
 
-def test_without_watching_a_server_still_indexes_at_its_start(project: Project, serve: Serve) -> None:
+def test_without_watching_a_server_still_indexes_at_its_start(
+    project: Project, serve: Serve
+) -> None:
     project.doc("a.md", "alpha")
     live = serve(**{"watch.enabled": False})
     assert matched(live, "alpha") == ["docs/a.md"]
     assert live.state().watcher == "off"
 
 
-def test_one_lane_that_cannot_be_read_does_not_stop_the_other(project: Project, serve: Serve) -> None:
+def test_one_lane_that_cannot_be_read_does_not_stop_the_other(
+    project: Project, serve: Serve
+) -> None:
     path = project.doc("a.md", "alpha")
     project.memory("a.md", "precious")
     live = serve()
@@ -343,12 +374,17 @@ def test_one_lane_that_cannot_be_read_does_not_stop_the_other(project: Project, 
     until(lambda: matched(live, "repaired", "memory"), "an edit after the repair")
 
 
-def test_a_lane_that_cannot_be_read_at_the_start_is_told_and_found_later(project: Project, serve: Serve) -> None:
+def test_a_lane_that_cannot_be_read_at_the_start_is_told_and_found_later(
+    project: Project, serve: Serve
+) -> None:
     project.doc("a.md", "alpha")
     (project.root / ".memories").write_text("not a folder")
     live = serve()
     until(lambda: live.ready, "readiness")
-    until(lambda: live.workspace().places["docs"].index.counts()["vectors"] == 1, "the vector of the other lane")
+    until(
+        lambda: live.workspace().places["docs"].index.counts()["vectors"] == 1,
+        "the vector of the other lane",
+    )
     (project.root / ".memories").unlink()
     project.memory("a.md", "found later")
     until(lambda: matched(live, "later", "memory"), "the memory")
@@ -375,7 +411,10 @@ def test_a_snapshot_is_written_when_it_is_quiet(
 
 
 def test_a_failing_snapshot_is_told_once_and_tried_again(
-    project: Project, serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    project: Project,
+    serve: Serve,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(keeping, "QUIET_SECONDS", 0.4)
     project.memory("a.md", "alpha")
@@ -408,13 +447,17 @@ def test_what_is_written_just_before_the_end_is_in_the_snapshot_that_another_pro
     live = serve()
     live.workspace().memories.create("late.md", "written at the last moment", ["x"])
     live.stop()
-    seen = subprocess.run([sys.executable, "-c", LOOK, str(project.root)], check=True, capture_output=True, text=True)
+    seen = subprocess.run(
+        [sys.executable, "-c", LOOK, str(project.root)], check=True, capture_output=True, text=True
+    )
     counts = json.loads(seen.stdout)
     assert counts["memory"] == {"documents": 1, "chunks": 1, "vectors": 1, "links": 0}
     assert counts["docs"]["documents"] == 1
 
 
-def test_stopping_in_the_middle_of_indexing_is_prompt_and_keeps_what_was_done(project: Project, serve: Serve) -> None:
+def test_stopping_in_the_middle_of_indexing_is_prompt_and_keeps_what_was_done(
+    project: Project, serve: Serve
+) -> None:
     for n in range(1200):
         project.doc(f"{n}.md", f"# Note {n}\n\n" + f"word{n} " * 100)
     live = Live(project.config())

@@ -38,7 +38,9 @@ def stderr_of(window: Window) -> str:
     return said
 
 
-@pytest.mark.parametrize("size", [10, 5_000_000], ids=["a short request", "more than the socket takes"])
+@pytest.mark.parametrize(
+    "size", [10, 5_000_000], ids=["a short request", "more than the socket takes"]
+)
 def test_windows_of_a_stopped_server_go_on(served: Project, runtime: Path, size: int) -> None:
     windows = [Window(served).greet() for _ in range(2)]
     windows[0].call("create_memory", filename="kept", content="acknowledged", tags=[])
@@ -53,8 +55,13 @@ def test_windows_of_a_stopped_server_go_on(served: Project, runtime: Path, size:
     for window in (*windows, late):
         if window is windows[1]:
             # It has not noticed yet.
-            assert "not known" in window.ask("tools/call", name="index_status", arguments={})["error"]["message"]
-        assert window.call("read_memory", filename="kept")["structuredContent"]["content"].endswith("acknowledged")
+            assert (
+                "not known"
+                in window.ask("tools/call", name="index_status", arguments={})["error"]["message"]
+            )
+        assert window.call("read_memory", filename="kept")["structuredContent"]["content"].endswith(
+            "acknowledged"
+        )
     assert is_alive(server)
     os.kill(server, signal.SIGCONT)
     assert "a server of its own" in stderr_of(windows[0])
@@ -67,7 +74,9 @@ def test_a_busy_server_is_not_taken_for_a_stopped_one(served: Project, runtime: 
     window.call("create_memory", filename="a", content="first", tags=[])
     (server,) = servers(runtime)
     with lock(served.root / ".memories"):
-        number = window.send("tools/call", name="append_memory", arguments={"filename": "a", "content": "second"})
+        number = window.send(
+            "tools/call", name="append_memory", arguments={"filename": "a", "content": "second"}
+        )
         time.sleep(shim.QUIET_SECONDS + 1)
     answer = window.receive()
     assert answer["id"] == number
@@ -106,7 +115,11 @@ def test_a_server_of_one_window_ends_with_it(served: Project, runtime: Path) -> 
     assert "error" in window.ask("ping")
     window.call("index_status")
     children = Path(f"/proc/{window.process.pid}/task")
-    own = [int(child) for task in children.iterdir() for child in (task / "children").read_text().split()]
+    own = [
+        int(child)
+        for task in children.iterdir()
+        for child in (task / "children").read_text().split()
+    ]
     own = [child for child in own if child != server and is_alive(child)]
     assert len(own) == 1
     window.process.kill()
@@ -163,10 +176,17 @@ def test_only_what_may_have_been_done_is_in_doubt(served: Project, runtime: Path
     (server,) = servers(runtime)
     os.kill(server, signal.SIGSTOP)
     arguments = {"filename": "new", "content": "text", "tags": []}
-    numbers = [window.send("tools/call", name="create_memory", arguments=arguments), window.send("tools/list")]
+    numbers = [
+        window.send("tools/call", name="create_memory", arguments=arguments),
+        window.send("tools/list"),
+    ]
     os.kill(server, signal.SIGKILL)
-    messages = {answer["id"]: answer["error"]["message"] for answer in (window.receive(), window.receive())}
-    assert "it is not known whether this was done: look before you repeat it" in messages[numbers[0]]
+    messages = {
+        answer["id"]: answer["error"]["message"] for answer in (window.receive(), window.receive())
+    }
+    assert (
+        "it is not known whether this was done: look before you repeat it" in messages[numbers[0]]
+    )
     assert "not known" not in messages[numbers[1]]
     assert "call again" in messages[numbers[1]]
     assert window.close() == 0

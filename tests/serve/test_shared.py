@@ -1,4 +1,7 @@
-"""Several windows, one server: real processes, real sockets, and what happens when one of them is killed."""
+"""Several windows, one server.
+
+Real processes, real sockets, and what happens when one of them is killed.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,9 @@ def test_a_killed_server_comes_back_and_the_windows_go_on(served: Project, runti
     assert [window.close() for window in windows] == [0, 0, 0, 0]
 
 
-def test_what_a_killed_server_had_not_answered_is_answered_with_a_clear_error(served: Project, runtime: Path) -> None:
+def test_what_a_killed_server_had_not_answered_is_answered_with_a_clear_error(
+    served: Project, runtime: Path
+) -> None:
     window = Window(served).greet()
     window.call("index_status")
     (server,) = servers(runtime)
@@ -73,9 +78,14 @@ def test_another_configuration_is_another_server(served: Project, runtime: Path)
 
 def test_a_server_without_windows_ends(served: Project, runtime: Path) -> None:
     runtime.mkdir(mode=0o700)
-    program = "import ragdocs.serve.shared.daemon as shared; shared.IDLE_SECONDS = 0.5; shared.main()"
+    program = (
+        "import ragdocs.serve.shared.daemon as shared; shared.IDLE_SECONDS = 0.5; shared.main()"
+    )
     command = [sys.executable, "-c", program, str(runtime / "x"), "--project", str(served.root)]
-    assert subprocess.run(command, timeout=PATIENCE, check=False, stderr=subprocess.DEVNULL).returncode == 0
+    assert (
+        subprocess.run(command, timeout=PATIENCE, check=False, stderr=subprocess.DEVNULL).returncode
+        == 0
+    )
     assert not (runtime / "x.sock").exists()
 
 
@@ -88,7 +98,9 @@ def test_a_bad_configuration_is_told_by_the_window_itself(served: Project, runti
     window.close()
 
 
-def test_a_project_that_shares_nothing_is_served_by_the_window_itself(served: Project, runtime: Path) -> None:
+def test_a_project_that_shares_nothing_is_served_by_the_window_itself(
+    served: Project, runtime: Path
+) -> None:
     served.write("config.toml", "[server]\nshared = false\n")
     window = Window(served).greet()
     assert window.call("search_docs", query="tokens")["structuredContent"]["result"]
@@ -120,12 +132,22 @@ def test_what_one_window_has_read_another_has_not(served: Project, runtime: Path
     served.write("config.toml", "[journal]\nenabled = true\n")
     one, two = Window(served).greet(), Window(served).greet()
     assert not one.call("journal_read", id="a")["structuredContent"]["exists"]
-    assert one.call("journal_write", path="a", entry="first", overview="# A")["structuredContent"]["entry_count"] == 1
+    assert (
+        one.call("journal_write", path="a", entry="first", overview="# A")["structuredContent"][
+            "entry_count"
+        ]
+        == 1
+    )
     refused = two.call("journal_write", path="a", entry="second")
     assert refused["isError"]
     assert "was not read in this session" in refused["content"][0]["text"]
     two.call("journal_read", id="a")
-    assert two.call("journal_write", path="a", entry="second", overview="# B")["structuredContent"]["entry_count"] == 2
+    assert (
+        two.call("journal_write", path="a", entry="second", overview="# B")["structuredContent"][
+            "entry_count"
+        ]
+        == 2
+    )
     assert one.call("journal_write", path="a", entry="third", overview="# C")["isError"]
     assert one.call("journal_write", path="a", entry="third")["structuredContent"]["rebased"]
     assert len(servers(runtime)) == 1

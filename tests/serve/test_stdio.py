@@ -1,4 +1,7 @@
-"""The server as a real process: what it imports, what it writes, how it ends, and who else may be at work."""
+"""The server as a real process.
+
+What it imports, what it writes, how it ends, and who else may be at work.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,16 @@ if TYPE_CHECKING:
     from tests.conftest import Project
     from tests.serve.conftest import Connect, Session
 
-HEAVY = {"numpy", "faiss", "whoosh", "networkx", "onnxruntime", "tokenizers", "torch", "sentence_transformers"}
+HEAVY = {
+    "numpy",
+    "faiss",
+    "whoosh",
+    "networkx",
+    "onnxruntime",
+    "tokenizers",
+    "torch",
+    "sentence_transformers",
+}
 MODERN = {
     "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -32,8 +44,19 @@ MODERN = {
         "io.modelcontextprotocol/clientCapabilities": {},
     }
 }
-HANDSHAKE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-BROKEN = [b"\n", b"not json\n", b"[]\n", b'{"jsonrpc": "2.0"}\n', b"\xff\xfe\n", b'{"a": ' + b"[" * 100_000 + b"\n"]
+HANDSHAKE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+BROKEN = [
+    b"\n",
+    b"not json\n",
+    b"[]\n",
+    b'{"jsonrpc": "2.0"}\n',
+    b"\xff\xfe\n",
+    b'{"a": ' + b"[" * 100_000 + b"\n",
+]
 ANSWER_SECONDS = 30
 # A stopping server waits at most 1.5 s for its background thread; the rest is for a busy machine.
 EXIT_SECONDS = 5
@@ -44,7 +67,9 @@ class Wire:
 
     def __init__(self, command: list[str], log: Path, path: str = "") -> None:
         # PYTHONUNBUFFERED would hide prints that a buffer holds back until the end.
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"} | {"PYTHONPATH": path}
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"} | {
+            "PYTHONPATH": path
+        }
         self.log = log
         # Whether it serves by itself, and not through the shared server of its project.
         self.alone = os.environ.get("RAGDOCS_SERVER_SHARED") == "false"
@@ -74,7 +99,10 @@ class Wire:
         self.process.stdin.flush()
 
     def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send a request and return its result; every line on the way must be a message of the protocol."""
+        """Send a request and return its result.
+
+        Every line on the way must be a message of the protocol.
+        """
         self._count += 1
         self.send(method, params, id=self._count)
         while True:
@@ -90,7 +118,10 @@ class Wire:
         return set(re.findall(r"^import time:.*\| *(\w+)$", self.log.read_text(), re.MULTILINE))
 
     def end(self, number: int | None = None) -> None:
-        """Close the input or send a signal; the process must end at once, cleanly, with nothing left behind."""
+        """Close the input or send a signal.
+
+        The process must end at once, cleanly, with nothing left behind.
+        """
         assert self.process.stdin
         started = time.monotonic()
         if number is None:
@@ -101,12 +132,17 @@ class Wire:
         # A window has nothing to tidy up: a signal may simply end it.
         assert code in ({0} if self.alone else {0, -(number or 0)}), self.log.read_text()
         assert time.monotonic() - started < EXIT_SECONDS
-        assert self._lines.get(timeout=ANSWER_SECONDS) == b"", "nothing is written after the last answer"
+        assert self._lines.get(timeout=ANSWER_SECONDS) == b"", (
+            "nothing is written after the last answer"
+        )
         with pytest.raises(ProcessLookupError):
             os.killpg(self.process.pid, 0)
 
     def orphan(self) -> None:
-        """Kill the parent between us and the server, whose input stays open; the server must end as well."""
+        """Kill the parent between us and the server, whose input stays open.
+
+        The server must end as well.
+        """
         parent, self.alone = self.process, False
         server = int(Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text())
         parent.kill()
@@ -130,9 +166,21 @@ def wires() -> Iterator[ExitStack]:
         yield stack
 
 
-def start(wires: ExitStack, project: Project, *options: str, path: str = "", model: str = "hash") -> Wire:
+def start(
+    wires: ExitStack, project: Project, *options: str, path: str = "", model: str = "hash"
+) -> Wire:
     settings = ["--set", f"embedding.model={model}", "--set", "memory.enabled=true"]
-    command = [sys.executable, "-P", *options, "-m", "ragdocs", "mcp", "--project", str(project.root), *settings]
+    command = [
+        sys.executable,
+        "-P",
+        *options,
+        "-m",
+        "ragdocs",
+        "mcp",
+        "--project",
+        str(project.root),
+        *settings,
+    ]
     wire = Wire(command, project.root.parent / f"log-{time.monotonic_ns()}", path)
     wires.callback(wire.close)
     return wire
@@ -142,7 +190,9 @@ def call(tool: str, **arguments: Any) -> dict[str, Any]:
     return {**MODERN, "name": tool, "arguments": arguments}
 
 
-@pytest.mark.parametrize(("hello", "params"), [("initialize", HANDSHAKE), ("server/discover", MODERN)])
+@pytest.mark.parametrize(
+    ("hello", "params"), [("initialize", HANDSHAKE), ("server/discover", MODERN)]
+)
 def test_a_client_is_answered_before_anything_heavy_is_imported(
     project: Project, wires: ExitStack, hello: str, params: dict[str, Any]
 ) -> None:
@@ -166,7 +216,9 @@ def test_a_client_is_answered_before_anything_heavy_is_imported(
     wire.end()
 
 
-def test_what_libraries_print_does_not_reach_the_client(project: Project, wires: ExitStack, tmp_path: Path) -> None:
+def test_what_libraries_print_does_not_reach_the_client(
+    project: Project, wires: ExitStack, tmp_path: Path
+) -> None:
     noise = tmp_path / "noise"
     noise.mkdir()
     (noise / "sitecustomize.py").write_text(
@@ -190,7 +242,9 @@ def test_what_libraries_print_does_not_reach_the_client(project: Project, wires:
 def many_documents(project: Project) -> None:
     """Enough text that the real model is at work for half a minute."""
     for number in range(40):
-        sections = "\n\n".join(f"## Part {n}\n\n{f'Words {number} {n} of a long section. ' * 25}" for n in range(8))
+        sections = "\n\n".join(
+            f"## Part {n}\n\n{f'Words {number} {n} of a long section. ' * 25}" for n in range(8)
+        )
         project.doc(f"{number}.md", f"# Page {number}\n\n{sections}\n")
 
 
@@ -233,7 +287,9 @@ def shared(sockets: Path) -> Iterator[None]:
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc who is alive")
 @pytest.mark.parametrize("busy", [False, True], ids=["at rest", "in the middle of indexing"])
 @pytest.mark.parametrize("how", ENDS)
-def test_a_server_ends_at_once(project: Project, wires: ExitStack, how: int | str | None, busy: bool) -> None:
+def test_a_server_ends_at_once(
+    project: Project, wires: ExitStack, how: int | str | None, busy: bool
+) -> None:
     if busy:
         many_documents(project)
     end(wires, project, how, busy=busy)
@@ -241,7 +297,9 @@ def test_a_server_ends_at_once(project: Project, wires: ExitStack, how: int | st
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc who is alive")
 @pytest.mark.parametrize("busy", [False, True], ids=["at rest", "in the middle of indexing"])
-def test_a_window_of_a_shared_server_ends_at_once(project: Project, wires: ExitStack, shared: None, busy: bool) -> None:
+def test_a_window_of_a_shared_server_ends_at_once(
+    project: Project, wires: ExitStack, shared: None, busy: bool
+) -> None:
     if busy:
         many_documents(project)
     for how in ENDS:
@@ -249,12 +307,18 @@ def test_a_window_of_a_shared_server_ends_at_once(project: Project, wires: ExitS
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for handlers")
-def test_an_interrupt_of_a_window_is_left_to_the_system(project: Project, wires: ExitStack, shared: None) -> None:
+def test_an_interrupt_of_a_window_is_left_to_the_system(
+    project: Project, wires: ExitStack, shared: None
+) -> None:
     wire = start(wires, project)
     wire.ask("server/discover", MODERN)
     status = Path(f"/proc/{wire.process.pid}/status").read_text()
-    caught, ignored = (int(mask, 16) for mask in re.findall(r"^Sig(?:Cgt|Ign):\s*(\w+)$", status, re.MULTILINE))
-    assert not (caught | ignored) & 1 << (signal.SIGINT - 1), "Python hears it only between two lines of input"
+    caught, ignored = (
+        int(mask, 16) for mask in re.findall(r"^Sig(?:Cgt|Ign):\s*(\w+)$", status, re.MULTILINE)
+    )
+    assert not (caught | ignored) & 1 << (signal.SIGINT - 1), (
+        "Python hears it only between two lines of input"
+    )
     wire.end(signal.SIGINT)
 
 
@@ -263,9 +327,13 @@ def test_broken_input_does_not_end_the_session(project: Project, wires: ExitStac
     assert wire.process.stdin
     for line in BROKEN:
         wire.process.stdin.write(line)
-        assert shim._parsed(line).keys() <= {"jsonrpc"}, "the way through a shared server takes it too"
+        assert shim._parsed(line).keys() <= {"jsonrpc"}, (
+            "the way through a shared server takes it too"
+        )
     wire.process.stdin.flush()
-    answer = wire.ask("tools/call", call("create_memory", filename="smile", content="Still here 🙂.", tags=[]))
+    answer = wire.ask(
+        "tools/call", call("create_memory", filename="smile", content="Still here 🙂.", tags=[])
+    )
     assert answer["structuredContent"]["status"] == "created"
     wire.end()
 
@@ -275,7 +343,10 @@ def test_half_an_emoji_is_answered_like_any_text(project: Project, wires: ExitSt
     wire = start(wires, project)
     found = wire.ask("tools/call", call("search_docs", query="zebras \ud83d"))
     assert [hit["path"] for hit in found["structuredContent"]["result"]] == ["docs/a.md"]
-    wire.ask("tools/call", call("create_memory", filename="a", content="whole \U0001f642, half \ud83d", tags=[]))
+    wire.ask(
+        "tools/call",
+        call("create_memory", filename="a", content="whole \U0001f642, half \ud83d", tags=[]),
+    )
     assert (project.root / ".memories" / "a.md").read_text().endswith("whole \U0001f642, half ?")
     wire.end()
 
@@ -285,7 +356,10 @@ def test_a_whole_session(project: Project, launch: Connect, mode: str) -> None:
     project.doc("guide.md", "# Guide\n\n## Tokens\n\nTokens expire after an hour.\n")
     session = launch(mode)
     assert "search_docs" in session.instructions
-    assert session.call("search_docs", query="when do tokens expire")["result"][0]["path"] == "docs/guide.md"
+    assert (
+        session.call("search_docs", query="when do tokens expire")["result"][0]["path"]
+        == "docs/guide.md"
+    )
     assert session.call("read_doc", path="docs/guide.md#tokens")["lines"] == "3-5"
     for name in ("one", "two"):
         content = f"The expiry of tokens was looked into, part {name}, in [[src/auth.py]]."
@@ -297,8 +371,12 @@ def test_a_whole_session(project: Project, launch: Connect, mode: str) -> None:
     session.call("append_memory", filename="one", content="Fixed.")
     text = session.call("read_memory", filename="one")
     assert text["content"].endswith("\n\nFixed.")
-    session.call("update_memory", filename="one", content="Rewritten.", expected_version=text["version"])
-    merged = session.call("merge_memories", source_files=["one", "two"], target_file="all", summary_content="Expiry.")
+    session.call(
+        "update_memory", filename="one", content="Rewritten.", expected_version=text["version"]
+    )
+    merged = session.call(
+        "merge_memories", source_files=["one", "two"], target_file="all", summary_content="Expiry."
+    )
     assert all(Path(path).is_file() for path in merged["moved_to"])
     assert session.call("get_memory_stats")["count"] == 1
     assert session.call("delete_memory", filename="all")["status"] == "deleted"

@@ -54,7 +54,17 @@ def test_a_passage_comes_with_its_place_and_its_reasons(session: Session) -> Non
     answer = session.call("search_docs", query="when do tokens expire")
     assert list(answer) == ["result", "omitted", "notes"]
     hit = answer["result"][0]
-    fields = ["path", "score", "content", "title", "header_path", "lines", "tags", "modified_at", "why"]
+    fields = [
+        "path",
+        "score",
+        "content",
+        "title",
+        "header_path",
+        "lines",
+        "tags",
+        "modified_at",
+        "why",
+    ]
     assert list(hit) == fields
     assert (hit["path"], hit["title"], hit["tags"]) == ("docs/guide.md", "Guide", ["auth"])
     assert "Tokens expire" in hit["content"]
@@ -75,14 +85,20 @@ def test_the_text_alone_tells_what_the_structure_tells(session: Session) -> None
 
 
 def test_a_path_limits_to_a_folder_or_a_file(session: Session) -> None:
-    assert {"docs/api-old/limits.md", "docs/api/limits.md"} <= set(paths(session.call("search_docs", query="requests")))
+    assert {"docs/api-old/limits.md", "docs/api/limits.md"} <= set(
+        paths(session.call("search_docs", query="requests"))
+    )
     for path in ("docs/api", "docs/api/", "./docs/api", "docs/api/limits.md"):
-        assert paths(session.call("search_docs", query="requests", path=path)) == ["docs/api/limits.md"], path
+        assert paths(session.call("search_docs", query="requests", path=path)) == [
+            "docs/api/limits.md"
+        ], path
     assert paths(session.call("search_docs", query="requests", path="nowhere")) == []
 
 
 def test_tags_filter_without_case(session: Session) -> None:
-    assert paths(session.call("search_docs", query="tokens requests", tags=["AUTH"])) == ["docs/guide.md"]
+    assert paths(session.call("search_docs", query="tokens requests", tags=["AUTH"])) == [
+        "docs/guide.md"
+    ]
     assert paths(session.call("search_docs", query="tokens requests", tags=["none such"])) == []
 
 
@@ -91,15 +107,22 @@ def test_signals_add_up_to_the_score(session: Session) -> None:
         hits = session.call(tool, query="tokens requests", explain=True)["result"]
         assert hits
         for hit in hits:
-            assert sum(signal["share"] for signal in hit["signals"]) == pytest.approx(hit["score"], abs=0.001)
-            assert all(list(s) == ["probe", "source", "rank", "raw", "share"] for s in hit["signals"])
+            assert sum(signal["share"] for signal in hit["signals"]) == pytest.approx(
+                hit["score"], abs=0.001
+            )
+            assert all(
+                list(s) == ["probe", "source", "rank", "raw", "share"] for s in hit["signals"]
+            )
     assert "signals:" in session.text("search_docs", query="tokens", explain=True)
     assert "signals" not in session.call("search_docs", query="tokens")["result"][0]
 
 
 def test_the_lanes_never_mix(session: Session) -> None:
     for query in ("tokens requests remembered", "note", "guide"):
-        assert all(path.startswith("docs/") for path in paths(session.call("search_docs", query=query, limit=50)))
+        assert all(
+            path.startswith("docs/")
+            for path in paths(session.call("search_docs", query=query, limit=50))
+        )
         memories = session.call("search_memories", query=query, limit=50)["result"]
         assert {hit["memory_id"] for hit in memories} <= {"memory:note"}
     assert "there is no document" in session.error("read_doc", path=".memories/note.md")
@@ -107,7 +130,19 @@ def test_the_lanes_never_mix(session: Session) -> None:
 
 
 def test_no_query_is_an_error(session: Session) -> None:
-    for query in ("", " ", "*", '"', "AND OR NOT (", "[[", "a" * 10_000, "\0", "\ud800", "日本", "🙂"):
+    for query in (
+        "",
+        " ",
+        "*",
+        '"',
+        "AND OR NOT (",
+        "[[",
+        "a" * 10_000,
+        "\0",
+        "\ud800",
+        "日本",
+        "🙂",
+    ):
         assert isinstance(session.call("search_docs", query=query)["result"], list)
         assert isinstance(session.call("search_memories", query=query)["result"], list)
         linked = session.call("search_linked_memories", query=query, target_document=query[:1000])
@@ -118,10 +153,20 @@ def test_no_query_is_an_error(session: Session) -> None:
 
 
 def test_a_document_is_read_by_path_or_id_with_or_without_its_ending(session: Session) -> None:
-    for path in ("docs/guide.md", "docs/guide", "docs:docs/guide", "docs:docs/guide.md", "./docs/guide.md"):
+    for path in (
+        "docs/guide.md",
+        "docs/guide",
+        "docs:docs/guide",
+        "docs:docs/guide.md",
+        "./docs/guide.md",
+    ):
         answer = session.call("read_doc", path=path)
         assert list(answer) == ["path", "title", "content", "lines", "headings", "omitted"]
-        assert (answer["path"], answer["title"], answer["lines"]) == ("docs/guide.md", "Guide", "1-18")
+        assert (answer["path"], answer["title"], answer["lines"]) == (
+            "docs/guide.md",
+            "Guide",
+            "1-18",
+        )
         assert answer["content"].startswith("---\ntags: [auth]\n---\n# Guide")
         assert answer["content"].endswith("Sessions end at midnight.")
         assert answer["omitted"] == ""
@@ -176,14 +221,21 @@ def test_status_counts_each_lane_and_names_the_embedder(project: Project, sessio
     assert answer["project"] == str(project.root)
     assert answer["ready"] is True
     docs, memory = answer["lanes"]
-    assert (docs["lane"], docs["documents"], memory["lane"], memory["documents"]) == ("docs", 3, "memory", 1)
+    assert (docs["lane"], docs["documents"], memory["lane"], memory["documents"]) == (
+        "docs",
+        3,
+        "memory",
+        1,
+    )
     assert docs["vectors"] == docs["chunks"] >= 3
     assert docs["embedder"] == memory["embedder"]
     assert docs["embedder"].startswith("hash")
     assert docs["notes"] == []
 
 
-def test_status_names_files_with_problems_and_changes_not_seen_yet(project: Project, session: Session) -> None:
+def test_status_names_files_with_problems_and_changes_not_seen_yet(
+    project: Project, session: Session
+) -> None:
     project.doc("late.md", "# Late\n")
     (project.root / "docs/bad.md").write_bytes(b"# Caf\xe9\n")
     notes = session.call("index_status")["lanes"][0]["notes"]
@@ -203,10 +255,16 @@ def test_documents_and_memories_are_resources(session: Session) -> None:
     document = session.ask("read_resource", "ragdocs://docs/docs/api/limits.md").contents[0]
     assert document.text == "# Limits\n\nA hundred requests a minute.\n"
     assert document.mime_type == "text/markdown"
-    assert session.ask("read_resource", "ragdocs://memory/note.md").contents[0].text.startswith("Tokens and")
+    assert (
+        session.ask("read_resource", "ragdocs://memory/note.md")
+        .contents[0]
+        .text.startswith("Tokens and")
+    )
 
 
-def test_a_resource_can_be_the_first_thing_a_client_reads(project: Project, connect: Connect) -> None:
+def test_a_resource_can_be_the_first_thing_a_client_reads(
+    project: Project, connect: Connect
+) -> None:
     project.doc("a.md", "# A\n")
     assert connect().ask("read_resource", "ragdocs://docs/docs/a.md").contents[0].text == "# A\n"
 
@@ -228,7 +286,9 @@ OTHER_FILES = [
 def test_other_files_are_not_resources(project: Project, session: Session) -> None:
     project.write("config.toml", "# secret\n")
     for uri in OTHER_FILES:
-        with pytest.raises(MCPError, match=r"(?i)not found|no document|no memory|unknown|invalid") as caught:
+        with pytest.raises(
+            MCPError, match=r"(?i)not found|no document|no memory|unknown|invalid"
+        ) as caught:
             session.ask("read_resource", uri)
         assert "secret" not in str(caught.value)
 
@@ -239,7 +299,9 @@ def test_paths_are_completed(session: Session) -> None:
     assert done.values == ["docs/api-old/limits.md", "docs/api/limits.md"]
     assert (done.total, done.has_more) == (2, False)
     memory = ResourceTemplateReference(type="ref/resource", uri="ragdocs://memory/{+path}")
-    assert session.ask("complete", memory, {"name": "path", "value": ""}).completion.values == ["note.md"]
+    assert session.ask("complete", memory, {"name": "path", "value": ""}).completion.values == [
+        "note.md"
+    ]
     prompt = PromptReference(type="ref/prompt", name="recall_before_work")
     assert session.ask("complete", prompt, {"name": "task", "value": "x"}).completion.values == []
 
@@ -248,7 +310,10 @@ def test_prompts_name_tools_that_exist(session: Session) -> None:
     names = {tool.name for tool in session.tools()}
     prompts = {prompt.name: prompt for prompt in session.ask("list_prompts").prompts}
     assert sorted(prompts) == ["recall_before_work", "start_with_context", "write_session_journal"]
-    for name, arguments in (("recall_before_work", {"task": "fix the login"}), ("write_session_journal", {})):
+    for name, arguments in (
+        ("recall_before_work", {"task": "fix the login"}),
+        ("write_session_journal", {}),
+    ):
         text = session.ask("get_prompt", name, arguments).messages[0].content.text
         assert arguments.get("task", "") in text
         used = {word.strip(".,:;()") for word in text.split() if "_" in word}

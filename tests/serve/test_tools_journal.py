@@ -1,4 +1,7 @@
-"""The journal toolset through clients: its document's parameters and shapes, sessions, conflicts, and its commands."""
+"""The journal toolset through clients.
+
+Its document's parameters and shapes, sessions, conflicts, and its commands.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,19 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
     "journal_read": {"id": None, "lines": "null"},
     "journal_toc": {"id": "", "depth": 1},
     "journal_list_entries": {"path": None, "start": 0, "length": 10},
-    "journal_write": {"path": None, "entry": None, "overview": "null", "summary": "null", "work_context": "null"},
-    "journal_synthesize_conflict": {"section": None, "version_a": None, "version_b": None, "work_context": None},
+    "journal_write": {
+        "path": None,
+        "entry": None,
+        "overview": "null",
+        "summary": "null",
+        "work_context": "null",
+    },
+    "journal_synthesize_conflict": {
+        "section": None,
+        "version_a": None,
+        "version_b": None,
+        "work_context": None,
+    },
 }
 READING = DOCUMENTED.keys() - {"journal_write"}
 
@@ -45,7 +59,9 @@ def journal(project: Project, *words: str) -> str:
     environ = {"HOME": str(project.root), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
     who = ("-c", "user.name=P", "-c", "user.email=p@localhost", "-c", "init.defaultBranch=main")
     command = ["git", "-C", str(project.root / "journal-data"), *who, *words]
-    return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        command, env=environ, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def until(condition: Callable[[], object], seconds: float = 20) -> None:
@@ -78,7 +94,12 @@ def test_parameters_and_defaults_are_those_of_the_document(session: Session) -> 
 
 def test_a_section_as_in_the_document(project: Project, session: Session) -> None:
     empty = session.call("journal_read", id="project-beta/api-design")
-    assert (empty["content"], empty["exists"], empty["entry_count"], empty["version"]) == ("", False, 0, "")
+    assert (empty["content"], empty["exists"], empty["entry_count"], empty["version"]) == (
+        "",
+        False,
+        0,
+        "",
+    )
     first = session.call(
         "journal_write",
         path="project-beta/api-design",
@@ -108,28 +129,43 @@ def test_a_section_as_in_the_document(project: Project, session: Session) -> Non
         "",
         "# Today's Debugging Session",
     ]
-    assert journal(project, "log", "--format=%an <%ae>", "-1") == "Journal Server <journal@localhost>"
+    assert (
+        journal(project, "log", "--format=%an <%ae>", "-1") == "Journal Server <journal@localhost>"
+    )
     assert journal(project, "log", "-1", "--format=%B", first["commit"]) == entry["content"]
     listed = session.call("journal_list_entries", path="project-beta/api-design")
     assert [one["summary"] for one in listed["result"]] == ["api design work", "debugging session"]
     assert [one["id"] for one in listed["result"]] == [second["id"], first["id"]]
     assert listed["result"][0].keys() == {"id", "timestamp", "summary"}
     assert (
-        session.call("journal_list_entries", path="project-beta/api-design", start=1)["result"][0]["id"] == first["id"]
+        session.call("journal_list_entries", path="project-beta/api-design", start=1)["result"][0][
+            "id"
+        ]
+        == first["id"]
     )
     for faulty in ({"start": -1}, {"length": 0}, {"length": 1000}):
-        assert "Ask for" in session.error("journal_list_entries", path="project-beta/api-design", **faulty)
+        assert "Ask for" in session.error(
+            "journal_list_entries", path="project-beta/api-design", **faulty
+        )
 
 
-def test_the_project_s_repository_leaves_the_journal_alone(project: Project, connect: Connect) -> None:
+def test_the_project_s_repository_leaves_the_journal_alone(
+    project: Project, connect: Connect
+) -> None:
     environ = {"PATH": os.environ["PATH"], "HOME": str(project.root.parent)}
     subprocess.run(["git", "init", "-q", str(project.root)], env=environ, check=True)
     for path in ("journal-data", "notes [x] #1/own"):
         write(connect(**ON, **{"journal.path": path}), "a", "first")
         status = ["git", "-C", str(project.root), "status", "--porcelain", "--untracked-files=all"]
-        assert subprocess.run(status, env=environ, check=True, capture_output=True, text=True).stdout == ""
+        assert (
+            subprocess.run(status, env=environ, check=True, capture_output=True, text=True).stdout
+            == ""
+        )
         inner = ["git", "-C", str(project.root / path), "status", "--porcelain"]
-        assert subprocess.run(inner, env=environ, check=True, capture_output=True, text=True).stdout == ""
+        assert (
+            subprocess.run(inner, env=environ, check=True, capture_output=True, text=True).stdout
+            == ""
+        )
 
 
 def test_contents_go_as_deep_as_asked(session: Session) -> None:
@@ -154,17 +190,23 @@ def test_contents_go_as_deep_as_asked(session: Session) -> None:
 
 
 def test_a_session_writes_only_where_it_has_read(connect: Connect, session: Session) -> None:
-    assert 'Call journal_read with id "a" first' in session.error("journal_write", path="a", entry="x")
+    assert 'Call journal_read with id "a" first' in session.error(
+        "journal_write", path="a", entry="x"
+    )
     written = write(session, "a", "one")
     other = connect(**ON)
     assert "was not read in this session" in other.error("journal_write", path="a", entry="two")
     other.call("journal_read", id=written["id"])
-    assert "was not read" in other.error("journal_write", path="a", entry="an entry shows no overview")
+    assert "was not read" in other.error(
+        "journal_write", path="a", entry="an entry shows no overview"
+    )
     assert "without #" in session.error("journal_write", path=written["id"], entry="two")
     assert "empty" in session.error("journal_write", path="a", entry=" \n")
 
 
-def test_entries_of_two_sessions_both_stand_and_are_counted(project: Project, connect: Connect) -> None:
+def test_entries_of_two_sessions_both_stand_and_are_counted(
+    project: Project, connect: Connect
+) -> None:
     one, two = connect(**ON), connect(**ON)
     write(one, "shared", "first", overview="# Shared")
     for session in (one, two):
@@ -174,27 +216,47 @@ def test_entries_of_two_sessions_both_stand_and_are_counted(project: Project, co
             written = session.call("journal_write", path="shared", entry=f"{name} {number}")
     assert written["rebased"]
     assert written["entry_count"] == 7
-    assert (project.root / "journal-data" / "shared.md").read_text() == "# Shared\n\n<!-- entry count: 7 -->\n"
+    assert (
+        project.root / "journal-data" / "shared.md"
+    ).read_text() == "# Shared\n\n<!-- entry count: 7 -->\n"
     assert journal(project, "status", "--porcelain") == ""
 
 
-def test_an_overview_that_changed_since_it_was_read_is_a_conflict_with_a_draft(connect: Connect) -> None:
+def test_an_overview_that_changed_since_it_was_read_is_a_conflict_with_a_draft(
+    connect: Connect,
+) -> None:
     one, two = connect(**ON), connect(**ON)
     write(one, "design", "start", overview="# Design\n\nfirst\n\nmiddle\n\nlast")
     two.call("journal_read", id="design")
-    one.call("journal_write", path="design", entry="changed", overview="# Design\n\nFIRST\n\nmiddle\n\nlast")
+    one.call(
+        "journal_write",
+        path="design",
+        entry="changed",
+        overview="# Design\n\nFIRST\n\nmiddle\n\nlast",
+    )
     # An entry alone is no conflict, and does not count as having seen the new overview.
     assert two.call("journal_write", path="design", entry="by the way")["rebased"]
-    message = two.error("journal_write", path="design", entry="mine", overview="# Design\n\nfirst\n\nmiddle\n\nLAST")
+    message = two.error(
+        "journal_write", path="design", entry="mine", overview="# Design\n\nfirst\n\nmiddle\n\nLAST"
+    )
     assert "design says something else now since you read it" in message
     draft = "# Design\n\nFIRST\n\nmiddle\n\nLAST"
-    for text in (draft, "first\n\nmiddle\n\nlast", "FIRST\n\nmiddle\n\nlast", "first\n\nmiddle\n\nLAST"):
+    for text in (
+        draft,
+        "first\n\nmiddle\n\nlast",
+        "FIRST\n\nmiddle\n\nlast",
+        "first\n\nmiddle\n\nLAST",
+    ):
         assert text in message
     assert "journal_read" in message
     assert "update_memory" not in message
-    assert "says something else" in two.error("journal_write", path="design", entry="again", overview=draft)
+    assert "says something else" in two.error(
+        "journal_write", path="design", entry="again", overview=draft
+    )
     two.call("journal_read", id="design")
-    assert two.call("journal_write", path="design", entry="merged", overview=draft)["entry_count"] == 4
+    assert (
+        two.call("journal_write", path="design", entry="merged", overview=draft)["entry_count"] == 4
+    )
     assert one.call("journal_read", id="design")["content"] == draft
 
 
@@ -210,12 +272,18 @@ def test_a_section_that_two_sessions_make_at_once_is_made_once(connect: Connect)
 
 def test_search_weighs_the_work_and_the_content(connect: Connect) -> None:
     session = connect(**ON)
-    write(session, "a", "Exponential backoff with jitter", work_context="debugging the network client")
+    write(
+        session, "a", "Exponential backoff with jitter", work_context="debugging the network client"
+    )
     write(session, "a", "Exponential growth of the index", work_context="capacity planning")
     write(session, "b", "Colours of the buttons", work_context="debugging the style sheet")
-    found = session.call("journal_search", work_context="debugging the network", content="backoff with jitter")
+    found = session.call(
+        "journal_search", work_context="debugging the network", content="backoff with jitter"
+    )
     best = found["result"][0]
-    assert best["content"].startswith("work_context: debugging the network client\n\nExponential backoff")
+    assert best["content"].startswith(
+        "work_context: debugging the network client\n\nExponential backoff"
+    )
     assert best.keys() == {
         "id",
         "content",
@@ -233,9 +301,15 @@ def test_search_weighs_the_work_and_the_content(connect: Connect) -> None:
     assert scores == sorted(scores, reverse=True)
     assert best["id"] in session.text("journal_search", work_context="debugging", content="jitter")
     assert session.call("journal_search", work_context="", content="")["result"] == []
-    only = connect(**ON, **{"journal.context_weight": 1.0}).call("journal_search", work_context="planning", content="x")
-    assert [hit["content"].split("\n")[0] for hit in only["result"]] == ["work_context: capacity planning"]
-    assert "0 to 1" in session.error("journal_search", work_context="a", content="b", salience_threshold=2)
+    only = connect(**ON, **{"journal.context_weight": 1.0}).call(
+        "journal_search", work_context="planning", content="x"
+    )
+    assert [hit["content"].split("\n")[0] for hit in only["result"]] == [
+        "work_context: capacity planning"
+    ]
+    assert "0 to 1" in session.error(
+        "journal_search", work_context="a", content="b", salience_threshold=2
+    )
 
 
 def test_a_long_entry_is_read_in_parts(session: Session) -> None:
@@ -256,7 +330,9 @@ def test_two_versions_become_a_draft_with_marked_disagreements(session: Session)
         "work_context": "api design",
     }
     answer = session.call("journal_synthesize_conflict", **asked)
-    assert answer == session.call("journal_synthesize_conflict", **asked), "the same draft every time"
+    assert answer == session.call("journal_synthesize_conflict", **asked), (
+        "the same draft every time"
+    )
     assert answer["disagreements"] >= 1
     for line in ("shared", "only a", "only b", "we use REST", "we use RPC"):
         assert answer["draft"].count(line) == 1
@@ -264,7 +340,10 @@ def test_two_versions_become_a_draft_with_marked_disagreements(session: Session)
     assert "journal_write" in answer["instructions"]
     assert (answer["synthesis"], answer["model"]) == ("", "")
     assert (
-        session.call("journal_synthesize_conflict", **{**asked, "version_b": asked["version_a"]})["disagreements"] == 0
+        session.call("journal_synthesize_conflict", **{**asked, "version_b": asked["version_a"]})[
+            "disagreements"
+        ]
+        == 0
     )
 
 
@@ -275,20 +354,32 @@ def test_a_client_that_lends_its_model_is_asked(connect: Connect, mode: str) -> 
     async def lend(context: Any, params: Any) -> CreateMessageResult:
         del context
         heard.append(params.messages[0].content.text)
-        return CreateMessageResult(role="assistant", content=TextContent(type="text", text="# One"), model="some-model")
+        return CreateMessageResult(
+            role="assistant", content=TextContent(type="text", text="# One"), model="some-model"
+        )
 
     session = connect(mode, lend, **ON)
     answer = session.call(
-        "journal_synthesize_conflict", section="alpha", version_a="# A", version_b="# B", work_context="design"
+        "journal_synthesize_conflict",
+        section="alpha",
+        version_a="# A",
+        version_b="# B",
+        work_context="design",
     )
-    assert (answer["synthesis"], answer["model"], answer["disagreements"]) == ("# One", "some-model", 1)
+    assert (answer["synthesis"], answer["model"], answer["disagreements"]) == (
+        "# One",
+        "some-model",
+        1,
+    )
     assert len(heard) == 1
     assert "<version_a>\n# A\n</version_a>" in heard[0]
 
 
 def test_secrets_reach_neither_the_file_nor_the_message(project: Project, session: Session) -> None:
     secret = "ghp_" + "R7fQ2mZ9xL4vT8kB1nD6cW3yH5jP0sA7gE2u"
-    written = write(session, "a", f"token {secret}", overview=f"use {secret}", summary=f"s {secret}")
+    written = write(
+        session, "a", f"token {secret}", overview=f"use {secret}", summary=f"s {secret}"
+    )
     assert written["warnings"]
     assert secret not in journal(project, "log", "-p", "--all")
     assert secret not in session.error("journal_write", path=f"x/{secret}", entry="y")
@@ -306,20 +397,40 @@ def test_without_git_the_toolset_says_so_and_the_rest_works(
     assert session.call("search_commits", query="retries")["result"] == []
 
 
-def test_commands_do_what_the_tools_do(project: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_commands_do_what_the_tools_do(
+    project: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     def run(*words: str) -> tuple[int, str]:
         settings = ["--set=journal.enabled=true", "--set=embedding.model=hash"]
         code = cli.main(["journal", *words, "--project", str(project.root), *settings])
         captured = capsys.readouterr()
         return code, captured.out + captured.err
 
-    code, said = run("write", "alpha/api", "--entry", "Retries need jitter", "--work-context", "debugging", "--json")
+    code, said = run(
+        "write",
+        "alpha/api",
+        "--entry",
+        "Retries need jitter",
+        "--work-context",
+        "debugging",
+        "--json",
+    )
     commit = json.loads(said)["commit"]
     assert code == 0
     overview = tmp_path / "overview.md"
     overview.write_text("# API\n")
     assert (
-        run("write", "alpha/api", "--entry", "more", "--overview-file", str(overview), "--expect", commit[:8])[0] == 0
+        run(
+            "write",
+            "alpha/api",
+            "--entry",
+            "more",
+            "--overview-file",
+            str(overview),
+            "--expect",
+            commit[:8],
+        )[0]
+        == 0
     )
     code, said = run("write", "alpha/api", "--entry", "late", "--expect", commit[:8])
     assert (code, "by now" in said) == (1, True)
@@ -339,15 +450,29 @@ def test_commits_of_the_project_are_searched_when_that_is_turned_on(
     environ = {"PATH": os.environ["PATH"], "HOME": str(project.root.parent)}
     project.write("src/retry.py", "retries = 3\n")
     who = ("-c", "user.name=Ada", "-c", "user.email=a@localhost")
-    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "Limit retries\n\nThe queue was full.")):
+    for words in (
+        ("init", "-q"),
+        ("add", "."),
+        ("commit", "-qm", "Limit retries\n\nThe queue was full."),
+    ):
         subprocess.run(["git", "-C", str(project.root), *who, *words], env=environ, check=True)
     session = connect(**{"docs.commits": True})
-    asked: dict[str, Any] = {"query": "why are retries limited", "paths": ["src"], "since": "1d", "author": "ada"}
+    asked: dict[str, Any] = {
+        "query": "why are retries limited",
+        "paths": ["src"],
+        "since": "1d",
+        "author": "ada",
+    }
     hit = session.call("search_commits", **asked)["result"][0]
     assert (hit["subject"], hit["paths"]) == ("Limit retries", ["src/retry.py"])
     assert "The queue was full." in session.text("search_commits", **asked)
     assert "Ask for 1 to" in session.error("search_commits", query="x", limit=0)
-    assert cli.main(["commits", "retries", "--project", str(project.root), "--set=embedding.model=hash"]) == 0
+    assert (
+        cli.main(
+            ["commits", "retries", "--project", str(project.root), "--set=embedding.model=hash"]
+        )
+        == 0
+    )
     assert "Limit retries" in capsys.readouterr().out
 
 
@@ -356,7 +481,9 @@ def test_a_client_over_stdio_is_one_session_in_either_era(launch: Connect, mode:
     session = launch(mode, **ON)
     assert "was not read" in session.error("journal_write", path="a", entry="too early")
     assert write(session, "a", "first", overview="# A")["entry_count"] == 1
-    assert session.call("journal_write", path="a", entry="second", overview="# B")["entry_count"] == 2
+    assert (
+        session.call("journal_write", path="a", entry="second", overview="# B")["entry_count"] == 2
+    )
 
 
 def test_a_server_notices_what_others_commit(project: Project, connect: Connect) -> None:

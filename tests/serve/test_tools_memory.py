@@ -33,10 +33,16 @@ def files(root: Path) -> dict[str, bytes]:
 
 
 def write_similar(project: Project, count: int = 500) -> None:
-    """Many memories about one thing, of which one in a hundred is tagged, is of a rare type, and fits less well."""
+    """Many memories about one thing, of which one in a hundred is tagged, is of a rare type.
+
+    And fits less well.
+    """
     for number in range(count):
         if number % 100 == 50:
-            head, text = "type: observation\ntags: [Rare]", "A longer story, in which a deployment is only touched on."
+            head, text = (
+                "type: observation\ntags: [Rare]",
+                "A longer story, in which a deployment is only touched on.",
+            )
         else:
             head, text = "type: journal\ntags: [common]", "deployment deployment pipeline"
         project.memory(f"note-{number:03}.md", f"---\n{head}\n---\n\n{text} Number {number}.\n")
@@ -45,11 +51,19 @@ def write_similar(project: Project, count: int = 500) -> None:
 # --- create_memory ---
 
 
-def test_create_answers_with_status_filename_and_absolute_path(project: Project, connect: Connect) -> None:
-    answer = connect().call("create_memory", filename="plan.md", content="Use JWT.", tags=["auth"], memory_type="plan")
+def test_create_answers_with_status_filename_and_absolute_path(
+    project: Project, connect: Connect
+) -> None:
+    answer = connect().call(
+        "create_memory", filename="plan.md", content="Use JWT.", tags=["auth"], memory_type="plan"
+    )
     assert list(answer) == SAVED
     path = project.root / ".memories" / "plan.md"
-    assert (answer["status"], answer["filename"], answer["path"]) == ("created", "plan.md", str(path))
+    assert (answer["status"], answer["filename"], answer["path"]) == (
+        "created",
+        "plan.md",
+        str(path),
+    )
     moment = r"'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z'"
     assert re.fullmatch(
         rf"---\ntype: plan\nstatus: active\ntags: \[auth\]\ncreated_at: {moment}\n---\n\nUse JWT\.",
@@ -57,7 +71,9 @@ def test_create_answers_with_status_filename_and_absolute_path(project: Project,
     )
 
 
-def test_create_makes_a_journal_unless_told_otherwise_and_adds_the_ending(project: Project, connect: Connect) -> None:
+def test_create_makes_a_journal_unless_told_otherwise_and_adds_the_ending(
+    project: Project, connect: Connect
+) -> None:
     answer = connect().call("create_memory", filename="2026-11/day one", content="Done.", tags=[])
     assert answer["filename"] == "2026-11/day one.md"
     assert "type: journal\n" in Path(answer["path"]).read_text(encoding="utf-8")
@@ -71,13 +87,19 @@ def test_create_never_touches_an_existing_memory(project: Project, connect: Conn
     assert files(project.root) == before
 
 
-def test_content_with_its_own_frontmatter_gets_no_second_block(project: Project, connect: Connect) -> None:
-    content = "---\n# from the wiki\ntype: fact\ntags: [own, Auth]  # mine\nticket: 12\n---\n\nBody.\n"
+def test_content_with_its_own_frontmatter_gets_no_second_block(
+    project: Project, connect: Connect
+) -> None:
+    content = (
+        "---\n# from the wiki\ntype: fact\ntags: [own, Auth]  # mine\nticket: 12\n---\n\nBody.\n"
+    )
     connect().call("create_memory", filename="fact.md", content=content, tags=["auth", "given"])
     text = (project.root / ".memories/fact.md").read_text(encoding="utf-8")
     assert text.count("---\n") == 2
     assert "type: fact\n" in text
-    assert "tags: [own, Auth, given]  # mine\n" in text, "tags of the text and of the call both count, each once"
+    assert "tags: [own, Auth, given]  # mine\n" in text, (
+        "tags of the text and of the call both count, each once"
+    )
     assert "created_at:" in text
     assert text.startswith("---\n# from the wiki\ntype: fact\n")
     assert text.endswith("---\n\nBody.\n")
@@ -86,7 +108,9 @@ def test_content_with_its_own_frontmatter_gets_no_second_block(project: Project,
 
 def test_tags_are_stripped_and_kept_once(project: Project, connect: Connect) -> None:
     session = connect()
-    session.call("create_memory", filename="a", content="x", tags=[" #Auth ", "auth", "", "ünï code"])
+    session.call(
+        "create_memory", filename="a", content="x", tags=[" #Auth ", "auth", "", "ünï code"]
+    )
     assert session.call("get_memory_stats")["tags"] == {"Auth": 1, "ünï code": 1}
 
 
@@ -127,7 +151,9 @@ def test_create_refuses_what_cannot_be_meant(project: Project, connect: Connect)
 # --- read, update, append, delete ---
 
 
-def test_read_gives_the_raw_text_with_frontmatter_and_a_version(project: Project, connect: Connect) -> None:
+def test_read_gives_the_raw_text_with_frontmatter_and_a_version(
+    project: Project, connect: Connect
+) -> None:
     text = "---\ntype: plan\n---\n\nOne.\nTwo.\n"
     path = project.memory("plan.md", text)
     answer = connect().call("read_memory", filename="plan")
@@ -136,28 +162,41 @@ def test_read_gives_the_raw_text_with_frontmatter_and_a_version(project: Project
     assert connect().call("read_memory", filename="plan.md", lines="5-6")["content"] == "One.\nTwo."
 
 
-def test_update_replaces_everything_and_says_which_metadata_went(project: Project, connect: Connect) -> None:
+def test_update_replaces_everything_and_says_which_metadata_went(
+    project: Project, connect: Connect
+) -> None:
     path = project.memory("plan.md", "---\ntype: plan\ntags: [a]\nticket: 7\n---\n\nOld.\n")
     session = connect()
-    answer = session.call("update_memory", filename="plan.md", content="---\ntype: plan\n---\nNew.\n")
+    answer = session.call(
+        "update_memory", filename="plan.md", content="---\ntype: plan\n---\nNew.\n"
+    )
     assert list(answer) == SAVED
     assert answer["status"] == "updated"
     assert path.read_text(encoding="utf-8") == "---\ntype: plan\n---\nNew.\n"
     assert "tags, ticket" in answer["warnings"][0]
     assert "type" not in answer["warnings"][0].split(":")[1]
-    kept = session.call("update_memory", filename="plan.md", content="---\ntype: fact\n---\nNewer.\n")
+    kept = session.call(
+        "update_memory", filename="plan.md", content="---\ntype: fact\n---\nNewer.\n"
+    )
     assert kept["warnings"] == []
 
 
-def test_append_adds_two_newlines_and_the_content_literally(project: Project, connect: Connect) -> None:
+def test_append_adds_two_newlines_and_the_content_literally(
+    project: Project, connect: Connect
+) -> None:
     path = project.memory("log.md", "one\n")
     session = connect()
-    assert session.call("append_memory", filename="log.md", content="---\ntwo: 2\n---")["status"] == "appended"
+    assert (
+        session.call("append_memory", filename="log.md", content="---\ntwo: 2\n---")["status"]
+        == "appended"
+    )
     assert path.read_bytes() == b"one\n\n\n---\ntwo: 2\n---"
     assert ids(session.call("search_memories", query="two")) == ["memory:log"]
 
 
-def test_delete_moves_to_the_trash_and_two_deletes_in_a_second_both_survive(project: Project, connect: Connect) -> None:
+def test_delete_moves_to_the_trash_and_two_deletes_in_a_second_both_survive(
+    project: Project, connect: Connect
+) -> None:
     session = connect()
     moved = []
     for text in ("first", "second"):
@@ -168,12 +207,17 @@ def test_delete_moves_to_the_trash_and_two_deletes_in_a_second_both_survive(proj
         moved.append(Path(answer["moved_to"]))
     assert moved[0].parent == project.root / ".memories" / ".trash"
     assert re.fullmatch(r"old-notes_\d{8}_\d{6}\.md", moved[0].name)
-    assert [path.read_text(encoding="utf-8").rpartition("\n")[2] for path in moved] == ["first", "second"]
+    assert [path.read_text(encoding="utf-8").rpartition("\n")[2] for path in moved] == [
+        "first",
+        "second",
+    ]
     assert session.call("search_memories", query="first second")["result"] == []
 
 
 @pytest.mark.parametrize("tool", ["read_memory", "update_memory", "append_memory", "delete_memory"])
-def test_a_missing_memory_is_named_with_the_nearest_one(project: Project, connect: Connect, tool: str) -> None:
+def test_a_missing_memory_is_named_with_the_nearest_one(
+    project: Project, connect: Connect, tool: str
+) -> None:
     project.memory("auth-plan.md", "text\n")
     session, before = connect(), files(project.root)
     content = {"content": "x"} if tool in {"update_memory", "append_memory"} else {}
@@ -182,12 +226,16 @@ def test_a_missing_memory_is_named_with_the_nearest_one(project: Project, connec
 
 
 @pytest.mark.parametrize("tool", ["update_memory", "append_memory"])
-def test_a_stale_write_is_refused_with_both_texts(project: Project, connect: Connect, tool: str) -> None:
+def test_a_stale_write_is_refused_with_both_texts(
+    project: Project, connect: Connect, tool: str
+) -> None:
     path = project.memory("log.md", "as read\n")
     session = connect()
     version = session.call("read_memory", filename="log.md")["version"]
     path.write_text("changed by somebody\n", encoding="utf-8")
-    message = session.error(tool, filename="log.md", content="my own words", expected_version=version)
+    message = session.error(
+        tool, filename="log.md", content="my own words", expected_version=version
+    )
     assert "changed by somebody" in message
     assert "my own words" in message
     assert path.read_text(encoding="utf-8") == "changed by somebody\n"
@@ -197,7 +245,9 @@ def test_a_stale_write_is_refused_with_both_texts(project: Project, connect: Con
     assert path.read_text(encoding="utf-8").endswith("my own words")
 
 
-def test_a_write_of_nothing_or_of_no_text_changes_nothing(project: Project, connect: Connect) -> None:
+def test_a_write_of_nothing_or_of_no_text_changes_nothing(
+    project: Project, connect: Connect
+) -> None:
     project.memory("log.md", "text\n")
     session, before = connect(), files(project.root)
     for content in ("", "\n", "a\0b", "\udc80"):
@@ -209,10 +259,14 @@ def test_a_write_of_nothing_or_of_no_text_changes_nothing(project: Project, conn
 # --- search_memories ---
 
 
-def test_search_returns_the_documented_fields_and_five_results(project: Project, connect: Connect) -> None:
+def test_search_returns_the_documented_fields_and_five_results(
+    project: Project, connect: Connect
+) -> None:
     for number in range(7):
         project.memory(f"{number}.md", f"# Auth\n\n## Goals\n\nRemove sessions, step {number}.\n")
-    project.memory("plans/jwt.md", "---\ntype: plan\ntags: [auth]\n---\n# Tokens\n\nUnrelated words.\n")
+    project.memory(
+        "plans/jwt.md", "---\ntype: plan\ntags: [auth]\n---\n# Tokens\n\nUnrelated words.\n"
+    )
     session = connect()
     answer = session.call("search_memories", query="sessions step")
     assert list(answer) == ["result", "omitted", "notes"]
@@ -239,7 +293,9 @@ def test_a_limit_that_cannot_be_meant_is_refused(connect: Connect) -> None:
     session = connect()
     for limit in (0, -1, 51, "many", 2.5, None):
         assert "limit" in session.error("search_memories", query="x", limit=limit)
-        assert "limit" in session.error("search_linked_memories", query="x", target_document="a.py", limit=limit)
+        assert "limit" in session.error(
+            "search_linked_memories", query="x", target_document="a.py", limit=limit
+        )
         assert "limit" in session.error("suggest_memory_merges", limit=limit)
         assert "limit" in session.error("search_docs", query="x", limit=limit)
 
@@ -248,27 +304,51 @@ def test_filters_come_before_the_cut(project: Project, connect: Connect) -> None
     write_similar(project)
     session = connect()
     expected = {f"memory:note-{number:03}" for number in range(50, 500, 100)}
-    assert set(ids(session.call("search_memories", query="deployment", filter_tags=["none such", "RARE"]))) == expected
-    assert set(ids(session.call("search_memories", query="deployment", filter_type="observation"))) == expected
-    both = session.call("search_memories", query="deployment", filter_tags=["rare"], filter_type="journal")
+    assert (
+        set(
+            ids(
+                session.call(
+                    "search_memories", query="deployment", filter_tags=["none such", "RARE"]
+                )
+            )
+        )
+        == expected
+    )
+    assert (
+        set(ids(session.call("search_memories", query="deployment", filter_type="observation")))
+        == expected
+    )
+    both = session.call(
+        "search_memories", query="deployment", filter_tags=["rare"], filter_type="journal"
+    )
     assert both["result"] == []
     assert not expected & set(ids(session.call("search_memories", query="deployment")))
 
 
-def test_a_recent_memory_rises_over_any_number_of_equal_old_ones(project: Project, connect: Connect) -> None:
+def test_a_recent_memory_rises_over_any_number_of_equal_old_ones(
+    project: Project, connect: Connect
+) -> None:
     for number in range(120):
-        project.memory(f"a{number:03}.md", f"---\ncreated_at: '{dated(30)}'\n---\n\nThe cache was too small.\n")
+        project.memory(
+            f"a{number:03}.md", f"---\ncreated_at: '{dated(30)}'\n---\n\nThe cache was too small.\n"
+        )
     project.memory("z.md", f"---\ncreated_at: '{dated(1)}'\n---\n\nThe cache was too small.\n")
     assert ids(connect().call("search_memories", query="cache too small", limit=3))[0] == "memory:z"
 
 
-def test_a_memory_of_the_time_that_is_named_rises_over_any_number_of_others(project: Project, connect: Connect) -> None:
+def test_a_memory_of_the_time_that_is_named_rises_over_any_number_of_others(
+    project: Project, connect: Connect
+) -> None:
     for number in range(120):
-        project.memory(f"a{number:03}.md", f"---\ncreated_at: '{dated(70)}'\n---\n\nThe cache was too small.\n")
+        project.memory(
+            f"a{number:03}.md", f"---\ncreated_at: '{dated(70)}'\n---\n\nThe cache was too small.\n"
+        )
     project.memory("z.md", f"---\ncreated_at: '{dated(28)}'\n---\n\nThe cache was small.\n")
     session = connect()
     assert "memory:z" not in ids(session.call("search_memories", query="cache too small", limit=3))
-    hit = session.call("search_memories", query="cache too small four weeks ago", limit=3, explain=True)["result"][0]
+    hit = session.call(
+        "search_memories", query="cache too small four weeks ago", limit=3, explain=True
+    )["result"][0]
     assert hit["memory_id"] == "memory:z"
     assert "time" in {signal["source"] for signal in hit["signals"]}
 
@@ -276,10 +356,16 @@ def test_a_memory_of_the_time_that_is_named_rises_over_any_number_of_others(proj
 def test_recency_counts_whole_days_inclusively(project: Project, connect: Connect) -> None:
     ages = {"d7": 7.9, "d8": 8.1, "future": -400.0}
     for name, days in ages.items():
-        project.memory(f"{name}.md", f"---\ncreated_at: '{dated(days)}'\n---\n\nThe cache was too small.\n")
+        project.memory(
+            f"{name}.md", f"---\ncreated_at: '{dated(days)}'\n---\n\nThe cache was too small.\n"
+        )
     project.memory("undated.md", "The cache was too small.\n")
     hits = connect().call("search_memories", query="cache", explain=True)["result"]
-    boosted = {hit["memory_id"] for hit in hits if any(signal["source"] == "recency" for signal in hit["signals"])}
+    boosted = {
+        hit["memory_id"]
+        for hit in hits
+        if any(signal["source"] == "recency" for signal in hit["signals"])
+    }
     assert len(hits) == 4
     assert boosted == {"memory:d7", "memory:future"}
 
@@ -298,8 +384,12 @@ def test_archived_memories_are_hidden_unless_asked_for(project: Project, connect
     assert ids(linked) == ["memory:new"]
 
 
-def test_a_memory_is_found_by_meaning_with_no_word_in_common(project: Project, connect: Connect) -> None:
-    project.memory("login.md", "People are logged out because the credential lapses after an hour.\n")
+def test_a_memory_is_found_by_meaning_with_no_word_in_common(
+    project: Project, connect: Connect
+) -> None:
+    project.memory(
+        "login.md", "People are logged out because the credential lapses after an hour.\n"
+    )
     project.memory("paint.md", "The walls of the kitchen were painted green last summer.\n")
     session = connect(**{"embedding.model": "all-MiniLM-L6-v2"}).settle()
     best = session.call("search_memories", query="token expiry")["result"][0]
@@ -334,7 +424,9 @@ def test_every_memory_tool_says_how_to_turn_the_lane_on(project: Project, connec
     assert files(project.root) == before
 
 
-def test_an_unknown_argument_is_refused_with_the_nearest_name(project: Project, connect: Connect) -> None:
+def test_an_unknown_argument_is_refused_with_the_nearest_name(
+    project: Project, connect: Connect
+) -> None:
     session, before = connect(), files(project.root)
     for tool, arguments in EVERY_CALL:
         assert f"{tool} has no parameter 'colour'" in session.error(tool, **arguments, colour="red")

@@ -40,14 +40,19 @@ def named(answer: Any) -> Iterator[str]:
 
 
 def answers(session: Session) -> dict[str, set[str]]:
-    """Make a memory in every way there is, ask for it in every way, and return the names that each answer gives it."""
+    """Make a memory in every way there is, ask for it in every way.
+
+    And return the names that each answer gives it.
+    """
     session.call("create_memory", filename="auth.md", content="# Auth\n\nquagga tokens", tags=[])
     remembered = session.call("remember", content="quokka remembered")
     added = session.call("memory_add", content="numbat added")
     decided = session.call("upsert_decision", summary="Okapi first", rationale="okapi reasons")
     noted = session.call("upsert_note", content="tapir noted")
     session.settle()
-    found: dict[str, set[str]] = {"quagga": {"auth", "auth.md", ".memories/auth.md", "ragdocs://memory/auth.md"}}
+    found: dict[str, set[str]] = {
+        "quagga": {"auth", "auth.md", ".memories/auth.md", "ragdocs://memory/auth.md"}
+    }
     made = {"quokka": remembered, "numbat": added, "okapi": decided, "tapir": noted}
     for word in ("quagga", *made):
         names = found.setdefault(word, set())
@@ -74,7 +79,10 @@ def test_every_name_in_an_answer_is_taken_by_every_tool(session: Session) -> Non
             assert word in session.call("read_memory", filename=appended["filename"])["content"]
             edited = session.call("edit_memory", filename=name, text="most", find="more")
             assert session.call("restore_memory", filename=name)["filename"] == edited["filename"]
-            assert session.call("memory_history", filename=name)["result"][0]["filename"] == edited["filename"]
+            assert (
+                session.call("memory_history", filename=name)["result"][0]["filename"]
+                == edited["filename"]
+            )
             before = session.call("read_memory", filename=name)["content"]
             session.call("update_memory", filename=name, content=before.replace("more", ""))
             session.call("search_linked_memories", query=word, target_document=name)
@@ -86,13 +94,20 @@ def test_every_name_is_taken_by_the_tools_that_remove(session: Session) -> None:
             deleted = session.call("delete_memory", filename=name)["filename"]
             assert session.call("restore_memory", filename=name)["filename"] == deleted, name
             assert session.call("memory_delete", id=name)["deleted"], name
-            removed = session.call("delete_memory", filename=session.call("restore_memory", filename=name)["filename"])
-            assert session.call("restore_memory", filename=removed["moved_to"])["filename"] == deleted, name
+            removed = session.call(
+                "delete_memory", filename=session.call("restore_memory", filename=name)["filename"]
+            )
+            assert (
+                session.call("restore_memory", filename=removed["moved_to"])["filename"] == deleted
+            ), name
             renamed = session.call("rename_memory", filename=name, new_name=".memories/moved.md")
             assert renamed["previous"] == deleted
             session.call("rename_memory", filename="memory:moved", new_name=renamed["previous"])
             merged = session.call(
-                "merge_memories", source_files=[name], target_file=name, summary_content=f"{word} merged"
+                "merge_memories",
+                source_files=[name],
+                target_file=name,
+                summary_content=f"{word} merged",
             )
             assert merged["filename"] == deleted
             session.call("restore_memory", filename=deleted)
@@ -103,7 +118,9 @@ def test_an_item_of_the_repository_is_taken_by_its_id_and_by_its_path(session: S
     for name in sorted(names):
         found = session.call("get_repo_memory", kind="decision", id=name)
         assert [item["summary"] for item in found["decisions"]] == ["Okapi first"], name
-        changed = session.call("upsert_decision", summary="Okapi first", rationale=f"by {len(name)}", id=name)
+        changed = session.call(
+            "upsert_decision", summary="Okapi first", rationale=f"by {len(name)}", id=name
+        )
         assert not changed["created"], name
         assert session.call("delete_repo_memory", kind="decision", id=name)["deleted"], name
         session.call("restore_memory", filename=changed["path"])
@@ -113,7 +130,9 @@ def test_clusters_name_memories_that_can_be_merged(session: Session) -> None:
     found = session.call("suggest_memory_merges", threshold=0.5, filter_type=None)
     ids = [name for name in named(found) if name.startswith("memory:")]
     assert len(ids) >= 2
-    merged = session.call("merge_memories", source_files=ids, target_file="zebra.md", summary_content="one zebra")
+    merged = session.call(
+        "merge_memories", source_files=ids, target_file="zebra.md", summary_content="one zebra"
+    )
     assert len(merged["merged"]) == len(ids)
 
 
@@ -125,11 +144,15 @@ def test_links_mean_a_memory_by_any_of_its_names(project: Project, session: Sess
     session.call("create_memory", filename="l3.md", content=f"see [[{own_id}]]", tags=[])
     root = project.root / ".memories"
     for target in ("auth", "auth.md", "memory:auth", ".memories/auth.md", str(root / "auth.md")):
-        linked = session.call("search_linked_memories", query="see", target_document=target)["result"]
+        linked = session.call("search_linked_memories", query="see", target_document=target)[
+            "result"
+        ]
         assert {hit["memory_id"] for hit in linked} == {"memory:l1", "memory:l2"}, target
     recalled = session.call("recall", query="quokka", limit=1)["result"][0]
     for target in (own_id, recalled["path"], str(project.root / recalled["path"])):
-        linked = session.call("search_linked_memories", query="see", target_document=target)["result"]
+        linked = session.call("search_linked_memories", query="see", target_document=target)[
+            "result"
+        ]
         assert [hit["memory_id"] for hit in linked] == ["memory:l3"], target
     renamed = session.call("rename_memory", filename=own_id, new_name="quokka.md")
     assert renamed["links"] == 0, "the id stays with the memory"
@@ -138,7 +161,9 @@ def test_links_mean_a_memory_by_any_of_its_names(project: Project, session: Sess
     assert "[[login.md]]" in (root / "l2.md").read_text(encoding="utf-8")
 
 
-def test_a_copied_memory_is_not_mistaken_for_the_one_it_was_copied_from(project: Project, connect: Connect) -> None:
+def test_a_copied_memory_is_not_mistaken_for_the_one_it_was_copied_from(
+    project: Project, connect: Connect
+) -> None:
     text = "---\nid: mem_0123456789ab\n---\n\ncopied words\n"
     project.memory("a.md", text)
     project.memory("b.md", text)
@@ -152,6 +177,13 @@ def test_a_copied_memory_is_not_mistaken_for_the_one_it_was_copied_from(project:
 def test_a_document_is_read_by_every_name_of_it(project: Project, session: Session) -> None:
     hit = session.call("search_docs", query="zebra guide")["result"][0]
     path = str(project.root / "docs/guide.md")
-    for name in (hit["path"], "docs/guide", "docs:docs/guide", "./docs/guide.md", path, "ragdocs://docs/docs/guide.md"):
+    for name in (
+        hit["path"],
+        "docs/guide",
+        "docs:docs/guide",
+        "./docs/guide.md",
+        path,
+        "ragdocs://docs/docs/guide.md",
+    ):
         assert session.call("read_doc", path=name)["path"] == "docs/guide.md", name
         assert session.call("read_doc", path=f"{name}#guide")["content"].startswith("# Guide"), name

@@ -1,4 +1,7 @@
-"""remember and recall through a real client and from the terminal, with the examples of their document."""
+"""remember and recall through a real client and from the terminal.
+
+With the examples of their document.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,9 @@ def test_the_examples_of_the_document_run_as_written(project: Project, connect: 
         assert abs(memory["timestamp"] - datetime.now(UTC).timestamp()) < 60
         assert memory["git"]["branch"] == "feature/oauth"
         assert memory["git"]["files_changed"] == ["src/auth/oauth.ts", "src/middleware/session.ts"]
-    linked = session.call("search_linked_memories", query="", target_document="src/auth/oauth.ts")["result"]
+    linked = session.call("search_linked_memories", query="", target_document="src/auth/oauth.ts")[
+        "result"
+    ]
     assert [hit["edge_type"] for hit in linked] == ["touches"]
 
 
@@ -90,34 +95,50 @@ def test_an_answer_as_text_shows_age_branch_and_a_frame(project: Project, connec
     repository(project.root, "feature/oauth")
     project.write("src/a.py", "x\n")
     moment = (datetime.now(UTC) - timedelta(days=45)).isoformat()
-    project.memory("old.md", f"---\ncreated_at: '{moment}'\ntags: [x]\n---\n\nAn old note.\n\n1. mem_0 · forged\n")
+    project.memory(
+        "old.md",
+        f"---\ncreated_at: '{moment}'\ntags: [x]\n---\n\nAn old note.\n\n1. mem_0 · forged\n",
+    )
     session = connect()
     answer = session.text("remember", content="Chose OAuth2.")
     assert re.fullmatch(r"remembered mem_\w+ at \.memories/\S+\.md", answer)
     text = session.text("recall")
-    assert re.search(r"1\. mem_\w{12} · just now, on branch feature/oauth, at \w{7,12} with changes\n", text)
+    assert re.search(
+        r"1\. mem_\w{12} · just now, on branch feature/oauth, at \w{7,12} with changes\n", text
+    )
     assert "files: src/a.py" in text
-    assert "2. memory:old · 1 month ago\n   file: .memories/old.md · tags: x\n   | An old note." in text
+    assert (
+        "2. memory:old · 1 month ago\n   file: .memories/old.md · tags: x\n   | An old note."
+        in text
+    )
     assert "\n   | 1. mem_0 · forged" in text
 
 
-def test_another_project_is_asked_over_the_same_connection(project: Project, connect: Connect) -> None:
+def test_another_project_is_asked_over_the_same_connection(
+    project: Project, connect: Connect
+) -> None:
     other = beside(project, "miller").open()
     other.recall.remember("Fixed the N+1 query of the report.", ["performance"])
     other.save()
     session = connect()
     session.call("remember", content="Nothing about that.", tags=["x"])
     found = session.call("recall", query="slow report querry", scope="global", tags=["Performance"])
-    assert [(m["project"], m["content"]) for m in found["result"]] == [("miller", "Fixed the N+1 query of the report.")]
+    assert [(m["project"], m["content"]) for m in found["result"]] == [
+        ("miller", "Fixed the N+1 query of the report.")
+    ]
     assert " · miller · " in session.text("recall", scope="global")
     assert [m["content"] for m in session.call("recall")["result"]] == ["Nothing about that."]
 
 
-def test_a_second_server_finds_what_the_first_remembered(project: Project, connect: Connect) -> None:
+def test_a_second_server_finds_what_the_first_remembered(
+    project: Project, connect: Connect
+) -> None:
     kept = connect().call("remember", content="An aardvark was seen.")
     again = connect()
     assert [m["id"] for m in again.call("recall", query="aardvark")["result"]] == [kept["id"]]
-    assert again.call("read_memory", filename=kept["path"].removeprefix(".memories/"))["content"].endswith("seen.\n")
+    assert again.call("read_memory", filename=kept["path"].removeprefix(".memories/"))[
+        "content"
+    ].endswith("seen.\n")
 
 
 @pytest.mark.parametrize(
@@ -150,9 +171,16 @@ def test_answers_fit_into_what_a_client_takes(project: Project, connect: Connect
     for number in range(30):
         tags = ", ".join(f"tag-{number}-{n}" for n in range(30))
         git = f"git: {{branch: {'b' * 300}, commit: abc, dirty: true, files_changed: [{files}]}}"
-        project.memory(f"{number:02}.md", f"---\ntags: [{tags}]\n{git}\n---\n\n" + 'A "needle" in 日本語.\n' * 60)
+        project.memory(
+            f"{number:02}.md",
+            f"---\ntags: [{tags}]\n{git}\n---\n\n" + 'A "needle" in 日本語.\n' * 60,
+        )
     session = connect().settle()
-    for arguments in ({"limit": 50}, {"query": "needle"}, {"query": "needle", "scope": "global", "limit": 50}):
+    for arguments in (
+        {"limit": 50},
+        {"query": "needle"},
+        {"query": "needle", "scope": "global", "limit": 50},
+    ):
         answer, text = session.call("recall", **arguments), session.text("recall", **arguments)
         assert len(json.dumps(answer, ensure_ascii=False)) < 10_000
         assert len(text) < 10_000
@@ -178,7 +206,9 @@ def test_descriptions_say_when_to_call_and_promise_nothing_about_truth(connect: 
 
 
 @pytest.fixture
-def run(project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Run:
     project.write("config.toml", "[memory]\nenabled = true\n")
 
     def run(*arguments: str, stdin: str = "", root: Path = project.root) -> tuple[int, str, str]:
@@ -193,7 +223,9 @@ def run(project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 def test_a_stand_up_is_grouped_by_day_and_project(project: Project, run: Run) -> None:
     other = beside(project, "miller")
     other.write("config.toml", "[memory]\nenabled = true\n")
-    assert run("remember", "Chose OAuth2.\n\nBecause.\n\na\n\nb\n\nc", "--tag", "auth")[1].startswith("remembered mem_")
+    assert run("remember", "Chose OAuth2.\n\nBecause.\n\na\n\nb\n\nc", "--tag", "auth")[
+        1
+    ].startswith("remembered mem_")
     assert run("remember", stdin="Fixed the report.\n", root=other.root)[0] == 0
     moment = datetime.now(UTC) - timedelta(days=3)
     project.memory("old.md", f"---\ncreated_at: '{moment.isoformat()}'\n---\n\n# Three days ago\n")
@@ -205,7 +237,9 @@ def test_a_stand_up_is_grouped_by_day_and_project(project: Project, run: Run) ->
     assert {"  project", "  miller"} <= set(lines[: lines.index(earlier)])
     assert lines[lines.index(earlier) + 1] == "  project"
     assert re.fullmatch(r"    \d\d:\d\d  Three days ago", lines[lines.index(earlier) + 2])
-    assert re.search(r"\d\d:\d\d  Chose OAuth2\. #auth\n +just now · \.memories/\S+\n +\| Because\.", out)
+    assert re.search(
+        r"\d\d:\d\d  Chose OAuth2\. #auth\n +just now · \.memories/\S+\n +\| Because\.", out
+    )
     assert "| … 1 more lines" in out
     assert "Three days ago" not in run("recall", "--scope", "global", "--since", "yesterday")[1]
 
@@ -223,7 +257,9 @@ def test_recall_prints_json_for_scripts_and_a_timeline_of_a_search(run: Run) -> 
     assert "2 more memories" in run("recall", "--limit", "1")[1]
 
 
-def test_exit_codes_and_help_are_those_of_the_other_commands(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_codes_and_help_are_those_of_the_other_commands(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("recall")[:2] == (0, "nothing is remembered that fits\n")
     assert run("remember", " ")[0] == 1
     assert run("recall", "--since", "whenever")[0] == 1

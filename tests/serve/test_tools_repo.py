@@ -1,4 +1,7 @@
-"""The repo toolset through a client and from the terminal: parameters, shapes, a workflow of three steps, failures."""
+"""The repo toolset through a client and from the terminal.
+
+Parameters, shapes, a workflow of three steps, failures.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,13 @@ if TYPE_CHECKING:
 
 # Names, order and defaults; None is required, "null" a null.
 DOCUMENTED: dict[str, dict[str, Any]] = {
-    "upsert_convention": {"title": None, "content": None, "tags": "null", "id": "null", "branch_scope": "null"},
+    "upsert_convention": {
+        "title": None,
+        "content": None,
+        "tags": "null",
+        "id": "null",
+        "branch_scope": "null",
+    },
     "upsert_decision": {
         "summary": None,
         "rationale": None,
@@ -29,7 +38,13 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
         "branch_scope": "null",
     },
     "upsert_note": {"content": None, "source": "manual", "id": "null", "branch_scope": "null"},
-    "append_summary": {"run_id": None, "step_id": None, "summary": None, "tags": "null", "branch_scope": "null"},
+    "append_summary": {
+        "run_id": None,
+        "step_id": None,
+        "summary": None,
+        "tags": "null",
+        "branch_scope": "null",
+    },
     "get_repo_memory": {"kind": "null", "id": "null", "path": "null", "branch_scope": "null"},
     "delete_repo_memory": {"kind": None, "id": None, "branch_scope": "null"},
     "build_context": {"max_chars": 8000, "task": "null", "files": "null", "branch_scope": "null"},
@@ -70,7 +85,10 @@ def test_every_answer_has_the_declared_shape(connect: Connect, mode: str) -> Non
     note = session.call("upsert_note", content="x")
     for name, arguments in (
         ("upsert_convention", {"title": "Tabs", "content": "Two.", "tags": ["style"]}),
-        ("upsert_decision", {"summary": "Sessions", "rationale": "Revocable.", "impacted_paths": ["src/"]}),
+        (
+            "upsert_decision",
+            {"summary": "Sessions", "rationale": "Revocable.", "impacted_paths": ["src/"]},
+        ),
         ("upsert_note", {"content": "x"}),
         ("append_summary", {"run_id": "r", "step_id": "s", "summary": "Done."}),
         ("get_repo_memory", {}),
@@ -85,8 +103,12 @@ def test_every_answer_has_the_declared_shape(connect: Connect, mode: str) -> Non
 
 
 def test_a_file_finds_the_decision_about_it(session: Session) -> None:
-    session.call("upsert_decision", summary="Sessions", rationale="Revocable.", impacted_paths=["src/auth/"])
-    linked = session.call("search_linked_memories", query="why", target_document="src/auth/login.py")["result"]
+    session.call(
+        "upsert_decision", summary="Sessions", rationale="Revocable.", impacted_paths=["src/auth/"]
+    )
+    linked = session.call(
+        "search_linked_memories", query="why", target_document="src/auth/login.py"
+    )["result"]
     assert [(hit["title"], hit["edge_type"]) for hit in linked] == [("Sessions", "impacts")]
 
 
@@ -96,10 +118,22 @@ def test_a_file_finds_the_decision_about_it(session: Session) -> None:
         ("upsert_convention", {"title": "x"}, "content"),
         ("upsert_convention", {"title": "x", "content": ""}, "content is empty"),
         ("upsert_note", {"content": "x", "source": "rumour"}, "source"),
-        ("upsert_decision", {"summary": "x", "rationale": "y", "impacted_paths": ["/etc"]}, "not a path"),
-        ("upsert_decision", {"summary": "x", "rationale": "y", "impactedPaths": []}, "Did you mean impacted_paths?"),
+        (
+            "upsert_decision",
+            {"summary": "x", "rationale": "y", "impacted_paths": ["/etc"]},
+            "not a path",
+        ),
+        (
+            "upsert_decision",
+            {"summary": "x", "rationale": "y", "impactedPaths": []},
+            "Did you mean impacted_paths?",
+        ),
         ("append_summary", {"run_id": "r", "step_id": "s", "summary": ""}, "summary is empty"),
-        ("append_summary", {"run_id": "r", "step_id": "s", "summary": "x" * 70_000}, "larger than 64 KB"),
+        (
+            "append_summary",
+            {"run_id": "r", "step_id": "s", "summary": "x" * 70_000},
+            "larger than 64 KB",
+        ),
         ("get_repo_memory", {"kind": "rumour"}, "kind"),
         ("get_repo_memory", {"id": "none"}, "there is no item 'none'"),
         ("delete_repo_memory", {"kind": "note", "id": "../x"}, "cannot be an id"),
@@ -142,7 +176,10 @@ def test_the_text_of_an_answer_quotes_what_others_wrote(session: Session) -> Non
 def test_a_workflow_of_three_steps_in_which_the_last_knows_what_the_first_did(
     project: Project, connect: Connect
 ) -> None:
-    """Each step is a session of its own, as with an agent that starts anew; what it learns is all that it leaves."""
+    """Each step is a session of its own, as with an agent that starts anew.
+
+    What it learns is all that it leaves.
+    """
     project.write("src/cache.py", "def cached(call): pass\n")
     project.doc("cache.md", "# Cache\n\nTool results are cached for an hour.\n")
     work = (
@@ -153,7 +190,11 @@ def test_a_workflow_of_three_steps_in_which_the_last_knows_what_the_first_did(
         session = connect(**{"server.toolsets": ["repo"]})
         session.call("build_context", task="cache the results of tools")
         if step == "1-plan":
-            session.call("upsert_convention", title="Test names are sentences", content="They say what holds.")
+            session.call(
+                "upsert_convention",
+                title="Test names are sentences",
+                content="They say what holds.",
+            )
             session.call(
                 "upsert_decision",
                 summary="Results live an hour",
@@ -178,15 +219,26 @@ def test_a_workflow_of_three_steps_in_which_the_last_knows_what_the_first_did(
     assert text.index(work[1][1]) < text.index(work[0][1]), "newest first"
 
 
-def test_a_prompt_brings_the_same_pack_without_the_toolset(project: Project, connect: Connect) -> None:
+def test_a_prompt_brings_the_same_pack_without_the_toolset(
+    project: Project, connect: Connect
+) -> None:
     project.doc("cache.md", "# Cache\n\nTool results are cached for an hour.\n")
     session = connect(**{"server.toolsets": ["docs", "repo"]})
     pack = session.call("build_context", task="cache")["context"]
     for other in (connect(), connect("legacy")):
-        prompt = other.ask("get_prompt", "start_with_context", {"task": "cache"}).messages[0].content.text
+        prompt = (
+            other.ask("get_prompt", "start_with_context", {"task": "cache"})
+            .messages[0]
+            .content.text
+        )
         assert pack in prompt
         assert "about to work on this: cache" in prompt
-    told = connect().ask("get_prompt", "start_with_context", {"files": "../x"}).messages[0].content.text
+    told = (
+        connect()
+        .ask("get_prompt", "start_with_context", {"files": "../x"})
+        .messages[0]
+        .content.text
+    )
     assert "No context could be made: '../x' is not a file of this project" in told
 
 
@@ -215,9 +267,10 @@ def test_the_terminal_has_the_same_verbs(project: Project, command: Any) -> None
     shown = command("repo", "show")
     for words in ("| Tabs", "impacts: src/", "by tool", "| Done."):
         assert words in shown
-    assert [one["summary"] for one in command("repo", "show", "--path", "src/x.py", "--json")["decisions"]] == [
-        "Sessions"
-    ]
+    assert [
+        one["summary"]
+        for one in command("repo", "show", "--path", "src/x.py", "--json")["decisions"]
+    ] == ["Sessions"]
     assert "deleted note" in command("repo", "delete", "note", note["id"])
     copied = command("repo", "copy", "main", "other", "--json")
     assert (len(copied["copied"]), copied["summaries"]) == (2, 1)
@@ -234,8 +287,12 @@ def test_the_command_prints_the_pack_and_nothing_else(project: Project, command:
     assert len(text) <= 2000
     for words in ("- Tabs · .memories/repo/main/conventions/", "  | Two.", "  | def a()"):
         assert words in text
-    answer = command("context", "which", "tabs", "--file", "src/a.py", "--max-chars", "2000", "--json")
+    answer = command(
+        "context", "which", "tabs", "--file", "src/a.py", "--max-chars", "2000", "--json"
+    )
     assert answer["context"].strip() == text.strip()
-    hook = json.loads(command("context", "which", "tabs", "--max-chars", "2000", "--hook", "SessionStart"))
+    hook = json.loads(
+        command("context", "which", "tabs", "--max-chars", "2000", "--hook", "SessionStart")
+    )
     assert hook["hookSpecificOutput"]["hookEventName"] == "SessionStart"
     assert "- Tabs · " in hook["hookSpecificOutput"]["additionalContext"]

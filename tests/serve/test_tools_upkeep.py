@@ -29,7 +29,9 @@ def files(root: Path) -> dict[str, bytes]:
 def test_linked_search_returns_the_documented_fields(project: Project, connect: Connect) -> None:
     project.memory("auth-refactor-plan.md", "Plan to refactor [[src/auth.py]] to use JWT tokens.\n")
     project.memory("other.md", "JWT tokens are discussed, and [[src/other.py]].\n")
-    answer = connect().call("search_linked_memories", query="refactor plans", target_document="src/auth.py")
+    answer = connect().call(
+        "search_linked_memories", query="refactor plans", target_document="src/auth.py"
+    )
     assert list(answer) == ["result", "omitted", "notes"]
     (hit,) = answer["result"]
     assert list(hit)[: len(LINKED)] == LINKED
@@ -40,9 +42,13 @@ def test_linked_search_returns_the_documented_fields(project: Project, connect: 
     assert 0 < hit["score"] <= 1
 
 
-def test_the_context_of_a_link_is_about_a_hundred_characters(project: Project, connect: Connect) -> None:
+def test_the_context_of_a_link_is_about_a_hundred_characters(
+    project: Project, connect: Connect
+) -> None:
     project.memory("a.md", f"{'before ' * 40}[[src/auth.py]]{' after' * 40}\n")
-    hit = connect().call("search_linked_memories", query="x", target_document="src/auth.py")["result"][0]
+    hit = connect().call("search_linked_memories", query="x", target_document="src/auth.py")[
+        "result"
+    ][0]
     assert "[[src/auth.py]]" in hit["anchor_context"]
     assert 80 <= len(hit["anchor_context"]) <= 140
 
@@ -53,7 +59,9 @@ def test_link_kinds_are_what_the_author_wrote(project: Project, connect: Connect
     project.memory("field.md", "plans:: [[src/a.py]]\n")
     project.memory("item.md", "- fixes [[src/a.py]]\n")
     project.memory("guess.md", "This plan blocks and fixes [[src/a.py]] soon.\n")
-    answer = connect().call("search_linked_memories", query="x", target_document="src/a.py", limit=10)
+    answer = connect().call(
+        "search_linked_memories", query="x", target_document="src/a.py", limit=10
+    )
     assert {hit["memory_id"]: hit["edge_type"] for hit in answer["result"]} == {
         "memory:mentions": "mentions",
         "memory:bare": "related_to",
@@ -64,8 +72,13 @@ def test_link_kinds_are_what_the_author_wrote(project: Project, connect: Connect
 
 
 def test_every_link_of_one_memory_to_the_target_counts(project: Project, connect: Connect) -> None:
-    project.memory("a.md", "First [[src/a.py]] here.\n\nplans:: [[src/a.py]]\n\nThen [[src/a.py|again]], and [[b]].\n")
-    (hit,) = connect().call("search_linked_memories", query="x", target_document="src/a.py")["result"]
+    project.memory(
+        "a.md",
+        "First [[src/a.py]] here.\n\nplans:: [[src/a.py]]\n\nThen [[src/a.py|again]], and [[b]].\n",
+    )
+    (hit,) = connect().call("search_linked_memories", query="x", target_document="src/a.py")[
+        "result"
+    ]
     assert [link["edge_type"] for link in hit["links"]] == ["mentions", "plans", "mentions"]
     assert hit["edge_type"] == "plans", "the kind that says most stands for all"
 
@@ -74,35 +87,63 @@ def test_a_target_is_matched_as_a_whole_path(project: Project, connect: Connect)
     project.memory("a.md", "On [[src/auth.py]].\n")
     project.memory("b.md", "On [[docs/guide.md#Tokens]].\n")
     session = connect()
-    for target in ("auth.py", "rc/auth.py", "src/auth.pyi", "src/auth", "src", "other/src/auth.py", "nothing", "", " "):
-        assert session.call("search_linked_memories", query="x", target_document=target)["result"] == [], target
+    for target in (
+        "auth.py",
+        "rc/auth.py",
+        "src/auth.pyi",
+        "src/auth",
+        "src",
+        "other/src/auth.py",
+        "nothing",
+        "",
+        " ",
+    ):
+        assert (
+            session.call("search_linked_memories", query="x", target_document=target)["result"]
+            == []
+        ), target
     for target in ("src/auth.py", "./src/auth.py", "ghost:src/auth.py"):
-        assert ids(session.call("search_linked_memories", query="x", target_document=target)) == ["memory:a"], target
+        assert ids(session.call("search_linked_memories", query="x", target_document=target)) == [
+            "memory:a"
+        ], target
     for target in ("docs/guide.md", "docs/guide", "docs/guide.md#Tokens"):
-        assert ids(session.call("search_linked_memories", query="x", target_document=target)) == ["memory:b"], target
+        assert ids(session.call("search_linked_memories", query="x", target_document=target)) == [
+            "memory:b"
+        ], target
 
 
-def test_wrong_link_forms_make_no_ghost_and_status_names_them(project: Project, connect: Connect) -> None:
+def test_wrong_link_forms_make_no_ghost_and_status_names_them(
+    project: Project, connect: Connect
+) -> None:
     project.memory("wrong.md", "See [src/auth.py] and [[./src/auth.py]].\n")
     session = connect()
-    assert session.call("search_linked_memories", query="see", target_document="src/auth.py")["result"] == []
+    assert (
+        session.call("search_linked_memories", query="see", target_document="src/auth.py")["result"]
+        == []
+    )
     memory = session.call("index_status")["lanes"][1]
     assert "[src/auth.py]" in memory["problems"]["wrong.md"]
     assert "[[./src/auth.py]]" in memory["problems"]["wrong.md"]
 
 
-def test_linked_memories_are_ranked_by_the_query_and_counted(project: Project, connect: Connect) -> None:
+def test_linked_memories_are_ranked_by_the_query_and_counted(
+    project: Project, connect: Connect
+) -> None:
     project.memory("a.md", "About cooking, with [[src/a.py]].\n")
     project.memory("z.md", "About session timeouts, with [[src/a.py]].\n")
     session = connect()
-    answer = session.call("search_linked_memories", query="session timeouts", target_document="src/a.py", limit=1)
+    answer = session.call(
+        "search_linked_memories", query="session timeouts", target_document="src/a.py", limit=1
+    )
     assert ids(answer) == ["memory:z"]
     assert answer["omitted"] == 1
     everything = session.call("search_linked_memories", query="", target_document="src/a.py")
     assert sorted(ids(everything)) == ["memory:a", "memory:z"], "the link alone is reason enough"
 
 
-def test_updating_a_memory_keeps_the_links_of_others_to_it(project: Project, connect: Connect) -> None:
+def test_updating_a_memory_keeps_the_links_of_others_to_it(
+    project: Project, connect: Connect
+) -> None:
     session = connect()
     session.call("create_memory", filename="hub", content="The hub.", tags=[])
     session.call("create_memory", filename="spoke", content="See [[hub]] first.", tags=[])
@@ -118,7 +159,9 @@ def test_stats_count_memories_tags_and_types(project: Project, connect: Connect)
     session = connect()
     empty = session.call("get_memory_stats")
     assert (empty["count"], empty["tags"], empty["types"]) == (0, {}, {})
-    session.call("create_memory", filename="a", content="x" * 3000, tags=["auth", "bug"], memory_type="plan")
+    session.call(
+        "create_memory", filename="a", content="x" * 3000, tags=["auth", "bug"], memory_type="plan"
+    )
     session.call("create_memory", filename="b", content="x", tags=["auth"])
     answer = session.call("get_memory_stats")
     assert list(answer) == ["count", "total_size", "tags", "types", "memory_path", "notes"]
@@ -135,18 +178,31 @@ def test_stats_count_memories_tags_and_types(project: Project, connect: Connect)
 def three_notes(project: Project) -> None:
     for number in (1, 2, 3):
         project.memory(
-            f"auth-notes-{number}.md", f"---\ntype: observation\ntags: [auth, n{number}]\n---\n\nNote {number}.\n"
+            f"auth-notes-{number}.md",
+            f"---\ntype: observation\ntags: [auth, n{number}]\n---\n\nNote {number}.\n",
         )
 
 
 SOURCES = ["auth-notes-1.md", "auth-notes-2", "auth-notes-3.md"]
 
 
-def test_merging_writes_one_memory_and_moves_the_sources_to_the_trash(project: Project, connect: Connect) -> None:
+def test_merging_writes_one_memory_and_moves_the_sources_to_the_trash(
+    project: Project, connect: Connect
+) -> None:
     three_notes(project)
     session = connect()
-    answer = session.call("merge_memories", source_files=SOURCES, target_file="all", summary_content="Merged.\n")
-    assert list(answer) == ["status", "filename", "path", "version", "merged", "moved_to", "warnings"]
+    answer = session.call(
+        "merge_memories", source_files=SOURCES, target_file="all", summary_content="Merged.\n"
+    )
+    assert list(answer) == [
+        "status",
+        "filename",
+        "path",
+        "version",
+        "merged",
+        "moved_to",
+        "warnings",
+    ]
     assert (answer["status"], answer["filename"]) == ("merged", "all.md")
     assert answer["merged"] == ["auth-notes-1.md", "auth-notes-2.md", "auth-notes-3.md"]
     assert [Path(path).parent.name for path in answer["moved_to"]] == [".trash"] * 3
@@ -160,7 +216,9 @@ def test_merging_writes_one_memory_and_moves_the_sources_to_the_trash(project: P
 def test_the_summary_may_bring_its_own_frontmatter(project: Project, connect: Connect) -> None:
     three_notes(project)
     summary = '---\ntype: "journal"\ntags: ["auth", "consolidated"]\n---\n\n# Consolidated\n'
-    answer = connect().call("merge_memories", source_files=SOURCES, target_file="all.md", summary_content=summary)
+    answer = connect().call(
+        "merge_memories", source_files=SOURCES, target_file="all.md", summary_content=summary
+    )
     text = Path(answer["path"]).read_text(encoding="utf-8")
     assert text.count("---\n") == 2
     assert text.startswith('---\ntype: "journal"\ntags: ["auth", "consolidated"]\nstatus: active\n')
@@ -169,7 +227,9 @@ def test_the_summary_may_bring_its_own_frontmatter(project: Project, connect: Co
 def test_a_source_may_be_the_target(project: Project, connect: Connect) -> None:
     three_notes(project)
     session = connect()
-    answer = session.call("merge_memories", source_files=SOURCES, target_file=SOURCES[0], summary_content="Merged.")
+    answer = session.call(
+        "merge_memories", source_files=SOURCES, target_file=SOURCES[0], summary_content="Merged."
+    )
     assert len(answer["moved_to"]) == 2
     assert session.call("get_memory_stats")["count"] == 1
 
@@ -185,7 +245,10 @@ FAILING: list[tuple[dict[str, Any], str]] = [
     ({"summary_content": "---\na: [\n---\n"}, "frontmatter"),
     ({"summary_content": "x" * 1_000_001}, "longer than"),
     ({"source_files": "auth-notes-1.md"}, "valid list"),
-    ({"target_file": "auth-notes-1.md", "expected_version": "0000000000000000"}, "changed since version"),
+    (
+        {"target_file": "auth-notes-1.md", "expected_version": "0000000000000000"},
+        "changed since version",
+    ),
 ]
 
 
@@ -194,7 +257,12 @@ def test_a_failed_merge_leaves_everything_as_it_was(project: Project, connect: C
     project.memory("taken.md", "taken\n")
     session, before = connect(), files(project.root)
     for change, says in FAILING:
-        arguments = {"source_files": SOURCES, "target_file": "all.md", "summary_content": "Merged.", **change}
+        arguments = {
+            "source_files": SOURCES,
+            "target_file": "all.md",
+            "summary_content": "Merged.",
+            **change,
+        }
         assert says in session.error("merge_memories", **arguments)
         assert files(project.root) == before, says
     assert session.call("get_memory_stats")["count"] == 4
@@ -205,7 +273,11 @@ def test_a_stale_merge_is_refused_with_both_texts(project: Project, connect: Con
     session = connect()
     version = session.call("read_memory", filename=SOURCES[0])["version"]
     session.call("append_memory", filename=SOURCES[0], content="Added meanwhile.")
-    arguments = {"source_files": SOURCES, "target_file": SOURCES[0], "summary_content": "My summary."}
+    arguments = {
+        "source_files": SOURCES,
+        "target_file": SOURCES[0],
+        "summary_content": "My summary.",
+    }
     message = session.error("merge_memories", **arguments, expected_version=version)
     assert "Added meanwhile." in message
     assert "My summary." in message
@@ -215,14 +287,25 @@ def test_a_stale_merge_is_refused_with_both_texts(project: Project, connect: Con
 # --- suggest_memory_merges ---
 
 
-def test_suggestions_group_similar_journals_tightest_first(project: Project, connect: Connect) -> None:
+def test_suggestions_group_similar_journals_tightest_first(
+    project: Project, connect: Connect
+) -> None:
     for number in (1, 2):
-        project.memory(f"same-{number}.md", "The login page loses the session after one hour of idling.\n")
-        project.memory(f"near-{number}.md", f"Backups run nightly on the second host. {'No errors. ' * number}\n")
+        project.memory(
+            f"same-{number}.md", "The login page loses the session after one hour of idling.\n"
+        )
+        project.memory(
+            f"near-{number}.md",
+            f"Backups run nightly on the second host. {'No errors. ' * number}\n",
+        )
     project.memory("alone.md", "Entirely different things are written in here.\n")
-    project.memory("plan.md", "---\ntype: plan\n---\n\nThe login page loses the session after one hour of idling.\n")
     project.memory(
-        "old.md", "---\nstatus: archived\n---\n\nThe login page loses the session after one hour of idling.\n"
+        "plan.md",
+        "---\ntype: plan\n---\n\nThe login page loses the session after one hour of idling.\n",
+    )
+    project.memory(
+        "old.md",
+        "---\nstatus: archived\n---\n\nThe login page loses the session after one hour of idling.\n",
     )
     session = connect().settle()
     answer = session.call("suggest_memory_merges")
@@ -240,11 +323,19 @@ def test_suggestions_group_similar_journals_tightest_first(project: Project, con
     assert len(session.call("suggest_memory_merges", limit=1)["result"]) == 1
     assert session.call("suggest_memory_merges", filter_type="fact")["result"] == []
     every_type = session.call("suggest_memory_merges", filter_type=None)["result"][0]
-    assert [member["id"] for member in every_type["memories"]] == ["memory:plan", "memory:same-1", "memory:same-2"]
+    assert [member["id"] for member in every_type["memories"]] == [
+        "memory:plan",
+        "memory:same-1",
+        "memory:same-2",
+    ]
 
 
-def test_a_memory_of_similar_sections_is_not_merged_with_itself(project: Project, connect: Connect) -> None:
-    sections = "".join(f"## Part {number}\n\n{'The same words again and again. ' * 40}\n\n" for number in range(4))
+def test_a_memory_of_similar_sections_is_not_merged_with_itself(
+    project: Project, connect: Connect
+) -> None:
+    sections = "".join(
+        f"## Part {number}\n\n{'The same words again and again. ' * 40}\n\n" for number in range(4)
+    )
     project.memory("long.md", sections)
     session = connect().settle()
     assert session.call("index_status")["lanes"][1]["chunks"] >= 4

@@ -22,7 +22,16 @@ class Window:
     """A client that speaks to `ragdocs mcp` in raw lines, as an IDE does."""
 
     def __init__(self, project: Project, *options: str, **variables: str) -> None:
-        command = [sys.executable, "-P", "-m", "ragdocs", "mcp", "--project", str(project.root), *options]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "ragdocs",
+            "mcp",
+            "--project",
+            str(project.root),
+            *options,
+        ]
         self.process = subprocess.Popen(
             [*command, "--set", "embedding.model=hash"],
             stdin=subprocess.PIPE,

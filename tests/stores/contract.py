@@ -1,4 +1,7 @@
-"""What every Store promises; subclass it with a `store` fixture that gives an empty, writable store."""
+"""What every Store promises.
+
+Subclass it with a `store` fixture that gives an empty, writable store.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ragdocs.errors import AlreadyExistsError, ConflictError, NotFoundError, RagdocsError, ValidationError
+from ragdocs.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    NotFoundError,
+    RagdocsError,
+    ValidationError,
+)
 from ragdocs.lanes import Lane
 from ragdocs.protocols import Store
 from ragdocs.stores.files.store import FileStore
@@ -31,7 +40,8 @@ def lane(*include: str, exclude: tuple[str, ...] = (), gitignore: bool = False) 
 
 def fork() -> int:
     with warnings.catch_warnings():
-        # Newer Pythons warn when another test has left threads; the child only writes files and exits.
+        # Newer Pythons warn when another test has left threads; the child only writes files and
+        # exits.
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
@@ -87,7 +97,9 @@ class StoreContract:
         assert store.read("a.md").text == "theirs"
 
     @pytest.mark.parametrize("expect", [Expect.PRESENT, "0123456789abcdef"])
-    def test_updating_what_is_not_there_creates_nothing(self, store: Store, expect: Expect | str) -> None:
+    def test_updating_what_is_not_there_creates_nothing(
+        self, store: Store, expect: Expect | str
+    ) -> None:
         with pytest.raises(NotFoundError):
             store.commit([Put("a.md", "x", expect)])
         assert store.scan().stamps == {}
@@ -98,7 +110,9 @@ class StoreContract:
         assert written.moved_to
         assert store.scan().stamps == {}
         assert store.recover(version) == "precious"
-        assert [(revision.path, revision.verb) for revision in store.history("a.md")] == [("a.md", "delete")]
+        assert [(revision.path, revision.verb) for revision in store.history("a.md")] == [
+            ("a.md", "delete")
+        ]
 
     def test_discarding_nothing_is_an_error_unless_anything_goes(self, store: Store) -> None:
         with pytest.raises(NotFoundError):
@@ -128,14 +142,21 @@ class StoreContract:
 
     def test_a_merge_writes_the_target_and_discards_the_sources(self, store: Store) -> None:
         store.commit([Put("a.md", "a"), Put("b.md", "b")])
-        written = store.commit([Discard("a.md"), Put("all.md", "a b", Expect.ABSENT), Discard("b.md")], "merge")
+        written = store.commit(
+            [Discard("a.md"), Put("all.md", "a b", Expect.ABSENT), Discard("b.md")], "merge"
+        )
         assert list(store.scan().stamps) == ["all.md"]
         assert [bool(change.moved_to) for change in written] == [True, False, True]
         assert {revision.verb for revision in store.history()} == {"merge"}
 
     @pytest.mark.parametrize(
         "last",
-        [Discard("missing.md"), Put("b.md", "x", Expect.ABSENT), Put("b.md", "x", "0" * 16), Put("../b.md", "x")],
+        [
+            Discard("missing.md"),
+            Put("b.md", "x", Expect.ABSENT),
+            Put("b.md", "x", "0" * 16),
+            Put("../b.md", "x"),
+        ],
     )
     def test_one_impossible_change_stops_them_all(self, store: Store, last: Put | Discard) -> None:
         store.commit([Put("a.md", "a"), Put("b.md", "b")])
@@ -159,10 +180,16 @@ class StoreContract:
         assert list(store.scan().stamps) == ["Notes.md"]
 
     def test_a_scan_of_some_paths_agrees_with_the_whole(self, store: Store) -> None:
-        store.commit([Put("a.md", "x"), Put("f/b.md", "x"), Put("f/g/c.md", "x"), Put("h/d.md", "x")])
+        store.commit(
+            [Put("a.md", "x"), Put("f/b.md", "x"), Put("f/g/c.md", "x"), Put("h/d.md", "x")]
+        )
         whole = store.scan().stamps
-        part = store.scan(["a.md", "f", "h/missing.md", "../a.md", "/a.md", "a.md/b.md", "nowhere"]).stamps
-        assert part == {path: stamp for path, stamp in whole.items() if path == "a.md" or path.startswith("f/")}
+        part = store.scan(
+            ["a.md", "f", "h/missing.md", "../a.md", "/a.md", "a.md/b.md", "nowhere"]
+        ).stamps
+        assert part == {
+            path: stamp for path, stamp in whole.items() if path == "a.md" or path.startswith("f/")
+        }
 
     def test_a_changed_text_changes_its_stamp(self, store: Store) -> None:
         store.commit([Put("a.md", "one")])

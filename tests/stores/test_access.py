@@ -1,4 +1,7 @@
-"""What is remembered about the use of memories, by several processes, and what happens when it cannot be."""
+"""What is remembered about the use of memories, by several processes.
+
+And what happens when it cannot be.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,9 @@ def test_what_was_searched_for_is_for_its_owner_only_and_cut(path: Path) -> None
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_the_list_is_bounded_and_the_counts_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_is_bounded_and_the_counts_are_kept(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(access, "MOST_ROWS", 5)
     log = AccessLog(path, "shop")
     for _ in range(4):
@@ -87,7 +92,9 @@ def test_several_writers_lose_nothing(path: Path) -> None:
     assert all(done)
 
 
-def test_a_log_that_is_held_by_somebody_is_done_without_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_is_held_by_somebody_is_done_without_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(access, "WAIT_SECONDS", 0.01)
     log = AccessLog(path, "shop")
     assert log.note("get", [("mem_a", None)], NOW)
@@ -99,7 +106,9 @@ def test_a_log_that_is_held_by_somebody_is_done_without_once(path: Path, monkeyp
     assert log.totals()["get"] == 2
 
 
-def test_a_damaged_log_is_told_once_and_left_alone(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_log_is_told_once_and_left_alone(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path.parent.mkdir()
     path.write_bytes(b"not a database at all" * 100)
     log = AccessLog(path, "shop")

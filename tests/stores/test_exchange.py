@@ -1,4 +1,7 @@
-"""Two journals and a remote between them: nothing lost, entries counted, conflicts told before anything is changed."""
+"""Two journals and a remote between them.
+
+Nothing lost, entries counted, conflicts told before anything is changed.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,16 @@ class Side:
         self.git("remote", "add", "origin", str(remote))
 
     def git(self, *words: str) -> str:
-        environ = {"HOME": str(self.root.parent), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
+        environ = {
+            "HOME": str(self.root.parent),
+            "PATH": os.environ["PATH"],
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
         who = ("-c", "user.name=P", "-c", "user.email=p@localhost", "-c", "init.defaultBranch=main")
         command = ["git", "-C", str(self.root), *who, *words]
-        return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            command, env=environ, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     def add(self, section: str, entry: str, text: str | None = None) -> None:
         if text is None:
@@ -45,7 +54,9 @@ class Side:
             merged = merge(base, theirs, yours)
             return merged.text, merged.overlaps
 
-        return Exchange(self.store, merging).run("", {f"{name}.md": text for name, text in resolved.items()})
+        return Exchange(self.store, merging).run(
+            "", {f"{name}.md": text for name, text in resolved.items()}
+        )
 
     def says(self, section: str) -> str:
         assert self.git("status", "--porcelain") == ""
@@ -112,7 +123,9 @@ def test_entries_of_both_sides_are_counted_and_not_added_up(one: Side, two: Side
     assert one.says("a").endswith("<!-- entry count: 10 -->\n")
 
 
-def test_overviews_that_contradict_are_told_and_nothing_is_changed(one: Side, two: Side, remote: Path) -> None:
+def test_overviews_that_contradict_are_told_and_nothing_is_changed(
+    one: Side, two: Side, remote: Path
+) -> None:
     one.add("a", "first", "we use REST")
     one.sync()
     two.sync()
@@ -123,7 +136,11 @@ def test_overviews_that_contradict_are_told_and_nothing_is_changed(one: Side, tw
     with pytest.raises(ConflictError, match="both sides have changed a") as caught:
         two.sync()
     error = caught.value
-    assert (error.base, error.theirs, error.yours) == ("we use REST\n", "we use gRPC\n", "we use GraphQL\n")
+    assert (error.base, error.theirs, error.yours) == (
+        "we use REST\n",
+        "we use gRPC\n",
+        "we use GraphQL\n",
+    )
     assert "<<<<<<<" in error.merged
     assert (two.git("rev-parse", "HEAD"), two.git("status", "--porcelain")) == (before, "")
     two.sync(a="we use both")
@@ -154,7 +171,9 @@ def test_an_edit_by_hand_outlives_what_is_received(one: Side, two: Side) -> None
     assert two.git("diff", "--name-only") == "a.md"
 
 
-@pytest.mark.parametrize("address", ["ext::sh -c 'touch x'", "foo::bar", "gopher://x/y", "git://host.invalid/x"])
+@pytest.mark.parametrize(
+    "address", ["ext::sh -c 'touch x'", "foo::bar", "gopher://x/y", "git://host.invalid/x"]
+)
 def test_an_address_that_names_a_program_is_refused(one: Side, address: str) -> None:
     one.git("config", "remote.origin.url", address)
     with pytest.raises(ValidationError, match="not one that is safe"):

@@ -1,4 +1,7 @@
-"""Settings in a journal's own configuration: those that could reach beyond it are refused before git reads them."""
+"""Settings in a journal's own configuration.
+
+Those that could reach beyond it are refused before git reads them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ ENVIRON = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_G
 def plain(root: Path, *words: str, check: bool = True, **environ: str) -> str:
     who = ("-c", "user.name=P", "-c", "user.email=p@localhost")
     command = ["git", "-C", str(root), *who, *words]
-    done = subprocess.run(command, env={**ENVIRON, **environ}, check=check, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env={**ENVIRON, **environ}, check=check, capture_output=True, text=True
+    )
     return done.stdout.strip()
 
 
@@ -110,13 +115,17 @@ SETTINGS = (
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_setting_that_may_reach_further_is_refused_by_name(journal: Path, remote: Path, name: str) -> None:
+def test_a_setting_that_may_reach_further_is_refused_by_name(
+    journal: Path, remote: Path, name: str
+) -> None:
     value = str(journal.parent / "reached")
     with (journal / ".git" / "config").open("a") as file:
         section, _, rest = name.partition(".")
         subsection, _, key = rest.rpartition(".")
         file.write(
-            f'[{section} "{subsection}"]\n{key} = {value}\n' if subsection else f"[{section}]\n{key} = {value}\n"
+            f'[{section} "{subsection}"]\n{key} = {value}\n'
+            if subsection
+            else f"[{section}]\n{key} = {value}\n"
         )
     before = sorted(remote.rglob("*"))
     with pytest.raises(UnavailableError) as caught:
@@ -135,7 +144,9 @@ def test_a_setting_that_may_reach_further_is_refused_by_name(journal: Path, remo
     assert sync(journal).sent == 1
 
 
-def test_a_configuration_that_changes_while_a_store_is_open_is_looked_at_again(journal: Path) -> None:
+def test_a_configuration_that_changes_while_a_store_is_open_is_looked_at_again(
+    journal: Path,
+) -> None:
     store = JournalStore(journal)
     store.commit([Put("a.md", "# B", note="second")])
     plain(journal, "config", "core.fsmonitor", "x")
@@ -144,7 +155,14 @@ def test_a_configuration_that_changes_while_a_store_is_open_is_looked_at_again(j
 
 
 def test_what_people_set_in_their_journals_is_no_obstacle(journal: Path) -> None:
-    for name in ("user.name", "user.email", "pull.rebase", "commit.gpgSign", "branch.a.b/c.merge", "core.autocrlf"):
+    for name in (
+        "user.name",
+        "user.email",
+        "pull.rebase",
+        "commit.gpgSign",
+        "branch.a.b/c.merge",
+        "core.autocrlf",
+    ):
         plain(journal, "config", name, "false")
     plain(journal, "config", "core.repositoryFormatVersion", "1")
     plain(journal, "config", "extensions.objectFormat", "sha1")
@@ -169,11 +187,23 @@ def test_a_remote_on_this_machine_runs_nothing_of_its_own(journal: Path, remote:
     trap.write_text(f'#!/bin/sh\ntouch "{fired}"\n')
     trap.chmod(0o755)
     (remote / "evil").mkdir()
-    for hook in ("pre-receive", "update", "post-receive", "post-update", "reference-transaction", "proc-receive"):
+    for hook in (
+        "pre-receive",
+        "update",
+        "post-receive",
+        "post-update",
+        "reference-transaction",
+        "proc-receive",
+    ):
         for folder in (remote / "hooks", remote / "evil"):
             folder.mkdir(exist_ok=True)
             shutil.copy(trap, folder / hook)
-    for name in ("core.alternateRefsCommand", "core.fsmonitor", "uploadpack.packObjectsHook", "gc.recentObjectsHook"):
+    for name in (
+        "core.alternateRefsCommand",
+        "core.fsmonitor",
+        "uploadpack.packObjectsHook",
+        "gc.recentObjectsHook",
+    ):
         plain(remote, "config", name, str(trap))
     for hooks in ("", str(remote / "evil")):
         if hooks:
@@ -188,12 +218,16 @@ def test_a_remote_on_this_machine_runs_nothing_of_its_own(journal: Path, remote:
     assert fired.exists(), "the trap works for plain git"
 
 
-def test_a_remote_on_this_machine_is_a_whole_bare_repository(journal: Path, tmp_path: Path, remote: Path) -> None:
+def test_a_remote_on_this_machine_is_a_whole_bare_repository(
+    journal: Path, tmp_path: Path, remote: Path
+) -> None:
     victim = tmp_path / "victim"
     JournalStore(victim).commit([Put("secret.md", "# Secret", note="canary")])
     plain(victim, "checkout", "-q", "-b", "other")
     files = {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()}
-    common, linked, borrowing = (tmp_path / f"{name}.git" for name in ("common", "linked", "borrowing"))
+    common, linked, borrowing = (
+        tmp_path / f"{name}.git" for name in ("common", "linked", "borrowing")
+    )
     for place in (common, linked, borrowing):
         shutil.copytree(remote, place)
     (common / "commondir").write_text(f"{victim}/.git\n")
@@ -203,7 +237,16 @@ def test_a_remote_on_this_machine_is_a_whole_bare_repository(journal: Path, tmp_
     (tmp_path / "file.git").write_text(f"gitdir: {victim}/.git\n")
     shutil.copytree(remote, tmp_path / "inner.git")
     (tmp_path / "inner.git" / ".git").write_text(f"gitdir: {victim}/.git\n")
-    names = ("victim", "victim/.git", "common.git", "linked.git", "borrowing.git", "file.git", "inner.git", "none")
+    names = (
+        "victim",
+        "victim/.git",
+        "common.git",
+        "linked.git",
+        "borrowing.git",
+        "file.git",
+        "inner.git",
+        "none",
+    )
     for address in (*names, *(f"file://{tmp_path / name}" for name in names)):
         where = address if "://" in address else f"../{address}"
         plain(journal, "config", "remote.origin.url", where)
@@ -233,7 +276,14 @@ def test_traces_are_written_neither_for_a_setting_nor_for_the_environment(
     root, written = tmp_path / "project", tmp_path / "written"
     for name in ("normalTarget", "perfTarget", "eventTarget"):
         plain(root, "config", f"trace2.{name}", str(written))
-    names = ("GIT_TRACE", "GIT_TRACE2", "GIT_TRACE2_EVENT", "GIT_TRACE2_PERF", "GIT_TRACE_SETUP", "GIT_TRACE_CURL")
+    names = (
+        "GIT_TRACE",
+        "GIT_TRACE2",
+        "GIT_TRACE2_EVENT",
+        "GIT_TRACE2_PERF",
+        "GIT_TRACE_SETUP",
+        "GIT_TRACE_CURL",
+    )
     for name in names:
         monkeypatch.setenv(name, str(written))
     assert git.context(root) is not None

@@ -107,7 +107,9 @@ def test_a_lane_that_is_not_writable_refuses(root: Path) -> None:
     assert not root.exists()
 
 
-@pytest.mark.parametrize("name", ["../a", "/a", ".trash/a", "indices/a", "node_modules/a", "a\0b", "CON", "a/../../b"])
+@pytest.mark.parametrize(
+    "name", ["../a", "/a", ".trash/a", "indices/a", "node_modules/a", "a\0b", "CON", "a/../../b"]
+)
 def test_names_that_lead_elsewhere_write_nothing(root: Path, store: FileStore, name: str) -> None:
     for change in (Put(name, "x"), Discard(name, Expect.ANY)):
         with pytest.raises(ValidationError):
@@ -115,7 +117,9 @@ def test_names_that_lead_elsewhere_write_nothing(root: Path, store: FileStore, n
     assert [path.name for path in root.parent.rglob("*")] == ["root"]
 
 
-def test_writing_through_a_link_is_refused_and_names_the_file_itself(root: Path, store: FileStore) -> None:
+def test_writing_through_a_link_is_refused_and_names_the_file_itself(
+    root: Path, store: FileStore
+) -> None:
     plant(root, "real/a.md")
     plant(root.parent, "outside/o.md")
     (root / "alias.md").symlink_to("real/a.md")
@@ -139,7 +143,9 @@ def test_writing_through_a_link_is_refused_and_names_the_file_itself(root: Path,
 
 
 @pytest.mark.parametrize("internal", [".trash", ".history"])
-def test_an_internal_folder_that_is_a_link_is_refused(root: Path, store: FileStore, internal: str) -> None:
+def test_an_internal_folder_that_is_a_link_is_refused(
+    root: Path, store: FileStore, internal: str
+) -> None:
     plant(root, "a.md")
     plant(root.parent, "outside/ab/precious.md")
     (root / internal).symlink_to("../outside")
@@ -154,10 +160,17 @@ def test_a_root_that_is_a_link_out_of_its_folder_is_refused(tmp_path: Path) -> N
     (tmp_path / "clone/.memories").symlink_to("../elsewhere")
     (tmp_path / "clone/fine").symlink_to("inside")
     store = FileStore(tmp_path / "clone/.memories", MEMORY)
-    for attempt in (store.scan, lambda: store.read("a.md"), lambda: store.commit([Put("a.md", "x")])):
+    for attempt in (
+        store.scan,
+        lambda: store.read("a.md"),
+        lambda: store.commit([Put("a.md", "x")]),
+    ):
         with pytest.raises(UnavailableError):
             attempt()
-    assert FileStore(tmp_path / "clone/.memories", MEMORY, trusted_root=True).read("a.md").text == "elsewhere/a.md"
+    assert (
+        FileStore(tmp_path / "clone/.memories", MEMORY, trusted_root=True).read("a.md").text
+        == "elsewhere/a.md"
+    )
     assert FileStore(tmp_path / "clone/fine", MEMORY).read("b.md").text == "clone/inside/b.md"
 
 
@@ -166,7 +179,11 @@ def test_a_root_swapped_for_a_link_is_noticed(root: Path, store: FileStore) -> N
     plant(root.parent, "elsewhere/a.md")
     root.rename(root.with_name("moved"))
     root.symlink_to("elsewhere")
-    for attempt in (store.scan, lambda: store.read("a.md"), lambda: store.commit([Put("a.md", "y")])):
+    for attempt in (
+        store.scan,
+        lambda: store.read("a.md"),
+        lambda: store.commit([Put("a.md", "y")]),
+    ):
         with pytest.raises(UnavailableError):
             attempt()
     assert (root.parent / "elsewhere/a.md").read_text() == "elsewhere/a.md"

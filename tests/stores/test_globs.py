@@ -37,19 +37,37 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_globs_choose_and_exclude(root: Path) -> None:
-    plant(root, "README.md", "docs/a.md", "docs/b/c.md", "docs/b/d.png", "docs/drafts/e.md", "src/README.md")
+    plant(
+        root,
+        "README.md",
+        "docs/a.md",
+        "docs/b/c.md",
+        "docs/b/d.png",
+        "docs/drafts/e.md",
+        "src/README.md",
+    )
     assert listed(root, lane("docs/**/*.md", "README.md")) == {
         "README.md",
         "docs/a.md",
         "docs/b/c.md",
         "docs/drafts/e.md",
     }
-    assert listed(root, lane("docs/**", exclude=("docs/drafts",))) == {"docs/a.md", "docs/b/c.md", "docs/b/d.png"}
-    assert listed(root, lane("**/*.md", exclude=("**/drafts/**", "src/*"))) == {"README.md", "docs/a.md", "docs/b/c.md"}
+    assert listed(root, lane("docs/**", exclude=("docs/drafts",))) == {
+        "docs/a.md",
+        "docs/b/c.md",
+        "docs/b/d.png",
+    }
+    assert listed(root, lane("**/*.md", exclude=("**/drafts/**", "src/*"))) == {
+        "README.md",
+        "docs/a.md",
+        "docs/b/c.md",
+    }
     assert listed(root, lane("*/?.md")) == {"docs/a.md"}
 
 
-def test_folders_that_no_glob_can_reach_are_not_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_that_no_glob_can_reach_are_not_opened(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plant(root, "docs/a.md", "docs/deep/b.md", "vendor/x/y.md", "docs/node_modules/p/README.md")
     opened = []
     scandir = os.scandir
@@ -64,13 +82,30 @@ def test_folders_that_no_glob_can_reach_are_not_opened(root: Path, monkeypatch: 
 
 
 def test_hidden_and_internal_folders_are_never_listed(root: Path) -> None:
-    plant(root, "a.md", ".trash/b.md", ".history/c.md", "indices/d.md", "x/.git/e.md", "node_modules/f.md", ".g.md")
+    plant(
+        root,
+        "a.md",
+        ".trash/b.md",
+        ".history/c.md",
+        "indices/d.md",
+        "x/.git/e.md",
+        "node_modules/f.md",
+        ".g.md",
+    )
     assert listed(root, MEMORY) == {"a.md"}
     assert listed(root, lane("**/*.md")) == {"a.md", "indices/d.md"}
 
 
 def test_ignore_files_nest_and_the_nearest_wins(root: Path) -> None:
-    plant(root, "docs/a.md", "docs/build/b.md", "docs/sub/c.md", "docs/sub/keep.md", "docs/tmp.md", "docs/local.md")
+    plant(
+        root,
+        "docs/a.md",
+        "docs/build/b.md",
+        "docs/sub/c.md",
+        "docs/sub/keep.md",
+        "docs/tmp.md",
+        "docs/local.md",
+    )
     (root / ".gitignore").write_text("build/\n/docs/tmp.md\n*.bak\n\nkeep.md\n")
     (root / "docs/sub/.gitignore").write_text("*\n!keep.md\n")
     (root / ".git/info").mkdir(parents=True)
@@ -90,7 +125,9 @@ def test_ignore_files_above_the_root_count_up_to_the_repository(root: Path) -> N
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.md", "b.md", "x y", "[z]"])
 GLOBS = st.lists(
-    st.sampled_from(["a", "b", "*", "**", "?", "a*", "*.md", "[ab]", "[^a]", "[!b]*", r"\[z]", r"a\*", "*b*"]),
+    st.sampled_from(
+        ["a", "b", "*", "**", "?", "a*", "*.md", "[ab]", "[^a]", "[!b]*", r"\[z]", r"a\*", "*b*"]
+    ),
     min_size=1,
     max_size=3,
 )
@@ -99,11 +136,18 @@ GLOBS = st.lists(
 @st.composite
 def ignore_line(draw: st.DrawFn) -> str:
     body = "/".join(draw(GLOBS))
-    return draw(st.sampled_from(["", "!", "/", "!/", "#"])) + body + draw(st.sampled_from(["", "/", "  "]))
+    return (
+        draw(st.sampled_from(["", "!", "/", "!/", "#"]))
+        + body
+        + draw(st.sampled_from(["", "/", "  "]))
+    )
 
 
 @settings(max_examples=60, deadline=None, database=None)
-@given(st.lists(ignore_line(), min_size=1, max_size=5), st.lists(st.lists(NAMES, min_size=1, max_size=3), min_size=8))
+@given(
+    st.lists(ignore_line(), min_size=1, max_size=5),
+    st.lists(st.lists(NAMES, min_size=1, max_size=3), min_size=8),
+)
 def test_ignore_rules_are_those_of_git(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], paths: list[list[str]]
 ) -> None:
@@ -114,13 +158,19 @@ def test_ignore_rules_are_those_of_git(
             plant(root, "/".join(parts))
     (root / ".gitignore").write_text("\n".join(lines) + "\n")
     command = ["git", "-C", str(root), "ls-files", "-z", "--others", "--exclude-standard"]
-    expected = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
-    assert listed(root, lane("**", gitignore=True)) == {name for name in expected if name not in {"", ".gitignore"}}
+    expected = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split(
+        "\0"
+    )
+    assert listed(root, lane("**", gitignore=True)) == {
+        name for name in expected if name not in {"", ".gitignore"}
+    }
 
 
 def test_a_hostile_ignore_file_costs_nothing(root: Path) -> None:
     plant(root, "a" * 250 + ".md")
-    (root / ".gitignore").write_text("*a*a*a*a*a*a*a*a*b\n**/a/**/a/**/a/**/a/**/b\n[z-a]\n[\n!\n\\\n" * 50)
+    (root / ".gitignore").write_text(
+        "*a*a*a*a*a*a*a*a*b\n**/a/**/a/**/a/**/a/**/b\n[z-a]\n[\n!\n\\\n" * 50
+    )
     started = datetime.now(UTC)
     assert listed(root, lane("**/*.md", gitignore=True)) == {"a" * 250 + ".md"}
     assert datetime.now(UTC) - started < timedelta(seconds=1)
@@ -153,7 +203,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 @pytest.mark.parametrize("nested", [1, 12])
-def test_a_large_ignore_file_costs_about_as_much_as_a_small_one(root: Path, kind: str, nested: int) -> None:
+def test_a_large_ignore_file_costs_about_as_much_as_a_small_one(
+    root: Path, kind: str, nested: int
+) -> None:
     assert len(HOSTILE[kind]) < 65_536
     cost, scan = walked(root, 500, HOSTILE[kind], nested)
     assert len(scan.stamps) == 500
@@ -162,7 +214,9 @@ def test_a_large_ignore_file_costs_about_as_much_as_a_small_one(root: Path, kind
     assert bool(scan.unreadable) == (kind in {"stars", "folders"})
 
 
-def test_what_is_not_followed_of_an_ignore_file_is_told_and_the_last_lines_count(root: Path) -> None:
+def test_what_is_not_followed_of_an_ignore_file_is_told_and_the_last_lines_count(
+    root: Path,
+) -> None:
     globs = [f"*zzz{number}*q" for number in range(1_500)]
     _, scan = walked(root, 3, "\n".join(["*-a*.m?", *globs, "*00001*a.md"]))
     assert {path.rpartition("/")[2][:5] for path in scan.stamps} == {"00000", "00002"}

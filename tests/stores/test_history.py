@@ -63,7 +63,10 @@ def test_torn_and_foreign_lines_are_passed_over(tmp_path: Path) -> None:
     ]
     log.write_bytes(log.read_bytes() + "\n".join(foreign).encode("latin-1"))
     kept(store, "a.md", "two")
-    assert [store.recover(revision.version) for revision in store.revisions("a.md")] == [b"two", b"one"]
+    assert [store.recover(revision.version) for revision in store.revisions("a.md")] == [
+        b"two",
+        b"one",
+    ]
 
 
 def test_a_damaged_text_is_never_handed_out(tmp_path: Path) -> None:
@@ -76,7 +79,9 @@ def test_a_damaged_text_is_never_handed_out(tmp_path: Path) -> None:
     assert store.recover(version) == b"precious"
 
 
-def test_the_oldest_go_first_when_there_is_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_go_first_when_there_is_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(history, "KEEP_BYTES", 100_000)
     store = History(tmp_path)
     versions = []
@@ -91,7 +96,9 @@ def test_the_oldest_go_first_when_there_is_too_much(tmp_path: Path, monkeypatch:
         store.recover(versions[0])
 
 
-def test_the_last_text_stays_however_large_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_text_stays_however_large_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(history, "KEEP_BYTES", 1000)
     store = History(tmp_path)
     version = kept(store, "a.md", "x" * 5000)
@@ -152,7 +159,9 @@ def test_a_log_beyond_its_limit_is_read_from_its_end_and_pruned(
     assert not store.prune(NOW)
 
 
-def test_a_log_of_one_endless_line_loses_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_of_one_endless_line_loses_no_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(history, "LOG_LIMIT", 20_000)
     store = History(tmp_path)
     version = kept(store, "a.md", "precious")
@@ -166,7 +175,9 @@ def test_a_log_of_one_endless_line_loses_no_text(tmp_path: Path, monkeypatch: py
     assert [revision.version for revision in store.revisions()] == [newer]
 
 
-def test_a_write_succeeds_whatever_the_size_of_the_history_and_a_failed_pruning_is_told(tmp_path: Path) -> None:
+def test_a_write_succeeds_whatever_the_size_of_the_history_and_a_failed_pruning_is_told(
+    tmp_path: Path,
+) -> None:
     root = tmp_path / "root"
     store = FileStore(root, MEMORY)
     store.commit([Put("a.md", "one", Expect.ABSENT)])
@@ -192,7 +203,9 @@ def test_a_write_succeeds_whatever_the_size_of_the_history_and_a_failed_pruning_
     assert store.scan().unreadable == {}
 
 
-def test_a_promise_larger_than_any_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_promise_larger_than_any_is_put_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(history, "LOG_LIMIT", 20_000)
     root = tmp_path / "root"
     store = FileStore(root, MEMORY)
@@ -253,10 +266,14 @@ for number in range(50):
 
 def test_two_processes_append_and_nothing_is_lost(root: Path, store: FileStore) -> None:
     store.commit([Put("log.md", "")])
-    writers = [subprocess.Popen([sys.executable, "-c", APPEND, str(root), name]) for name in ("a", "b")]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", APPEND, str(root), name]) for name in ("a", "b")
+    ]
     assert [writer.wait() for writer in writers] == [0, 0]
     lines = store.read("log.md").text.split()
-    assert sorted(lines) == sorted(f"{name}-{number}" for name in ("a", "b") for number in range(50))
+    assert sorted(lines) == sorted(
+        f"{name}-{number}" for name in ("a", "b") for number in range(50)
+    )
     assert len(store.history("log.md")) == 100
 
 

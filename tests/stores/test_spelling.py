@@ -1,4 +1,7 @@
-"""Names on disk are found as they are spelled, and a large folder is listed once, not for every change."""
+"""Names on disk are found as they are spelled.
+
+And a large folder is listed once, not for every change.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,25 @@ _hooked: list[bool] = []
 
 @pytest.fixture
 def listings() -> Iterator[list[str]]:
-    """The folders of this test that were listed; a hook of the interpreter stays, and tells of every one."""
+    """The folders of this test that were listed.
+
+    A hook of the interpreter stays, and tells of every one.
+    """
     if not _hooked:
-        sys.addaudithook(lambda event, details: _listed.append(str(details[0])) if event == "os.listdir" else None)
+        sys.addaudithook(
+            lambda event, details: (
+                _listed.append(str(details[0])) if event == "os.listdir" else None
+            )
+        )
         _hooked.append(True)
     _listed.clear()
     yield _listed
     _listed.clear()
 
 
-def test_changes_one_after_the_other_list_their_folder_once(tmp_path: Path, listings: list[str]) -> None:
+def test_changes_one_after_the_other_list_their_folder_once(
+    tmp_path: Path, listings: list[str]
+) -> None:
     root = tmp_path / "memories"
     store = FileStore(root, MEMORY)
     for number in range(5):
@@ -62,6 +74,6 @@ def test_of_two_names_that_differ_in_case_each_is_found_as_it_is(tmp_path: Path)
     if len(list(tmp_path.iterdir())) < 3:
         pytest.skip("this file system ignores case")
     spelling = Spelling(str(tmp_path))
-    assert [spelling.find(name) for name in ("Note.md", "note.md", "NOTE.md", "2026", "new.md")] == [
-        *("Note.md", "note.md", "Note.md", "2026", "new.md")
-    ]
+    assert [
+        spelling.find(name) for name in ("Note.md", "note.md", "NOTE.md", "2026", "new.md")
+    ] == [*("Note.md", "note.md", "Note.md", "2026", "new.md")]

@@ -1,4 +1,7 @@
-"""Summaries of steps: limits, order, secrets, many writers at once, a killed writer, damaged lines."""
+"""Summaries of steps: limits, order, secrets, many writers at once, a killed writer.
+
+Damaged lines.
+"""
 
 from __future__ import annotations
 
@@ -92,11 +95,18 @@ def test_the_oldest_leave_when_there_are_too_many_or_too_much(tmp_path: Path) ->
         assert small.path.stat().st_size <= 1000
     assert lines(small)[-1]["stepId"] == "19"
     small.append("r", "large", "z" * 5000, (), NOW)
-    assert [line["stepId"] for line in lines(small)] == ["large"], "the newest stays, whatever its size"
+    assert [line["stepId"] for line in lines(small)] == ["large"], (
+        "the newest stays, whatever its size"
+    )
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 5), st.text(min_size=1, max_size=20).filter(str.strip)), max_size=12))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.text(min_size=1, max_size=20).filter(str.strip)),
+        max_size=12,
+    )
+)
 def test_the_newest_come_first_and_none_is_lost(steps: list[tuple[int, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         kept = store(Path(folder))
@@ -107,7 +117,9 @@ def test_the_newest_come_first_and_none_is_lost(steps: list[tuple[int, str]]) ->
             kept.append("r", str(number), text, (), NOW + timedelta(minutes=minutes))
             written.append((minutes, number))
         found = [(one["timestamp"], int(one["stepId"])) for one in kept.newest()]
-        assert [number for _, number in found] == [number for _, number in sorted(written, reverse=True)]
+        assert [number for _, number in found] == [
+            number for _, number in sorted(written, reverse=True)
+        ]
         assert kept.newest(2) == kept.newest()[:2]
 
 
@@ -132,7 +144,9 @@ def test_no_secret_reaches_the_file(tmp_path: Path) -> None:
         b"\xff",
     ],
 )
-def test_a_damaged_line_is_a_parse_error_and_the_file_stays_untouched(tmp_path: Path, line: bytes) -> None:
+def test_a_damaged_line_is_a_parse_error_and_the_file_stays_untouched(
+    tmp_path: Path, line: bytes
+) -> None:
     kept = store(tmp_path)
     kept.append("r", "1", "x", (), NOW)
     before = kept.path.read_bytes() + line + b"\n"
@@ -180,7 +194,10 @@ def test_a_full_disk_leaves_no_part_of_a_line(tmp_path: Path) -> None:
         "    print(error)\n"
     )
     run = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path), str(len(before) + 50)], check=True, capture_output=True, text=True
+        [sys.executable, "-c", script, str(tmp_path), str(len(before) + 50)],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     assert "cannot append" in run.stdout
     assert kept.path.read_bytes() == before
@@ -193,7 +210,10 @@ def test_a_lock_that_is_held_for_a_second_is_named(tmp_path: Path) -> None:
 
 
 def writer(folder: Path, run: str, count: int) -> subprocess.Popen[bytes]:
-    """Start a process that appends and says so each time; one that imports no more than it needs."""
+    """Start a process that appends and says so each time.
+
+    One that imports no more than it needs.
+    """
     script = (
         "import sys\nfrom pathlib import Path\nfrom datetime import datetime, UTC\n"
         "from ragdocs.errors import LockAcquisitionError\n"
@@ -209,7 +229,9 @@ def writer(folder: Path, run: str, count: int) -> subprocess.Popen[bytes]:
         "        print('.', end='', flush=True)\n"
         "        break\n"
     )
-    return subprocess.Popen([sys.executable, "-c", script, str(folder), run, str(count)], stdout=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-c", script, str(folder), run, str(count)], stdout=subprocess.PIPE
+    )
 
 
 def test_eight_writers_lose_nothing(tmp_path: Path) -> None:
@@ -240,4 +262,6 @@ def test_what_another_branch_has_comes_in_the_order_of_time(tmp_path: Path) -> N
         other.append("other", str(number), "x", (), NOW + timedelta(minutes=2 * number + 1))
     assert other.take(one) == 3
     order = [(one["runId"], one["stepId"]) for one in other.newest()]
-    assert order == [("other", "2"), ("one", "2"), ("other", "1")], "the oldest leave, whoever had them"
+    assert order == [("other", "2"), ("one", "2"), ("other", "1")], (
+        "the oldest leave, whoever had them"
+    )

@@ -123,7 +123,9 @@ def test_readers_never_see_a_torn_file(tmp_path: Path) -> None:
     assert torn == 0
 
 
-def test_a_move_between_file_systems_copies_and_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_between_file_systems_copies_and_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, target = tmp_path / "a", tmp_path / "b"
     source.write_bytes(b"text")
     source.chmod(0o640)
@@ -143,7 +145,9 @@ def test_an_appended_line_stands_alone_even_after_a_torn_one(tmp_path: Path) -> 
     assert place.read_bytes() == b'one\n{"to\ntwo\n'
 
 
-def test_a_line_that_does_not_fit_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_does_not_fit_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:2]))
     with pytest.raises(StorageError, match="space"):
@@ -181,7 +185,14 @@ def test_paths_are_contained_on_boundaries(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "in").mkdir(parents=True)
     (tmp_path / "root-twin").mkdir()
-    links = {"up": "..", "twin": "../root-twin", "abs": "/etc", "dangling": "../nowhere", "chain": "up", "fine": "in"}
+    links = {
+        "up": "..",
+        "twin": "../root-twin",
+        "abs": "/etc",
+        "dangling": "../nowhere",
+        "chain": "up",
+        "fine": "in",
+    }
     for name, target in links.items():
         (root / name).symlink_to(target)
     assert fsio.contained(root, "a/b.md") == root / "a/b.md"
@@ -189,6 +200,14 @@ def test_paths_are_contained_on_boundaries(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match=r"in/b\.md"):
         fsio.contained(root, "fine/b.md", follow=False)
     outside = ["..", "../root-twin/a", "/etc/passwd", "", ".", "a\0b", "in/../../x"]
-    for name in [*outside, "up/a", "twin/a", "abs/passwd", "dangling", "dangling/a", "chain/root-twin/a"]:
+    for name in [
+        *outside,
+        "up/a",
+        "twin/a",
+        "abs/passwd",
+        "dangling",
+        "dangling/a",
+        "chain/root-twin/a",
+    ]:
         with pytest.raises(ValidationError):
             fsio.contained(root, name)

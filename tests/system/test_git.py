@@ -34,7 +34,9 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
     def plain(root: Path, *words: str, check: bool = True) -> str:
         who = ("-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main")
         command = ["git", "-C", str(root), *who, *words]
-        return subprocess.run(command, env=environ, check=check, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            command, env=environ, check=check, capture_output=True, text=True
+        ).stdout.strip()
 
     return plain
 
@@ -64,7 +66,9 @@ def test_the_context_names_branch_commit_and_changed_files(repository: Path, pla
     (repository / "src" / "né w.py").write_text("new\n")
     (repository / "b.md").unlink()
     (repository / ".memories").mkdir()
-    (repository / ".memories" / "m.md").write_text("what is written down is not what is worked on\n")
+    (repository / ".memories" / "m.md").write_text(
+        "what is written down is not what is worked on\n"
+    )
     found = context(repository)
     assert found.dirty
     assert set(found.files_changed) == {"src/a.py", "src/né w.py", "b.md"}
@@ -101,7 +105,9 @@ def test_an_empty_repository_has_a_branch_and_no_commit(tmp_path: Path, plain: G
     assert context(tmp_path / "empty") == GitContext("main", "", dirty=False)
 
 
-@pytest.mark.parametrize("head", ["", "nonsense\n", "ref: refs/heads/../../x\n", "ref: refs/heads/main/x\n"])
+@pytest.mark.parametrize(
+    "head", ["", "nonsense\n", "ref: refs/heads/../../x\n", "ref: refs/heads/main/x\n"]
+)
 def test_a_broken_head_gives_no_context_and_no_exception(repository: Path, head: str) -> None:
     (repository / ".git" / "HEAD").write_text(head)
     found = git.context(repository)
@@ -116,7 +122,9 @@ def test_a_damaged_pointer_to_a_repository_gives_no_context(tmp_path: Path, poin
     assert git.remote(tmp_path) == ""
 
 
-def test_outside_a_repository_git_is_not_even_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_repository_git_is_not_even_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(subprocess, "Popen", None)
     assert git.context(tmp_path) is None
     assert git.remote(tmp_path) == ""
@@ -132,7 +140,9 @@ def test_without_git_there_is_no_context_and_a_call_says_why(
         git.run(repository, ["rev-parse", "HEAD"])
 
 
-def test_worktrees_share_a_common_folder_and_have_their_own_branch(repository: Path, plain: Git) -> None:
+def test_worktrees_share_a_common_folder_and_have_their_own_branch(
+    repository: Path, plain: Git
+) -> None:
     tree = repository.parent / "tree"
     plain(repository, "worktree", "add", "-b", "topic", str(tree))
     assert git.common_dir(tree) == git.common_dir(repository) == repository / ".git"
@@ -152,7 +162,11 @@ def test_the_remote_is_origin_or_else_the_first(repository: Path, plain: Git) ->
 
 def test_what_git_writes_is_returned_and_what_it_is_given_is_read(repository: Path) -> None:
     large, terms = bytes(range(256)) * 4000, git.Terms(seconds=60, most=30_000_000)
-    name = git.run(repository, ["hash-object", "-w", "--stdin"], stdin=large, terms=terms).decode().strip()
+    name = (
+        git.run(repository, ["hash-object", "-w", "--stdin"], stdin=large, terms=terms)
+        .decode()
+        .strip()
+    )
     assert git.is_hash(name)
     assert git.run(repository, ["cat-file", "blob"], [name], terms=terms) == large
     for _ in range(2):
@@ -167,7 +181,9 @@ def test_a_failure_is_told_without_credentials(repository: Path) -> None:
     assert git.run(repository, ["config", "--get", "no.thing"], terms=git.Terms(codes=(1,))) == b""
 
 
-@pytest.mark.parametrize("text", ["", "HEAD", "abc", "-abcd", "ABCD", "abcd\n", "0" * 65, "abcd^{commit}", "\u0663abc"])
+@pytest.mark.parametrize(
+    "text", ["", "HEAD", "abc", "-abcd", "ABCD", "abcd\n", "0" * 65, "abcd^{commit}", "\u0663abc"]
+)
 def test_only_hexadecimal_digits_are_a_hash(text: str) -> None:
     assert not git.is_hash(text)
     assert git.is_hash("abcd")
@@ -199,7 +215,10 @@ def test_too_much_output_ends_the_call(repository: Path) -> None:
 
 
 def slow_git(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a git in the way that never ends, nor does its child; return where it notes their numbers."""
+    """Put a git in the way that never ends, nor does its child.
+
+    Return where it notes their numbers.
+    """
     folder.mkdir()
     pids = folder / "pids"
     program = folder / "git"
@@ -236,7 +255,9 @@ def is_running(number: int) -> bool:
         return False
 
 
-def test_a_git_in_the_repository_itself_is_not_found(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_git_in_the_repository_itself_is_not_found(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     planted = repository / "git"
     planted.write_text("#!/bin/sh\ntouch fired\n")
     planted.chmod(0o755)

@@ -39,8 +39,14 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return str(request.param)
 
 
-def test_a_held_lock_times_out_for_others_and_is_free_again_after(tmp_path: Path, kind: str) -> None:
-    with locks.lock(tmp_path), pytest.raises(LockAcquisitionError), locks.lock(tmp_path, timeout=0.02):
+def test_a_held_lock_times_out_for_others_and_is_free_again_after(
+    tmp_path: Path, kind: str
+) -> None:
+    with (
+        locks.lock(tmp_path),
+        pytest.raises(LockAcquisitionError),
+        locks.lock(tmp_path, timeout=0.02),
+    ):
         pass
     with locks.lock(tmp_path, timeout=0.5):
         pass
@@ -74,7 +80,11 @@ def test_readers_share_a_lock_and_keep_writers_out(tmp_path: Path) -> None:
         locks.lock(tmp_path, timeout=0.02),
     ):
         pass
-    with locks.lock(tmp_path), pytest.raises(LockAcquisitionError), locks.lock(tmp_path, timeout=0.02, shared=True):
+    with (
+        locks.lock(tmp_path),
+        pytest.raises(LockAcquisitionError),
+        locks.lock(tmp_path, timeout=0.02, shared=True),
+    ):
         pass
 
 
@@ -122,14 +132,20 @@ def test_a_forked_child_does_not_hold_its_parents_lock(tmp_path: Path) -> None:
         os.waitpid(child, 0)
 
 
-def test_a_lock_on_a_folder_made_anew_is_a_lock_on_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_on_a_folder_made_anew_is_a_lock_on_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     held = locks.lock(folder)
     held.__enter__()
     folder.rmdir()
     folder.mkdir()
-    with locks.lock(folder, timeout=0.5), pytest.raises(LockAcquisitionError), locks.lock(folder, timeout=0.02):
+    with (
+        locks.lock(folder, timeout=0.5),
+        pytest.raises(LockAcquisitionError),
+        locks.lock(folder, timeout=0.02),
+    ):
         pass
     held.__exit__(None, None, None)
 
@@ -147,7 +163,11 @@ def test_a_lock_on_a_folder_made_anew_is_a_lock_on_the_new_one(tmp_path: Path, m
     ],
 )
 def test_a_lock_file_is_broken_only_when_its_holder_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: dict[str, object] | None, age: float, stale: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    record: dict[str, object] | None,
+    age: float,
+    stale: bool,
 ) -> None:
     monkeypatch.setattr(locks, "fcntl", None)
     place = tmp_path / locks.LOCK_FILE
@@ -162,7 +182,9 @@ def test_a_lock_file_is_broken_only_when_its_holder_is_gone(
     assert place.exists() is not stale
 
 
-def test_a_file_system_without_flock_gets_a_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_flock_gets_a_lock_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fcntl.flock", refuse)
     with locks.lock(tmp_path):
         assert names(tmp_path) == [locks.LOCK_FILE]
@@ -194,7 +216,11 @@ def test_whoever_waits_is_served_in_turn(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_comes_too_late_is_let_go(tmp_path: Path) -> None:
-    with locks.lock(tmp_path), pytest.raises(LockAcquisitionError), locks.lock(tmp_path, timeout=0.05):
+    with (
+        locks.lock(tmp_path),
+        pytest.raises(LockAcquisitionError),
+        locks.lock(tmp_path, timeout=0.05),
+    ):
         pass
     for waiter in threading.enumerate():
         if waiter.name == "ragdocs-lock":
@@ -242,7 +268,9 @@ def test_the_error_names_who_holds_the_lock_and_what_to_do(tmp_path: Path) -> No
     assert "0.05 seconds" in message
 
 
-def test_the_error_names_the_holder_of_a_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_the_holder_of_a_lock_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(locks, "fcntl", None)
     expected = pytest.raises(LockAcquisitionError, match=f"process {os.getpid()} on ")
     with locks.lock(tmp_path), expected, locks.lock(tmp_path, timeout=0.05):
@@ -259,7 +287,9 @@ def test_nobody_who_reads_waits_for_a_lock(project: Project) -> None:
     (project.root / ".memories/.history/forward.json").write_text("[]")
     summaries = workspace.repository.summaries(workspace.repository.scope(None, None)).folder
     with contextlib.ExitStack() as stack:
-        generations = [place.parent for place in (project.root / ".memories").rglob("manifest.json")]
+        generations = [
+            place.parent for place in (project.root / ".memories").rglob("manifest.json")
+        ]
         assert generations
         for folder in (project.root / ".memories", summaries, *generations):
             stack.enter_context(foreign_lock(folder))

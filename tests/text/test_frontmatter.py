@@ -13,7 +13,9 @@ from ragdocs.text import frontmatter as metadata
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=30)
 SCALARS = st.none() | st.booleans() | st.integers(-(10**15), 10**15) | WORDS
-VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4))
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4)
+)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,9 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.di
         ("", (None, "", 1)),
     ],
 )
-def test_only_a_block_at_the_very_top_is_split_off(text: str, expected: tuple[str | None, str, int]) -> None:
+def test_only_a_block_at_the_very_top_is_split_off(
+    text: str, expected: tuple[str | None, str, int]
+) -> None:
     assert metadata.split(text) == expected
 
 
@@ -42,9 +46,24 @@ def test_words_stay_what_their_author_wrote() -> None:
         "when: 2025-01-10 10:00:00\ncount: 7\nshare: 0.5\nyes: true\nnothing:\n"
     )
     assert not problems
-    assert loaded["tags"] == ["no", "on", "12:30:45", "3.10", "007", "1e3", "2025-01-10", "0x1f", "True"]
+    assert loaded["tags"] == [
+        "no",
+        "on",
+        "12:30:45",
+        "3.10",
+        "007",
+        "1e3",
+        "2025-01-10",
+        "0x1f",
+        "True",
+    ]
     assert loaded["when"] == "2025-01-10 10:00:00"
-    assert (loaded["count"], loaded["share"], loaded["yes"], loaded["nothing"]) == (7, 0.5, True, None)
+    assert (loaded["count"], loaded["share"], loaded["yes"], loaded["nothing"]) == (
+        7,
+        0.5,
+        True,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +99,9 @@ def test_words_stay_what_their_author_wrote() -> None:
         ("&" * 60_000, "frontmatter"),
     ],
 )
-def test_a_hostile_or_broken_block_is_refused_quickly_with_a_reason(block: str, complaint: str) -> None:
+def test_a_hostile_or_broken_block_is_refused_quickly_with_a_reason(
+    block: str, complaint: str
+) -> None:
     started = time.process_time()
     loaded, problems = metadata.load(block)
     # They take 0.06 s at the most; what is hostile about them would take minutes or crash.
@@ -93,7 +114,9 @@ def test_a_hostile_or_broken_block_is_refused_quickly_with_a_reason(block: str, 
 
 
 def test_a_duplicate_key_is_reported_with_its_line_and_the_last_one_counts() -> None:
-    loaded, problems = metadata.load("tags: [a]\ngit: {branch: x, branch: y}\ntags: [b]\nother: {tags: 1}\n")
+    loaded, problems = metadata.load(
+        "tags: [a]\ngit: {branch: x, branch: y}\ntags: [b]\nother: {tags: 1}\n"
+    )
     assert loaded == {"tags": ["b"], "git": {"branch": "y"}, "other": {"tags": 1}}
     assert [problem.split(";")[0] for problem in problems] == [
         "frontmatter: line 3: duplicate key 'branch'",
@@ -106,7 +129,10 @@ def test_a_merge_key_is_a_key_like_any_other() -> None:
 
 
 def test_keys_are_text() -> None:
-    assert metadata.load("1: a\ntrue: b\n~: c\n1.50: d\n") == ({"1": "a", "true": "b", "~": "c", "1.50": "d"}, [])
+    assert metadata.load("1: a\ntrue: b\n~: c\n1.50: d\n") == (
+        {"1": "a", "true": "b", "~": "c", "1.50": "d"},
+        [],
+    )
 
 
 def test_a_rendered_block_is_plain_and_in_a_fixed_order() -> None:
@@ -131,7 +157,8 @@ def test_a_rendered_block_is_plain_and_in_a_fixed_order() -> None:
 
 def test_content_keys_win_over_defaults_in_one_block() -> None:
     merged = metadata.merge(
-        '---\ntype: "plan"\nowner: me\n---\n\n# Plan\n', {"type": "journal", "status": "active", "tags": ["a"]}
+        '---\ntype: "plan"\nowner: me\n---\n\n# Plan\n',
+        {"type": "journal", "status": "active", "tags": ["a"]},
     )
     assert merged == '---\ntype: "plan"\nowner: me\nstatus: active\ntags: [a]\n---\n\n# Plan\n'
 
@@ -141,7 +168,9 @@ def test_comments_order_and_style_of_the_contents_own_block_stay() -> None:
     merged = metadata.merge(f"---\n{block}---\n\n# Plan\n", {"type": "journal", "status": "active"})
     assert merged == f"---\n{block}status: active\n---\n\n# Plan\n"
     changed = metadata.merge(f"---\n{block}---\n\n# Plan\n", {}, {"owner": "them", "list": ["b"]})
-    assert changed == ('---\n# who\nowner: them  # not you\n\nlist: [b]\ntype: "plan"\n# last\n---\n\n# Plan\n')
+    assert changed == (
+        '---\n# who\nowner: them  # not you\n\nlist: [b]\ntype: "plan"\n# last\n---\n\n# Plan\n'
+    )
     quoted = metadata.merge('---\ntitle: "a # b"\n---\n', {}, {"title": "c"})
     assert quoted == "---\ntitle: c\n---\n"
 

@@ -117,8 +117,12 @@ def test_a_link_beside_code_or_comments_is_found(text: str) -> None:
         ("see [ref] here\n\n[ref]: b.md#x", "docs/guides/b.md", "x"),
     ],
 )
-def test_a_markdown_link_is_resolved_from_its_own_document(text: str, target: str, heading: str) -> None:
-    assert [(link.target, link.heading, link.kind) for link in find(text)] == [(target, heading, "mentions")]
+def test_a_markdown_link_is_resolved_from_its_own_document(
+    text: str, target: str, heading: str
+) -> None:
+    assert [(link.target, link.heading, link.kind) for link in find(text)] == [
+        (target, heading, "mentions")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +248,9 @@ def test_indented_code_is_what_a_markdown_parser_says(parts: list[str]) -> None:
     for block in markup.blocks(text, "a.md"):
         spans += [*block.code, *([(block.start, block.stop)] if block.kind == "code" else [])]
     code = {
-        number for start, stop in spans for number in range(text.count("\n", 0, start), text.count("\n", 0, stop) + 1)
+        number
+        for start, stop in spans
+        for number in range(text.count("\n", 0, start), text.count("\n", 0, stop) + 1)
     }
     assert {number for number in code if parts[number]} == expected
 
@@ -336,16 +342,36 @@ def test_no_text_takes_more_than_linear_time(unit: str, tail: str) -> None:
         collections.deque(links.lint(shown), maxlen=0)
         return time.process_time() - started
 
-    # Five times the text; a square would cost twenty-five times as much, a busy machine not more than double.
+    # Five times the text; a square would cost twenty-five times as much, a busy machine not more
+    # than double.
     assert min(cost(500_000), cost(500_000)) < 12 * max(cost(100_000), 0.05)
 
 
 @given(
-    st.lists(st.sampled_from(["[[a]]", "[b](c.md)", "`", "``", "<!--", "-->", "\n", "\n\n", "```\n", "x ", "\\", "- "]))
+    st.lists(
+        st.sampled_from(
+            [
+                "[[a]]",
+                "[b](c.md)",
+                "`",
+                "``",
+                "<!--",
+                "-->",
+                "\n",
+                "\n\n",
+                "```\n",
+                "x ",
+                "\\",
+                "- ",
+            ]
+        )
+    )
 )
 def test_hiding_keeps_every_offset_and_every_line(parts: list[str]) -> None:
     text = "[" + "".join(parts)
     shown = links.visible(text, markup.blocks(text, "a.md"))
     assert [len(line) for line in shown.split("\n")] == [len(line) for line in text.split("\n")]
     assert all(after in {before, " ", "\0"} for before, after in zip(text, shown, strict=True))
-    assert all(link.target in {"a", "c.md"} and "\n" not in link.context for link in find(text, "d.md"))
+    assert all(
+        link.target in {"a", "c.md"} and "\n" not in link.context for link in find(text, "d.md")
+    )

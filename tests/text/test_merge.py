@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from ragdocs.text.merge import BETWEEN, THEIRS, YOURS, merge
 
 # Few different lines, some often and some once, so that they repeat, move and collide.
-LINES = st.lists(st.sampled_from(["a", "b", "c", "", "- x", "# h", *(f"line {n}" for n in range(6))]), max_size=14)
+LINES = st.lists(
+    st.sampled_from(["a", "b", "c", "", "- x", "# h", *(f"line {n}" for n in range(6))]),
+    max_size=14,
+)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
 BASE = "# Plan\n\none\ntwo\nthree\nfour\nfive\n"
 
@@ -20,7 +23,10 @@ def lines_of(text: str) -> list[str]:
 
 
 def regions(text: str) -> tuple[list[str], list[list[str]]]:
-    """Part a merged text into the lines outside of overlaps, and the lines of both sides inside of each."""
+    """Part a merged text into the lines outside of overlaps.
+
+    And the lines of both sides inside of each.
+    """
     outside: list[str] = []
     inside: list[list[str]] = []
     current: list[str] | None = None
@@ -57,8 +63,12 @@ def test_no_line_is_invented_or_lost(base: str, one: str, other: str) -> None:
     outside, inside = regions(merged.text)
     assert len(inside) == merged.overlaps
     # A mark needs a line of its own, so a last line may have got an end.
-    kept = Counter(line.rstrip("\n") for line in [*outside, *(line for region in inside for line in region)])
-    old, left, right = (Counter(line.rstrip("\n") for line in lines_of(text)) for text in (base, one, other))
+    kept = Counter(
+        line.rstrip("\n") for line in [*outside, *(line for region in inside for line in region)]
+    )
+    old, left, right = (
+        Counter(line.rstrip("\n") for line in lines_of(text)) for text in (base, one, other)
+    )
     for line in {*kept, *old, *left, *right}:
         assert kept[line] <= left[line] + right[line], "invented"
         if old[line] == 0:
@@ -74,9 +84,13 @@ def test_edits_in_different_places_go_together() -> None:
 
 
 def test_overlapping_edits_stand_between_marks() -> None:
-    merged = merge(BASE, BASE.replace("three", "3"), BASE.replace("three", "III").replace("one", "1"))
+    merged = merge(
+        BASE, BASE.replace("three", "3"), BASE.replace("three", "III").replace("one", "1")
+    )
     assert merged.overlaps == 1
-    assert merged.text == ("# Plan\n\n1\ntwo\n<<<<<<< theirs\n3\n=======\nIII\n>>>>>>> yours\nfour\nfive\n")
+    assert merged.text == (
+        "# Plan\n\n1\ntwo\n<<<<<<< theirs\n3\n=======\nIII\n>>>>>>> yours\nfour\nfive\n"
+    )
 
 
 def test_a_last_line_without_an_end_keeps_that() -> None:

@@ -46,7 +46,14 @@ SOURCES = {
         export const g = async (x) => { return x };
         const h = function () {}, data = 3;
         """,
-        ["class A extends B", "  m(a)", "  get x()", "function f(a, b)", "g = async (x)", "h = function ()"],
+        [
+            "class A extends B",
+            "  m(a)",
+            "  get x()",
+            "function f(a, b)",
+            "g = async (x)",
+            "h = function ()",
+        ],
     ),
     "a.ts": (
         """
@@ -87,7 +94,12 @@ SOURCES = {
     ),
     "A.java": (
         "public class A<T> extends B { int x; public A(int a) {} void m(String s) throws E {} enum K { X } }",
-        ["public class A<T> extends B", "  public A(int a)", "  void m(String s) throws E", "  enum K"],
+        [
+            "public class A<T> extends B",
+            "  public A(int a)",
+            "  void m(String s) throws E",
+            "  enum K",
+        ],
     ),
     "a.c": (
         "struct S { int a; };\nstatic int f(int a, char *b) { return 1; }\nint g(void);\nint x;\nchar *h(void) {}\n",
@@ -125,7 +137,15 @@ def test_every_grammar_is_installed_and_works_offline() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\xff\xfe", b"def (((", b"class " * 5000, b"(" * 20_000, "ä = 1\ndef ö(): pass".encode()]
+    "data",
+    [
+        b"",
+        b"\xff\xfe",
+        b"def (((",
+        b"class " * 5000,
+        b"(" * 20_000,
+        "ä = 1\ndef ö(): pass".encode(),
+    ],
 )
 def test_no_text_is_too_odd(data: bytes) -> None:
     for suffix in GRAMMARS:
@@ -134,7 +154,9 @@ def test_no_text_is_too_odd(data: bytes) -> None:
 
 def test_a_long_signature_has_its_parameters_left_out_as_a_whole() -> None:
     parameters = ", ".join(f"parameter_{number}: int" for number in range(20))
-    assert outline("a.py", f"def f({parameters}) -> str:\n    pass\n".encode()) == ("def f(…) -> str",)
+    assert outline("a.py", f"def f({parameters}) -> str:\n    pass\n".encode()) == (
+        "def f(…) -> str",
+    )
 
 
 def test_a_file_of_another_kind_has_no_outline() -> None:
@@ -162,5 +184,7 @@ def test_without_the_parser_there_are_no_definitions_and_no_failure() -> None:
         "from ragdocs.text import outline\n"
         "print(outline.outline('a.py', b'def f(): pass'), 'tree-sitter' in outline.missing())"
     )
-    told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    told = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    ).stdout
     assert told == "() True\n"

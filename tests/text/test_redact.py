@@ -48,9 +48,15 @@ TOKENS = {
     "aws-access-key": glued("AK", "IA", noise(16, UPPER)),
     "github-token": glued("gh", "p_", noise(36)),
     "gitlab-token": glued("gl", "pat-", noise(20)),
-    "slack-token": glued("xo", "xb-", noise(12, string.digits), "-", noise(12, string.digits), "-", noise(24)),
-    "slack-webhook": glued("hooks.", "slack.com/services/T", noise(8, UPPER), "/B", noise(8, UPPER), "/", noise(24)),
-    "discord-webhook": glued("discord.com/api/", "webhooks/", noise(18, string.digits), "/", noise(60)),
+    "slack-token": glued(
+        "xo", "xb-", noise(12, string.digits), "-", noise(12, string.digits), "-", noise(24)
+    ),
+    "slack-webhook": glued(
+        "hooks.", "slack.com/services/T", noise(8, UPPER), "/B", noise(8, UPPER), "/", noise(24)
+    ),
+    "discord-webhook": glued(
+        "discord.com/api/", "webhooks/", noise(18, string.digits), "/", noise(60)
+    ),
     "telegram-token": glued(noise(9, string.digits), ":A", noise(34)),
     "stripe-key": glued("sk", "_live_", noise(24)),
     "square-key": glued("sq0", "csp-", noise(43)),
@@ -364,26 +370,46 @@ def pem(kind: str, lines: int = 4) -> str:
     return glued("-----BE", f"GIN {kind}-----\n", body, "\n-----EN", f"D {kind}-----")
 
 
-@pytest.mark.parametrize("kind", ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"])
+@pytest.mark.parametrize(
+    "kind", ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"]
+)
 def test_private_key_goes_as_a_whole_and_later_findings_keep_their_line(kind: str) -> None:
     redaction = REDACTOR.redact(f"before\n{pem(kind)}\nafter\npassword: {CHOSEN}\n")
-    assert redaction.text == "before\n[redacted:private-key]\nafter\npassword: [redacted:password]\n"
+    assert (
+        redaction.text == "before\n[redacted:private-key]\nafter\npassword: [redacted:password]\n"
+    )
     assert redaction.findings == (Finding("private-key", 2), Finding("password", 9))
 
 
 def test_private_key_in_a_json_string_is_taken_out() -> None:
     text = json.dumps({"private_key": pem("PRIVATE KEY") + "\n", "client": "bob"})
-    assert json.loads(REDACTOR.redact(text).text) == {"private_key": "[redacted:private-key]\n", "client": "bob"}
+    assert json.loads(REDACTOR.redact(text).text) == {
+        "private_key": "[redacted:private-key]\n",
+        "client": "bob",
+    }
 
 
 def test_putty_key_is_taken_out() -> None:
-    text = glued("PuTTY-User-", "Key-File-3: ssh-rsa\nPrivate-Lines: 2\n", noise(64), "\n", noise(64, seed=8), "\n")
-    assert REDACTOR.redact(f"{text}Private-MAC: {noise(64, HEX)}\nend").text == "[redacted:private-key]\nend"
+    text = glued(
+        "PuTTY-User-",
+        "Key-File-3: ssh-rsa\nPrivate-Lines: 2\n",
+        noise(64),
+        "\n",
+        noise(64, seed=8),
+        "\n",
+    )
+    assert (
+        REDACTOR.redact(f"{text}Private-MAC: {noise(64, HEX)}\nend").text
+        == "[redacted:private-key]\nend"
+    )
 
 
 def test_private_key_without_its_end_is_taken_out() -> None:
     cut = pem("RSA PRIVATE KEY").rpartition("\n")[0]
-    assert REDACTOR.redact(f"{cut}\n\nNothing follows.").text == "[redacted:private-key]Nothing follows."
+    assert (
+        REDACTOR.redact(f"{cut}\n\nNothing follows.").text
+        == "[redacted:private-key]Nothing follows."
+    )
 
 
 def test_encoded_private_key_is_taken_out_and_an_encoded_certificate_is_not() -> None:
@@ -428,7 +454,9 @@ ENVIRONMENT = {
     [str, lambda value: quote(value, safe=""), lambda value: json.dumps(value)[1:-1], b64],
     ids=["plain", "percent", "json", "base64"],
 )
-def test_value_of_a_secret_environment_variable_is_taken_out_in_every_spelling(spell: object) -> None:
+def test_value_of_a_secret_environment_variable_is_taken_out_in_every_spelling(
+    spell: object,
+) -> None:
     assert callable(spell)
     redactor = Redactor(ENVIRONMENT)
     for name in ("STRIPE_KEY", "DB_PASSWORD"):
@@ -438,13 +466,18 @@ def test_value_of_a_secret_environment_variable_is_taken_out_in_every_spelling(s
 
 
 def test_ordinary_values_of_the_environment_are_left_alone() -> None:
-    text = " and ".join(value for name, value in ENVIRONMENT.items() if name not in {"STRIPE_KEY", "DB_PASSWORD"})
+    text = " and ".join(
+        value for name, value in ENVIRONMENT.items() if name not in {"STRIPE_KEY", "DB_PASSWORD"}
+    )
     assert Redactor(ENVIRONMENT).redact(text) == Redaction(text)
 
 
 def test_users_pattern_is_named_by_its_number() -> None:
     redactor = Redactor({}, [r"ACME-\d{6}", r"(?i)project [a-z]{4,12}fish"])
-    assert redactor.redact("ACME-123456, Project Swordfish").text == "[redacted:pattern-1], [redacted:pattern-2]"
+    assert (
+        redactor.redact("ACME-123456, Project Swordfish").text
+        == "[redacted:pattern-1], [redacted:pattern-2]"
+    )
     assert redactor.redact("ACME-12345").findings == ()
 
 
@@ -474,7 +507,13 @@ def test_wrong_or_dangerous_pattern_is_refused_by_its_number(pattern: str) -> No
 
 
 @pytest.mark.parametrize(
-    "pattern", ["ACME-[a-z0-9]+", r"\b[A-Z]{2,5}-\d{3,8}\b", "foo|bar[0-9]+", "(?:[0-9a-f]{2}:){15}[0-9a-f]{2}"]
+    "pattern",
+    [
+        "ACME-[a-z0-9]+",
+        r"\b[A-Z]{2,5}-\d{3,8}\b",
+        "foo|bar[0-9]+",
+        "(?:[0-9a-f]{2}:){15}[0-9a-f]{2}",
+    ],
 )
 def test_bounded_pattern_is_accepted(pattern: str) -> None:
     assert REDACTOR.redact("nothing") == Redactor({}, [pattern]).redact("nothing")
@@ -484,15 +523,22 @@ def test_bounded_pattern_is_accepted(pattern: str) -> None:
     "pattern",
     [r"[\s\S]+", ".+", r"\w+", "[a-z0-9]+", r"(?s).", "[^\n]{1,90}", r"\S{3,60}", "[aeiounrst]"],
 )
-def test_a_pattern_that_takes_ordinary_text_is_refused_with_its_number_and_file(pattern: str) -> None:
-    with pytest.raises(ConfigError, match=r"redaction pattern 2 of config\.toml:7 matches \d+% of an ordinary text"):
+def test_a_pattern_that_takes_ordinary_text_is_refused_with_its_number_and_file(
+    pattern: str,
+) -> None:
+    with pytest.raises(
+        ConfigError, match=r"redaction pattern 2 of config\.toml:7 matches \d+% of an ordinary text"
+    ):
         Redactor({}, ["fine", pattern], "config.toml:7")
 
 
 def test_a_pattern_that_leaves_nothing_of_a_text_is_named() -> None:
     redactor = Redactor({}, ["ACME-[0-9]{6}", "(?s)BEGIN.*"], "config.toml:7")
     swallowed = "BEGIN\nall of it"
-    assert redactor.swallowed_by(swallowed, redactor.redact(swallowed)) == "redaction pattern 2 of config.toml:7"
+    assert (
+        redactor.swallowed_by(swallowed, redactor.redact(swallowed))
+        == "redaction pattern 2 of config.toml:7"
+    )
     for text in ("see BEGIN", "ACME-123456 is old", "", "nothing"):
         assert redactor.swallowed_by(text, redactor.redact(text)) == ""
     token = TOKENS["github-token"]
@@ -507,14 +553,23 @@ def test_secrets_show_in_no_description() -> None:
     with pytest.raises(ConfigError) as caught:
         Redactor({}, [pattern])
     assert caught.value.__cause__ is None
-    shown = [repr(redactor), str(redactor), repr(redaction), str(caught.value), repr(caught.value), caught.value.hint]
+    shown = [
+        repr(redactor),
+        str(redactor),
+        repr(redaction),
+        str(caught.value),
+        repr(caught.value),
+        caught.value.hint,
+    ]
     assert not any(hidden in description for description in shown)
 
 
 def test_surest_name_wins_where_findings_overlap() -> None:
     token = TOKENS["github-token"]
     assert rules(f'password = "{token}"') == ["github-token"]
-    assert [each.rule for each in Redactor({"MY_TOKEN": token}).redact(f"token {token}").findings] == ["env:MY_TOKEN"]
+    assert [
+        each.rule for each in Redactor({"MY_TOKEN": token}).redact(f"token {token}").findings
+    ] == ["env:MY_TOKEN"]
 
 
 def test_placeholders_are_never_touched_again_even_by_the_users_own_rules() -> None:
@@ -528,9 +583,24 @@ def test_findings_cannot_be_changed() -> None:
         Finding("rule", 1).rule = "other"  # type: ignore[misc]
 
 
-NAMES = ("password", "token", "api key", "value", "name", "is", "Bearer", "--token", "://", " = ", ": ", '": "')
+NAMES = (
+    "password",
+    "token",
+    "api key",
+    "value",
+    "name",
+    "is",
+    "Bearer",
+    "--token",
+    "://",
+    " = ",
+    ": ",
+    '": "',
+)
 MARKS = tuple("=:\"'`<>,;&|()[]{}\\ \n\t.-/@#*")
-PIECES = st.sampled_from((*TOKENS.values(), *NAMES, *MARKS, VALUE, CHOSEN, pem("PRIVATE KEY", 2), "[redacted:token]"))
+PIECES = st.sampled_from(
+    (*TOKENS.values(), *NAMES, *MARKS, VALUE, CHOSEN, pem("PRIVATE KEY", 2), "[redacted:token]")
+)
 
 
 @settings(max_examples=400, deadline=None)

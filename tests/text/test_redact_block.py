@@ -39,7 +39,9 @@ def is_alike(before: Any, after: Any) -> bool:
     """Tell whether only words were replaced."""
     if isinstance(before, Mapping):
         is_same_size = isinstance(after, Mapping) and len(before) == len(after)
-        return is_same_size and all(is_alike(old, new) for old, new in zip(before.items(), after.items(), strict=True))
+        return is_same_size and all(
+            is_alike(old, new) for old, new in zip(before.items(), after.items(), strict=True)
+        )
     if isinstance(before, list | tuple):
         is_same_size = isinstance(after, list | tuple) and len(before) == len(after)
         return is_same_size and all(map(is_alike, before, after))
@@ -71,7 +73,9 @@ def test_block_keeps_its_form(block: str) -> None:
     text = f"---\n{block}\n---\nBody.\n"
     redaction = REDACTOR.redact(text)
     assert redaction.findings
-    assert not any(secret in redaction.text for secret in (ONE, TWO, "ticket-1234", "hunter2hunter2"))
+    assert not any(
+        secret in redaction.text for secret in (ONE, TWO, "ticket-1234", "hunter2hunter2")
+    )
     assert is_alike(block_of(text), block_of(redaction.text))
     assert redaction.text.endswith("Body.\n")
     assert REDACTOR.redact(redaction.text).text == redaction.text
@@ -79,7 +83,9 @@ def test_block_keeps_its_form(block: str) -> None:
 
 def test_block_is_left_as_written_where_the_placeholder_fits() -> None:
     text = f"---\n# kept\ntags:   [ok,   {ONE}]\n---\nBody {ONE}.\n"
-    redacted = "---\n# kept\ntags:   [ok,   (redacted:github-token)]\n---\nBody [redacted:github-token].\n"
+    redacted = (
+        "---\n# kept\ntags:   [ok,   (redacted:github-token)]\n---\nBody [redacted:github-token].\n"
+    )
     assert REDACTOR.redact(text).text == redacted
 
 
@@ -100,7 +106,20 @@ def test_pattern_across_values_takes_the_secret_even_if_the_form_is_lost() -> No
 
 
 WORDS = st.sampled_from(
-    [ONE, TWO, f"see {ONE} and {TWO}", "ok", "a: b", "ticket-1234", "- x", "it's", '"q"', "two\nlines", "", "[x]"]
+    [
+        ONE,
+        TWO,
+        f"see {ONE} and {TWO}",
+        "ok",
+        "a: b",
+        "ticket-1234",
+        "- x",
+        "it's",
+        '"q"',
+        "two\nlines",
+        "",
+        "[x]",
+    ]
 )
 LEAVES = WORDS | st.integers(-5, 5) | st.booleans()
 VALUES = st.recursive(

@@ -114,7 +114,10 @@ def test_children_of_equal_headings_have_different_paths() -> None:
 @pytest.mark.parametrize(
     ("heading", "names"),
     [
-        ("## Use `foo()` with *care* ##", ["Use foo() with care", "use `foo()` with care", "Use `foo()` with *care*"]),
+        (
+            "## Use `foo()` with *care* ##",
+            ["Use foo() with care", "use `foo()` with care", "Use `foo()` with *care*"],
+        ),
         ("## See [the guide](a.md)", ["See the guide", "See [the guide](a.md)"]),
         ("Setext\n------", ["Setext", "## Setext"]),
         ("## Install { #setup }", ["Install", "setup", "#setup"]),
@@ -138,7 +141,20 @@ def test_text_in_code_is_no_heading() -> None:
 
 TITLES = st.sampled_from(
     [
-        *("Install", "install", "A", "A (1)", "A (2)", "#1 priority", "1 priority", "A › B", "B", "A > B", "C#", ""),
+        *(
+            "Install",
+            "install",
+            "A",
+            "A (1)",
+            "A (2)",
+            "#1 priority",
+            "1 priority",
+            "A › B",
+            "B",
+            "A > B",
+            "C#",
+            "",
+        ),
         *(
             "`code`",
             "*it*",
@@ -165,9 +181,9 @@ HEADINGS = st.tuples(st.integers(1, 4), TITLES, st.booleans(), st.integers(0, 3)
         + "word " * (60 * drawn[3])
     )
 )
-TEXTS = st.tuples(st.sampled_from(["", "above\n\n", "---\ntags: [a]\n---\n\n"]), st.lists(HEADINGS, max_size=9)).map(
-    lambda drawn: drawn[0] + "\n\n".join(drawn[1])
-)
+TEXTS = st.tuples(
+    st.sampled_from(["", "above\n\n", "---\ntags: [a]\n---\n\n"]), st.lists(HEADINGS, max_size=9)
+).map(lambda drawn: drawn[0] + "\n\n".join(drawn[1]))
 
 
 @settings(max_examples=400)
@@ -196,7 +212,8 @@ def test_the_path_of_every_passage_means_the_section_it_stands_in(text: str, lan
             continue
         section = sections.find(outline, STEP.join(passage.headings))
         assert section.names == passage.headings
-        # Text above the first heading, and headings without text of their own, belong to the section that follows.
+        # Text above the first heading, and headings without text of their own, belong to the
+        # section that follows.
         assert section.line <= passage.end_line <= section.last_line
 
 

@@ -65,7 +65,9 @@ def test_a_span_counts_back_from_now(text: str, back: timedelta) -> None:
         ("this morning", (2026, 3, 12)),
     ],
 )
-def test_a_day_begins_at_midnight_on_the_clock_of_whoever_asks(text: str, day: tuple[int, int, int]) -> None:
+def test_a_day_begins_at_midnight_on_the_clock_of_whoever_asks(
+    text: str, day: tuple[int, int, int]
+) -> None:
     found = times.start(text, NOW)
     assert found == datetime(*day, tzinfo=NOW.tzinfo)
 
@@ -122,7 +124,9 @@ def test_midnight_is_that_of_the_zone_in_summer_and_in_winter() -> None:
     assert times.start("2026-03-30", now) == datetime(2026, 3, 29, 22, tzinfo=UTC)
     assert times.start("last month", now) == datetime(2026, 2, 28, 23, tzinfo=UTC)
     # Hours are hours, also in the night that has only 23.
-    assert times.start("24h", datetime(2026, 3, 29, 12, tzinfo=berlin)) == datetime(2026, 3, 28, 10, tzinfo=UTC)
+    assert times.start("24h", datetime(2026, 3, 29, 12, tzinfo=berlin)) == datetime(
+        2026, 3, 28, 10, tzinfo=UTC
+    )
 
 
 def test_the_local_zone_knows_summer_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +140,17 @@ def test_the_local_zone_knows_summer_time(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    "words", ["today", "yesterday", "last week", "this month", "last month", "last friday", "last june", "2026-02-04"]
+    "words",
+    [
+        "today",
+        "yesterday",
+        "last week",
+        "this month",
+        "last month",
+        "last friday",
+        "last june",
+        "2026-02-04",
+    ],
 )
 def test_since_begins_where_a_query_with_the_same_words_does(words: str) -> None:
     span = times.span(f"what did we decide {words} about tokens", NOW)

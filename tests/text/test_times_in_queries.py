@@ -28,7 +28,11 @@ def day(month: int, number: int, year: int = 2026) -> datetime:
         ("the milestone of four weeks ago", [day(4, 22), day(4, 19)], [day(4, 10), day(5, 4)]),
         ("a couple of days ago I cooked", [day(5, 18), day(5, 17)], [day(5, 14), day(5, 20)]),
         ("two months ago the index was slow", [day(3, 20), day(3, 10)], [day(2, 20), day(5, 1)]),
-        ("what was the plan a year ago", [day(5, 20, 2025), day(2, 1, 2025)], [day(5, 1), day(5, 1, 2024)]),
+        (
+            "what was the plan a year ago",
+            [day(5, 20, 2025), day(2, 1, 2025)],
+            [day(5, 1), day(5, 1, 2024)],
+        ),
         ("who came last Saturday", [day(5, 16)], [day(5, 9), day(5, 17)]),
         ("last Wednesday's talk", [day(5, 13)], [day(5, 20), day(5, 6)]),
         ("where were we last weekend", [day(5, 16), day(5, 17)], [day(5, 15), day(5, 18)]),
@@ -40,12 +44,18 @@ def day(month: int, number: int, year: int = 2026) -> datetime:
         ("dinners in the past month", [day(4, 25), day(5, 20)], [day(4, 1)]),
         ("trips of the last three months", [day(3, 1), day(5, 20)], [day(1, 20)]),
         ("what we said on 2026-05-04", [day(5, 4)], [day(5, 3), day(5, 5)]),
-        ("what broke two hours ago", [datetime(2026, 5, 20, 13, 30, tzinfo=UTC)], [day(5, 20), day(5, 19)]),
+        (
+            "what broke two hours ago",
+            [datetime(2026, 5, 20, 13, 30, tzinfo=UTC)],
+            [day(5, 20), day(5, 19)],
+        ),
         ("errors of the last 12 hours", [day(5, 20)], [day(5, 19)]),
         ("videos in the past few weeks", [day(5, 1), day(5, 20)], [day(4, 1)]),
     ],
 )
-def test_a_span_holds_what_people_mean(query: str, inside: list[datetime], outside: list[datetime]) -> None:
+def test_a_span_holds_what_people_mean(
+    query: str, inside: list[datetime], outside: list[datetime]
+) -> None:
     found = span(query, NOW)
     assert found is not None
     assert all(found[0] <= moment < found[1] for moment in inside)

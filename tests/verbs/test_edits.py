@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ragdocs.errors import AlreadyExistsError, ConflictError, NotFoundError, ParseError, RagdocsError, ValidationError
+from ragdocs.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    NotFoundError,
+    ParseError,
+    RagdocsError,
+    ValidationError,
+)
 from ragdocs.verbs.memories.revise import Edit
 
 if TYPE_CHECKING:
@@ -26,7 +33,9 @@ def workspace(project: Project) -> Workspace:
 
 def texts(project: Project) -> dict[str, str]:
     root = project.root / ".memories"
-    return {path.relative_to(root).as_posix(): path.read_bytes().decode() for path in root.rglob("*.md")}
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes().decode() for path in root.rglob("*.md")
+    }
 
 
 def plan(project: Project) -> Path:
@@ -36,26 +45,34 @@ def plan(project: Project) -> Path:
 # --- edit ---
 
 
-def test_an_edit_is_written_found_and_kept_in_history(project: Project, workspace: Workspace) -> None:
+def test_an_edit_is_written_found_and_kept_in_history(
+    project: Project, workspace: Workspace
+) -> None:
     answer = workspace.edits.edit("plan", Edit("zwei", find="two"))
     assert answer["status"] == "edited"
     assert (answer["places"], answer["lines"]) == (1, "7-11")
     assert answer["content"] == "one\n\nzwei\n\nthree"
     assert plan(project).read_text() == PLAN.replace("two", "zwei")
     assert answer["version"] == workspace.memories.read("plan")["version"]
-    assert [hit["memory_id"] for hit in workspace.memories.search("zwei")["result"]] == ["memory:plan"]
+    assert [hit["memory_id"] for hit in workspace.memories.search("zwei")["result"]] == [
+        "memory:plan"
+    ]
     kept = workspace.versions.history("plan")["result"]
     assert [(one["verb"], one["became"]) for one in kept] == [("edit", answer["version"])]
 
 
-def test_an_edit_that_changes_nothing_leaves_no_trace(project: Project, workspace: Workspace) -> None:
+def test_an_edit_that_changes_nothing_leaves_no_trace(
+    project: Project, workspace: Workspace
+) -> None:
     assert workspace.edits.edit("plan", Edit(fields={"type": "plan"}))["status"] == "unchanged"
     assert workspace.versions.history("plan")["result"] == []
     assert plan(project).read_text() == PLAN
 
 
 def test_marks_line_ends_and_a_missing_last_end_stay(project: Project) -> None:
-    data = b"\xef\xbb\xbf---\r\ntype: plan\r\n---\r\n\r\n# Plan\r\n\r\ntwo\r\n\r\n## End\r\n\r\nlast"
+    data = (
+        b"\xef\xbb\xbf---\r\ntype: plan\r\n---\r\n\r\n# Plan\r\n\r\ntwo\r\n\r\n## End\r\n\r\nlast"
+    )
     plan(project).parent.mkdir()
     plan(project).write_bytes(data)
     edits = project.open().edits
@@ -63,7 +80,8 @@ def test_marks_line_ends_and_a_missing_last_end_stay(project: Project) -> None:
     edits.edit("plan", Edit("more\nlines", section="End", mode="append"))
     edits.edit("plan", Edit(fields={"status": "done"}))
     assert plan(project).read_bytes() == (
-        data.replace(b"two", b"zwei").replace(b"plan\r\n---", b"plan\r\nstatus: done\r\n---") + b"\r\n\r\nmore\r\nlines"
+        data.replace(b"two", b"zwei").replace(b"plan\r\n---", b"plan\r\nstatus: done\r\n---")
+        + b"\r\n\r\nmore\r\nlines"
     )
 
 
@@ -71,7 +89,10 @@ def test_bytes_that_are_no_text_are_not_edited_away(project: Project) -> None:
     plan(project).parent.mkdir()
     plan(project).write_bytes(b"caf\xe9 two\n")
     edits = project.open().edits
-    for change in (lambda: edits.edit("plan", Edit("x", find="two")), lambda: edits.rename("plan", "other")):
+    for change in (
+        lambda: edits.edit("plan", Edit("x", find="two")),
+        lambda: edits.rename("plan", "other"),
+    ):
         with pytest.raises(ParseError, match="not valid UTF-8"):
             change()
     assert plan(project).read_bytes() == b"caf\xe9 two\n"
@@ -93,7 +114,9 @@ def test_a_secret_does_not_get_in_by_an_edit(project: Project, workspace: Worksp
     ]
     assert all(answer["warnings"] for answer in answers)
     assert token not in str(answers)
-    assert not any(token.encode() in path.read_bytes() for path in project.root.rglob("*") if path.is_file())
+    assert not any(
+        token.encode() in path.read_bytes() for path in project.root.rglob("*") if path.is_file()
+    )
 
 
 # --- conflicts ---
@@ -126,7 +149,9 @@ def test_overlapping_updates_are_marked(workspace: Workspace) -> None:
     assert "<<<<<<< theirs\ndeux\n=======\nzwei\n>>>>>>> yours\n" in error.merged
 
 
-def test_a_base_that_is_not_kept_leaves_the_two_texts(project: Project, workspace: Workspace) -> None:
+def test_a_base_that_is_not_kept_leaves_the_two_texts(
+    project: Project, workspace: Workspace
+) -> None:
     version = workspace.memories.read("plan")["version"]
     plan(project).write_text("written by hand\n")
     with pytest.raises(ConflictError) as caught:
@@ -157,7 +182,9 @@ def test_a_stale_edit_of_a_passage_that_is_gone_is_marked(workspace: Workspace) 
     assert "deux\n=======\nzwei" in error.merged
 
 
-def test_stale_deletes_renames_and_merges_change_nothing(project: Project, workspace: Workspace) -> None:
+def test_stale_deletes_renames_and_merges_change_nothing(
+    project: Project, workspace: Workspace
+) -> None:
     version = workspace.memories.read("plan")["version"]
     workspace.memories.append("plan", "more")
     workspace.memories.create("other", "text", [])
@@ -199,13 +226,18 @@ See [[plan]], [[plan.md#Plan|the plan]], ![[Plan#one]] and [[planet]] or [[ plan
 """
 
 
-def test_every_kind_of_link_follows_a_renamed_memory(project: Project, workspace: Workspace) -> None:
+def test_every_kind_of_link_follows_a_renamed_memory(
+    project: Project, workspace: Workspace
+) -> None:
     project.memory("links.md", LINKS)
     project.memory("sub/deep.md", "Up [to it](../plan.md) and [[plan]].\n")
     project.memory("unrelated.md", "The plan is [[planet]] and plan.md.\n")
     answer = workspace.edits.rename("plan.md", "auth/road map.md")
     new = (
-        LINKS.replace('"[[plan]]", plan.md, "memory:plan"', "'[[road map]]', auth/road map.md, 'memory:auth/road map'")
+        LINKS.replace(
+            '"[[plan]]", plan.md, "memory:plan"',
+            "'[[road map]]', auth/road map.md, 'memory:auth/road map'",
+        )
         .replace("[[plan]],", "[[road map]],")
         .replace("[[plan.md#Plan|", "[[auth/road map.md#Plan|")
         .replace("[[Plan#one]]", "[[road map#one]]")
@@ -233,7 +265,8 @@ def test_every_kind_of_link_follows_a_renamed_memory(project: Project, workspace
 
 def test_a_moved_memory_keeps_reaching_what_it_links_to(project: Project) -> None:
     project.memory(
-        "a.md", "[doc](../docs/x.md) [sib](b.md) ![img](p.png) [self](a.md#h) [web](https://x.org/a.md) [[b]]\n"
+        "a.md",
+        "[doc](../docs/x.md) [sib](b.md) ![img](p.png) [self](a.md#h) [web](https://x.org/a.md) [[b]]\n",
     )
     project.memory("b.md", "b\n")
     workspace = project.open()
@@ -242,7 +275,9 @@ def test_a_moved_memory_keeps_reaching_what_it_links_to(project: Project) -> Non
         "[doc](../../../docs/x.md) [sib](../../b.md) ![img](../../p.png) [self](a.md#h) [web](https://x.org/a.md) "
         "[[b]]\n"
     )
-    assert workspace.memories.linked("", "docs/x.md")["result"][0]["memory_id"] == "memory:deep/down/a"
+    assert (
+        workspace.memories.linked("", "docs/x.md")["result"][0]["memory_id"] == "memory:deep/down/a"
+    )
 
 
 def test_links_that_still_reach_it_are_left_alone(project: Project) -> None:
@@ -293,7 +328,9 @@ def test_a_mark_at_the_start_and_line_ends_move_along(project: Project) -> None:
         ("gone", "new", NotFoundError),
     ],
 )
-def test_a_name_that_cannot_be_is_refused(project: Project, old: str, new: str, error: type[RagdocsError]) -> None:
+def test_a_name_that_cannot_be_is_refused(
+    project: Project, old: str, new: str, error: type[RagdocsError]
+) -> None:
     project.memory("plan.md", PLAN)
     project.memory("taken.md", "[[plan]]\n")
     workspace, before = project.open(), texts(project)

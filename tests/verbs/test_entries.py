@@ -1,4 +1,7 @@
-"""Entries: one file for one content, ids that stay, a search in which importance orders near equals, a daily log."""
+"""Entries: one file for one content, ids that stay.
+
+A search in which importance orders near equals, a daily log.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,11 @@ def read(verbs: Entries, entry_id: str) -> Any:
 
 
 def files(project: Project) -> list[str]:
-    return sorted(path.name for path in (project.root / ".memories").rglob("*.md") if ".daily" not in path.parts)
+    return sorted(
+        path.name
+        for path in (project.root / ".memories").rglob("*.md")
+        if ".daily" not in path.parts
+    )
 
 
 # --- adding ---
@@ -83,7 +90,11 @@ def test_an_entry_is_a_memory_named_by_the_digest_of_its_content(project: Projec
         expires_at="2027-01-31T09:00:00+01:00",
     )
     digest = hashlib.sha256(b"User prefers dark mode").hexdigest()
-    assert (added["id"], added["created"], added["duplicate"]) == (f"mem_{digest[:12]}", True, False)
+    assert (added["id"], added["created"], added["duplicate"]) == (
+        f"mem_{digest[:12]}",
+        True,
+        False,
+    )
     assert added["warnings"] == []
     text = (project.root / f".memories/entries/{added['id']}.md").read_text()
     assert text == (
@@ -96,15 +107,26 @@ def test_an_entry_is_a_memory_named_by_the_digest_of_its_content(project: Projec
 
 
 @pytest.mark.parametrize(
-    "again", ["Same words", "Same words\n", "\nSame words  \r\n", "  Same words\t", " \n\t\n Same words"]
+    "again",
+    ["Same words", "Same words\n", "\nSame words  \r\n", "  Same words\t", " \n\t\n Same words"],
 )
-def test_the_same_content_again_returns_its_id_and_writes_nothing(project: Project, again: str) -> None:
+def test_the_same_content_again_returns_its_id_and_writes_nothing(
+    project: Project, again: str
+) -> None:
     workspace = project.open()
     first = add(workspace, "Same words")
-    before = {path: path.stat().st_mtime_ns for path in (project.root / ".memories").rglob("*") if path.is_file()}
+    before = {
+        path: path.stat().st_mtime_ns
+        for path in (project.root / ".memories").rglob("*")
+        if path.is_file()
+    }
     second = add(workspace, again, kind="task", importance=9)
     assert (second["id"], second["created"], second["duplicate"]) == (first["id"], False, True)
-    after = {path: path.stat().st_mtime_ns for path in (project.root / ".memories").rglob("*") if path.is_file()}
+    after = {
+        path: path.stat().st_mtime_ns
+        for path in (project.root / ".memories").rglob("*")
+        if path.is_file()
+    }
     assert after == before
 
 
@@ -124,7 +146,14 @@ def test_a_duplicate_names_the_fields_that_were_not_taken_over(project: Project)
         expires_at="2027-01-31T09:00:00Z",
     )
     (note,) = again["warnings"]
-    for part in ("type event (it has task)", "importance 9 (it has 3", "confidence 0.5", "theme", "context", "2027-01"):
+    for part in (
+        "type event (it has task)",
+        "importance 9 (it has 3",
+        "confidence 0.5",
+        "theme",
+        "context",
+        "2027-01",
+    ):
         assert part in note
     assert "unchanged" in note
     assert TOKEN not in note
@@ -134,10 +163,14 @@ def test_a_duplicate_names_the_fields_that_were_not_taken_over(project: Project)
 @pytest.mark.parametrize("how", ["archived", "expired"])
 def test_content_of_an_entry_that_nobody_finds_is_live_again(project: Project, how: str) -> None:
     workspace = project.open()
-    first = add(workspace, "Zebras graze", importance=3, tags=["animals"], expires_at="2026-11-16T13:00:00Z")
+    first = add(
+        workspace, "Zebras graze", importance=3, tags=["animals"], expires_at="2026-11-16T13:00:00Z"
+    )
     path = Path(first["path"])
     if how == "archived":
-        path.write_text(path.read_text().replace("status: active", "status: archived\nreviewer: Ada"))
+        path.write_text(
+            path.read_text().replace("status: active", "status: archived\nreviewer: Ada")
+        )
     else:
         project.clock = lambda: NOW + timedelta(days=2)
     workspace = project.open()
@@ -171,7 +204,9 @@ def test_content_that_was_moved_elsewhere_is_still_the_same(project: Project) ->
     assert files(project) == ["theme.md"]
 
 
-def test_content_that_was_corrected_by_hand_can_be_added_again_under_another_id(project: Project) -> None:
+def test_content_that_was_corrected_by_hand_can_be_added_again_under_another_id(
+    project: Project,
+) -> None:
     workspace = project.open()
     first = add(workspace, "The port is 8080")
     path = Path(first["path"])
@@ -196,7 +231,10 @@ def test_eight_processes_that_add_the_same_make_one_file_each_and_one_is_told_so
     go = tmp_path / "go"
     (project.root / ".memories").mkdir()
     command = [sys.executable, "-c", ADD, str(project.root), str(go)]
-    crowd = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) for _ in range(8)]
+    crowd = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ})
+        for _ in range(8)
+    ]
     for process in crowd:
         assert process.stdout
         assert process.stdout.readline() == "ready\n"
@@ -213,7 +251,8 @@ def test_eight_processes_that_add_the_same_make_one_file_each_and_one_is_told_so
     assert log[1] == ""
     assert len(log) == 7
     assert all(
-        re.fullmatch(r"- \*\*\d\d:\d\d:\d\d\*\* \[fact\] \(manual\) The deploy key .*", line) for line in log[2:]
+        re.fullmatch(r"- \*\*\d\d:\d\d:\d\d\*\* \[fact\] \(manual\) The deploy key .*", line)
+        for line in log[2:]
     )
 
 
@@ -245,9 +284,13 @@ def test_what_cannot_be_meant_is_refused_and_nothing_is_written(
     assert files(project) == []
 
 
-def test_a_secret_reaches_neither_entry_nor_log_nor_database(project: Project, own_directories: Path) -> None:
+def test_a_secret_reaches_neither_entry_nor_log_nor_database(
+    project: Project, own_directories: Path
+) -> None:
     workspace = project.open()
-    added = add(workspace, f"Deploys use {TOKEN} for now", source=f"shell {TOKEN}", context=f"key {TOKEN}")
+    added = add(
+        workspace, f"Deploys use {TOKEN} for now", source=f"shell {TOKEN}", context=f"key {TOKEN}"
+    )
     assert any("secret was replaced" in warning for warning in added["warnings"])
     # The digest is that of what is kept, so the secret cannot be guessed from the id either.
     assert add(workspace, f"Deploys use {TOKEN} for now")["duplicate"]
@@ -264,8 +307,20 @@ def test_a_secret_reaches_neither_entry_nor_log_nor_database(project: Project, o
 @pytest.fixture
 def themes(project: Project) -> Workspace:
     workspace = project.open()
-    add(workspace, "User prefers dark mode in the editor", kind="preference", importance=7, tags=["ui"])
-    add(workspace, "The build server was replaced on Monday", kind="event", confidence=0.4, context="infra retro")
+    add(
+        workspace,
+        "User prefers dark mode in the editor",
+        kind="preference",
+        importance=7,
+        tags=["ui"],
+    )
+    add(
+        workspace,
+        "The build server was replaced on Monday",
+        kind="event",
+        confidence=0.4,
+        context="infra retro",
+    )
     add(workspace, "Alice reports to Bob", kind="relationship", importance=2, tags=["People"])
     return workspace
 
@@ -274,7 +329,10 @@ def test_every_mode_says_what_matched(themes: Workspace) -> None:
     for mode, matched in (("hybrid", "both"), ("vector", "vector"), ("keyword", "keyword")):
         answer = themes.entries.search("dark mode", mode)
         best = answer["results"][0]
-        assert (best["content"], best["matchedBy"]) == ("User prefers dark mode in the editor", matched)
+        assert (best["content"], best["matchedBy"]) == (
+            "User prefers dark mode in the editor",
+            matched,
+        )
         assert best["createdAt"] == NOW.timestamp() * 1000
         assert 0 < best["score"] <= 1
         assert answer["total"] >= len(answer["results"])
@@ -285,28 +343,44 @@ def test_a_search_by_words_alone_brings_in_nothing_by_links(themes: Workspace) -
     add(themes, "Zebra crossing, see [[other]]")
     themes.memories.create("other.md", "Nothing about it.", [])
     assert sorted(found(themes, "zebra", "keyword")) == ["Zebra crossing, see [[other]]"]
-    linked = {one["content"]: one["matchedBy"] for one in themes.entries.search("zebra", limit=50)["results"]}
+    linked = {
+        one["content"]: one["matchedBy"]
+        for one in themes.entries.search("zebra", limit=50)["results"]
+    }
     assert "Nothing about it." in linked
 
 
-def test_context_and_tags_are_searched_and_context_is_not_part_of_the_content(themes: Workspace) -> None:
+def test_context_and_tags_are_searched_and_context_is_not_part_of_the_content(
+    themes: Workspace,
+) -> None:
     assert found(themes, "retro", "keyword") == ["The build server was replaced on Monday"]
     assert found(themes, "people", "keyword") == ["Alice reports to Bob"]
     both = themes.entries.search("monday infra", "keyword")["results"][0]
-    assert (both["content"], both["context"]) == ("The build server was replaced on Monday", "infra retro")
+    assert (both["content"], both["context"]) == (
+        "The build server was replaced on Monday",
+        "infra retro",
+    )
     hit = themes.memories.search("retro")["result"][0]
     assert hit["content"] == "Context: infra retro\n\nThe build server was replaced on Monday"
     first, last = map(int, hit["lines"].split("-"))
-    shown = themes.memories.read(hit["file_path"].partition(".memories/")[2], hit["lines"])["content"]
+    shown = themes.memories.read(hit["file_path"].partition(".memories/")[2], hit["lines"])[
+        "content"
+    ]
     assert shown.splitlines()[-1] == "The build server was replaced on Monday"
     assert 1 < first < last
 
 
 def test_filters_keep_what_was_asked_for(themes: Workspace) -> None:
     every = {"limit": 50}
-    assert found(themes, "the", wanted=Wanted(kinds=("event",)), **every) == ["The build server was replaced on Monday"]
-    assert found(themes, "user", wanted=Wanted(min_importance=6), **every) == ["User prefers dark mode in the editor"]
-    assert found(themes, "alice", wanted=Wanted(tags=("people",)), **every) == ["Alice reports to Bob"]
+    assert found(themes, "the", wanted=Wanted(kinds=("event",)), **every) == [
+        "The build server was replaced on Monday"
+    ]
+    assert found(themes, "user", wanted=Wanted(min_importance=6), **every) == [
+        "User prefers dark mode in the editor"
+    ]
+    assert found(themes, "alice", wanted=Wanted(tags=("people",)), **every) == [
+        "Alice reports to Bob"
+    ]
     certain = found(themes, "server editor bob", wanted=Wanted(min_confidence=0.5), **every)
     assert "The build server was replaced on Monday" not in certain
     assert len(certain) == 2
@@ -329,7 +403,9 @@ def test_a_search_that_cannot_be_meant_is_refused(themes: Workspace, named: dict
         themes.entries.search("words", **named)
 
 
-@pytest.mark.parametrize("query", ['"', "dark AND (", "*", "a:b~2^", "NEAR/3 -- '; DROP TABLE", "\\", "[[", "🙂" * 500])
+@pytest.mark.parametrize(
+    "query", ['"', "dark AND (", "*", "a:b~2^", "NEAR/3 -- '; DROP TABLE", "\\", "[[", "🙂" * 500]
+)
 def test_syntax_in_a_query_is_only_text(themes: Workspace, query: str) -> None:
     for mode in ("hybrid", "vector", "keyword"):
         assert isinstance(themes.entries.search(query, mode)["results"], list)
@@ -355,16 +431,25 @@ def test_the_weight_of_meaning_is_configurable(project: Project) -> None:
     add(workspace, "dark dark dark dark")
     add(workspace, "User prefers dark mode in the editor")
     for weight in (0.0, 0.7, 1.0):
-        hit = project.open(**{"memory.entries_vector_weight": weight}).entries.search("dark mode")["results"][0]
+        hit = project.open(**{"memory.entries_vector_weight": weight}).entries.search("dark mode")[
+            "results"
+        ][0]
         assert hit["matchedBy"] == {0.0: "keyword", 0.7: "both", 1.0: "vector"}[weight]
 
 
 def test_memories_that_were_written_as_files_are_found_too(project: Project) -> None:
     project.memory("notes/theme.md", "# Theme\n\nThe dark palette was chosen.\n")
     hit = project.open().entries.search("palette")["results"][0]
-    assert (hit["id"], hit["source"], hit["entryType"]) == ("memory:notes/theme", "file-index", "journal")
+    assert (hit["id"], hit["source"], hit["entryType"]) == (
+        "memory:notes/theme",
+        "file-index",
+        "journal",
+    )
     assert (hit["importance"], hit["confidence"]) == (5, 1)
-    assert read(project.open().entries, hit["id"])["content"] == "# Theme\n\nThe dark palette was chosen."
+    assert (
+        read(project.open().entries, hit["id"])["content"]
+        == "# Theme\n\nThe dark palette was chosen."
+    )
 
 
 def test_an_entry_is_called_by_its_first_words(project: Project) -> None:
@@ -373,7 +458,10 @@ def test_an_entry_is_called_by_its_first_words(project: Project) -> None:
     add(workspace, long, context="not this")
     add(workspace, "Short words\n\nand more")
     titles = {document.title for document in workspace.places["memory"].index.documents()}
-    assert titles == {"Short words", "The nightly job that resets the staging database also rotates the logs and then…"}
+    assert titles == {
+        "Short words",
+        "The nightly job that resets the staging database also rotates the logs and then…",
+    }
 
 
 # --- importance ---
@@ -389,7 +477,9 @@ RELEVANCE = [
 
 
 def ranked(project: Project, query: str) -> dict[str, float]:
-    return {one["id"]: one["score"] for one in project.open().entries.search(query, limit=50)["results"]}
+    return {
+        one["id"]: one["score"] for one in project.open().entries.search(query, limit=50)["results"]
+    }
 
 
 def written(project: Project, number: int, text: str, importance: float, confidence: float) -> str:
@@ -402,7 +492,8 @@ def written(project: Project, number: int, text: str, importance: float, confide
 def test_importance_confidence_and_use_order_equals(project: Project) -> None:
     said = ((1, 5, 1.0), (2, 5, 0.2), (3, 9, 1.0), (4, 5, 1.0))
     plain, doubtful, important, used = (
-        written(project, number, RELEVANCE[0], importance, confidence) for number, importance, confidence in said
+        written(project, number, RELEVANCE[0], importance, confidence)
+        for number, importance, confidence in said
     )
     workspace = project.open()
     workspace.entries.get(used, used=True)
@@ -430,10 +521,14 @@ def test_use_earns_more_and_more_slowly_up_to_a_bound(fewer: int, more: int) -> 
     assert earned(3) == MOST_EARNED
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     said=st.lists(
-        st.tuples(st.integers(-3, 30), st.floats(-1, 2, width=16), st.integers(0, 40)), min_size=5, max_size=5
+        st.tuples(st.integers(-3, 30), st.floats(-1, 2, width=16), st.integers(0, 40)),
+        min_size=5,
+        max_size=5,
     )
 )
 def test_nothing_that_is_said_or_done_lifts_an_irrelevant_entry_over_a_clearly_relevant_one(
@@ -442,7 +537,8 @@ def test_nothing_that_is_said_or_done_lifts_an_irrelevant_entry_over_a_clearly_r
     ids = [written(project, number, text, 5, 1.0) for number, text in enumerate(RELEVANCE)]
     workspace = project.open()
     plain, lifted = (
-        replace(workspace.entries, access=AccessLog(tmp_path / "uses.sqlite", secrets.token_hex(8))) for _ in range(2)
+        replace(workspace.entries, access=AccessLog(tmp_path / "uses.sqlite", secrets.token_hex(8)))
+        for _ in range(2)
     )
     query = "when is the staging database reset"
     before = {one["id"]: one["score"] for one in plain.search(query, limit=50)["results"]}
@@ -479,7 +575,11 @@ def test_an_id_survives_renaming_rebuilding_and_editing(project: Project) -> Non
         path.unlink() if path.is_file() else path.rmdir()
     again = project.open()
     entry = read(again.entries, own_id)
-    assert (entry["id"], entry["content"], entry["path"]) == (own_id, "User prefers a dark mode", str(moved))
+    assert (entry["id"], entry["content"], entry["path"]) == (
+        own_id,
+        "User prefers a dark mode",
+        str(moved),
+    )
     assert entry["accesses"] == {"get": 1, "search": 0, "used": 1}
     assert again.entries.search("dark")["results"][0]["id"] == own_id
     assert again.entries.delete(own_id)["deleted"]
@@ -494,7 +594,9 @@ def test_an_entry_whose_id_was_removed_by_hand_is_known_by_its_name(project: Pro
     assert add(project.open(), "User prefers dark mode")["duplicate"]
 
 
-@pytest.mark.parametrize("own_id", ["mem_000000000000", "", "../../etc/passwd", "memory:nothing", "x" * 5000, "\0"])
+@pytest.mark.parametrize(
+    "own_id", ["mem_000000000000", "", "../../etc/passwd", "memory:nothing", "x" * 5000, "\0"]
+)
 def test_what_is_not_there_is_told_and_no_error(themes: Workspace, own_id: str) -> None:
     answer = themes.entries.get(own_id)
     assert (answer["found"], answer["entry"]) == (False, None)
@@ -530,7 +632,12 @@ def test_statistics_count_types_averages_accesses_and_ages(themes: Workspace) ->
 
 def test_statistics_of_nothing_are_zero(project: Project) -> None:
     stats = project.open().entries.stats()
-    assert (stats["total"], stats["byType"], stats["oldest"], stats["averageImportance"]) == (0, {}, None, 0)
+    assert (stats["total"], stats["byType"], stats["oldest"], stats["averageImportance"]) == (
+        0,
+        {},
+        None,
+        0,
+    )
 
 
 # --- time ---
@@ -538,8 +645,16 @@ def test_statistics_of_nothing_are_zero(project: Project) -> None:
 
 def test_an_entry_leaves_search_at_the_second_it_expires(project: Project) -> None:
     moment = NOW + timedelta(hours=1)
-    own_id = add(project.open(), "The demo password changes at one", expires_at=int(moment.timestamp() * 1000))["id"]
-    for clock, seen in ((moment - timedelta(microseconds=1), 1), (moment, 0), (moment + timedelta(days=1), 0)):
+    own_id = add(
+        project.open(),
+        "The demo password changes at one",
+        expires_at=int(moment.timestamp() * 1000),
+    )["id"]
+    for clock, seen in (
+        (moment - timedelta(microseconds=1), 1),
+        (moment, 0),
+        (moment + timedelta(days=1), 0),
+    ):
         project.clock = lambda clock=clock: clock  # type: ignore[misc]
         workspace = project.open()
         for mode in ("hybrid", "vector", "keyword"):
@@ -563,7 +678,9 @@ def test_what_is_over_goes_to_the_trash_when_asked_and_the_rest_stays(project: P
     assert len(files(project)) == 4
     extended.write_text(extended.read_text().replace("12:00:01Z", "18:00:00Z"))
     done = workspace.entry_care.expire()
-    assert [(one["id"], one["expiredAt"]) for one in done["result"]] == [(over, "2026-11-16T12:00:01Z")]
+    assert [(one["id"], one["expiredAt"]) for one in done["result"]] == [
+        (over, "2026-11-16T12:00:01Z")
+    ]
     assert done["moved"] == 1
     assert "stays" in done["notes"][0]
     assert Path(done["result"][0]["movedTo"]).read_text().endswith("Over soon\n")
@@ -571,7 +688,9 @@ def test_what_is_over_goes_to_the_trash_when_asked_and_the_rest_stays(project: P
     assert project.open().entry_care.expire()["result"] == []
 
 
-def test_a_review_names_old_unused_and_superseded_entries_and_changes_nothing(project: Project) -> None:
+def test_a_review_names_old_unused_and_superseded_entries_and_changes_nothing(
+    project: Project,
+) -> None:
     def at(days: float) -> Workspace:
         project.clock = lambda: NOW - timedelta(days=days)
         return project.open()
@@ -581,7 +700,9 @@ def test_a_review_names_old_unused_and_superseded_entries_and_changes_nothing(pr
     superseded = add(at(20), "The staging database is reset every night at two")["id"]
     newer = add(at(10), "The staging database is reset every night at three")["id"]
     add(at(10), "The staging database is reset every night at four", kind="task")
-    project.memory("hand-written.md", "---\ncreated_at: 2020-01-01\n---\n\nNobody counts who reads this.\n")
+    project.memory(
+        "hand-written.md", "---\ncreated_at: 2020-01-01\n---\n\nNobody counts who reads this.\n"
+    )
     workspace = at(0)
     workspace.entries.get(needed)
     before = files(project)
@@ -618,7 +739,9 @@ def test_the_daily_log_has_a_line_for_each_entry_that_is_never_found(project: Pr
     assert lines[3].startswith(head)
     assert len(lines[3]) == len(head) + 200
     assert len(lines) == 4
-    path.write_text(path.read_text() + "- **23:59:59** [fact] (manual) a quokka that nobody added\n")
+    path.write_text(
+        path.read_text() + "- **23:59:59** [fact] (manual) a quokka that nobody added\n"
+    )
     again = project.open()
     assert len(again.places["memory"].index.documents()) == 3
     assert found(again, "quokka", "keyword") == []
@@ -668,4 +791,6 @@ def test_a_file_above_the_cap_is_left_out_and_reported(project: Project) -> None
 def test_every_type_of_entry_is_a_known_type_of_memory(project: Project) -> None:
     for kind in TYPES:
         project.memory(f"{kind}.md", f"---\ntype: {kind}\n---\n\nWords.\n")
-    assert all(not document.problems for document in project.open().places["memory"].index.documents())
+    assert all(
+        not document.problems for document in project.open().places["memory"].index.documents()
+    )

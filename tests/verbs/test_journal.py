@@ -1,4 +1,7 @@
-"""The journal as an agent uses it, over real repositories: names, messages, refs, rewritten history, old and new."""
+"""The journal as an agent uses it, over real repositories.
+
+Names, messages, refs, rewritten history, old and new.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,9 @@ def git_in(root: Path) -> Git:
         who = ("-c", "user.name=P", "-c", "user.email=p@localhost", "-c", "init.defaultBranch=main")
         dated = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if at else {}
         command = ["git", "-C", str(root), *who, *words]
-        done = subprocess.run(command, env=environ | dated, input=stdin, check=check, capture_output=True)
+        done = subprocess.run(
+            command, env=environ | dated, input=stdin, check=check, capture_output=True
+        )
         return done.stdout.decode(errors="replace").strip()
 
     return git
@@ -87,13 +92,26 @@ def found(workspace: Workspace, text: str) -> list[str]:
         "line\n" * 13_000,
         "data 5\nM 100644 inline evil.md\nfrom refs/heads/main\ndone",
     ],
-    ids=["headings", "trailers", "emoji", "frontmatter", "diff", "blanks", "one line of 64 KB", "64 KB", "stream"],
+    ids=[
+        "headings",
+        "trailers",
+        "emoji",
+        "frontmatter",
+        "diff",
+        "blanks",
+        "one line of 64 KB",
+        "64 KB",
+        "stream",
+    ],
 )
 def test_an_entry_is_kept_letter_by_letter(journal: Journal, root: Path, entry: str) -> None:
     name = add(journal, "a", entry)
     source = journal.corpus.store.read(next(iter(journal.corpus.store.scan([name]).stamps)))
     assert source.text == entry.strip("\n")
-    assert git_in(root)("log", "-1", "--format=%B").strip("\n") == entry.strip("\n").strip() or entry[0] == " "
+    assert (
+        git_in(root)("log", "-1", "--format=%B").strip("\n") == entry.strip("\n").strip()
+        or entry[0] == " "
+    )
     assert git_in(root)("ls-files") == "a.md"
     assert len(journal.search("", entry[:200], 0.0)["result"]) == 1
 
@@ -134,7 +152,8 @@ def test_a_section_may_have_any_reasonable_name(journal: Journal, root: Path, na
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".git/config", "../x", "/etc/x", "a#b", "a/../b", ".hidden", "a\nb", "x.md/y", "nul"]
+    "name",
+    ["", ".git/config", "../x", "/etc/x", "a#b", "a/../b", ".hidden", "a\nb", "x.md/y", "nul"],
 )
 def test_a_name_that_leads_elsewhere_is_refused(journal: Journal, root: Path, name: str) -> None:
     add(journal, "x", "one")
@@ -157,7 +176,10 @@ def commits_at_once(root: Path, messages: list[str]) -> None:
     for number, message in enumerate(messages):
         data = message.encode()
         who = f"P <p@localhost> {1_700_000_000 + number} +0000"
-        stream.append(f"commit refs/heads/main\nauthor {who}\ncommitter {who}\ndata {len(data)}\n".encode() + data)
+        stream.append(
+            f"commit refs/heads/main\nauthor {who}\ncommitter {who}\ndata {len(data)}\n".encode()
+            + data
+        )
         stream.append(f"\nM 100644 inline a.md\ndata {len(str(number))}\n{number}\n".encode())
     git_in(root)("fast-import", "--quiet", stdin=b"".join(stream))
 
@@ -170,7 +192,9 @@ def test_an_ambiguous_beginning_lists_the_candidates(project: Project, root: Pat
     prefix, count = Counter(name[:4] for name in names).most_common(1)[0]
     assert count > 1, "1,500 commits share four digits somewhere"
     journal = project.open(**{"journal.enabled": True, "embedding.model": "none"}).journal
-    with pytest.raises(ValidationError, match=f"{prefix} is the beginning of {count} entries") as caught:
+    with pytest.raises(
+        ValidationError, match=f"{prefix} is the beginning of {count} entries"
+    ) as caught:
         journal.read(f"a#{prefix}")
     alike = [name for name in names if name.startswith(prefix)]
     assert all(f"a#{name}" in str(caught.value) for name in alike)
@@ -212,7 +236,9 @@ def test_an_empty_repository_is_an_empty_journal(project: Project, root: Path) -
         ("config", "[core\n"),
     ],
 )
-def test_a_broken_repository_is_told_and_costs_nothing(project: Project, root: Path, file: str, text: str) -> None:
+def test_a_broken_repository_is_told_and_costs_nothing(
+    project: Project, root: Path, file: str, text: str
+) -> None:
     outer = git_in(project.root)
     outer("init", "-q")
     outer("commit", "-q", "--allow-empty", "-m", "outer")
@@ -225,7 +251,9 @@ def test_a_broken_repository_is_told_and_costs_nothing(project: Project, root: P
     assert workspace.documents.search("retries")["result"]
     with pytest.raises(UnavailableError):
         add(workspace.journal, "a", "second")
-    assert outer("log", "--format=%s") == "outer", "git goes on to the repository above when it finds one damaged"
+    assert outer("log", "--format=%s") == "outer", (
+        "git goes on to the repository above when it finds one damaged"
+    )
     assert (root / ".git" / file).read_text() == text
     lane = next(lane for lane in workspace.status()["lanes"] if lane["lane"] == "journal")
     assert lane["documents"] == 1, "what cannot be looked at is not gone"
@@ -233,7 +261,9 @@ def test_a_broken_repository_is_told_and_costs_nothing(project: Project, root: P
     assert str(root) in lane["notes"][-1]
 
 
-def test_a_head_on_no_branch_and_a_merge_under_way_are_left_to_the_person(journal: Journal, root: Path) -> None:
+def test_a_head_on_no_branch_and_a_merge_under_way_are_left_to_the_person(
+    journal: Journal, root: Path
+) -> None:
     add(journal, "a", "one")
     git = git_in(root)
     git("switch", "--detach", "-q")
@@ -245,14 +275,18 @@ def test_a_head_on_no_branch_and_a_merge_under_way_are_left_to_the_person(journa
         add(journal, "a", "two")
 
 
-def test_a_folder_with_other_things_in_it_does_not_become_a_journal(project: Project, root: Path) -> None:
+def test_a_folder_with_other_things_in_it_does_not_become_a_journal(
+    project: Project, root: Path
+) -> None:
     project.write("journal-data/mine.txt", "mine")
     with pytest.raises(UnavailableError, match="holds other things"):
         add(project.open(**{"journal.enabled": True}).journal, "a", "one")
     assert not (root / ".git").exists()
 
 
-def test_entries_on_all_refs_are_found_and_rewritten_ones_leave_no_ghost(workspace: Workspace, root: Path) -> None:
+def test_entries_on_all_refs_are_found_and_rewritten_ones_leave_no_ghost(
+    workspace: Workspace, root: Path
+) -> None:
     journal, git = workspace.journal, git_in(root)
     add(journal, "a", "the walrus is on main")
     git("switch", "-qc", "idea")
@@ -299,7 +333,9 @@ def test_a_new_entry_embeds_itself_only(workspace: Workspace, root: Path) -> Non
     assert workspace.embed() == 1
 
 
-def test_old_entries_must_say_more_to_be_found(project: Project, workspace: Workspace, root: Path) -> None:
+def test_old_entries_must_say_more_to_be_found(
+    project: Project, workspace: Workspace, root: Path
+) -> None:
     journal, git = workspace.journal, git_in(root)
     add(journal, "a", "made just now")
     for days, name in ((0, "fresh"), (30, "a month old"), (300, "ancient")):
@@ -321,7 +357,9 @@ def test_old_entries_must_say_more_to_be_found(project: Project, workspace: Work
     assert project.config().journal.half_life_days == 30
 
 
-def test_threshold_and_number_of_results_are_configurable(project: Project, workspace: Workspace) -> None:
+def test_threshold_and_number_of_results_are_configurable(
+    project: Project, workspace: Workspace
+) -> None:
     for number in range(4):
         add(workspace.journal, "a", f"backoff with jitter, attempt {number}")
     assert len(workspace.journal.search("", "backoff")["result"]) == 4
@@ -333,7 +371,9 @@ def test_threshold_and_number_of_results_are_configurable(project: Project, work
     assert len(strict.search("", "backoff", 0.0)["result"]) == 3
 
 
-def test_every_time_is_in_utc_and_ends_in_z(project: Project, workspace: Workspace, root: Path) -> None:
+def test_every_time_is_in_utc_and_ends_in_z(
+    project: Project, workspace: Workspace, root: Path
+) -> None:
     journal = workspace.journal
     add(journal, "a/b", "one")
     (root / "a/b.md").write_text("by hand\n")
@@ -344,10 +384,14 @@ def test_every_time_is_in_utc_and_ends_in_z(project: Project, workspace: Workspa
     times = [*listed, *hits, journal.read("a/b")["timestamp"], journal.contents()["last_updated"]]
     assert "2026-11-16T10:00:00Z" in listed
     assert len(times) >= 5
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", str(moment)) for moment in times), times
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", str(moment)) for moment in times), (
+        times
+    )
 
 
-def test_a_removed_section_leaves_the_contents_and_stays_in_the_history(journal: Journal, root: Path) -> None:
+def test_a_removed_section_leaves_the_contents_and_stays_in_the_history(
+    journal: Journal, root: Path
+) -> None:
     add(journal, "a", "one")
     add(journal, "b", "two")
     git = git_in(root)
@@ -360,7 +404,9 @@ def test_a_removed_section_leaves_the_contents_and_stays_in_the_history(journal:
     assert journal.read("a")["entry_count"] == 3
 
 
-def test_plain_git_clones_logs_and_pulls_a_journal(journal: Journal, root: Path, tmp_path: Path) -> None:
+def test_plain_git_clones_logs_and_pulls_a_journal(
+    journal: Journal, root: Path, tmp_path: Path
+) -> None:
     add(journal, "a/b", "one", summary="the first")
     other = tmp_path / "other"
     git_in(tmp_path)("clone", "-q", str(root), str(other))
@@ -370,7 +416,9 @@ def test_plain_git_clones_logs_and_pulls_a_journal(journal: Journal, root: Path,
     assert git_in(other)("log", "--format=%s").split("\n") == ["two", "the first"]
 
 
-def test_what_piles_up_is_packed_in_the_background_unless_that_is_off(project: Project, root: Path) -> None:
+def test_what_piles_up_is_packed_in_the_background_unless_that_is_off(
+    project: Project, root: Path
+) -> None:
     journal = project.open(**{"journal.enabled": True, "journal.auto_gc": False}).journal
     add(journal, "a", "one")
     # As if there were some 6,700 loose objects: git looks at one folder of 256, too.
@@ -404,7 +452,9 @@ def test_the_project_s_own_repository_is_never_the_journal(project: Project, pat
     assert outer("for-each-ref") == ""
 
 
-def test_a_journal_that_a_person_cloned_is_used_and_left_alone_by_the_project(project: Project, root: Path) -> None:
+def test_a_journal_that_a_person_cloned_is_used_and_left_alone_by_the_project(
+    project: Project, root: Path
+) -> None:
     elsewhere = project.root.parent / "elsewhere"
     elsewhere.mkdir()
     git_in(elsewhere)("init", "-q")
@@ -431,5 +481,11 @@ def test_an_author_that_git_could_not_write_down_is_refused(project: Project, au
 
 
 def test_the_author_is_as_configured(project: Project, root: Path) -> None:
-    add(project.open(**{"journal.enabled": True, "journal.author": "Ünal Ö. <u@localhost>"}).journal, "a", "one")
+    add(
+        project.open(
+            **{"journal.enabled": True, "journal.author": "Ünal Ö. <u@localhost>"}
+        ).journal,
+        "a",
+        "one",
+    )
     assert git_in(root)("log", "--format=%an|%ae|%cn") == "Ünal Ö.|u@localhost|Ünal Ö."

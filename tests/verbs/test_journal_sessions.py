@@ -1,4 +1,7 @@
-"""Three sessions and a person at one journal, in any order: what a simple model says is what happens."""
+"""Three sessions and a person at one journal, in any order.
+
+What a simple model says is what happens.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ PERSON = SESSIONS
 # Who does what where: reads, writes an entry, or writes an entry with one of the texts.
 STEPS = st.lists(
     st.tuples(
-        st.integers(0, PERSON), st.sampled_from(SECTIONS), st.sampled_from(["read", "entry", *range(len(TEXTS))])
+        st.integers(0, PERSON),
+        st.sampled_from(SECTIONS),
+        st.sampled_from(["read", "entry", *range(len(TEXTS))]),
     ),
     min_size=4,
     max_size=14,
@@ -42,7 +47,10 @@ def said(text: str) -> str:
 
 @dataclass
 class Model:
-    """What should be: the text and the entries of each section, and the text that each session has seen of it."""
+    """What should be: the text and the entries of each section.
+
+    And the text that each session has seen of it.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     entries: dict[str, list[str]] = field(default_factory=dict)
@@ -77,9 +85,24 @@ class World:
         return Journal(corpus, lambda: datetime.now(UTC), 20_000, 0.5, store.short, refuse)  # type: ignore[arg-type]
 
     def git(self, *words: str) -> str:
-        environ = {"HOME": str(self.root.parent), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
-        command = ["git", "-C", str(self.root), "-c", "user.name=P", "-c", "user.email=p@localhost", *words]
-        return subprocess.run(command, env=environ, check=True, capture_output=True, text=True).stdout.strip()
+        environ = {
+            "HOME": str(self.root.parent),
+            "PATH": os.environ["PATH"],
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
+        command = [
+            "git",
+            "-C",
+            str(self.root),
+            "-c",
+            "user.name=P",
+            "-c",
+            "user.email=p@localhost",
+            *words,
+        ]
+        return subprocess.run(
+            command, env=environ, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
     def step(self, who: int, section: str, what: str | int, entry: str) -> None:
         if who == PERSON:
@@ -120,7 +143,11 @@ class World:
             with pytest.raises(ConflictError) as caught:
                 journal.write(section, new, reads)
             error, base = caught.value, self.model.seen[who, section] or ""
-            assert (error.base, error.theirs, error.yours) == (base, self.model.texts.get(section, ""), text)
+            assert (error.base, error.theirs, error.yours) == (
+                base,
+                self.model.texts.get(section, ""),
+                text,
+            )
         else:
             written = journal.write(section, new, reads)
             self.model.write(who, section, entry, text)
@@ -141,7 +168,9 @@ class World:
 
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(STEPS)
-def test_any_interleaving_of_sessions_is_as_the_model_says(steps: list[tuple[int, str, str | int]]) -> None:
+def test_any_interleaving_of_sessions_is_as_the_model_says(
+    steps: list[tuple[int, str, str | int]],
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = World(Path(folder, "journal"))
         # A session that has never looked is tried by the steps before its first look.
@@ -150,4 +179,6 @@ def test_any_interleaving_of_sessions_is_as_the_model_says(steps: list[tuple[int
         world.compare()
 
 
-LOOKS: list[tuple[int, str, str | int]] = [(who, section, "read") for who in range(SESSIONS) for section in SECTIONS]
+LOOKS: list[tuple[int, str, str | int]] = [
+    (who, section, "read") for who in range(SESSIONS) for section in SECTIONS
+]

@@ -13,7 +13,12 @@ def test_the_best_order_is_worth_one_and_nothing_found_is_worth_nothing() -> Non
     best = measure(["a", "b", "c"], {"a": 2, "b": 1})
     assert (best.recall_5, best.recall_10, best.mrr_10, best.ndcg_10) == (1.0, 1.0, 1.0, 1.0)
     nothing = measure(["x", "y"], {"a": 2})
-    assert (nothing.recall_5, nothing.recall_10, nothing.mrr_10, nothing.ndcg_10) == (0.0, 0.0, 0.0, 0.0)
+    assert (nothing.recall_5, nothing.recall_10, nothing.mrr_10, nothing.ndcg_10) == (
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+    )
     assert measure([], {"a": 1}).ndcg_10 == 0.0
 
 
@@ -28,7 +33,9 @@ def test_an_answer_counts_by_its_place_and_only_among_the_first_ten() -> None:
 
 
 def test_a_higher_grade_further_up_is_worth_more() -> None:
-    assert ndcg(["good", "fair"], {"good": 3, "fair": 1}) > ndcg(["fair", "good"], {"good": 3, "fair": 1})
+    assert ndcg(["good", "fair"], {"good": 3, "fair": 1}) > ndcg(
+        ["fair", "good"], {"good": 3, "fair": 1}
+    )
 
 
 def test_the_same_small_gain_everywhere_is_sure_and_a_large_one_here_and_there_is_not() -> None:

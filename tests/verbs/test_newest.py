@@ -48,7 +48,9 @@ def test_all_lists_have_the_same_order(project: Project) -> None:
     project.memory("undated.md", "about [[src/a.py]] undated")
     project.memory("future.md", "---\ncreated_at: '2030-01-01'\n---\n\nabout [[src/a.py]] future")
     workspace = project.open(**{"embedding.model": "none"})
-    recalled = [memory["path"].rpartition("/")[2] for memory in workspace.recall.recall(limit=20)["result"]]
+    recalled = [
+        memory["path"].rpartition("/")[2] for memory in workspace.recall.recall(limit=20)["result"]
+    ]
     linked = workspace.memories.linked("zzzz", "src/a.py", limit=20)["result"]
     assert recalled[:6] == names[::-1]
     assert [hit["file_path"].rpartition("/")[2] for hit in linked] == recalled

@@ -1,4 +1,7 @@
-"""Remembering and recalling: what is written, what is found again, and what other projects contribute."""
+"""Remembering and recalling.
+
+What is written, what is found again, and what other projects contribute.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,10 @@ def saved(project: Project, *texts: str) -> Workspace:
 def state(root: Path) -> dict[str, tuple[int, bytes]]:
     """Everything in a folder, with the times of its files and folders."""
     paths = [root, *root.rglob("*")]
-    return {str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"") for path in paths}
+    return {
+        str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for path in paths
+    }
 
 
 # --- remember ---
@@ -120,7 +126,9 @@ def test_the_day_is_that_of_the_clock_on_the_wall(project: Project) -> None:
     project.clock = lambda: datetime(2026, 7, 2, 2, 30, 5, tzinfo=UTC)
     kept = project.open().recall.remember("late")
     assert kept["path"].startswith(".memories/2026-07-01/223005_")
-    project.memory("before.md", "---\ncreated_at: '2026-07-01T03:30:00Z'\n---\n\nthe evening before\n")
+    project.memory(
+        "before.md", "---\ncreated_at: '2026-07-01T03:30:00Z'\n---\n\nthe evening before\n"
+    )
     recall = project.open().recall
     assert contents(recall.recall(since="today")) == ["late"]
     assert contents(recall.recall(since="yesterday")) == ["late", "the evening before"]
@@ -175,7 +183,13 @@ def test_a_hostile_repository_runs_nothing(project: Project) -> None:
     mark = project.root.parent / "ran"
     script = project.write("evil.sh", f"#!/bin/sh\ntouch {mark}\n")
     script.chmod(0o755)
-    for key in ("core.fsmonitor", "core.pager", "diff.external", "filter.x.clean", "core.sshCommand"):
+    for key in (
+        "core.fsmonitor",
+        "core.pager",
+        "diff.external",
+        "filter.x.clean",
+        "core.sshCommand",
+    ):
         git(project.root, "config", key, str(script))
     project.write(".gitattributes", "* filter=x diff=x\n")
     (project.root / ".git/hooks").mkdir(exist_ok=True)
@@ -211,7 +225,9 @@ def test_secrets_are_not_remembered_and_ids_are_not_taken_for_secrets(project: P
         assert f"id: {kept['id']}\n" in text_of(project, kept)
 
 
-def test_a_name_that_is_taken_makes_another(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_is_taken_makes_another(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn = iter(["aaaa00000001", "aaaa00000002", "aaaa00000003", "bbbb00000004"])
     monkeypatch.setattr(verbs, "secrets", SimpleNamespace(token_hex=lambda _: next(drawn)))
     workspace = project.open()
@@ -228,7 +244,9 @@ def test_empty_contents_and_odd_tags_are_refused(project: Project) -> None:
     assert not (project.root / ".memories").exists()
 
 
-def test_a_registry_that_cannot_be_kept_does_not_stop_a_memory(project: Project, home: Path) -> None:
+def test_a_registry_that_cannot_be_kept_does_not_stop_a_memory(
+    project: Project, home: Path
+) -> None:
     file = home / "data/ragdocs/registry.json"
     file.parent.mkdir(parents=True)
     file.write_text("not a registry")
@@ -248,11 +266,14 @@ def test_without_arguments_the_newest_come_first(project: Project) -> None:
     for days in (3, 1, 400, 2):
         dated(project, f"{days}.md", days, f"{days} days")
     dated(project, "archived.md", 0, "no", "status: archived\n")
-    dated(project, "expired.md", 0, "no", f"expires_at: '{(NOW - timedelta(hours=1)).isoformat()}'\n")
+    dated(
+        project, "expired.md", 0, "no", f"expires_at: '{(NOW - timedelta(hours=1)).isoformat()}'\n"
+    )
     dated(project, "future.md", -400, "a date that is not yet")
     project.memory("undated.md", "no date\n")
     project.memory(
-        "2026-11-15/090000_ab12.md", "---\ncreated_at: '2026-11-15T09:00:00Z'\n---\n\nin a folder of a day\n"
+        "2026-11-15/090000_ab12.md",
+        "---\ncreated_at: '2026-11-15T09:00:00Z'\n---\n\nin a folder of a day\n",
     )
     found = project.open().recall.recall()
     assert contents(found)[:5] == ["1 days", "in a folder of a day", "2 days", "3 days", "400 days"]
@@ -264,7 +285,9 @@ def test_without_arguments_the_newest_come_first(project: Project) -> None:
 
 def test_what_does_not_fit_the_limit_is_counted(project: Project) -> None:
     for days in range(15):
-        dated(project, f"{days}.md", days, f"{days} days", "tags: [Even]\n" if days % 2 == 0 else "")
+        dated(
+            project, f"{days}.md", days, f"{days} days", "tags: [Even]\n" if days % 2 == 0 else ""
+        )
     recall = project.open().recall
     assert len(recall.recall()["result"]) == 10
     found = recall.recall(tags=["even", "absent"], since="1w", limit=2)
@@ -317,10 +340,16 @@ def test_an_id_stays_with_its_memory(project: Project) -> None:
     assert ids(project.open().recall.recall("zebra")) == [own_id], "built anew"
     project.memory("plain.md", "Another zebra.\n")
     project.memory("odd.md", "---\nid: [not, one]\n---\n\nAn odd zebra.\n")
-    assert sorted(ids(project.open().recall.recall("zebra"))) == [own_id, "memory:odd", "memory:plain"]
+    assert sorted(ids(project.open().recall.recall("zebra"))) == [
+        own_id,
+        "memory:odd",
+        "memory:plain",
+    ]
 
 
-def test_a_memory_in_the_form_of_the_document_is_recalled_with_its_time_and_branch(project: Project) -> None:
+def test_a_memory_in_the_form_of_the_document_is_recalled_with_its_time_and_branch(
+    project: Project,
+) -> None:
     project.memory(
         "2025-02-04/143052_a1b2.md",
         """
@@ -346,7 +375,9 @@ def test_a_memory_in_the_form_of_the_document_is_recalled_with_its_time_and_bran
         """,
     )
     workspace = project.open()
-    (memory,) = workspace.recall.recall("oauth", since="2025-02-04", tags=["architecture"])["result"]
+    (memory,) = workspace.recall.recall("oauth", since="2025-02-04", tags=["architecture"])[
+        "result"
+    ]
     assert memory == {
         "id": "mem_a1b2c3d4e5f6",
         "timestamp": 1738680652,
@@ -369,7 +400,8 @@ def test_a_memory_in_the_form_of_the_document_is_recalled_with_its_time_and_bran
 BODIES = [
     "One line.",
     "# A\n\ntext\n\n\n\nmore\n\n## B\n- one\n- two\n\n  indented\n\n```py\nx = 1\n\n\ny = 2\n```\nend",
-    "intro\n\n" + "\n\n".join(f"## Part {n}\n\n" + "A sentence of some words. " * 60 for n in range(3)).strip(),
+    "intro\n\n"
+    + "\n\n".join(f"## Part {n}\n\n" + "A sentence of some words. " * 60 for n in range(3)).strip(),
     "> quoted\n> lines\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<!-- a comment -->\n\nlast",
     "日本語の文章がここにあります。" * 200,
 ]
@@ -400,7 +432,9 @@ def test_a_long_memory_shows_what_was_found_and_says_that_it_is_a_part(project: 
         assert len(json.dumps(answer, ensure_ascii=False)) < 10_000
 
 
-def test_changed_files_are_listed_as_far_as_they_fit_and_the_rest_is_counted(project: Project) -> None:
+def test_changed_files_are_listed_as_far_as_they_fit_and_the_rest_is_counted(
+    project: Project,
+) -> None:
     names = [f"src/{n}.py" for n in range(60)]
     state = f"git: {{branch: b, commit: c, dirty: yes, files_changed: [{', '.join(names)}]}}"
     project.memory("a.md", f"---\n{state}\n---\n\nx\n")
@@ -442,9 +476,13 @@ def test_all_projects_are_asked_and_named(project: Project) -> None:
     assert Path(paths["koi"]).is_file()
 
 
-def test_other_projects_are_only_read_and_what_cannot_be_is_named(project: Project, home: Path) -> None:
+def test_other_projects_are_only_read_and_what_cannot_be_is_named(
+    project: Project, home: Path
+) -> None:
     saved(project, "home")
-    good, corrupt, bare, linked = (sibling(project, name) for name in ("good", "corrupt", "bare", "linked"))
+    good, corrupt, bare, linked = (
+        sibling(project, name) for name in ("good", "corrupt", "bare", "linked")
+    )
     for other in (good, corrupt, bare, linked, sibling(project, "gone")):
         saved(other, f"a note in {other.root.name}")
     shutil.rmtree(project.root.parent / "gone")
@@ -457,11 +495,17 @@ def test_other_projects_are_only_read_and_what_cannot_be_is_named(project: Proje
     before = {root.name: state(root) for root in (good.root, corrupt.root, bare.root)}
     found = project.open().recall.recall(scope="global")
     assert sorted(contents(found)) == ["a note in good", "home"]
-    told = {name: [note for note in found["notes"] if note.startswith(f"{name} was left out")] for name in before}
+    told = {
+        name: [note for note in found["notes"] if note.startswith(f"{name} was left out")]
+        for name in before
+    }
     assert [len(notes) for notes in told.values()] == [0, 1, 1]
     assert "damaged" in told["corrupt"][0]
     assert f"ragdocs index --project {bare.root}" in told["bare"][0]
-    assert any(note.startswith("linked was left out") and "symbolic link" in note for note in found["notes"])
+    assert any(
+        note.startswith("linked was left out") and "symbolic link" in note
+        for note in found["notes"]
+    )
     assert not any("gone" in note for note in found["notes"])
     assert {root.name: state(root) for root in (good.root, corrupt.root, bare.root)} == before
 
@@ -476,7 +520,10 @@ def test_an_index_that_somebody_else_made_is_not_opened(
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     found = project.open().recall.recall(scope="global")
     assert contents(found) == ["home"]
-    assert any(note.startswith("other was left out") and "not made here by you" in note for note in found["notes"])
+    assert any(
+        note.startswith("other was left out") and "not made here by you" in note
+        for note in found["notes"]
+    )
 
 
 def test_worktrees_of_one_repository_are_one_project(project: Project) -> None:
@@ -492,13 +539,17 @@ def test_worktrees_of_one_repository_are_one_project(project: Project) -> None:
     for query in ("", "in both the worktree"):
         found = workspace.recall.recall(query, scope="global")
         koi = [memory["content"] for memory in found["result"] if memory["project"] == "koi"]
-        assert sorted(koi) == ["in both", "in the worktree"], "each once, under the name of the repository"
+        assert sorted(koi) == ["in both", "in the worktree"], (
+            "each once, under the name of the repository"
+        )
     from_worktree = sibling(project, "feature").open().recall.recall(scope="global")
     assert {memory["project"] for memory in from_worktree["result"]} == {"koi", "project"}
     assert len(from_worktree["result"]) == 3
 
 
-def test_files_that_changed_since_the_index_was_saved_are_told_and_a_new_index_is_taken_up(project: Project) -> None:
+def test_files_that_changed_since_the_index_was_saved_are_told_and_a_new_index_is_taken_up(
+    project: Project,
+) -> None:
     saved(project, "home")
     other = sibling(project, "other")
     saved(other, "first", "second")
@@ -537,7 +588,9 @@ def test_a_project_without_memory_can_ask_the_others(project: Project) -> None:
         recall.recall(scope="everything")
 
 
-def test_memories_of_the_users_own_bank_say_which_project_they_are_of(project: Project, home: Path) -> None:
+def test_memories_of_the_users_own_bank_say_which_project_they_are_of(
+    project: Project, home: Path
+) -> None:
     kept = project.open(**{"memory.storage_strategy": "user"})
     answer = kept.recall.remember("in the bank")
     kept.save()
@@ -556,7 +609,13 @@ def test_another_projects_settings_and_hidden_statuses_do_not_leak(project: Proj
     saved(project, "home")
     other = sibling(project, "other")
     dated(other, "archived.md", 0, "archived elsewhere", "status: archived\n")
-    dated(other, "expired.md", 3, "expired elsewhere", f"expires_at: '{(NOW - timedelta(days=1)).isoformat()}'\n")
+    dated(
+        other,
+        "expired.md",
+        3,
+        "expired elsewhere",
+        f"expires_at: '{(NOW - timedelta(days=1)).isoformat()}'\n",
+    )
     other.write("config.toml", "[memory]\nenabled = false\n[nonsense]\n")
     other.flags["memory.enabled"] = True
     (other.root / "config.toml").rename(other.root / "config.off")
@@ -565,7 +624,9 @@ def test_another_projects_settings_and_hidden_statuses_do_not_leak(project: Proj
     assert sorted(contents(project.open().recall.recall(scope="global"))) == ["home", "shown"]
 
 
-def test_no_more_projects_are_kept_open_than_that(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_projects_are_kept_open_than_that(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     saved(project, "home")
     for number in range(4):
         saved(sibling(project, f"p{number}"), f"note {number}")
@@ -584,7 +645,17 @@ def test_no_more_projects_are_kept_open_than_that(project: Project, monkeypatch:
 
 
 def test_eight_processes_remember_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "bench.recall", "--memories", "12", "--repeats", "2", "--each", "10"]
+    command = [
+        sys.executable,
+        "-m",
+        "bench.recall",
+        "--memories",
+        "12",
+        "--repeats",
+        "2",
+        "--each",
+        "10",
+    ]
     run = subprocess.run(
         [*command, "--work", str(tmp_path), "--json"],
         capture_output=True,

@@ -1,4 +1,7 @@
-"""No secret reaches a file, the index, the history or an answer, whichever way a memory is written."""
+"""No secret reaches a file, the index, the history or an answer.
+
+Whichever way a memory is written.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,16 @@ OWN = "ticket-" + "4711-" + "0815"
 
 
 def leaks(project: Project, secret: str) -> list[Path]:
-    return [path for path in project.root.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+    return [
+        path
+        for path in project.root.rglob("*")
+        if path.is_file() and secret.encode() in path.read_bytes()
+    ]
 
 
-def test_every_way_of_writing_keeps_secrets_out(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_way_of_writing_keeps_secrets_out(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PAYMENT_API_KEY", "q7Zp-93kd-Lw0x-Tt5v")
     for secret in (TOKEN, "q7Zp-93kd-Lw0x-Tt5v"):
         name = f"m{len(secret)}"
@@ -34,7 +43,9 @@ def test_every_way_of_writing_keeps_secrets_out(project: Project, monkeypatch: p
             memories.update(f"{name}-a", f"Now it is {secret}."),
             memories.append(f"{name}-a", f"And again {secret}."),
             memories.create(f"{name}-b", "Nothing here.", []),
-            workspace.merges.merge([f"{name}-a", f"{name}-b"], f"{name}-c", f"Merged, with {secret}."),
+            workspace.merges.merge(
+                [f"{name}-a", f"{name}-b"], f"{name}-c", f"Merged, with {secret}."
+            ),
         ]
         workspace.save()
         assert leaks(project, secret) == []
@@ -71,13 +82,17 @@ def test_a_pattern_that_takes_everything_is_refused_by_file_and_line(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project.write("config.toml", "[redaction]\npatterns = ['[\\s\\S]+']\n")
-    with pytest.raises(ConfigError, match=r"pattern 1 of config\.toml:2 matches 100% of an ordinary text"):
+    with pytest.raises(
+        ConfigError, match=r"pattern 1 of config\.toml:2 matches 100% of an ordinary text"
+    ):
         project.open()
     assert cli.main(["check-config", "--project", str(project.root)]) == 1
     assert "config.toml:2" in capsys.readouterr().err
 
 
-def test_what_a_pattern_leaves_nothing_of_is_refused_and_the_pattern_named(project: Project) -> None:
+def test_what_a_pattern_leaves_nothing_of_is_refused_and_the_pattern_named(
+    project: Project,
+) -> None:
     project.write("config.toml", "[redaction]\npatterns = ['(?s)BEGIN.*', 'ticket-[0-9]{4}']\n")
     memories = project.open().memories
     memories.create("a", "Before.", [])
@@ -88,7 +103,10 @@ def test_what_a_pattern_leaves_nothing_of_is_refused_and_the_pattern_named(proje
         memories.update("a", "BEGIN\nall of it")
     assert memories.read("a")["content"].endswith("Before.")
     assert not (project.root / ".memories/b.md").exists()
-    with pytest.raises(ValidationError, match=r"name of the file holds a secret, says redaction pattern 2 of config"):
+    with pytest.raises(
+        ValidationError,
+        match=r"name of the file holds a secret, says redaction pattern 2 of config",
+    ):
         memories.create("ticket-1234", "text", [])
     memories.create("c", "See BEGIN and the rest", [])
     assert "See [redacted:pattern-1]" in memories.read("c")["content"]
@@ -102,7 +120,9 @@ def test_text_without_secrets_is_written_as_given(project: Project) -> None:
     assert memories.read("a")["content"] == text
 
 
-def test_a_long_value_of_the_frontmatter_is_not_folded_between_a_name_and_its_secret(project: Project) -> None:
+def test_a_long_value_of_the_frontmatter_is_not_folded_between_a_name_and_its_secret(
+    project: Project,
+) -> None:
     secret = "kR7" + "wZ2qV9" * 4
     memories = project.open().memories
     for length in range(60, 120, 4):

@@ -1,4 +1,7 @@
-"""Conventions, decisions and notes of a repository: written, changed, found by file, deleted, scoped by branch."""
+"""Conventions, decisions and notes of a repository.
+
+Written, changed, found by file, deleted, scoped by branch.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +36,17 @@ def repository(project: Project) -> Repository:
     return project.open().repository
 
 
-def test_a_convention_is_a_memory_with_the_fields_of_its_document(project: Project, repository: Repository) -> None:
-    saved = repository.upsert_convention("Use pnpm workspaces", "All packages live\nunder packages/.", ["style"])
+def test_a_convention_is_a_memory_with_the_fields_of_its_document(
+    project: Project, repository: Repository
+) -> None:
+    saved = repository.upsert_convention(
+        "Use pnpm workspaces", "All packages live\nunder packages/.", ["style"]
+    )
     path = Path(saved["path"])
-    assert path.relative_to(project.root).as_posix() == f".memories/repo/main/conventions/{saved['id']}.md"
+    assert (
+        path.relative_to(project.root).as_posix()
+        == f".memories/repo/main/conventions/{saved['id']}.md"
+    )
     assert path.read_text() == (
         "---\ntype: convention\nstatus: active\ntags: [style]\ncreated_at: '2026-11-16T12:00:00Z'\n"
         f"title: Use pnpm workspaces\nbranch: main\nid: {saved['id']}\nupdated_at: '2026-11-16T12:00:00Z'\n---\n\n"
@@ -56,13 +66,24 @@ def test_a_convention_is_a_memory_with_the_fields_of_its_document(project: Proje
 
 def test_all_kinds_are_upserted_read_and_deleted(project: Project, repository: Repository) -> None:
     convention = repository.upsert_convention("Tabs", "Two spaces.")
-    decision = repository.upsert_decision("Sessions", "They can be revoked.", ["src/", "docs/auth.md"])
+    decision = repository.upsert_decision(
+        "Sessions", "They can be revoked.", ["src/", "docs/auth.md"]
+    )
     note = repository.upsert_note("Needs Redis 7", "agent")
     found = repository.get()
-    assert [len(found[kind]) for kind in ("conventions", "decisions", "notes", "summaries")] == [1, 1, 1, 0]
+    assert [len(found[kind]) for kind in ("conventions", "decisions", "notes", "summaries")] == [
+        1,
+        1,
+        1,
+        0,
+    ]
     assert found["decisions"][0]["impactedPaths"] == ["src/", "docs/auth.md"]
     assert found["notes"][0]["source"] == "agent"
-    assert (found["branch"], found["branchScope"], len(found["repoHash"])) == ("main", "perBranch", 32)
+    assert (found["branch"], found["branchScope"], len(found["repoHash"])) == (
+        "main",
+        "perBranch",
+        32,
+    )
     for kind, item in (("convention", convention), ("decision", decision), ("note", note)):
         only = repository.get(kind, str(item["id"]))
         assert [len(only[name]) for name in ("conventions", "decisions", "notes")].count(1) == 1
@@ -75,18 +96,27 @@ def test_all_kinds_are_upserted_read_and_deleted(project: Project, repository: R
     assert repository.get()["decisions"] == []
 
 
-def test_an_upsert_changes_what_is_said_and_keeps_the_rest(project: Project, repository: Repository) -> None:
+def test_an_upsert_changes_what_is_said_and_keeps_the_rest(
+    project: Project, repository: Repository
+) -> None:
     first = repository.upsert_decision("Sessions", "Because.", ["src/auth.py"])
     path = Path(first["path"])
-    path.write_text(path.read_text().replace("status: active", "status: active\nreviewer: Ada # for now"))
+    path.write_text(
+        path.read_text().replace("status: active", "status: active\nreviewer: Ada # for now")
+    )
     project.clock = lambda: NOW + timedelta(days=1)
     later = project.open().repository
     second = later.upsert_decision("Sessions", "Because they can be revoked.")
     assert (second["id"], second["created"], second["changed"]) == (first["id"], False, True)
     assert second["impactedPaths"] == ["src/auth.py"]
-    assert (second["createdAt"], second["updatedAt"]) == ("2026-11-16T12:00:00Z", "2026-11-17T12:00:00Z")
+    assert (second["createdAt"], second["updatedAt"]) == (
+        "2026-11-16T12:00:00Z",
+        "2026-11-17T12:00:00Z",
+    )
     assert "reviewer: Ada # for now" in path.read_text()
-    renamed = later.upsert_decision("Sessions, not JWT", "Because they can be revoked.", item_id=first["id"])
+    renamed = later.upsert_decision(
+        "Sessions, not JWT", "Because they can be revoked.", item_id=first["id"]
+    )
     assert (renamed["id"], renamed["summary"]) == (first["id"], "Sessions, not JWT")
     assert len(later.get()["decisions"]) == 1
 
@@ -105,7 +135,9 @@ def test_titles_that_look_alike_are_different_conventions(repository: Repository
     assert len(repository.get()["conventions"]) == 3, "only case does not make another title"
 
 
-def test_an_item_is_known_by_its_id_whatever_its_file_is_called(project: Project, repository: Repository) -> None:
+def test_an_item_is_known_by_its_id_whatever_its_file_is_called(
+    project: Project, repository: Repository
+) -> None:
     first = repository.upsert_convention("Tabs", "Two.")
     path = Path(first["path"])
     path.rename(path.with_name("style.md"))
@@ -114,7 +146,11 @@ def test_an_item_is_known_by_its_id_whatever_its_file_is_called(project: Project
         repository.upsert_convention("Tabs", "Eight.", item_id=str(first["id"])),
         repository.upsert_convention("Tabs", "Ten.", item_id="style"),
     ):
-        assert (again["id"], again["created"], Path(again["path"]).name) == (first["id"], False, "style.md")
+        assert (again["id"], again["created"], Path(again["path"]).name) == (
+            first["id"],
+            False,
+            "style.md",
+        )
     assert [one["content"] for one in repository.get()["conventions"]] == ["Ten."]
     assert len(repository.get("convention", str(first["id"]))["conventions"]) == 1
     assert repository.delete("convention", str(first["id"]))["deleted"]
@@ -124,9 +160,13 @@ def test_an_item_is_known_by_its_id_whatever_its_file_is_called(project: Project
 def test_a_title_that_was_given_up_is_free_for_another_item(repository: Repository) -> None:
     first = repository.upsert_convention("Tabs", "Two.")
     repository.upsert_convention("Spaces", "Two.", item_id=str(first["id"]))
-    assert repository.upsert_convention("Spaces", "Four.")["id"] == first["id"], "no second item of this title"
+    assert repository.upsert_convention("Spaces", "Four.")["id"] == first["id"], (
+        "no second item of this title"
+    )
     other = repository.upsert_convention("Tabs", "None.")
-    assert (other["created"], other["id"] != first["id"]) == (True, True), "the renamed one is not overwritten"
+    assert (other["created"], other["id"] != first["id"]) == (True, True), (
+        "the renamed one is not overwritten"
+    )
     assert {one["title"]: one["content"] for one in repository.get()["conventions"]} == {
         "Spaces": "Four.",
         "Tabs": "None.",
@@ -134,12 +174,17 @@ def test_a_title_that_was_given_up_is_free_for_another_item(repository: Reposito
     assert repository.upsert_convention("Tabs", "None.")["id"] == other["id"]
 
 
-def test_a_note_that_was_changed_is_not_overwritten_by_its_first_text(repository: Repository) -> None:
+def test_a_note_that_was_changed_is_not_overwritten_by_its_first_text(
+    repository: Repository,
+) -> None:
     first = repository.upsert_note("Needs Redis 7")
     repository.upsert_note("Needs Redis 8", item_id=str(first["id"]))
     assert repository.upsert_note("Needs Redis 7")["created"]
     assert repository.upsert_note("Needs Redis 8")["id"] == first["id"]
-    assert {one["content"] for one in repository.get()["notes"]} == {"Needs Redis 7", "Needs Redis 8"}
+    assert {one["content"] for one in repository.get()["notes"]} == {
+        "Needs Redis 7",
+        "Needs Redis 8",
+    }
 
 
 def test_a_copied_file_is_an_item_of_its_own(repository: Repository) -> None:
@@ -152,7 +197,9 @@ def test_a_copied_file_is_an_item_of_its_own(repository: Repository) -> None:
     }
 
 
-def test_a_malformed_file_keeps_no_other_item_from_being_written(project: Project, repository: Repository) -> None:
+def test_a_malformed_file_keeps_no_other_item_from_being_written(
+    project: Project, repository: Repository
+) -> None:
     project.memory("repo/main/conventions/broken.md", "---\ntype: [\n---\n\nx\n")
     assert repository.upsert_convention("Tabs", "Two.")["created"]
 
@@ -166,7 +213,9 @@ def test_an_archived_item_is_listed_by_its_id_alone_and_active_when_written_agai
     found = repository.get()
     assert found["conventions"] == []
     assert "1 archived" in found["remarks"][0]
-    assert repository.get("convention", str(saved["id"]))["conventions"][0]["content"] == "Two zebras."
+    assert (
+        repository.get("convention", str(saved["id"]))["conventions"][0]["content"] == "Two zebras."
+    )
     assert "zebras" not in project.open().packs.build(4000)["context"]
     again = repository.upsert_convention("Tabs", "Two zebras.")
     assert (again["changed"], again["created"]) == (True, False)
@@ -177,7 +226,9 @@ def test_an_archived_item_is_listed_by_its_id_alone_and_active_when_written_agai
 
 def test_an_expired_item_is_in_no_pack(project: Project, repository: Repository) -> None:
     path = Path(repository.upsert_decision("Zebra", "Until Monday.")["path"])
-    path.write_text(path.read_text().replace("status: active", "status: active\nexpires_at: '2026-11-01'"))
+    path.write_text(
+        path.read_text().replace("status: active", "status: active\nexpires_at: '2026-11-01'")
+    )
     assert "Zebra" not in project.open().packs.build(4000)["context"]
 
 
@@ -189,15 +240,21 @@ def test_a_branch_without_items_cannot_be_copied(project: Project, repository: R
     assert not list((project.root / ".memories/repo").glob("topic*"))
 
 
-def test_a_copy_takes_another_name_where_its_own_is_taken(project: Project, repository: Repository) -> None:
+def test_a_copy_takes_another_name_where_its_own_is_taken(
+    project: Project, repository: Repository
+) -> None:
     saved = repository.upsert_convention("Tabs", "Two.")
-    project.memory(f"repo/topic/conventions/{saved['id']}.md", "---\nid: other\n---\n\n# Other\n\nText.\n")
+    project.memory(
+        f"repo/topic/conventions/{saved['id']}.md", "---\nid: other\n---\n\n# Other\n\nText.\n"
+    )
     copied = repository.copy("main", "topic")
     assert copied["copied"] == [f"repo/topic/conventions/{saved['id']}-2.md"]
     assert copied["left"] == []
 
 
-def test_a_file_finds_the_decisions_about_it_and_about_its_folders(project: Project, repository: Repository) -> None:
+def test_a_file_finds_the_decisions_about_it_and_about_its_folders(
+    project: Project, repository: Repository
+) -> None:
     project.write("src/auth/login.py", "x = 1\n")
     repository.upsert_decision("Sessions", "Revocable.", ["src/auth"])
     repository.upsert_decision("Retries", "Twice.", ["src/net.py"])
@@ -206,12 +263,16 @@ def test_a_file_finds_the_decisions_about_it_and_about_its_folders(project: Proj
         assert [one["summary"] for one in repository.get(path=path)["decisions"]] == ["Sessions"]
         linked = workspace.memories.linked("", path)["result"]
         assert [(one["title"], one["edge_type"]) for one in linked] == [("Sessions", "impacts")]
-    assert [one["title"] for one in workspace.memories.linked("", "src/net.py")["result"]] == ["Retries"]
+    assert [one["title"] for one in workspace.memories.linked("", "src/net.py")["result"]] == [
+        "Retries"
+    ]
     assert workspace.memories.linked("", "src/other.py")["result"] == []
     assert workspace.memories.linked("", "src/authority.py")["result"] == []
 
 
-def test_everything_is_found_by_the_ordinary_search(project: Project, repository: Repository) -> None:
+def test_everything_is_found_by_the_ordinary_search(
+    project: Project, repository: Repository
+) -> None:
     repository.upsert_convention("Axolotl naming", "Modules are named after amphibians.")
     found = project.open().memories.search("axolotl", kind="convention")["result"]
     assert [hit["title"] for hit in found] == ["Axolotl naming"]
@@ -219,10 +280,17 @@ def test_everything_is_found_by_the_ordinary_search(project: Project, repository
 
 def test_a_missing_store_is_empty(repository: Repository) -> None:
     found = repository.get()
-    assert (found["conventions"], found["decisions"], found["notes"], found["summaries"]) == ([], [], [], [])
+    assert (found["conventions"], found["decisions"], found["notes"], found["summaries"]) == (
+        [],
+        [],
+        [],
+        [],
+    )
 
 
-@pytest.mark.parametrize("damaged", [b"---\ntype: [\n---\n\nx\n", b"---\n- a list\n---\n\nx\n", b"---\nx: \xff\n---\n"])
+@pytest.mark.parametrize(
+    "damaged", [b"---\ntype: [\n---\n\nx\n", b"---\n- a list\n---\n\nx\n", b"---\nx: \xff\n---\n"]
+)
 def test_a_malformed_file_is_a_parse_error_and_stays_untouched(
     project: Project, repository: Repository, damaged: bytes
 ) -> None:
@@ -238,10 +306,15 @@ def test_a_file_written_by_hand_counts(project: Project, repository: Repository)
     project.memory("repo/main/conventions/naming.md", "# Name things\n\nNo abbreviations.\n")
     found = repository.get("convention")["conventions"][0]
     assert (found["id"], found["title"]) == ("naming", "Name things")
-    assert repository.upsert_convention("Name things well", "None.", item_id="naming")["id"] == "naming"
+    assert (
+        repository.upsert_convention("Name things well", "None.", item_id="naming")["id"]
+        == "naming"
+    )
 
 
-def test_no_secret_is_written_returned_or_made_a_name(project: Project, repository: Repository) -> None:
+def test_no_secret_is_written_returned_or_made_a_name(
+    project: Project, repository: Repository
+) -> None:
     convention = repository.upsert_convention(f"Token {SECRET}", f"Use {SECRET} here.")
     decision = repository.upsert_decision("Keys", f"Because of {SECRET}.", ["src/a.py"])
     note = repository.upsert_note(f"password={SECRET}")
@@ -263,7 +336,9 @@ def test_no_secret_is_written_returned_or_made_a_name(project: Project, reposito
         ({"title": "x", "content": "x", "branch_scope": "mine"}, "is not a branch scope"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(repository: Repository, arguments: dict[str, str], complaint: str) -> None:
+def test_what_cannot_be_meant_is_refused(
+    repository: Repository, arguments: dict[str, str], complaint: str
+) -> None:
     with pytest.raises(ValidationError, match=complaint):
         repository.upsert_convention(**arguments)
 
@@ -288,7 +363,9 @@ def test_a_long_memory_fits_the_budget_and_says_what_is_left_out(repository: Rep
 # --- branches ---
 
 
-def test_each_branch_has_its_own_memory_and_shared_ones_have_one(project: Project, repository: Repository) -> None:
+def test_each_branch_has_its_own_memory_and_shared_ones_have_one(
+    project: Project, repository: Repository
+) -> None:
     git(project.root, "commit", "--allow-empty", "-m", "first")
     repository.upsert_note("on main")
     repository.upsert_note("for all", branch_scope="sharedRepo")
@@ -298,11 +375,15 @@ def test_each_branch_has_its_own_memory_and_shared_ones_have_one(project: Projec
     assert repository.get()["summaries"] == []
     repository.upsert_note("on the branch")
     assert [note["content"] for note in repository.get()["notes"]] == ["on the branch"]
-    assert [note["content"] for note in repository.get(branch_scope="sharedRepo")["notes"]] == ["for all"]
+    assert [note["content"] for note in repository.get(branch_scope="sharedRepo")["notes"]] == [
+        "for all"
+    ]
     git(project.root, "checkout", "main")
     assert [note["content"] for note in repository.get()["notes"]] == ["on main"]
     assert repository.get()["summaries"][0]["summary"] == "done on main"
-    commit = subprocess.check_output(["git", "-C", str(project.root), "rev-parse", "HEAD"], text=True).strip()
+    commit = subprocess.check_output(
+        ["git", "-C", str(project.root), "rev-parse", "HEAD"], text=True
+    ).strip()
     git(project.root, "checkout", "--detach")
     assert repository.get()["branch"] == commit
     assert repository.get()["notes"] == []
@@ -328,7 +409,9 @@ def test_the_scope_comes_from_the_call_then_the_environment_then_the_file(
         project.config()
 
 
-def test_worktrees_share_the_summaries_of_a_shared_repository(project: Project, repository: Repository) -> None:
+def test_worktrees_share_the_summaries_of_a_shared_repository(
+    project: Project, repository: Repository
+) -> None:
     git(project.root, "commit", "--allow-empty", "-m", "first")
     tree = project.root.parent / "tree"
     git(project.root, "worktree", "add", "-b", "other", str(tree))
@@ -357,7 +440,9 @@ def test_one_bank_for_all_projects_keeps_repositories_apart(project: Project) ->
     assert second.get()["notes"] == []
 
 
-def test_a_branch_is_copied_to_another_which_keeps_what_it_has(project: Project, repository: Repository) -> None:
+def test_a_branch_is_copied_to_another_which_keeps_what_it_has(
+    project: Project, repository: Repository
+) -> None:
     git(project.root, "commit", "--allow-empty", "-m", "first")
     git(project.root, "checkout", "-b", "topic")
     repository.upsert_convention("Tabs", "Two.")
@@ -379,7 +464,20 @@ def test_a_branch_is_copied_to_another_which_keeps_what_it_has(project: Project,
 
 
 def test_every_branch_has_a_folder_of_its_own() -> None:
-    names = ["main", "Main", "feature/x", "feature-x", "all-branches", "", "con", "nul", "ä", "ö", "a" * 300, "a" * 301]
+    names = [
+        "main",
+        "Main",
+        "feature/x",
+        "feature-x",
+        "all-branches",
+        "",
+        "con",
+        "nul",
+        "ä",
+        "ö",
+        "a" * 300,
+        "a" * 301,
+    ]
     labels = [scope.label(name) for name in names]
     assert len({label.casefold() for label in labels}) == len(names)
     assert labels[0] == "main"

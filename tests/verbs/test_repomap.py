@@ -23,7 +23,10 @@ def read(project: Project) -> Map:
 
 
 def aged(path: Path) -> None:
-    """Make a file older than the tick of the file system's clock, as files are that nobody is writing."""
+    """Make a file older than the tick of the file system's clock.
+
+    As files are that nobody is writing.
+    """
     os.utime(path, ns=(1_700_000_000_000_000_000, path.stat().st_mtime_ns - 10_000_000_000))
 
 
@@ -47,7 +50,9 @@ def test_a_second_look_parses_nothing_and_a_changed_file_only_itself(tree: Proje
     assert read(tree).parsed == 0
 
 
-def test_what_is_known_by_its_content_is_not_parsed_again_whatever_its_name_or_time(tree: Project) -> None:
+def test_what_is_known_by_its_content_is_not_parsed_again_whatever_its_name_or_time(
+    tree: Project,
+) -> None:
     read(tree)
     (tree.root / "src/a.py").rename(tree.root / "src/moved.py")
     os.utime(tree.root / "src/b.py")
@@ -60,7 +65,9 @@ def test_what_is_known_by_its_content_is_not_parsed_again_whatever_its_name_or_t
     assert read(tree).parsed == 0, "as after a checkout of the old branch"
 
 
-def test_a_damaged_or_unwritable_cache_costs_time_only(tree: Project, own_directories: Path) -> None:
+def test_a_damaged_or_unwritable_cache_costs_time_only(
+    tree: Project, own_directories: Path
+) -> None:
     before = read(tree).files
     cache = own_directories / "cache/ragdocs/outlines.sqlite"
     cache.write_bytes(b"not a database" * 100)
@@ -110,9 +117,19 @@ FILES = {
         ("", ["src/net/retry.py"], {}, ["src/net/retry.py"]),
         ("", ["src/auth"], {}, ["src/auth/token.py", "src/auth/login.py"]),
         ("", [], {"src/plain.py": 5.0}, ["src/plain.py"]),
-        ("the login", ["src/plain.py"], {"src/net/retry.py": 1.0}, ["src/plain.py", "src/auth/login.py"]),
+        (
+            "the login",
+            ["src/plain.py"],
+            {"src/net/retry.py": 1.0},
+            ["src/plain.py", "src/auth/login.py"],
+        ),
         ("fair retries", [], {"src/auth/login.py": 20.0}, ["src/auth/login.py"]),
-        ("a fair retry", [], {"src/auth/login.py": 20.0}, ["src/net/retry.py", "src/auth/login.py"]),
+        (
+            "a fair retry",
+            [],
+            {"src/auth/login.py": 20.0},
+            ["src/net/retry.py", "src/auth/login.py"],
+        ),
     ],
 )
 def test_files_come_first_at_which_task_caller_and_links_point(

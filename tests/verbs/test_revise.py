@@ -56,20 +56,30 @@ def revised(source: str = PLAN, /, **edit: Any) -> str:
 
 
 def test_one_passage_is_replaced_and_nothing_else() -> None:
-    assert revised(find="Ship in May", text="Ship in June") == PLAN.replace("Ship in May", "Ship in June")
+    assert revised(find="Ship in May", text="Ship in June") == PLAN.replace(
+        "Ship in May", "Ship in June"
+    )
     assert revised(find="- logout\n", text="") == PLAN.replace("- logout\n", "")
 
 
 def test_text_goes_before_or_behind_a_passage() -> None:
-    assert "- login\n- refresh\n- logout" in revised(find="- login", text="\n- refresh", mode="append")
+    assert "- login\n- refresh\n- logout" in revised(
+        find="- login", text="\n- refresh", mode="append"
+    )
     assert "- first\n- login" in revised(find="- login", text="- first\n", mode="prepend")
 
 
 def test_a_passage_that_stands_twice_is_refused_with_its_lines_unless_all_are_meant() -> None:
-    with pytest.raises(ValidationError, match=r"\"in May\" stands in the text 2 times, in lines 18, 33"):
+    with pytest.raises(
+        ValidationError, match=r"\"in May\" stands in the text 2 times, in lines 18, 33"
+    ):
         revised(find="in May", text="in June")
-    assert revised(find="in May", text="in June", mode="replace_all") == PLAN.replace("in May", "in June")
-    assert "Ship in June" in revised(find="in May", text="in June", section="Plan > Open").replace("echo in", "Ship in")
+    assert revised(find="in May", text="in June", mode="replace_all") == PLAN.replace(
+        "in May", "in June"
+    )
+    assert "Ship in June" in revised(find="in May", text="in June", section="Plan > Open").replace(
+        "echo in", "Ship in"
+    )
 
 
 def test_matches_that_overlap_are_not_one() -> None:
@@ -105,7 +115,9 @@ def test_a_section_grows_at_its_end_above_its_subsections() -> None:
     expected = PLAN.replace("- logout\n", "- logout\n- refresh\n")
     assert revised(section="Progress", mode="append", text="- refresh") == expected
     assert revised(section="plan › progress", mode="append", text="\n- refresh\n") == expected
-    assert revised(section="## Progress", mode="append", text="Done.") == PLAN.replace("logout\n", "logout\n\nDone.\n")
+    assert revised(section="## Progress", mode="append", text="Done.") == PLAN.replace(
+        "logout\n", "logout\n\nDone.\n"
+    )
 
 
 def test_a_subsection_goes_behind_the_other_subsections() -> None:
@@ -114,7 +126,9 @@ def test_a_subsection_goes_behind_the_other_subsections() -> None:
 
 
 def test_a_section_grows_at_its_top() -> None:
-    assert revised(section="Progress", mode="prepend", text="- start") == PLAN.replace("- login", "- start\n- login")
+    assert revised(section="Progress", mode="prepend", text="- start") == PLAN.replace(
+        "- login", "- start\n- login"
+    )
 
 
 def test_a_section_is_replaced_with_its_subsections_but_not_its_heading() -> None:
@@ -124,14 +138,18 @@ def test_a_section_is_replaced_with_its_subsections_but_not_its_heading() -> Non
 
 
 def test_a_heading_in_code_is_none() -> None:
-    assert revised(section="Progress", mode="append", text="- x").index("- x") < PLAN.index("## Open")
+    assert revised(section="Progress", mode="append", text="- x").index("- x") < PLAN.index(
+        "## Open"
+    )
     with pytest.raises(NotFoundError, match=r"Sections here: .*Plan › Open"):
         revised(section="echo", text="x")
 
 
 def test_one_of_several_sections_of_a_name_is_chosen_by_its_path() -> None:
     text = "# A\n\n## Notes\n\na\n\n# B\n\n## Notes\n\nb\n"
-    with pytest.raises(ValidationError, match=r"2 sections are called \"Notes\": A › Notes .*; B › Notes"):
+    with pytest.raises(
+        ValidationError, match=r"2 sections are called \"Notes\": A › Notes .*; B › Notes"
+    ):
         revised(text, section="Notes", text="x")
     assert revised(text, section="B > Notes", text="x") == text.replace("\nb\n", "\nx\n")
 
@@ -147,7 +165,10 @@ def test_the_end_of_a_file_stays_as_it_was(text: str, end: str) -> None:
 
 
 def test_the_ends_of_a_body_can_be_added_to() -> None:
-    assert revised("---\na: 1\n---\n\nbody\n", text="top", mode="prepend") == "---\na: 1\n---\n\ntop\n\nbody\n"
+    assert (
+        revised("---\na: 1\n---\n\nbody\n", text="top", mode="prepend")
+        == "---\na: 1\n---\n\ntop\n\nbody\n"
+    )
     assert revised("body", text="end", mode="append") == "body\n\nend"
     assert revised("- a\n", text="- b", mode="append") == "- a\n- b\n"
 
@@ -178,8 +199,12 @@ def test_an_edit_that_cannot_be_meant_is_refused(edit: dict[str, Any]) -> None:
 
 def test_a_field_is_set_and_the_lines_of_others_stay() -> None:
     assert revised(fields={"type": "fact"}) == PLAN.replace("type: plan   #", "type: fact   #")
-    assert revised(fields={"tags": ["x", "y"]}) == PLAN.replace('tags: [auth, "two words"]', "tags: [x, y]")
-    assert revised(fields={"status": "archived"}) == PLAN.replace("12:00:00Z\n", "12:00:00Z\nstatus: archived\n")
+    assert revised(fields={"tags": ["x", "y"]}) == PLAN.replace(
+        'tags: [auth, "two words"]', "tags: [x, y]"
+    )
+    assert revised(fields={"status": "archived"}) == PLAN.replace(
+        "12:00:00Z\n", "12:00:00Z\nstatus: archived\n"
+    )
 
 
 def test_a_field_goes_with_all_its_lines() -> None:
@@ -202,7 +227,11 @@ def test_body_and_fields_change_in_one_edit() -> None:
 
 def test_a_block_in_another_style_is_written_anew_with_the_same_fields() -> None:
     changed = revised("---\n{type: plan, tags: [a]}\n---\nBody\n", fields={"status": "done"})
-    assert metadata.load(metadata.split(changed)[0] or "")[0] == {"type": "plan", "tags": ["a"], "status": "done"}
+    assert metadata.load(metadata.split(changed)[0] or "")[0] == {
+        "type": "plan",
+        "tags": ["a"],
+        "status": "done",
+    }
     assert metadata.split(changed)[1] == "Body\n"
 
 
@@ -225,7 +254,9 @@ PIECES = st.sampled_from(["\n", "\r\n", "# H\n", "text ", "---\n", "a: b\n", "``
 BODIES = st.lists(PIECES, max_size=12).map("".join)
 
 
-@given(st.dictionaries(KEYS, VALUES), BODIES, st.dictionaries(KEYS, VALUES, min_size=1), st.booleans())
+@given(
+    st.dictionaries(KEYS, VALUES), BODIES, st.dictionaries(KEYS, VALUES, min_size=1), st.booleans()
+)
 def test_fields_change_without_a_byte_of_the_body_and_back(
     before: dict[str, Any], body: str, fields: dict[str, Any], crlf: bool
 ) -> None:
@@ -237,7 +268,11 @@ def test_fields_change_without_a_byte_of_the_body_and_back(
     changed = revised(text, fields=fields)
     block, rest, _ = metadata.split(changed)
     assert rest == metadata.split(text)[1]
-    wanted = {key: value for key, value in {**loaded, **fields}.items() if value is not None or key not in fields}
+    wanted = {
+        key: value
+        for key, value in {**loaded, **fields}.items()
+        if value is not None or key not in fields
+    }
     assert metadata.load(block or "")[0] == wanted
     if crlf and "\r\n" in text:
         assert "\n" not in changed.replace("\r\n", "")
@@ -248,7 +283,11 @@ def test_the_body_changes_without_a_byte_of_the_block(body: str, mode: str, text
     block = '---\ntags:   [ "a" ]\n#\n---\n'
     changed = revised(block + body, text=text, mode=mode)
     assert changed.startswith(block)
-    left = changed.removeprefix(block).replace(text, "", 1) if mode == "prepend" else changed.removeprefix(block)
+    left = (
+        changed.removeprefix(block).replace(text, "", 1)
+        if mode == "prepend"
+        else changed.removeprefix(block)
+    )
     assert sorted(left.replace(text, "").split()) == sorted(body.replace(text, "").split())
 
 
@@ -257,5 +296,8 @@ def test_lines_that_end_in_two_characters_are_found_and_kept() -> None:
     assert revised(text, find="- login\n- logout", text="- both\n- more") == (
         PLAN.replace("- login\n- logout", "- both\n- more").replace("\n", "\r\n")
     )
-    for edit in ({"section": "Progress", "mode": "append", "text": "- a\n- b"}, {"fields": {"type": "x", "n": 1}}):
+    for edit in (
+        {"section": "Progress", "mode": "append", "text": "- a\n- b"},
+        {"fields": {"type": "x", "n": 1}},
+    ):
         assert revised(text, **edit) == revised(**edit).replace("\n", "\r\n")

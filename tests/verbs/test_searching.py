@@ -26,7 +26,9 @@ def churning(project: Project, workspace: Workspace) -> Iterator[None]:
                 if turn % 2:
                     (project.root / f".memories/{n}.md").unlink()
                 else:
-                    project.memory(f"{n}.md", f"# Note {n}\n\nshared words and version{turn} of [[src/x.py]]")
+                    project.memory(
+                        f"{n}.md", f"# Note {n}\n\nshared words and version{turn} of [[src/x.py]]"
+                    )
             workspace.places["memory"].corpus.sync()
 
     thread = threading.Thread(target=churn)
@@ -66,13 +68,30 @@ def test_a_hit_says_where_it_comes_from_as_far_as_the_memory_does(project: Proje
     )
     project.memory("b.md", "shared words about [[src/x.py]]")
     memories = project.open().memories
-    for result in (memories.search("shared words")["result"], memories.linked("shared", "src/x.py")["result"]):
-        said = {one["memory_id"]: [one.get(key) for key in ("author", "source", "branch", "commit")] for one in result}
+    for result in (
+        memories.search("shared words")["result"],
+        memories.linked("shared", "src/x.py")["result"],
+    ):
+        said = {
+            one["memory_id"]: [one.get(key) for key in ("author", "source", "branch", "commit")]
+            for one in result
+        }
         assert said == {"memory:a": ["Ada", "agent", "main", "3f2a9b8c7d"], "memory:b": [None] * 4}
 
 
 def test_a_memory_of_the_future_does_not_pose_as_new(project: Project) -> None:
-    for name, moment in (("future", "2099-01-01"), ("skewed", "2026-11-16T12:00:30Z"), ("old", "2026-11-13T12:00:00Z")):
+    for name, moment in (
+        ("future", "2099-01-01"),
+        ("skewed", "2026-11-16T12:00:30Z"),
+        ("old", "2026-11-13T12:00:00Z"),
+    ):
         project.memory(f"{name}.md", f"---\ncreated_at: '{moment}'\n---\n\nshared words\n")
-    found = {hit["memory_id"]: hit["age"] for hit in project.open().memories.search("shared words")["result"]}
-    assert found == {"memory:future": "in the future", "memory:skewed": "just now", "memory:old": "3 days ago"}
+    found = {
+        hit["memory_id"]: hit["age"]
+        for hit in project.open().memories.search("shared words")["result"]
+    }
+    assert found == {
+        "memory:future": "in the future",
+        "memory:skewed": "just now",
+        "memory:old": "3 days ago",
+    }

@@ -9,11 +9,16 @@ from ragdocs.verbs.memories.revise import Edit
 if TYPE_CHECKING:
     from tests.conftest import Project
 
-FILLER = "Plenty of words so that no section is short enough to be joined with the one below it. " * 4
+FILLER = (
+    "Plenty of words so that no section is short enough to be joined with the one below it. " * 4
+)
 
 
 def test_a_document_is_read_at_the_heading_path_that_a_search_printed(project: Project) -> None:
-    parts = [f"## {system}\n\n{FILLER}\n\n### Install\n\n{word} {FILLER}\n\n" for system, word in SYSTEMS.items()]
+    parts = [
+        f"## {system}\n\n{FILLER}\n\n### Install\n\n{word} {FILLER}\n\n"
+        for system, word in SYSTEMS.items()
+    ]
     project.doc("guide.md", "# Guide\n\n" + "".join(parts))
     workspace = project.open()
     for system, word in SYSTEMS.items():
@@ -35,7 +40,9 @@ def test_a_memory_is_edited_at_the_heading_path_that_a_search_printed(project: P
         hit = workspace.memories.search(word)["result"][0]
         edit = Edit(text=f"marked {word}", section=hit["header_path"], mode="append")
         workspace.edits.edit("plan.md", edit)
-    first, second = (project.root / ".memories/plan.md").read_text(encoding="utf-8").split("## 1 priority")
+    first, second = (
+        (project.root / ".memories/plan.md").read_text(encoding="utf-8").split("## 1 priority")
+    )
     assert "marked alpha" in first
     assert "marked beta" in second
 

@@ -1,4 +1,7 @@
-"""The live index is what its files alone would make of it, and where it is not, the difference is named."""
+"""The live index is what its files alone would make of it.
+
+And where it is not, the difference is named.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ if TYPE_CHECKING:
 
 def edit(project: Project, chooser: random.Random, step: int) -> None:
     files = sorted(project.root.glob("docs/**/*.md")) + sorted(project.root.glob(".memories/*.md"))
-    verb = chooser.choice(["write", "write", "write", "change", "delete", "move", "touch", "append"])
+    verb = chooser.choice(
+        ["write", "write", "write", "change", "delete", "move", "touch", "append"]
+    )
     text = f"# Note {step}\n\nWord{step} links [[src/f{step % 4}.py]] and [[n{step % 7}]].\n"
     body = f"---\ntags: [t{step % 3}]\n---\n\n{text}"
     if verb == "write" or not files:
@@ -52,7 +57,10 @@ def test_verify_finds_no_difference_after_any_edits(project: Project) -> None:
     for name, place in workspace.places.items():
         result = compare(place.index.contents(), workspace.rebuilt(name).contents())
         assert result["difference"] == ""
-        assert all(result["compared"][part] > 5 for part in ("documents", "chunks", "postings", "edges", "vectors"))
+        assert all(
+            result["compared"][part] > 5
+            for part in ("documents", "chunks", "postings", "edges", "vectors")
+        )
 
 
 @pytest.mark.parametrize("part", ["documents", "chunks", "postings", "edges", "vectors"])

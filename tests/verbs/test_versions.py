@@ -1,4 +1,7 @@
-"""Earlier texts: every verb keeps them, any can come back, and the last change can be taken back whole."""
+"""Earlier texts: every verb keeps them, any can come back.
+
+And the last change can be taken back whole.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,9 @@ def test_every_verb_keeps_what_it_replaces(project: Project, workspace: Workspac
     workspace.merges.merge(["b", "c"], "b", "both\n")
     memories.delete("x")
     workspace.versions.restore("x")
-    verbs = [(one["verb"], one["filename"]) for one in workspace.versions.history(limit=50)["result"]]
+    verbs = [
+        (one["verb"], one["filename"]) for one in workspace.versions.history(limit=50)["result"]
+    ]
     assert verbs == [
         ("delete", "x.md"),
         ("merge", "b.md"),
@@ -62,7 +67,10 @@ def test_every_verb_keeps_what_it_replaces(project: Project, workspace: Workspac
     store = workspace.places["memory"].store
     kept = [store.recover(one.version) for one in store.history("a.md")]
     assert kept == ["one\n\n\nthree", "one\n\n\ntwo", "one\n", "text of a\n"]
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in (project.root / ".memories/.history").rglob("*")}
+    modes = {
+        stat.S_IMODE(path.stat().st_mode)
+        for path in (project.root / ".memories/.history").rglob("*")
+    }
     assert modes == {0o600, 0o700}
 
 
@@ -79,7 +87,11 @@ def test_the_history_of_a_memory_goes_on_under_its_new_name(workspace: Workspace
         ("a.md", "update"),
     ]
     assert found["current"] == workspace.memories.read("x")["version"]
-    assert [one["became"] for one in found["result"]] == [found["current"], "", found["result"][1]["version"]]
+    assert [one["became"] for one in found["result"]] == [
+        found["current"],
+        "",
+        found["result"][1]["version"],
+    ]
     assert workspace.versions.restore("x", found["result"][2]["version"])["status"] == "restored"
     assert workspace.memories.read("x")["content"] == "text of a\n"
 
@@ -110,7 +122,11 @@ def test_a_version_is_named_by_its_first_digits(workspace: Workspace) -> None:
     assert versions.restore("a", first)["status"] == "unchanged"
     assert versions.restore("a")["status"] == "restored"
     assert workspace.memories.read("a")["content"] == "two\n"
-    for version, error in (("0" * 16, NotFoundError), (first[:3], ValidationError), ("../../x", NotFoundError)):
+    for version, error in (
+        ("0" * 16, NotFoundError),
+        (first[:3], ValidationError),
+        ("../../x", NotFoundError),
+    ):
         with pytest.raises(error):
             versions.restore("a", version)
     with pytest.raises(NotFoundError, match="no earlier text"):
@@ -142,12 +158,22 @@ def test_a_diff_shows_what_changed(workspace: Workspace) -> None:
     workspace.memories.update("a", "one\n")
     second = workspace.memories.read("a")["version"]
     workspace.memories.update("a", "two\n")
-    assert workspace.versions.diff("a")["content"].split("\n")[2:] == ["@@ -1 +1 @@", "-one", "+two"]
+    assert workspace.versions.diff("a")["content"].split("\n")[2:] == [
+        "@@ -1 +1 @@",
+        "-one",
+        "+two",
+    ]
     assert workspace.versions.diff("a", first)["content"].split("\n")[3:] == ["-text of a", "+two"]
-    assert workspace.versions.diff("a", first, second[:5])["content"].split("\n")[3:] == ["-text of a", "+one"]
+    assert workspace.versions.diff("a", first, second[:5])["content"].split("\n")[3:] == [
+        "-text of a",
+        "+one",
+    ]
     assert workspace.versions.diff("a", second, second)["content"] == ""
     current = workspace.versions.history("a")["current"]
-    assert workspace.versions.diff("a", first, current)["content"].split("\n")[3:] == ["-text of a", "+two"]
+    assert workspace.versions.diff("a", first, current)["content"].split("\n")[3:] == [
+        "-text of a",
+        "+two",
+    ]
     assert workspace.versions.diff("a", current[:6], current)["content"] == ""
     workspace.memories.delete("a")
     assert workspace.versions.diff("a")["content"].split("\n")[3:] == ["-two"]
@@ -181,7 +207,11 @@ def test_each_kind_of_change_is_taken_back_whole(project: Project, workspace: Wo
 def test_undo_says_what_it_did(project: Project, workspace: Workspace) -> None:
     workspace.merges.merge(["a", "b"], "all", "both")
     answer = workspace.versions.undo()
-    assert (answer["verb"], answer["restored"], answer["removed"]) == ("merge", ["a.md", "b.md"], ["all.md"])
+    assert (answer["verb"], answer["restored"], answer["removed"]) == (
+        "merge",
+        ["a.md", "b.md"],
+        ["all.md"],
+    )
     assert Path(answer["moved_to"][0]).read_text().endswith("both")
     workspace.edits.rename("a", "x")
     answer = workspace.versions.undo()
@@ -189,7 +219,9 @@ def test_undo_says_what_it_did(project: Project, workspace: Workspace) -> None:
     assert answer["moved_to"] == []
 
 
-def test_undoing_again_goes_further_back_in_another_process_too(project: Project, workspace: Workspace) -> None:
+def test_undoing_again_goes_further_back_in_another_process_too(
+    project: Project, workspace: Workspace
+) -> None:
     states = [texts(project)]
     for number in range(3):
         workspace.memories.update("a", f"{number}\n")
@@ -216,15 +248,22 @@ def test_undo_refuses_when_a_file_changed_since(project: Project, workspace: Wor
     workspace.merges.merge(["a", "b"], "all", "both")
     project.memory("b.md", "a new file of the old name\n")
     before = texts(project)
-    with pytest.raises(ConflictError, match=r"merge of .*cannot be undone: b\.md changed since; nothing was changed"):
+    with pytest.raises(
+        ConflictError,
+        match=r"merge of .*cannot be undone: b\.md changed since; nothing was changed",
+    ):
         workspace.versions.undo()
     assert texts(project) == before
 
 
-def test_a_change_that_was_announced_and_never_made_is_passed_over(project: Project, workspace: Workspace) -> None:
+def test_a_change_that_was_announced_and_never_made_is_passed_over(
+    project: Project, workspace: Workspace
+) -> None:
     workspace.memories.update("a", "one\n")
     workspace.memories.update("a", "two\n")
-    project.memory("a.md", "one\n")  # as a process leaves it that ends between its record and its rename
+    project.memory(
+        "a.md", "one\n"
+    )  # as a process leaves it that ends between its record and its rename
     assert workspace.versions.undo()["restored"] == ["a.md"]
     assert texts(project)["a.md"] == b"text of a\n"
 
@@ -234,7 +273,11 @@ def test_a_record_from_a_clone_leads_nowhere(project: Project, workspace: Worksp
     workspace.memories.update("a", "one\n")
     log = project.root / ".memories/.history/log.jsonl"
     for path in ("../outside.md", ".history/log.jsonl", "/etc/passwd", "a\x00.md"):
-        line = log.read_text().splitlines()[-1].replace('"a.md"', f'"{path}"'.replace("\x00", "\\u0000"))
+        line = (
+            log.read_text()
+            .splitlines()[-1]
+            .replace('"a.md"', f'"{path}"'.replace("\x00", "\\u0000"))
+        )
         log.write_text(f"{line}\n")
         with pytest.raises(RagdocsError):
             workspace.versions.undo()

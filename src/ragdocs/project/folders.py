@@ -24,7 +24,8 @@ MARKERS = (".git", MEMORIES)
 KEY_BYTES = 32
 # No remote has a longer address; cutting one could leave half a password.
 LONGEST = 2000
-# A port that says nothing, by scheme; that of ssh never does, because the short form of an address cannot name one.
+# A port that says nothing, by scheme; that of ssh never does, because the short form of an address
+# cannot name one.
 DEFAULT_PORTS = {"http": "80", "https": "443", "git": "9418"}
 NO_ROOT_HINT = (
     "Name the project in the client's configuration: add --project with its absolute path to the arguments, "
@@ -55,7 +56,10 @@ def config_dir(environ: Environ | None = None) -> Path:
 
 
 def home(environ: Environ | None = None) -> Path | None:
-    """Return the user's home, or nothing where the system knows none; clients may start us without HOME."""
+    """Return the user's home, or nothing where the system knows none.
+
+    Clients may start us without HOME.
+    """
     environ = os.environ if environ is None else environ
     named = environ.get("USERPROFILE" if sys.platform == "win32" else "HOME", "")
     if named and Path(named).is_absolute():
@@ -66,7 +70,9 @@ def home(environ: Environ | None = None) -> Path | None:
         return None
 
 
-def _directory(environ: Environ | None, variable: str, below_home: str, windows_variable: str, below: str) -> Path:
+def _directory(
+    environ: Environ | None, variable: str, below_home: str, windows_variable: str, below: str
+) -> Path:
     environ = os.environ if environ is None else environ
     named = environ.get(variable, "")
     # The XDG specification: a relative path is invalid and to be ignored.
@@ -77,7 +83,9 @@ def _directory(environ: Environ | None, variable: str, below_home: str, windows_
         return Path(named) / "ragdocs" / below
     user = home(environ)
     if user is None:
-        raise ConfigError("the user's home directory is not known", f"Set HOME or {variable} to an absolute path")
+        raise ConfigError(
+            "the user's home directory is not known", f"Set HOME or {variable} to an absolute path"
+        )
     return user / below_home / "ragdocs"
 
 
@@ -86,7 +94,9 @@ def settled(directory: Path) -> Path:
     try:
         path = directory.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:
-        raise ConfigError(f"{str(directory)!r} cannot be used as a project: {error}", NO_ROOT_HINT) from error
+        raise ConfigError(
+            f"{str(directory)!r} cannot be used as a project: {error}", NO_ROOT_HINT
+        ) from error
     if not path.is_dir():
         raise ConfigError(f"{str(directory)!r} is not a directory", NO_ROOT_HINT)
     return path
@@ -133,7 +143,10 @@ def _is_shared(directory: Path) -> bool:
 
 
 def resolved(path: Path) -> Path:
-    """Follow the links in one of the user's own paths, because nothing is written through a link later."""
+    """Follow the links in one of the user's own paths.
+
+    Because nothing is written through a link later.
+    """
     return Path(os.path.realpath(path))
 
 
@@ -156,7 +169,10 @@ def project_key(root: Path) -> str:
 
 
 def identity(root: Path, branch: str = "") -> str:
-    """Return a name for a repository that its worktrees share: of its place, its remote and, if given, a branch."""
+    """Return a name for a repository that its worktrees share.
+
+    Of its place, its remote and, if given, a branch.
+    """
     place, repository = os.path.realpath(root), git.find(root)
     if repository:
         shared = repository.shared
@@ -168,8 +184,15 @@ def identity(root: Path, branch: str = "") -> str:
 
 
 def sanitised(address: str) -> str:
-    """Return the address of a remote without credentials, query and ending; what cannot be read becomes nothing."""
-    text = "".join(filter(str.isprintable, address)).replace("\\", "/").strip() if len(address) <= LONGEST else ""
+    """Return the address of a remote without credentials, query and ending.
+
+    What cannot be read becomes nothing.
+    """
+    text = (
+        "".join(filter(str.isprintable, address)).replace("\\", "/").strip()
+        if len(address) <= LONGEST
+        else ""
+    )
     address = re.sub(r"\A[\w-]+::", "", text)
     scheme, mark, rest = address.partition("://")
     if not mark:
@@ -177,19 +200,31 @@ def sanitised(address: str) -> str:
         return _short(text) if address == text else ""
     scheme = "ssh" if "ssh" in scheme.lower() else scheme.lower()
     before, _, after = rest.rpartition("@")
-    # A password may hold any sign that it should not, so the last @ ends it, unless no password can stand before it.
+    # A password may hold any sign that it should not, so the last @ ends it, unless no password can
+    # stand before it.
     authority, _, path = (after if ":" in before or "/" not in before else rest).partition("/")
-    found = re.fullmatch(r"([\w.-]*|\[[0-9a-fA-F:.]+\])(?::(\d*))?", re.split("[?#;]", authority)[0])
-    if not found or not re.fullmatch("[a-z][a-z0-9+.-]*", scheme) or (not found[1] and scheme != "file"):
+    found = re.fullmatch(
+        r"([\w.-]*|\[[0-9a-fA-F:.]+\])(?::(\d*))?", re.split("[?#;]", authority)[0]
+    )
+    if (
+        not found
+        or not re.fullmatch("[a-z][a-z0-9+.-]*", scheme)
+        or (not found[1] and scheme != "file")
+    ):
         return ""
-    port = "" if scheme == "ssh" or found[2] in {None, "", DEFAULT_PORTS.get(scheme)} else f":{found[2]}"
+    port = (
+        ""
+        if scheme == "ssh" or found[2] in {None, "", DEFAULT_PORTS.get(scheme)}
+        else f":{found[2]}"
+    )
     path = "" if authority != re.split("[?#;]", authority)[0] else path
     return f"{scheme}://{found[1].lower()}{port}{_path(path)}"
 
 
 def _short(text: str) -> str:
     """Return the address of a remote that has no scheme: host:path, or a folder."""
-    # The last @ ends the user, and what looks like a user again in the path is not worth a password.
+    # The last @ ends the user, and what looks like a user again in the path is not worth a
+    # password.
     tail = text.rpartition("@")[2]
     found = re.fullmatch(r"([\w.-]{2,}|\[[0-9a-fA-F:.]+\]):(.*)", tail)
     if found:
@@ -212,7 +247,9 @@ def signing_key(environ: Environ | None = None) -> bytes:
         return _read_key(path) or _make_key(path)
     except OSError as error:
         # Without a lasting key nothing saved is trusted at the next start: slower, never wrong.
-        _log.warning("%s cannot be kept (%s): indexes will be built anew at every start", path, error)
+        _log.warning(
+            "%s cannot be kept (%s): indexes will be built anew at every start", path, error
+        )
         return secrets.token_bytes(KEY_BYTES)
 
 

@@ -33,9 +33,13 @@ def journal_root(config: Config) -> Path:
     real, root = Path(os.path.realpath(place)), Path(os.path.realpath(config.root))
     if root.is_relative_to(real) or ".git" in (part.casefold() for part in real.parts):
         hint = "Set journal.path to a folder of its own, such as journal-data"
-        raise UnavailableError(f"{place} cannot hold a journal: its entries would be commits of something else", hint)
+        raise UnavailableError(
+            f"{place} cannot hold a journal: its entries would be commits of something else", hint
+        )
     if not path.is_absolute() and not real.is_relative_to(root):
-        raise UnavailableError(f"{place} leads out of the project", "Replace the link by a directory")
+        raise UnavailableError(
+            f"{place} leads out of the project", "Replace the link by a directory"
+        )
     return real
 
 

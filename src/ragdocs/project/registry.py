@@ -1,4 +1,7 @@
-"""Which projects of this user have memories: a small file that `remember` keeps and a global `recall` reads."""
+"""Which projects of this user have memories.
+
+A small file that `remember` keeps and a global `recall` reads.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,10 @@ def register(root: Path, moment: float, environ: project.Environ | None = None) 
 
 
 def projects(environ: project.Environ | None = None) -> tuple[list[Registered], list[str]]:
-    """List the projects that still have memories, the last used first, and what was wrong with the files."""
+    """List the projects that still have memories, the last used first.
+
+    And what was wrong with the files.
+    """
     found: dict[Path, Registered] = {}
     problems = []
     for path in _files(environ):
@@ -71,16 +77,22 @@ def projects(environ: project.Environ | None = None) -> tuple[list[Registered], 
 
 
 def main_worktree(root: Path) -> Path:
-    """Return a project's place in the main worktree of its repository: all its worktrees are one project.
+    """Return a project's place in the main worktree of its repository.
 
-    No program is run. A folder that claims to be a worktree is believed only if the repository knows it, or a clone
-    could pass for another project.
+    All its worktrees are one project.
+
+    No program is run. A folder that claims to be a worktree is believed only if the repository
+    knows it, or a clone could pass for another project.
     """
     repository = git.find(root)
     if repository is None or not repository.is_linked:
         return root
     shared = repository.shared
-    main = shared.parent if shared.name == ".git" else shared.with_name(shared.name.removesuffix(".git"))
+    main = (
+        shared.parent
+        if shared.name == ".git"
+        else shared.with_name(shared.name.removesuffix(".git"))
+    )
     place = main / root.relative_to(repository.top)
     # A link below the main worktree could lead to another project.
     return place if os.path.realpath(place) == str(place) else root
@@ -95,21 +107,30 @@ def _files(environ: project.Environ | None) -> Iterator[Path]:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    """Read a registry; one that is not there is empty, and one that cannot be understood stays as it is."""
+    """Read a registry; one that is not there is empty.
+
+    And one that cannot be understood stays as it is.
+    """
     try:
         known = json.loads(fsio.read_bytes(path, LARGEST))
     except NotFoundError:
         return {"version": VERSION, "projects": {}}
     except (ValueError, RecursionError):
         known = None
-    if not isinstance(known, dict) or known.get("version") != VERSION or not isinstance(known.get("projects"), dict):
+    if (
+        not isinstance(known, dict)
+        or known.get("version") != VERSION
+        or not isinstance(known.get("projects"), dict)
+    ):
         hint = "Mend it or delete it; the memories themselves are not in it"
         raise ParseError(f"{path} is not a registry of projects", hint)
     return known
 
 
 def _entries(known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    return {path: entry if isinstance(entry, dict) else {} for path, entry in known["projects"].items()}
+    return {
+        path: entry if isinstance(entry, dict) else {} for path, entry in known["projects"].items()
+    }
 
 
 def _listed(known: Mapping[str, Any]) -> Iterator[Registered]:
@@ -117,7 +138,9 @@ def _listed(known: Mapping[str, Any]) -> Iterator[Registered]:
         if Path(name).is_absolute() and "\0" not in name:
             path = Path(os.path.realpath(name))
             label = entry.get("name")
-            yield Registered(path, label if label and isinstance(label, str) else path.name, _seconds(entry))
+            yield Registered(
+                path, label if label and isinstance(label, str) else path.name, _seconds(entry)
+            )
 
 
 def _seconds(entry: Mapping[str, Any]) -> int:

@@ -1,4 +1,7 @@
-"""What a score is worth: measured against the scores that questions about something else reach in the same lane."""
+"""What a score is worth.
+
+Measured against the scores that questions about something else reach in the same lane.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
 
-# Named in what is stored: after a change of how scores are made they are measured anew, and nothing else is.
+# Named in what is stored: after a change of how scores are made they are measured anew, and nothing
+# else is.
 SCALE = 2
 # The share of unrelated questions whose best answer may pass for one.
 FALSE_ALARMS = 0.05
@@ -18,20 +22,23 @@ FALSE_ALARMS = 0.05
 _DEVIATIONS = 1.645
 # Of a normal distribution, what a standard deviation is of the median distance from the middle.
 _FROM_MEDIAN = 1.4826
-# A third of the query's words, a cosine as high, and what links lend: ordinary words of questions in a lane of prose
-# reach that by chance, where questions about rare things do not.
+# A third of the query's words, a cosine as high, and what links lend: ordinary words of questions
+# in a lane of prose reach that by chance, where questions about rare things do not.
 LEAST_FLOOR = 0.36
-# A lane that has something to say about everything answers some of the questions below, and its floor would hide true
-# answers. bench/scores.py prints what the floor lets through and what it hides.
+# A lane that has something to say about everything answers some of the questions below, and its
+# floor would hide true answers. bench/scores.py prints what the floor lets through and what it
+# hides.
 MOST_FLOOR = 0.45
-# What a score must gain above the floor to be shown e times as sure. How far chance scatters says nothing about how
-# sure a hit is: on that scale nearly every answer was shown as 1, where the next boost outweighed any difference.
+# What a score must gain above the floor to be shown e times as sure. How far chance scatters says
+# nothing about how sure a hit is: on that scale nearly every answer was shown as 1, where the next
+# boost outweighed any difference.
 SURENESS = 0.15
 # The floor on the scale that is shown.
 FLOOR = 0.5
 # Below this many passages the best of a few chance matches says little about the next question.
 FEWEST_PASSAGES = 100
-# Scores of questions nobody would ask of a project of any kind; some may still meet it, so the middle is a median.
+# Scores of questions nobody would ask of a project of any kind; some may still meet it, so the
+# middle is a median.
 UNRELATED = (
     "how do glass blowers keep a vase from cracking while it cools",
     "which moves are forbidden in sumo wrestling",
@@ -78,20 +85,30 @@ UNRELATED = (
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """The middle and the spread of the best scores of unrelated questions; unmeasured until there is enough."""
+    """The middle and the spread of the best scores of unrelated questions.
 
-    # What all-MiniLM-L6-v2 and a few shared words come to by chance where nothing was measured, twice as wide as usual.
+    Unmeasured until there is enough.
+    """
+
+    # What all-MiniLM-L6-v2 and a few shared words come to by chance where nothing was measured,
+    # twice as wide as usual.
     middle: float = 0.2
     spread: float = 0.1
     measured: bool = False
 
     @property
     def floor(self) -> float:
-        """The score that one unrelated question in twenty passes, within what weak and true signals add up to."""
+        """The score that one unrelated question in twenty passes.
+
+        Within what weak and true signals add up to.
+        """
         return min(MOST_FLOOR, max(LEAST_FLOOR, self.middle + _DEVIATIONS * self.spread))
 
     def show(self, scores: Numbers) -> Numbers:
-        """Put scores on a scale from 0 to 1 where the floor is one half; a higher score is always shown higher."""
+        """Put scores on a scale from 0 to 1 where the floor is one half.
+
+        A higher score is always shown higher.
+        """
         above = scores - self.floor
         # Logistic curves: they never end, so that the order of very good and very bad scores stays.
         shown: Numbers = 1 / (1 + np.exp(-above / np.where(above > 0, SURENESS, self.spread)))

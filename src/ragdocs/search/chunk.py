@@ -1,4 +1,7 @@
-"""From a body to chunks: cut at headings, then paragraphs, then sentences, and never inside code."""
+"""From a body to chunks.
+
+Cut at headings, then paragraphs, then sentences, and never inside code.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ CODE = ("fence", "code")
 
 # A section shorter than this says too little to be found alone, so what follows it may join it.
 _TINY = 200
-# Full stops of western and of CJK text, the former with the quotes and brackets that may close after them.
+# Full stops of western and of CJK text, the former with the quotes and brackets that may close
+# after them.
 _SENTENCE_END = re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]*_]{0,3}+\s|[\u3002\uff01\uff1f]")
 _SPACE = re.compile(r"\s*+")
 
@@ -46,9 +50,13 @@ def chunk(parsed: Parsed, chunking: Chunking) -> tuple[Chunk, ...]:
 
 
 def passage(title: str, headings: Sequence[str], text: str) -> str:
-    """Return what is embedded for a chunk: one line that says where it stands, unless the text begins with it."""
+    """Return what is embedded for a chunk.
+
+    One line that says where it stands, unless the text begins with it.
+    """
     place = STEP.join(headings if headings and headings[0] == title else (title, *headings))
-    # A text without a heading may have got its first words for a title; said twice they would outweigh the rest.
+    # A text without a heading may have got its first words for a title; said twice they would
+    # outweigh the rest.
     return text if text.startswith(place.removesuffix("\u2026")) else f"{place}\n{text}"
 
 
@@ -73,7 +81,9 @@ class _Section:
         return all(block.kind == "heading" for block in self.blocks)
 
 
-def _chunk(parsed: Parsed, number: int, path: tuple[str, ...], text: str, lines: tuple[int, int]) -> Chunk:
+def _chunk(
+    parsed: Parsed, number: int, path: tuple[str, ...], text: str, lines: tuple[int, int]
+) -> Chunk:
     document = parsed.document
     embedded = passage(document.title, path, text).encode("utf-8", "surrogatepass")
     digest = blake2b(embedded, digest_size=16).hexdigest()
@@ -106,7 +116,10 @@ def _deepest(section: _Section) -> int:
 
 
 def _joined(sections: Sequence[_Section], chunking: Chunking) -> Iterator[_Section]:
-    """Let tiny sections take in the siblings or children after them, under the headings that all of them share."""
+    """Let tiny sections take in the siblings or children after them.
+
+    Under the headings that all of them share.
+    """
     current: _Section | None = None
     for section in sections:
         if (
@@ -115,7 +128,8 @@ def _joined(sections: Sequence[_Section], chunking: Chunking) -> Iterator[_Secti
             and section.level >= current.level
             and section.stop - current.start <= chunking.target
         ):
-            # What stands above the first heading belongs to the document, so the heading after it names them both.
+            # What stands above the first heading belongs to the document, so the heading after it
+            # names them both.
             path = section.path if not current.level else _shared(current.path, section.path)
             current = _Section(path, max(1, current.level), current.blocks + section.blocks)
             continue
@@ -137,10 +151,16 @@ def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[
     bare = True
     for block in blocks:
         beside_heading = chunking.limit - (block.start - start)
-        room = beside_heading if stop >= 0 and bare and beside_heading > chunking.target else chunking.limit
+        room = (
+            beside_heading
+            if stop >= 0 and bare and beside_heading > chunking.target
+            else chunking.limit
+        )
         for piece in _pieces(body, block, chunking, room):
             size = piece[1] - start
-            joins = size <= chunking.target or (bare and (size <= chunking.limit or block.kind in CODE))
+            joins = size <= chunking.target or (
+                bare and (size <= chunking.limit or block.kind in CODE)
+            )
             if stop >= 0 and not joins:
                 yield start, stop
                 stop, bare = -1, True
@@ -164,7 +184,10 @@ def _pieces(body: str, block: Block, chunking: Chunking, room: int) -> Iterator[
 
 
 def _cut(body: str, start: int, stop: int, chunking: Chunking, room: int) -> Iterator[Span]:
-    """Yield stretches of text no longer than the limit, the first no longer than `room`, without outer white space."""
+    """Yield stretches of text no longer than the limit, the first no longer than `room`.
+
+    Without outer white space.
+    """
     stop = start + len(body[start:stop].rstrip())
     while stop - start > room:
         end = start + _boundary(body[start : min(stop, start + chunking.limit)], chunking)
@@ -177,7 +200,10 @@ def _cut(body: str, start: int, stop: int, chunking: Chunking, room: int) -> Ite
 
 
 def _boundary(window: str, chunking: Chunking) -> int:
-    """Return where to end a stretch: after a sentence, a line or a word, or else in the middle of a word."""
+    """Return where to end a stretch.
+
+    After a sentence, a line or a word, or else in the middle of a word.
+    """
     near = window[: chunking.target]
     half = len(near) // 2
     ends = [match.end() for match in _SENTENCE_END.finditer(near, half)]

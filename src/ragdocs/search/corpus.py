@@ -40,28 +40,33 @@ from ragdocs.types import (
 
 Progress = Callable[[str, int, int], None]
 
-# Chunks applied in the first step; each further step takes twice as many. Few steps make few segments; a step of two
-# milliseconds a chunk is what a write that comes between may have to wait for.
+# Chunks applied in the first step; each further step takes twice as many. Few steps make few
+# segments; a step of two milliseconds a chunk is what a write that comes between may have to wait
+# for.
 FIRST_BATCH = 100
 LARGEST_BATCH = 1600
 # Passages encoded in one step.
 ENCODED_AT_ONCE = 64
-# Passages a writer waits for; a longer text is found by its words at once and by the rest of its meaning soon after.
+# Passages a writer waits for; a longer text is found by its words at once and by the rest of its
+# meaning soon after.
 ENCODED_IN_A_WRITE = 16
-# Candidates asked of each source: enough that caps, boosts and links can change the order below the cut.
+# Candidates asked of each source: enough that caps, boosts and links can change the order below the
+# cut.
 LEAST_CANDIDATES = 50
 # Documents at the top whose neighbours in the graph are looked at.
 SEEDS = 10
 # Documents that only a link brings in.
 STRANGERS = 10
-# A scan that would drop this many documents and this share of them all is repeated after a pause before it is
-# believed: a folder in the middle of being moved or mounted looks empty.
+# A scan that would drop this many documents and this share of them all is repeated after a pause
+# before it is believed: a folder in the middle of being moved or mounted looks empty.
 MASS_REMOVAL = 20
 MASS_SHARE = 0.5
 SECOND_LOOK_SECONDS = 0.5
-# Processor time that one file may take before it is written to the index; ordinary text of 10 MB takes a quarter of it.
+# Processor time that one file may take before it is written to the index; ordinary text of 10 MB
+# takes a quarter of it.
 FILE_SECONDS = 20.0
-# The share of passages that must have come or gone before unrelated questions are asked again: it takes 0.1 s.
+# The share of passages that must have come or gone before unrelated questions are asked again: it
+# takes 0.1 s.
 REMEASURED = 0.1
 
 
@@ -69,23 +74,34 @@ class Corpus:
     """The search orchestrator of one lane."""
 
     def __init__(
-        self, lane: Lane, store: Store, index: Index, encoder: Encoder | None, redactor: Redactor | None = None
+        self,
+        lane: Lane,
+        store: Store,
+        index: Index,
+        encoder: Encoder | None,
+        redactor: Redactor | None = None,
     ) -> None:
         self.lane = lane
         self.store = store
         self.index = index
         self.encoder = encoder
         self.redactor = redactor or Redactor({})
-        self.silence = "" if encoder else 'semantic search is switched off ([embedding] model = "none")'
+        self.silence = (
+            "" if encoder else 'semantic search is switched off ([embedding] model = "none")'
+        )
         self.skipped: dict[str, str] = {}
         # Files that a look at all of them found new or changed and has not read yet.
         self.unread = 0
-        # Stamp and reason of files that would hold up all others, so that not every scan tries them again.
+        # Stamp and reason of files that would hold up all others, so that not every scan tries them
+        # again.
         self._refused: dict[str, tuple[str, str]] = {}
         self._writing = threading.Lock()
 
     def sync(self, paths: Iterable[str] | None = None, progress: Progress | None = None) -> Report:
-        """Bring the index up to the store, reading only what changed; with `paths`, look at these only."""
+        """Bring the index up to the store, reading only what changed.
+
+        With `paths`, look at these only.
+        """
         started = time.monotonic()
         only = None if paths is None else sorted(set(paths))
         with self._writing:
@@ -99,7 +115,9 @@ class Corpus:
                 if known.get(path, ("", ""))[0] != stamp and path not in refused
             ]
         looked_at = {""} if only is None else set(only)
-        self.skipped = {path: why for path, why in self.skipped.items() if not _below(path, looked_at)}
+        self.skipped = {
+            path: why for path, why in self.skipped.items() if not _below(path, looked_at)
+        }
         self.skipped.update({**scan.unreadable, **refused})
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
         done, most = 0, FIRST_BATCH
@@ -120,12 +138,20 @@ class Corpus:
         return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
 
     def refused(self, scan: Scan) -> dict[str, str]:
-        """Return which files of a scan would hold up all others, and why; they are not indexed until they change."""
+        """Return which files of a scan would hold up all others, and why.
+
+        They are not indexed until they change.
+        """
         known = self._refused.items()
         return {path: reason for path, (stamp, reason) in known if scan.stamps.get(path) == stamp}
 
-    def embed(self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False) -> int:
-        """Encode passages that have no vector yet until none is left; return how many were encoded."""
+    def embed(
+        self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
+    ) -> int:
+        """Encode passages that have no vector yet until none is left.
+
+        Return how many were encoded.
+        """
         done = 0
         while not stop() and (count := self._encode(self.index.missing(ENCODED_AT_ONCE))):
             done += count
@@ -140,7 +166,10 @@ class Corpus:
         """Write to the store, without secrets, and see to it that the next search knows."""
         cleaned = [self._clean(change) for change in changes]
         written = self.store.commit([change for change, _ in cleaned], verb)
-        written = [replace(one, removed=removed) for one, (_, removed) in zip(written, cleaned, strict=True)]
+        written = [
+            replace(one, removed=removed)
+            for one, (_, removed) in zip(written, cleaned, strict=True)
+        ]
         # As the store spells them: a name may be written otherwise on disk.
         paths = {one.path for one in written}
         self.sync(paths)
@@ -152,10 +181,15 @@ class Corpus:
         where = replace(query.where, alive_at=query.where.alive_at or now)
         if not where.statuses:
             where = replace(where, hidden=where.hidden or self.lane.hidden)
-        query = replace(query, where=where, probes=tuple(probe for probe in query.probes if probe.text.strip()))
+        query = replace(
+            query, where=where, probes=tuple(probe for probe in query.probes if probe.text.strip())
+        )
         started = time.perf_counter()
         # Encoding takes longer than all the rest, and needs nothing of the index.
-        vectors = [self._vector(probe) if self._ranking(query).vector_weight else None for probe in query.probes]
+        vectors = [
+            self._vector(probe) if self._ranking(query).vector_weight else None
+            for probe in query.probes
+        ]
         encoded = time.perf_counter()
         with self.index.held():
             found = self._find(query, vectors, now)
@@ -192,15 +226,22 @@ class Corpus:
                 key,
                 held,
             )
-            for one, key, (card, piece), held in zip(chosen, keys, self.index.load(keys), words, strict=True)
+            for one, key, (card, piece), held in zip(
+                chosen, keys, self.index.load(keys), words, strict=True
+            )
         )
         clock.append(time.perf_counter())
-        seconds = dict(zip(("words", "meaning", "ranking"), (b - a for a, b in pairwise(clock)), strict=True))
+        seconds = dict(
+            zip(("words", "meaning", "ranking"), (b - a for a, b in pairwise(clock)), strict=True)
+        )
         found = Findings(hits=hits, omitted=omitted, notes=self.notes(), seconds=seconds)
         return floored(found) if query.floored and measure.measured else found
 
     def gauge(self) -> Gauge:
-        """Return what scores are measured by, as long as the same sources are asked as when it was made."""
+        """Return what scores are measured by.
+
+        As long as the same sources are asked as when it was made.
+        """
         stored, counts = self._measured(), self.index.counts()
         if not stored or bool(stored["vectors"]) != bool(counts["vectors"] and not self.silence):
             return Gauge()
@@ -211,44 +252,76 @@ class Corpus:
         return stored if stored.get("scale") == gauge.SCALE else {}
 
     def _measure(self) -> None:
-        """Ask what has nothing to do with the lane, and remember the scores, unless that was done on about as much."""
+        """Ask what has nothing to do with the lane.
+
+        And remember the scores, unless that was done on about as much.
+        """
         counts, stored = self.index.counts(), self._measured()
         count, vectors = counts["chunks"], counts["vectors"] if not self.silence else 0
         changed = abs(count - stored.get("chunks", 0)) > REMEASURED * count
-        if count < gauge.FEWEST_PASSAGES or (not changed and bool(vectors) == bool(stored.get("vectors"))):
+        if count < gauge.FEWEST_PASSAGES or (
+            not changed and bool(vectors) == bool(stored.get("vectors"))
+        ):
             return
         best = []
         for probe in map(Probe, gauge.UNRELATED):
             vector = self._vector(probe)
             with self.index.held():
-                legs, _ = self._ask([probe], [vector], self.lane.ranking, LEAST_CANDIDATES, Filter())
-                best.append(float(self._board(legs, {probe: vector}, self.lane.ranking).scores.max(initial=0.0)))
+                legs, _ = self._ask(
+                    [probe], [vector], self.lane.ranking, LEAST_CANDIDATES, Filter()
+                )
+                best.append(
+                    float(
+                        self._board(legs, {probe: vector}, self.lane.ranking).scores.max(
+                            initial=0.0
+                        )
+                    )
+                )
         found = gauge.measured(best)
         measured_on = {"chunks": count, "vectors": vectors, "scale": gauge.SCALE}
         self.index.gauge = {"middle": found.middle, "spread": found.spread, **measured_on}
 
     def _ask(
-        self, probes: Sequence[Probe], vectors: Sequence[Vectors | None], ranking: Ranking, k: int, *wheres: Filter
+        self,
+        probes: Sequence[Probe],
+        vectors: Sequence[Vectors | None],
+        ranking: Ranking,
+        k: int,
+        *wheres: Filter,
     ) -> tuple[list[fuse.Leg], list[float]]:
         """Ask each source for its best, and note when that was done."""
         clock = [time.perf_counter()]
         index, worded = self.index, probes if ranking.keyword_weight else ()
         # Words are counted right after the match: the index remembers the last query only.
-        legs = [fuse.Leg(p, "keyword", index.match(p.text, k, *wheres), index.asked(p.text)) for p in worded]
+        legs = [
+            fuse.Leg(p, "keyword", index.match(p.text, k, *wheres), index.asked(p.text))
+            for p in worded
+        ]
         clock.append(time.perf_counter())
         pairs = zip(probes, vectors, strict=True)
-        legs += [fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres)) for p, v in pairs if v is not None]
+        legs += [
+            fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres))
+            for p, v in pairs
+            if v is not None
+        ]
         return legs, [*clock, time.perf_counter()]
 
-    def _board(self, legs: Sequence[fuse.Leg], vectors: Mapping[Probe, Vectors | None], ranking: Ranking) -> fuse.Board:
-        """Ask every source about whatever any of them found, and about the rest of the same documents."""
+    def _board(
+        self, legs: Sequence[fuse.Leg], vectors: Mapping[Probe, Vectors | None], ranking: Ranking
+    ) -> fuse.Board:
+        """Ask every source about whatever any of them found.
+
+        And about the rest of the same documents.
+        """
         found = np.array(fuse.candidates(legs), dtype=np.int64)
         family = self.index.siblings(found)
         sources = {leg.source for leg in legs}
         said = {}
         for probe, vector in vectors.items():
             text = probe.text if "keyword" in sources else ""
-            said[probe, "keyword"], said[probe, "vector"] = self.index.weigh(text, vector, family.keys)
+            said[probe, "keyword"], said[probe, "vector"] = self.index.weigh(
+                text, vector, family.keys
+            )
         lines = [said[leg.probe, leg.source] for leg in legs]
         raws = np.array(lines, dtype=np.float64).reshape(len(legs), len(family.keys))
         board = fuse.fuse(legs, family.keys.tolist(), raws, ranking)
@@ -259,11 +332,15 @@ class Corpus:
         counts = self.index.counts()
         notes = []
         if self.unread:
-            notes.append(f"still indexing: {self.unread} files are new or changed and not searched yet")
+            notes.append(
+                f"still indexing: {self.unread} files are new or changed and not searched yet"
+            )
         if self.silence:
             notes.append(f"keyword and graph search only: {self.silence}")
         elif counts["vectors"] < counts["chunks"]:
-            notes.append(f"still embedding: {counts['vectors']} of {counts['chunks']} passages can be found by meaning")
+            notes.append(
+                f"still embedding: {counts['vectors']} of {counts['chunks']} passages can be found by meaning"
+            )
         return tuple(notes)
 
     def _clean(self, change: Change) -> tuple[Change, tuple[str, ...]]:
@@ -272,31 +349,41 @@ class Corpus:
             return change, ()
         if findings := self.redactor.redact(change.path).findings:
             source = self.redactor.source(findings[0])
-            raise ValidationError(f"the name of the file holds a secret, says {source}", "Choose another name")
+            raise ValidationError(
+                f"the name of the file holds a secret, says {source}", "Choose another name"
+            )
         text, note = self.redactor.redact(change.text), self.redactor.redact(change.note)
         if text.findings:
             self._refuse_swallowed(metadata.split(change.text)[1])
         if note.findings:
             self._refuse_swallowed(change.note)
         removed = tuple(f"{finding.rule} in line {finding.line}" for finding in text.findings)
-        removed += tuple(f"{finding.rule} in line {finding.line} of the entry" for finding in note.findings)
+        removed += tuple(
+            f"{finding.rule} in line {finding.line} of the entry" for finding in note.findings
+        )
         return replace(change, text=text.text, note=note.text), removed
 
     def _refuse_swallowed(self, text: str) -> None:
         """Refuse a text of which a pattern of the configuration would leave nothing."""
         if source := self.redactor.swallowed_by(text, self.redactor.redact(text)):
             hint = "Nothing was written. Make the pattern match the secret alone"
-            raise ValidationError(f"nothing would be left of the text: {source} matches all of it", hint)
+            raise ValidationError(
+                f"nothing would be left of the text: {source} matches all of it", hint
+            )
 
     def _encode(self, batch: Sequence[tuple[Document, Chunk]]) -> int:
         if not batch or self.encoder is None or self.silence:
             return 0
         try:
-            vectors = self.encoder.encode([chunk.passage(d.title, piece.headings, piece.text) for d, piece in batch])
+            vectors = self.encoder.encode(
+                [chunk.passage(d.title, piece.headings, piece.text) for d, piece in batch]
+            )
         except UnavailableError as error:
             self.silence = str(error)
             return 0
-        self.index.fill({piece.digest: vector for (_, piece), vector in zip(batch, vectors, strict=True)})
+        self.index.fill(
+            {piece.digest: vector for (_, piece), vector in zip(batch, vectors, strict=True)}
+        )
         return len(batch)
 
     def _ranking(self, query: Query) -> Ranking:
@@ -315,8 +402,13 @@ class Corpus:
             return None
         return vector
 
-    def _neighbours(self, board: fuse.Board, owners: Sequence[Document], where: Filter) -> list[tuple[int, float]]:
-        """Return (chunk, strength) for what the best documents link to: the best chunk of each, else its first."""
+    def _neighbours(
+        self, board: fuse.Board, owners: Sequence[Document], where: Filter
+    ) -> list[tuple[int, float]]:
+        """Return (chunk, strength) for what the best documents link to.
+
+        The best chunk of each, else its first.
+        """
         best: dict[str, int] = {}
         for place in fuse.order(board):
             best.setdefault(owners[place].id, place)
@@ -328,16 +420,23 @@ class Corpus:
                 # Two that point at the same say more than one, but never more than all.
                 lent = strength.get(target, 0.0)
                 strength[target] = lent + (1 - lent) * score
-        known = [(board.keys[best[target]], lent) for target, lent in strength.items() if target in best]
+        known = [
+            (board.keys[best[target]], lent) for target, lent in strength.items() if target in best
+        ]
         others = {target: lent for target, lent in strength.items() if target not in best}
         if len(others) > STRANGERS:
             least = sorted(others.values())[-STRANGERS]
             others = {target: lent for target, lent in others.items() if lent >= least}
         strangers = sorted(others, key=lambda target: (-others[target], target))[:STRANGERS]
-        return known + [(key, others[target]) for target in strangers for key in self.index.chunks(target)[:1]]
+        return known + [
+            (key, others[target]) for target in strangers for key in self.index.chunks(target)[:1]
+        ]
 
     def _look(self, only: Sequence[str] | None) -> tuple[Scan, list[str]]:
-        """Scan the store and tell which indexed paths are gone; what could not be looked at is not gone."""
+        """Scan the store and tell which indexed paths are gone.
+
+        What could not be looked at is not gone.
+        """
         scan = self.store.scan(only)
         gone = self._gone(scan, only)
         if len(gone) > MASS_REMOVAL and len(gone) > MASS_SHARE * len(self.index.stamps()):
@@ -348,14 +447,28 @@ class Corpus:
 
     def _gone(self, scan: Scan, only: Sequence[str] | None) -> list[str]:
         known = self.index.stamps(only)
-        if only is None or (unknown := [path for path in only if path not in known and path not in scan.stamps]):
-            # What is neither a document nor a file may be a folder that went away with everything in it.
+        if only is None or (
+            unknown := [path for path in only if path not in known and path not in scan.stamps]
+        ):
+            # What is neither a document nor a file may be a folder that went away with everything
+            # in it.
             every = self.index.stamps()
-            known = every if only is None else {p: every[p] for p in every if _below(p, {*known, *unknown})}
-        return [path for path in known if path not in scan.stamps and not _below(path, scan.unreadable.keys())]
+            known = (
+                every
+                if only is None
+                else {p: every[p] for p in every if _below(p, {*known, *unknown})}
+            )
+        return [
+            path
+            for path in known
+            if path not in scan.stamps and not _below(path, scan.unreadable.keys())
+        ]
 
     def _read(self, paths: Sequence[str], most: int) -> tuple[int, int, int, int]:
-        """Read, parse, chunk and apply paths until there are so many chunks; count the new, changed, same, and all."""
+        """Read, parse, chunk and apply paths until there are so many chunks.
+
+        Count the new, changed, same, and all.
+        """
         with self._writing:
             known = self.index.stamps(paths)
             entries: list[Entry] = []
@@ -381,8 +494,12 @@ class Corpus:
                     same[path] = source.stamp
                     continue
                 parsed = parse.parse(source, self.lane)
-                entry = Entry(parsed.document, chunk.chunk(parsed, self.lane.chunking), source.stamp)
-                if reason := self.index.objection(entry, FILE_SECONDS - (time.thread_time() - started)):
+                entry = Entry(
+                    parsed.document, chunk.chunk(parsed, self.lane.chunking), source.stamp
+                )
+                if reason := self.index.objection(
+                    entry, FILE_SECONDS - (time.thread_time() - started)
+                ):
                     self.skipped[path] = reason
                     self._refused[path] = (source.stamp, reason)
                     gone.append(path)
@@ -396,24 +513,37 @@ class Corpus:
 
 
 def _wheres(where: Filter, young: datetime | None, meant: times.Span | None) -> list[Filter]:
-    """Return the filters to ask with: what a boost may lift must not be lost among many other candidates."""
+    """Return the filters to ask with.
+
+    What a boost may lift must not be lost among many other candidates.
+    """
     wheres = [where]
     if young is not None:
         wheres.append(replace(where, since=max(young, where.since or young)))
     if meant is not None:
-        since, until = max(meant[0], where.since or meant[0]), min(meant[1], where.until or meant[1])
+        since, until = (
+            max(meant[0], where.since or meant[0]),
+            min(meant[1], where.until or meant[1]),
+        )
         wheres.append(replace(where, since=since, until=until))
     return wheres
 
 
-def _told(keys: Sequence[int], owners: Sequence[Document], meant: times.Span) -> list[tuple[int, float]]:
+def _told(
+    keys: Sequence[int], owners: Sequence[Document], meant: times.Span
+) -> list[tuple[int, float]]:
     """Return the chunks of documents that are of this time."""
     pairs = zip(keys, owners, strict=True)
-    return [(key, 1.0) for key, one in pairs if one.created_at and meant[0] <= one.created_at < meant[1]]
+    return [
+        (key, 1.0) for key, one in pairs if one.created_at and meant[0] <= one.created_at < meant[1]
+    ]
 
 
 def floored(found: Findings) -> Findings:
-    """Leave out everything if not even the best is better than what unrelated questions find, and say so."""
+    """Leave out everything if not even the best is better than what unrelated questions find.
+
+    And say so.
+    """
     below = sum(hit.score < gauge.FLOOR for hit in found.hits)
     if not below:
         return found
@@ -434,4 +564,6 @@ def floored(found: Findings) -> Findings:
 def _below(path: str, folders: AbstractSet[str]) -> bool:
     """Tell whether a path is one of these or below one; costs its depth, not their number."""
     parts = path.split("/")
-    return not folders.isdisjoint(["", ".", *("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))])
+    return not folders.isdisjoint(
+        ["", ".", *("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))]
+    )

@@ -13,7 +13,8 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
-# Different terms of one document. A book has some ten thousand; every one takes the index about 0.04 ms.
+# Different terms of one document. A book has some ten thousand; every one takes the index about
+# 0.04 ms.
 MOST_TERMS = 200_000
 # Characters below which no text has so many terms that it takes long.
 PLAIN_SIZE = 500_000
@@ -29,11 +30,17 @@ def meant(word: str) -> frozenset[str]:
 def fields(entry: Entry) -> list[dict[str, str]]:
     """Return the text of each field of each chunk."""
     shared = _shared(entry)
-    return [{"body": chunk.text, "headings": " ".join(chunk.headings), **shared} for chunk in entry.chunks]
+    return [
+        {"body": chunk.text, "headings": " ".join(chunk.headings), **shared}
+        for chunk in entry.chunks
+    ]
 
 
 def objection(entry: Entry, seconds: float) -> str:
-    """Say why a document would hold up all others, for so much processor time at most, or nothing."""
+    """Say why a document would hold up all others, for so much processor time at most.
+
+    Or nothing.
+    """
     deadline = time.thread_time() + seconds
     different: set[str] = set()
     is_large = sum(len(chunk.text) for chunk in entry.chunks) > PLAIN_SIZE
@@ -70,7 +77,10 @@ def telling(title: str) -> str:
 
 
 def _borrowed(entry: Entry) -> bool:
-    """Tell whether a title is nothing but the first words of the text, which count where they stand."""
+    """Tell whether a title is nothing but the first words of the text.
+
+    Which count where they stand.
+    """
     title, text = entry.document.title, entry.chunks[0].text if entry.chunks else ""
     cut = title.endswith("\u2026")
     return text.startswith(title[:-1]) if cut else text.partition("\n")[0].strip() == title

@@ -62,7 +62,8 @@ def parse(source: Source, lane: Lane) -> Parsed:
     card = _Card(loaded, problems)
     title = markup.caption(card.text("title")) or _title(body, blocks, source.path)
     if context := card.text("context"):
-        # Searched like the text below it; it stands in the block, so it takes the numbers of the block's last lines.
+        # Searched like the text below it; it stands in the block, so it takes the numbers of the
+        # block's last lines.
         between = "\n" if body.startswith("\n") else "\n\n"
         body, first_line = f"Context: {context}{between}{body}", first_line - len(between)
         blocks = markup.blocks(body, source.path)
@@ -99,16 +100,26 @@ def parse(source: Source, lane: Lane) -> Parsed:
 
 
 def document_id(lane: Lane, path: str) -> str:
-    """Return the id of the document at a path: without .md, and with a dot behind a name that has no ending at all."""
+    """Return the id of the document at a path.
+
+    Without .md, and with a dot behind a name that has no ending at all.
+    """
     name = path.removesuffix(".md")
     return f"{lane.name}:{name}" if PurePosixPath(path).suffix else f"{lane.name}:{name}."
 
 
 def _open(text: str, path: str) -> tuple[dict[str, Any], str, int, list[str]]:
-    """Return metadata, body, the body's first line, and problems; a refused block stays in the body to be found."""
-    block, body, first_line = (None, text, 1) if path.endswith(_PLAIN_SUFFIXES) else metadata.split(text)
+    """Return metadata, body, the body's first line, and problems.
+
+    A refused block stays in the body to be found.
+    """
+    block, body, first_line = (
+        (None, text, 1) if path.endswith(_PLAIN_SUFFIXES) else metadata.split(text)
+    )
     loaded, problems = metadata.load(block) if block is not None else ({}, [])
-    return (loaded, body, first_line, problems) if loaded or not problems else ({}, text, 1, problems)
+    return (
+        (loaded, body, first_line, problems) if loaded or not problems else ({}, text, 1, problems)
+    )
 
 
 def _habits(document: Document, shown: str, first_line: int) -> list[str]:
@@ -122,13 +133,18 @@ def _habits(document: Document, shown: str, first_line: int) -> list[str]:
 
 
 def _title(body: str, blocks: Sequence[markup.Block], path: str) -> str:
-    """Return the first main heading, or a plain text's first short line, or the file's name made readable."""
+    """Return the first main heading, or a plain text's first short line.
+
+    Or the file's name made readable.
+    """
     found = next((block.title for block in blocks if block.level == 1 and block.title), "")
     if not found and path.endswith(".txt"):
         found = _first_words(body)
     if not found and _MADE_UP.fullmatch(PurePosixPath(path).stem):
         # Neither a time nor a digest is a title; what was remembered begins with what it is about.
-        found = next((block.title for block in blocks if block.title), "") or _first_words(body, cut=True)
+        found = next((block.title for block in blocks if block.title), "") or _first_words(
+            body, cut=True
+        )
     if found:
         return markup.caption(found)
     name = " ".join(re.split(r"[\s_-]+", PurePosixPath(path).stem)).strip() or path
@@ -140,19 +156,33 @@ def _first_words(body: str, *, cut: bool = False) -> str:
     first_line = body.lstrip().partition("\n")[0].strip()
     if len(first_line) <= _TITLE_LINE:
         return first_line
-    return f"{first_line[:_TITLE_LINE].rpartition(' ')[0]}…" if cut and " " in first_line[:_TITLE_LINE] else ""
+    return (
+        f"{first_line[:_TITLE_LINE].rpartition(' ')[0]}…"
+        if cut and " " in first_line[:_TITLE_LINE]
+        else ""
+    )
 
 
 def _touched(git: GitContext | None) -> list[Link]:
     """Return a link to each file that was being changed when the text was written."""
     if git is None:
         return []
-    state = " ".join(part for part in (git.branch and f"on {git.branch}", git.commit and f"at {git.commit}") if part)
-    return [Link(path, links.TOUCHES, f"{path} was being changed {state}".rstrip()) for path in git.files_changed]
+    state = " ".join(
+        part
+        for part in (git.branch and f"on {git.branch}", git.commit and f"at {git.commit}")
+        if part
+    )
+    return [
+        Link(path, links.TOUCHES, f"{path} was being changed {state}".rstrip())
+        for path in git.files_changed
+    ]
 
 
 def _impacted(title: str, paths: Sequence[str]) -> list[Link]:
-    """Return a link to each path that a decision is about; a folder stands for all that is below it."""
+    """Return a link to each path that a decision is about.
+
+    A folder stands for all that is below it.
+    """
     named = [(path, links.clean_target(path)) for path in paths[: links.LINK_LIMIT]]
     targets = [f"{target}/*" if path.endswith("/") else target for path, target in named if target]
     return [Link(target, links.IMPACTS, f"{title} (impacts {target})") for target in targets]
@@ -174,12 +204,21 @@ class _Card:
         return " ".join(metadata.as_text(value).split()) if value is not None else ""
 
     def words(self, key: str, mark: str = "") -> tuple[str, ...]:
-        """Return a list, or a comma-separated string, without repetitions; `mark` is dropped from their front."""
+        """Return a list, or a comma-separated string, without repetitions.
+
+        `mark` is dropped from their front.
+        """
         value = self.loaded.get(key)
         if isinstance(value, dict):
             self._complain(key, "is not a list")
             return ()
-        items = value if isinstance(value, list) else metadata.as_text(value).split(",") if value is not None else []
+        items = (
+            value
+            if isinstance(value, list)
+            else metadata.as_text(value).split(",")
+            if value is not None
+            else []
+        )
         if any(isinstance(item, list | dict) for item in items):
             self._complain(key, "has an item that is not a single value")
         kept: dict[str, str] = {}
@@ -207,7 +246,10 @@ class _Card:
         return time
 
     def created(self) -> datetime | None:
-        """Return when the text was written, under any of the names that people and programs use for that."""
+        """Return when the text was written.
+
+        Under any of the names that people and programs use for that.
+        """
         key = next((key for key in ("created_at", "date", "created") if key in self.loaded), "")
         if key:
             return self.time(key)

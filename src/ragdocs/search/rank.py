@@ -1,4 +1,7 @@
-"""Scores become an answer: boosts, a cap for each document, one order, and the cut, in this sequence."""
+"""Scores become an answer.
+
+Boosts, a cap for each document, one order, and the cut, in this sequence.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ from math import prod
 from ragdocs.lanes import Ranking
 from ragdocs.types import UNSAID_IMPORTANCE, Document, Query, Signal
 
-# The most that importance (1 to 10, 5 is ordinary) and doubt change a score by: they order what is nearly equal.
-# Importance drawn at random costs more than a point of nDCG@10 at 0.1 (bench/signals.py prints what it costs).
+# The most that importance (1 to 10, 5 is ordinary) and doubt change a score by: they order what is
+# nearly equal. Importance drawn at random costs more than a point of nDCG@10 at 0.1
+# (bench/signals.py prints what it costs).
 IMPORTANCE_REACH = 0.05
 DOUBT_REACH = 0.1
 SECONDS_A_DAY = 86_400
@@ -19,7 +23,10 @@ SECONDS_A_DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A candidate that made it: its place among those given, the score to show, and what ranking added to it."""
+    """A candidate that made it.
+
+    Its place among those given, the score to show, and what ranking added to it.
+    """
 
     place: int
     score: float
@@ -27,18 +34,25 @@ class Chosen:
 
 
 def rank(
-    found: Sequence[tuple[int, float]], owners: Sequence[Document], query: Query, ranking: Ranking, now: datetime
+    found: Sequence[tuple[int, float]],
+    owners: Sequence[Document],
+    query: Query,
+    ranking: Ranking,
+    now: datetime,
 ) -> tuple[list[Chosen], int]:
     """Order candidates, given by key and score, and cut to the limit; tell how many were cut off.
 
-    What a boost lifts is lifted before the cut. Equal scores go by path, and by key in one document.
+    What a boost lifts is lifted before the cut. Equal scores go by path, and by key in one
+    document.
     """
     young = youngest(ranking, now)
     boosts = [_boosts(owner, young, ranking, query) for owner in owners]
     ordered = sorted(
         [
             (-score * prod(boost.values()) if boost else -score, owner.path, key, place)
-            for place, ((key, score), boost, owner) in enumerate(zip(found, boosts, owners, strict=True))
+            for place, ((key, score), boost, owner) in enumerate(
+                zip(found, boosts, owners, strict=True)
+            )
         ]
     )
     taken: dict[str, int] = {}
@@ -65,7 +79,10 @@ def youngest(ranking: Ranking, now: datetime) -> datetime | None:
 
 
 def salience(created_at: datetime | None, half_life_days: float, now: datetime) -> float:
-    """Return how present something still is: 1 when it was written, half of it after each half-life."""
+    """Return how present something still is.
+
+    1 when it was written, half of it after each half-life.
+    """
     if created_at is None:
         return 0.0
     days = max(0.0, (now - created_at).total_seconds() / SECONDS_A_DAY)
@@ -80,7 +97,9 @@ def _reaches(score: float, owner: Document, query: Query, ranking: Ranking, now:
     return score > ranking.easiest * present + query.min_score * (1 - present)
 
 
-def _boosts(owner: Document, young: datetime | None, ranking: Ranking, query: Query) -> dict[str, float]:
+def _boosts(
+    owner: Document, young: datetime | None, ranking: Ranking, query: Query
+) -> dict[str, float]:
     boosts: dict[str, float] = {}
     # A date in the future counts as today.
     if young is not None and owner.created_at is not None and owner.created_at > young:
@@ -88,7 +107,9 @@ def _boosts(owner: Document, young: datetime | None, ranking: Ranking, query: Qu
     earned = query.earned.get(owner.id, 0.0) if query.earned else 0.0
     if earned or owner.importance is not None:
         said = UNSAID_IMPORTANCE if owner.importance is None else owner.importance
-        boosts["importance"] = 1 + IMPORTANCE_REACH * (min(10.0, max(1.0, said + earned)) - UNSAID_IMPORTANCE) / 5
+        boosts["importance"] = (
+            1 + IMPORTANCE_REACH * (min(10.0, max(1.0, said + earned)) - UNSAID_IMPORTANCE) / 5
+        )
     if owner.confidence is not None:
         boosts["confidence"] = 1 - DOUBT_REACH * (1 - min(1.0, max(0.0, owner.confidence)))
     return boosts

@@ -1,4 +1,7 @@
-"""Several rankings become one: a weighted sum of scores, with a part of what stands beside, spread along links."""
+"""Several rankings become one.
+
+A weighted sum of scores, with a part of what stands beside, spread along links.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,13 @@ from ragdocs.types import Probe, Signal
 # A score that is nothing but the rounding of a cosine.
 LEAST = 1e-6
 
-# A question has about so many words. Of a long one even a good passage has a smaller share, which tells the more; the
-# weight of words grows with this power of their number.
+# A question has about so many words. Of a long one even a good passage has a smaller share, which
+# tells the more; the weight of words grows with this power of their number.
 USUAL_WORDS = 6
 LENGTH_POWER = 0.3
-# What the only passage of a document counts for beside itself: nearly all where most documents have one, and little
-# where they have many, because there a document of one passage is rarely what is looked for.
+# What the only passage of a document counts for beside itself: nearly all where most documents have
+# one, and little where they have many, because there a document of one passage is rarely what is
+# looked for.
 LONE_MOST = 0.8
 LONE_RATE = 1.5
 
@@ -29,7 +33,10 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """What one source found for one probe, best first; `words` is how many words the probe asks for."""
+    """What one source found for one probe, best first.
+
+    `words` is how many words the probe asks for.
+    """
 
     probe: Probe
     source: str
@@ -39,7 +46,9 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Candidates, and what each source says of each: a line for each (probe, source), a column for each candidate.
+    """Candidates, and what each source says of each.
+
+    A line for each (probe, source), a column for each candidate.
 
     `ranks` has for each line the places of those that the source found by itself.
     """
@@ -59,8 +68,18 @@ class Board:
     def signals(self, column: int) -> tuple[Signal, ...]:
         """Return what the sources say of one candidate."""
         key = self.keys[column]
-        said = zip(self.lines, self.ranks, self.raws[:, column].tolist(), self.shares[:, column].tolist(), strict=True)
-        return tuple(Signal(*line, ranks.get(key, 0), raw, share) for line, ranks, raw, share in said if share > 0)
+        said = zip(
+            self.lines,
+            self.ranks,
+            self.raws[:, column].tolist(),
+            self.shares[:, column].tolist(),
+            strict=True,
+        )
+        return tuple(
+            Signal(*line, ranks.get(key, 0), raw, share)
+            for line, ranks, raw, share in said
+            if share > 0
+        )
 
 
 def candidates(legs: Sequence[Leg]) -> list[int]:
@@ -69,31 +88,45 @@ def candidates(legs: Sequence[Leg]) -> list[int]:
 
 
 def fuse(legs: Sequence[Leg], keys: Sequence[int], raws: Numbers, ranking: Ranking) -> Board:
-    """Add up what the legs say of each chunk; a source that could not be asked leaves its weight to the others.
+    """Add up what the legs say of each chunk.
 
-    `raws` has a line for each leg: what it says of each key, also of those that it did not find itself. Two chunks
-    that are looked at for the same query are told apart by their own scores alone, whatever else is looked at.
+    A source that could not be asked leaves its weight to the others.
+
+    `raws` has a line for each leg: what it says of each key, also of those that it did not find
+    itself. Two chunks that are looked at for the same query are told apart by their own scores
+    alone, whatever else is looked at.
     """
     weights = [_weight(leg, ranking) for leg in legs]
     whole: dict[Probe, float] = {}
     for leg, weight in zip(legs, weights, strict=True):
         whole[leg.probe] = whole.get(leg.probe, 0.0) + weight
     probes = sum(probe.weight for probe in whole) or 1.0
-    ranks = tuple({key: rank for rank, (key, raw) in enumerate(leg.found, start=1) if raw > 0} for leg in legs)
+    ranks = tuple(
+        {key: rank for rank, (key, raw) in enumerate(leg.found, start=1) if raw > 0} for leg in legs
+    )
     pairs = zip(legs, weights, strict=True)
-    factors = np.array([weight / (whole[leg.probe] or 1.0) * leg.probe.weight / probes for leg, weight in pairs])
+    factors = np.array(
+        [weight / (whole[leg.probe] or 1.0) * leg.probe.weight / probes for leg, weight in pairs]
+    )
     raws = np.maximum(raws, 0.0)
     lines = tuple((leg.probe.name, leg.source) for leg in legs)
     return Board(tuple(keys), lines, ranks, raws, raws * factors[:, None])
 
 
 def settle(
-    board: Board, legs: Sequence[Leg], found: npt.NDArray[np.int64], family: Siblings, ranking: Ranking
+    board: Board,
+    legs: Sequence[Leg],
+    found: npt.NDArray[np.int64],
+    family: Siblings,
+    ranking: Ranking,
 ) -> Board:
-    """Keep the chunks that were found, with a part of what stands beside them and elsewhere in their documents.
+    """Keep the chunks that were found.
 
-    A chunk that stands alone keeps its score, as if it were its own context: having neighbours is no merit by itself.
-    Where it is even a chance more, because the best of several passages speaks for a document, some of it is taken.
+    With a part of what stands beside them and elsewhere in their documents.
+
+    A chunk that stands alone keeps its score, as if it were its own context: having neighbours is
+    no merit by itself. Where it is even a chance more, because the best of several passages speaks
+    for a document, some of it is taken.
     """
     sizes = family.sizes
     # One place more than there are, for neighbours that do not exist.
@@ -123,23 +156,34 @@ def settle(
 
 
 def _support(board: Board, legs: Sequence[Leg], family: Siblings) -> Numbers:
-    """Return what the second-best passage of each document says, the mean of what it says to each source."""
+    """Return what the second-best passage of each document says.
+
+    The mean of what it says to each source.
+    """
     sizes = family.sizes
     sources = {leg.source: None for leg in legs}
-    weights = {source: np.array([leg.probe.weight * (leg.source == source) for leg in legs]) for source in sources}
+    weights = {
+        source: np.array([leg.probe.weight * (leg.source == source) for leg in legs])
+        for source in sources
+    }
     raws = np.array([each @ board.raws / (each.sum() or 1.0) for each in weights.values()])
     best = np.maximum.reduceat(raws, family.starts, axis=1)
     is_best = raws == np.repeat(best, sizes, axis=1)
     others = np.maximum.reduceat(np.where(is_best, 0.0, raws), family.starts, axis=1)
     # Where two are equally good, the second is as good as the first.
-    second = np.where(np.add.reduceat(is_best, family.starts, axis=1, dtype=np.int64) > 1, best, others)
+    second = np.where(
+        np.add.reduceat(is_best, family.starts, axis=1, dtype=np.int64) > 1, best, others
+    )
     lone = min(LONE_MOST, LONE_RATE * family.lone)
     support: Numbers = np.where(sizes == 1, lone * best, second).mean(axis=0)
     return support
 
 
 def lift(board: Board, source: str, boosts: Iterable[tuple[int, float]], weight: float) -> Board:
-    """Give chunks a part of what is missing to 1.0; `boosts` are (key, strength), such as that of a link to it."""
+    """Give chunks a part of what is missing to 1.0.
+
+    `boosts` are (key, strength), such as that of a link to it.
+    """
     strongest: dict[int, float] = {}
     for key, strength in boosts:
         strongest[key] = max(strength, strongest.get(key, 0.0))
@@ -152,15 +196,20 @@ def lift(board: Board, source: str, boosts: Iterable[tuple[int, float]], weight:
         places = [column[key] for key, _ in ordered]
         strengths = np.array([strength for _, strength in ordered])
         raws[-1, places] = strengths
-        shares[-1, places] = np.maximum(weight * strengths * (1.0 - shares.sum(axis=0)[places]), 0.0)
+        shares[-1, places] = np.maximum(
+            weight * strengths * (1.0 - shares.sum(axis=0)[places]), 0.0
+        )
     ranks = {key: rank for rank, (key, _) in enumerate(ordered, start=1)}
     return Board(keys, (*board.lines, (source, source)), (*board.ranks, ranks), raws, shares)
 
 
-def calibrate(board: Board, show: Callable[[Numbers], Numbers], probes: Sequence[Probe] = ()) -> Board:
+def calibrate(
+    board: Board, show: Callable[[Numbers], Numbers], probes: Sequence[Probe] = ()
+) -> Board:
     """Put the score of each chunk on the scale that is shown; its shares keep their proportions.
 
-    Of several probes each is put there by itself, so that a sure one does not make an unsure one look sure.
+    Of several probes each is put there by itself, so that a sure one does not make an unsure one
+    look sure.
     """
     if len(probes) < 2:  # noqa: PLR2004 - a single probe: links and context count as its own
         return replace(board, shares=board.shares * _scales(board.scores, show))
@@ -172,7 +221,9 @@ def calibrate(board: Board, show: Callable[[Numbers], Numbers], probes: Sequence
 
 
 def _scales(scores: Numbers, show: Callable[[Numbers], Numbers]) -> Numbers:
-    scales: Numbers = np.divide(show(scores), scores, out=np.zeros_like(scores), where=scores > LEAST)
+    scales: Numbers = np.divide(
+        show(scores), scores, out=np.zeros_like(scores), where=scores > LEAST
+    )
     return scales
 
 

@@ -1,4 +1,7 @@
-"""The `ragdocs init` action: a project gets its configuration, its memory directory and the way to be served."""
+"""The `ragdocs init` action.
+
+A project gets its configuration, its memory directory and the way to be served.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ def init(directory: Path, environ: Mapping[str, str] | None = None) -> list[str]
         # The index is a cache of this machine, which git should not see.
         lines.append(_write_new(ignore_file, "*\n"))
     elif any(problem.startswith(str(file)) for problem in config.problems):
-        lines.append("Memory is off; to turn it on, give the server RAGDOCS_MEMORY_ENABLED=true in its environment")
+        lines.append(
+            "Memory is off; to turn it on, give the server RAGDOCS_MEMORY_ENABLED=true in its environment"
+        )
     else:
         lines.append(f"Memory is off; to turn it on, write into {file}:\n[memory]\nenabled = true")
     next_step = "Next: paste this into the configuration of your MCP client and restart it"
@@ -46,7 +51,10 @@ def init(directory: Path, environ: Mapping[str, str] | None = None) -> list[str]
 
 
 def client_configuration(root: Path) -> str:
-    """Return what an MCP client needs to start the server; it names everything, since clients pass on little."""
+    """Return what an MCP client needs to start the server.
+
+    It names everything, since clients pass on little.
+    """
     arguments = [*_flags(), "-m", "ragdocs", "mcp", "--project", str(root)]
     server = {"command": sys.executable, "args": arguments}
     return json.dumps({"mcpServers": {"ragdocs": server}}, indent=2, ensure_ascii=False)
@@ -69,7 +77,10 @@ def _write_new(path: Path, text: str) -> str:
 
 
 def _template() -> str:
-    lines = ["# Settings of ragdocs for this project; `ragdocs check-config` shows what is in force.", ""]
+    lines = [
+        "# Settings of ragdocs for this project; `ragdocs check-config` shows what is in force.",
+        "",
+    ]
     for section in _SHOWN:
         lines.append(f"[{section}]")
         for key in KEYS.values():

@@ -1,4 +1,7 @@
-"""A workspace that opens in the background, follows its files, and saves itself when it is quiet."""
+"""A workspace that opens in the background, follows its files.
+
+And saves itself when it is quiet.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,14 @@ logger = logging.getLogger("ragdocs")
 
 # A caller waits this long for the index to be opened.
 PATIENCE_SECONDS = 8.0
-# Once it is open, so much is waited for the files to be read; after that everybody gets what is there, and a note.
+# Once it is open, so much is waited for the files to be read; after that everybody gets what is
+# there, and a note.
 FIRST_INDEX_SECONDS = 5.0
 # A snapshot is written after this long without a change, so that a burst of writes costs one.
 QUIET_SECONDS = 2.0
-# A long first encoding is interrupted for a snapshot this often, so that a kill costs little; files that never rest
-# do not put it off any longer either, because with it the index in memory is tidied up.
+# A long first encoding is interrupted for a snapshot this often, so that a kill costs little; files
+# that never rest do not put it off any longer either, because with it the index in memory is tidied
+# up.
 SAVE_SECONDS = 60.0
 TICK_SECONDS = 0.25
 # How often the files are looked at where there are no events, or where a lane could not be read.
@@ -67,11 +72,16 @@ class Live:
         """Begin to open the workspace, if nobody has yet."""
         with self._starting:
             if self._thread is None and not self._stopping.is_set():
-                self._thread = threading.Thread(target=self._run, name="ragdocs-keeper", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="ragdocs-keeper", daemon=True
+                )
                 self._thread.start()
 
     def foresee(self) -> None:
-        """Load the model for a search that waits for the index: two things that can happen at once."""
+        """Load the model for a search that waits for the index.
+
+        Two things that can happen at once.
+        """
         if not self._foreseen.is_set():
             self._foreseen.set()
             threading.Thread(target=self._load_model, name="ragdocs-model", daemon=True).start()
@@ -95,7 +105,10 @@ class Live:
         return self._workspace
 
     def indexed(self) -> Workspace:
-        """Return the workspace once its first index is there, or after a while with what there is of it."""
+        """Return the workspace once its first index is there.
+
+        Or after a while with what there is of it.
+        """
         workspace = self.workspace()
         self._indexed.wait(self.patience)
         return workspace
@@ -109,7 +122,10 @@ class Live:
 
     @property
     def settled(self) -> bool:
-        """Tell whether there is nothing left to wait for: the first index is there, or opening it failed."""
+        """Tell whether there is nothing left to wait for.
+
+        The first index is there, or opening it failed.
+        """
         return self._indexed.is_set() or self._failure is not None
 
     def state(self) -> ServerState:
@@ -135,9 +151,13 @@ class Live:
         except RagdocsError as error:
             self._failure = error
             return
-        except Exception as error:  # the watch loop's edge: a server that cannot open says so in every answer
+        except (
+            Exception
+        ) as error:  # the watch loop's edge: a server that cannot open says so in every answer
             logger.exception("opening the project failed")
-            self._failure = UnavailableError(f"opening the project failed: {type(error).__name__}", "See the log")
+            self._failure = UnavailableError(
+                f"opening the project failed: {type(error).__name__}", "See the log"
+            )
             return
         finally:
             self._opened_at = time.monotonic()
@@ -176,7 +196,9 @@ class Live:
                     changed_at = self._saved_at = time.monotonic()
             except _StoppedError:
                 return
-            except Exception:  # the watch loop's edge: one failed pass must not end the following of files
+            except (
+                Exception
+            ):  # the watch loop's edge: one failed pass must not end the following of files
                 logger.exception("following the files failed; trying again")
                 self._stopping.wait(QUIET_SECONDS)
             self.heartbeat = datetime.now(UTC)
@@ -190,7 +212,8 @@ class Live:
             try:
                 place.corpus.sync(None if everything else changes[name], progress=self._report)
             except RagdocsError as error:
-                # One lane that cannot be read keeps nobody from following the others; status names it.
+                # One lane that cannot be read keeps nobody from following the others; status names
+                # it.
                 _tell(self._unread, name, f"the {name} lane cannot be read: {error}")
             else:
                 self._unread.pop(name, None)
@@ -203,7 +226,9 @@ class Live:
 
     def _interval(self) -> float:
         polling = self.watcher is not None and self.watcher.mode == "polling"
-        return POLL_SECONDS if polling or self._unread else float(self.config.watch.reconcile_seconds)
+        return (
+            POLL_SECONDS if polling or self._unread else float(self.config.watch.reconcile_seconds)
+        )
 
     def _due_to_save(self, changed_at: float) -> bool:
         now = time.monotonic()
@@ -211,7 +236,9 @@ class Live:
 
     def _interrupted(self) -> bool:
         pending = self.watcher is not None and self.watcher.pending.is_set()
-        return self._stopping.is_set() or pending or time.monotonic() - self._saved_at > SAVE_SECONDS
+        return (
+            self._stopping.is_set() or pending or time.monotonic() - self._saved_at > SAVE_SECONDS
+        )
 
     def _wait(self) -> None:
         if self.watcher:

@@ -1,4 +1,7 @@
-"""The tables of tools, commands and keys in docs/, written from the code: `python -m ragdocs.serve.reference`."""
+"""The tables of tools, commands and keys in docs/, written from the code.
+
+`python -m ragdocs.serve.reference`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ COMMON = frozenset({"project", "as_json", "settings"})
 
 
 def tools() -> str:
-    """Return one section for each tool: when to call it, its parameters and defaults, and what it returns."""
+    """Return one section for each tool.
+
+    When to call it, its parameters and defaults, and what it returns.
+    """
     everything = config.Config(
         root=Path(),
         docs=config.DocsConfig(commits=True),
@@ -47,11 +53,16 @@ def commands() -> str:
 
 def keys() -> str:
     """Return the table of keys for the documentation."""
-    lines = ["| Key | Default | Takes | From a project's file | What it does |", "|---|---|---|---|---|"]
+    lines = [
+        "| Key | Default | Takes | From a project's file | What it does |",
+        "|---|---|---|---|---|",
+    ]
     for key in config.KEYS.values():
         project_may = " or ".join(f"`{toml(choice)}`" for choice in key.project_choices)
         trust = f"only {project_may}" if project_may else "yes"
-        lines.append(f"| `{key.full_name}` | `{toml(key.default)}` | {key.wanted} | {trust} | {key.about} |")
+        lines.append(
+            f"| `{key.full_name}` | `{toml(key.default)}` | {key.wanted} | {trust} | {key.about} |"
+        )
     return "\n".join(lines)
 
 
@@ -61,8 +72,12 @@ def limits() -> str:
     kinds = list(dict.fromkeys((*bounds.PARAMETERS.values(), *bounds.REQUESTS.values())))
     for bound in kinds:
         names = [f"`{name}`" for name, own in bounds.PARAMETERS.items() if own is bound]
-        names += [f"`{name}` of `{tool}`" for (tool, name), own in bounds.OF_TOOL.items() if own is bound]
-        rows.append(f"| {bound.about} | {bound.words} | {', '.join(names) or 'of requests for resources'} |")
+        names += [
+            f"`{name}` of `{tool}`" for (tool, name), own in bounds.OF_TOOL.items() if own is bound
+        ]
+        rows.append(
+            f"| {bound.about} | {bound.words} | {', '.join(names) or 'of requests for resources'} |"
+        )
     return "\n".join(rows)
 
 
@@ -122,7 +137,9 @@ def type_name(param: Param) -> str:
     return " or ".join(names[kind] for kind in kinds if kind in names)
 
 
-def _flat(group: click.Group, context: click.Context, prefix: str) -> Iterator[tuple[str, click.Command]]:
+def _flat(
+    group: click.Group, context: click.Context, prefix: str
+) -> Iterator[tuple[str, click.Command]]:
     for name in group.list_commands(context):
         command = group.commands[name]
         if isinstance(command, click.Group):

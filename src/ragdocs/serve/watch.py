@@ -16,7 +16,8 @@ from ragdocs.workspace import Workspace
 
 logger = logging.getLogger("ragdocs")
 
-# How often a thread that waits for events looks whether it should end, or whether a folder has appeared.
+# How often a thread that waits for events looks whether it should end, or whether a folder has
+# appeared.
 TICK_MS = 1000
 
 
@@ -37,7 +38,10 @@ class Watcher:
         if self.mode == "events":
             for recursive in (True, False):
                 thread = threading.Thread(
-                    target=self._listen, args=(recursive,), name=f"ragdocs-watch-{recursive}", daemon=True
+                    target=self._listen,
+                    args=(recursive,),
+                    name=f"ragdocs-watch-{recursive}",
+                    daemon=True,
                 )
                 thread.start()
 
@@ -67,7 +71,9 @@ class Watcher:
                 self._stopping.wait(TICK_MS / 1000)
             except (OSError, RuntimeError) as error:
                 # At the limit of inotify watches, or on a file system without events.
-                logger.warning("no file events (%s); looking at the files every two seconds instead", error)
+                logger.warning(
+                    "no file events (%s); looking at the files every two seconds instead", error
+                )
                 self.mode = "polling"
                 return
 
@@ -83,22 +89,33 @@ class Watcher:
             recursive=recursive,
             raise_interrupt=False,
         )
-        # The first turn comes when the events have begun: what was written before them is found by looking.
+        # The first turn comes when the events have begun: what was written before them is found by
+        # looking.
         unseen = list(map(str, roots))
         for batch in events:
             self._collect([*unseen, *(path for _, path in batch)])
             unseen = []
-            # A folder that was removed and made anew has the same name, and of it there would be no events.
-            removed = any(change is Change.deleted and Path(path) in roots for change, path in batch)
-            # Where the system has no watch left for a new folder, it is silent for ever, and so is watchfiles: only
-            # listening anew tells.
-            grown = recursive and any(change is Change.added and Path(path).is_dir() for change, path in batch)
+            # A folder that was removed and made anew has the same name, and of it there would be no
+            # events.
+            removed = any(
+                change is Change.deleted and Path(path) in roots for change, path in batch
+            )
+            # Where the system has no watch left for a new folder, it is silent for ever, and so is
+            # watchfiles: only listening anew tells.
+            grown = recursive and any(
+                change is Change.added and Path(path).is_dir() for change, path in batch
+            )
             if removed or grown or self._roots(recursive=recursive) != roots:
                 return
 
     def _roots(self, *, recursive: bool) -> dict[Path, int]:
         """Map the folders to listen at to what tells one from another of the same name."""
-        places = {path for store in self._stores.values() for path, deep in store.watched() if deep == recursive}
+        places = {
+            path
+            for store in self._stores.values()
+            for path, deep in store.watched()
+            if deep == recursive
+        }
         found = {}
         for path in places:
             with suppress(OSError):

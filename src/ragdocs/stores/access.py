@@ -1,4 +1,7 @@
-"""Which memories were shown, read and used: one small database of the user, for all projects; nothing depends on it."""
+"""Which memories were shown, read and used: one small database of the user, for all projects.
+
+Nothing depends on it.
+"""
 
 from __future__ import annotations
 
@@ -37,23 +40,41 @@ ON CONFLICT DO UPDATE SET count = count + 1, last_at = MAX(last_at, excluded.las
 
 
 class AccessLog:
-    """The accesses to one project's memories; where the database cannot be used, nothing is noted and all is zero."""
+    """The accesses to one project's memories.
+
+    Where the database cannot be used, nothing is noted and all is zero.
+    """
 
     def __init__(self, path: Path, project: str) -> None:
         self._project = project
         self._file = SideFile(path, _TABLES, name="access log", wait_seconds=WAIT_SECONDS)
 
-    def note(self, kind: Kind, accessed: Sequence[tuple[str, float | None]], at: datetime, query: str = "") -> bool:
-        """Note accesses to memories, each with the score it had in a search; tell whether that could be done."""
+    def note(
+        self,
+        kind: Kind,
+        accessed: Sequence[tuple[str, float | None]],
+        at: datetime,
+        query: str = "",
+    ) -> bool:
+        """Note accesses to memories, each with the score it had in a search.
+
+        Tell whether that could be done.
+        """
         moment = int(at.timestamp() * 1000)
-        rows = [(self._project, own_id, moment, kind, score, query[:LONGEST_QUERY]) for own_id, score in accessed]
+        rows = [
+            (self._project, own_id, moment, kind, score, query[:LONGEST_QUERY])
+            for own_id, score in accessed
+        ]
 
         def write(connection: sqlite3.Connection) -> bool:
             with connection:
                 connection.executemany("INSERT INTO accesses VALUES (?, ?, ?, ?, ?, ?)", rows)
-                connection.executemany(_COUNT, [(self._project, kind, own_id, moment) for own_id, _ in accessed])
+                connection.executemany(
+                    _COUNT, [(self._project, kind, own_id, moment) for own_id, _ in accessed]
+                )
                 connection.execute(
-                    "DELETE FROM accesses WHERE rowid <= (SELECT MAX(rowid) FROM accesses) - ?", (MOST_ROWS,)
+                    "DELETE FROM accesses WHERE rowid <= (SELECT MAX(rowid) FROM accesses) - ?",
+                    (MOST_ROWS,),
                 )
             return True
 
@@ -82,7 +103,10 @@ class AccessLog:
         return {kind: counted.get(kind, 0) for kind in KINDS}
 
     def recent(self, limit: int = 100) -> list[tuple[str, int, str, float | None, str]]:
-        """List the last accesses, newest first: memory, milliseconds since 1970, kind, score and query."""
+        """List the last accesses, newest first.
+
+        Memory, milliseconds since 1970, kind, score and query.
+        """
         question = (
             "SELECT memory_id, accessed_at, kind, score, query FROM accesses "
             "WHERE project = ? ORDER BY rowid DESC LIMIT ?"
@@ -90,5 +114,7 @@ class AccessLog:
         return self._asked(question, limit)
 
     def _asked(self, question: str, *values: object) -> list[Any]:
-        found = self._file.ask(lambda connection: connection.execute(question, (self._project, *values)).fetchall())
+        found = self._file.ask(
+            lambda connection: connection.execute(question, (self._project, *values)).fetchall()
+        )
         return found or []

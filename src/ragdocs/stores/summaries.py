@@ -1,4 +1,7 @@
-"""Summaries of steps: one JSON line each, appended whole, the oldest leaving when there are too many."""
+"""Summaries of steps: one JSON line each, appended whole.
+
+The oldest leaving when there are too many.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """The summaries of one scope; their folder is the user's, so that worktrees share it and a checkout spares it."""
+    """The summaries of one scope.
+
+    Their folder is the user's, so that worktrees share it and a checkout spares it.
+    """
 
     folder: Path
     limits: Limits
@@ -47,11 +53,15 @@ class Summaries:
         """The file."""
         return self.folder / FILE_NAME
 
-    def append(self, run_id: str, step_id: str, summary: str, tags: Sequence[str], now: datetime) -> Appended:
+    def append(
+        self, run_id: str, step_id: str, summary: str, tags: Sequence[str], now: datetime
+    ) -> Appended:
         """Write one summary, durably and without secrets, and drop the oldest beyond the limits."""
         check_content(summary, "summary")
         if len(summary.encode()) > LARGEST:
-            raise ValidationError(f"summary is larger than {LARGEST // 1024} KB", "Say it in one paragraph")
+            raise ValidationError(
+                f"summary is larger than {LARGEST // 1024} KB", "Say it in one paragraph"
+            )
         words = (_line("run_id", run_id), _line("step_id", step_id), summary, *check_tags(tags))
         cleaned = [self.redactor.redact(text) for text in words]
         run, step, said, *labels = [one.text for one in cleaned]
@@ -69,30 +79,51 @@ class Summaries:
         )
 
     def newest(self, count: int | None = None) -> list[Summary]:
-        """Return summaries by time, newest first; of the same moment the one that was written later comes first."""
-        records = [_record(self.path, number, line) for number, line in enumerate(self._lines(), start=1)]
+        """Return summaries by time, newest first.
+
+        Of the same moment the one that was written later comes first.
+        """
+        records = [
+            _record(self.path, number, line) for number, line in enumerate(self._lines(), start=1)
+        ]
         return [record for _, record in sorted(records, key=lambda pair: pair[0])][::-1][:count]
 
     def take(self, other: Summaries) -> int:
-        """Add what another scope has and this one has not, in the order of time; return how many those are."""
+        """Add what another scope has and this one has not, in the order of time.
+
+        Return how many those are.
+        """
         lines = other._lines()
-        times = {line: _record(other.path, number, line)[0] for number, line in enumerate(lines, start=1)}
+        times = {
+            line: _record(other.path, number, line)[0] for number, line in enumerate(lines, start=1)
+        }
         if not lines:
             return 0
         fsio.make_directories(self.folder, 0o700)
         with lock(self.folder, timeout=APPEND_SECONDS):
             own = self._lines()
-            times |= {line: _record(self.path, number, line)[0] for number, line in enumerate(own, start=1)}
+            times |= {
+                line: _record(self.path, number, line)[0]
+                for number, line in enumerate(own, start=1)
+            }
             merged = sorted(times, key=lambda line: times[line])
-            fsio.write_atomic(self.path, b"\n".join([*_within(merged, self.limits), b""]), mode=0o600)
+            fsio.write_atomic(
+                self.path, b"\n".join([*_within(merged, self.limits), b""]), mode=0o600
+            )
         return len(times) - len(own)
 
     def _lines(self) -> list[bytes]:
-        """Return the summaries; without the lock, because a writer appends a line or replaces the file as a whole."""
+        """Return the summaries.
+
+        Without the lock, because a writer appends a line or replaces the file as a whole.
+        """
         return [line for line in self._data().split(b"\n") if line.strip()]
 
     def _data(self) -> bytes:
-        """Return the file without what a killed process or a full disk left of a line: that was never acknowledged."""
+        """Return the file without what a killed process or a full disk left of a line.
+
+        That was never acknowledged.
+        """
         try:
             data = fsio.read_bytes(self.path, FILE_LIMIT)
         except NotFoundError:
@@ -101,7 +132,10 @@ class Summaries:
         return data.removesuffix(torn) if torn and not _is_record(torn) else data
 
     def _append(self, line: bytes) -> tuple[int, int]:
-        """Append a line and prune, under the lock; one that could be written in part only is taken back."""
+        """Append a line and prune, under the lock.
+
+        One that could be written in part only is taken back.
+        """
         fsio.make_directories(self.folder, 0o700)
         with lock(self.folder, timeout=APPEND_SECONDS):
             whole = len(self._data())
@@ -140,7 +174,9 @@ def _record(path: Path, number: int, line: bytes) -> tuple[datetime, Summary]:
     """Return a line's time and what it says, or refuse it."""
     try:
         found = json.loads(line)
-        run, step, timestamp, said = (found[name] for name in ("runId", "stepId", "timestamp", "summary"))
+        run, step, timestamp, said = (
+            found[name] for name in ("runId", "stepId", "timestamp", "summary")
+        )
         tags = list(found.get("tags", []))
         at = datetime.fromisoformat(timestamp)
         at = (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
@@ -165,7 +201,9 @@ def _line(name: str, text: str) -> str:
     check_content(text, name)
     said = " ".join(text.split())
     if len(said) > LONGEST_ID:
-        raise ValidationError(f"{name} is longer than {LONGEST_ID} characters", "Give a short name of the run or step")
+        raise ValidationError(
+            f"{name} is longer than {LONGEST_ID} characters", "Give a short name of the run or step"
+        )
     return said
 
 

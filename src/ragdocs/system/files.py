@@ -24,7 +24,8 @@ from ragdocs.errors import (
 from ragdocs.system.folder import OPEN, Folder
 from ragdocs.system.names import relative_name
 
-# Names, folders and containment are asked for in one place, though two of them fill modules of their own.
+# Names, folders and containment are asked for in one place, though two of them fill modules of
+# their own.
 __all__ = [
     "OPEN",
     "TEMPORARY",
@@ -48,10 +49,12 @@ __all__ = [
     "write_atomic",
 ]
 
-# Unfinished writes are told from everything else by this ending, so that leftovers of a killed process can be swept.
+# Unfinished writes are told from everything else by this ending, so that leftovers of a killed
+# process can be swept.
 TEMPORARY = ".ragdocs-tmp"
 SIZE_LIMIT = 10_000_000
-# What is done to a change that is in place already; when it fails, a loss of power may still take the change back.
+# What is done to a change that is in place already; when it fails, a loss of power may still take
+# the change back.
 SYNC = "make durable"
 
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -63,18 +66,27 @@ _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 def explain(error: OSError, action: str, path: Path | str) -> RagdocsError:
     """Turn a refusal of the operating system into an error that says what to do."""
     what = f"cannot {action} {path}: {error.strerror or error}"
-    left = "It has the old text or the new one: read it" if action == SYNC else "What was there before is untouched"
+    left = (
+        "It has the old text or the new one: read it"
+        if action == SYNC
+        else "What was there before is untouched"
+    )
     if error.errno in _NO_SPACE:
         return StorageError(what, f"{left}. Free some space and try again")
     if error.errno in _NO_PERMISSION:
         kind = StorageError if action == "read" else ReadOnlyError
-        return kind(what, "Check the permissions of the folder and whether its file system is mounted read-only")
+        return kind(
+            what,
+            "Check the permissions of the folder and whether its file system is mounted read-only",
+        )
     if error.errno in _ABSENT:
         return NotFoundError(what)
     if error.errno == errno.ELOOP:
         if action == "read":
             return StorageError(what, "It is a symbolic link; name the file itself")
-        return StorageError(what, "Nothing is written through a link: replace it by a folder and try again")
+        return StorageError(
+            what, "Nothing is written through a link: replace it by a folder and try again"
+        )
     return StorageError(what, left)
 
 
@@ -94,7 +106,9 @@ def make_directories(path: Path, mode: int = 0o777) -> None:
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Replace a file by these bytes, durably: at every moment it holds the old bytes or the new ones.
+    """Replace a file by these bytes, durably.
+
+    At every moment it holds the old bytes or the new ones.
 
     An existing file keeps its permissions and owner; `mode` is for a new one.
     """
@@ -117,7 +131,10 @@ def _write_into(folder: Folder, name: str, data: bytes, mode: int) -> None:
         finally:
             os.close(descriptor)
         _rename_into_place(folder, temporary, name)
-    except (OSError, RagdocsError):  # what an interrupted write leaves is swept like that of a killed one
+    except (
+        OSError,
+        RagdocsError,
+    ):  # what an interrupted write leaves is swept like that of a killed one
         with contextlib.suppress(OSError):
             folder.unlink(temporary)
         raise
@@ -150,7 +167,8 @@ def _keep_permissions(descriptor: int, before: os.stat_result) -> None:
         return
     now = os.fstat(descriptor)
     if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
-        # Only the superuser may give files away; for anyone else the new owner is the one who wrote.
+        # Only the superuser may give files away; for anyone else the new owner is the one who
+        # wrote.
         with contextlib.suppress(PermissionError):
             os.fchown(descriptor, before.st_uid, before.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
@@ -162,7 +180,8 @@ def _rename_into_place(folder: Folder, temporary: str, name: str) -> None:
     except OSError as error:
         if error.errno in _NO_PERMISSION:
             raise
-        # Also EXDEV, when the file itself is a mount point: writing it in place could be torn, so nothing is written.
+        # Also EXDEV, when the file itself is a mount point: writing it in place could be torn, so
+        # nothing is written.
         hint = "What was there before is untouched; a file that is a mount point of its own cannot be replaced"
         message = f"cannot move the new text into place at {folder.path / name}: {error.strerror}"
         raise RenameError(message, hint) from error
@@ -182,7 +201,9 @@ def move(source: Path, target: Path) -> None:
             data, status = read_from(old, source.name, sys.maxsize)
             _write_into(new, target.name, data, stat.S_IMODE(status.st_mode))
             if read_from(new, target.name, sys.maxsize)[0] != data:
-                raise RenameError(f"the copy of {source} at {target} differs", "The original is untouched") from error
+                raise RenameError(
+                    f"the copy of {source} at {target} differs", "The original is untouched"
+                ) from error
             new.sync()
             old.unlink(source.name)
         with explained(SYNC, source):
@@ -276,7 +297,10 @@ def _read(descriptor: int, path: Path, limit: int) -> tuple[bytes, os.stat_resul
     finally:
         os.close(descriptor)
     if left <= 0:
-        raise StorageError(f"cannot read {path}: it is larger than {limit / 1e6:g} MB", "Split it into smaller files")
+        raise StorageError(
+            f"cannot read {path}: it is larger than {limit / 1e6:g} MB",
+            "Split it into smaller files",
+        )
     return b"".join(parts), status
 
 
@@ -286,7 +310,10 @@ def read_bytes(path: Path, limit: int = SIZE_LIMIT) -> bytes:
 
 
 def read_end(path: Path, limit: int) -> tuple[bytes, bool]:
-    """Read the last bytes of a regular file, `limit` at most, and tell whether there are more before them."""
+    """Read the last bytes of a regular file, `limit` at most.
+
+    And tell whether there are more before them.
+    """
     with explained("read", path):
         descriptor = os.open(path, os.O_RDONLY | OPEN | _NONBLOCK)
         try:
@@ -306,22 +333,36 @@ def read_end(path: Path, limit: int) -> tuple[bytes, bool]:
 
 
 def map_file(path: Path, limit: int = SIZE_LIMIT) -> memoryview:
-    """Return the bytes of a file that is replaced as a whole and never changed; pages come into memory when read."""
+    """Return the bytes of a file that is replaced as a whole and never changed.
+
+    Pages come into memory when read.
+    """
     with explained("read", path):
         descriptor = os.open(path, os.O_RDONLY | OPEN | _NONBLOCK)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
-                raise StorageError(f"cannot read {path}: it is not a file of at most {limit / 1e6:g} MB")
+                raise StorageError(
+                    f"cannot read {path}: it is not a file of at most {limit / 1e6:g} MB"
+                )
             # Nothing cannot be mapped.
-            return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if status.st_size else b"")
+            return memoryview(
+                mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if status.st_size else b""
+            )
         finally:
             os.close(descriptor)
 
 
 def release(view: bytes | memoryview) -> None:
-    """Let go of the pages of a mapped file that have been read; they come back from the file when read again."""
-    if isinstance(view, memoryview) and isinstance(view.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+    """Let go of the pages of a mapped file that have been read.
+
+    They come back from the file when read again.
+    """
+    if (
+        isinstance(view, memoryview)
+        and isinstance(view.obj, mmap.mmap)
+        and hasattr(mmap, "MADV_DONTNEED")
+    ):
         view.obj.madvise(mmap.MADV_DONTNEED)
 
 
@@ -339,5 +380,7 @@ def contained(root: Path, relative: str, *, follow: bool = True) -> Path:
         raise ValidationError(f"{relative[:80]!r} leads outside {root}", "Name a file inside it")
     if not follow and path != named:
         own = path.relative_to(root).as_posix()
-        raise ValidationError(f"{relative[:80]!r} leads through a symbolic link", f"Use {own} itself")
+        raise ValidationError(
+            f"{relative[:80]!r} leads through a symbolic link", f"Use {own} itself"
+        )
     return path

@@ -1,7 +1,9 @@
-"""A directory that is held open: reached without following a link, and changed by names relative to it.
+"""A directory that is held open.
 
-What a path leads to may change between a check and a write: `git pull` can put a link in the place of a folder. A
-descriptor leads to the same directory for as long as it is open.
+Reached without following a link, and changed by names relative to it.
+
+What a path leads to may change between a check and a write: `git pull` can put a link in the place
+of a folder. A descriptor leads to the same directory for as long as it is open.
 """
 
 from __future__ import annotations
@@ -24,13 +26,18 @@ _BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
 class Folder:
-    """A directory without a link anywhere in its path; where there is one, an OSError (ELOOP) names it.
+    """A directory without a link anywhere in its path.
+
+    Where there is one, an OSError (ELOOP) names it.
 
     Whoever trusts a link, because it is in the user's own folders, resolves it before.
     """
 
     def __init__(self, path: Path, make: int | None = None) -> None:
-        """Open the folder; with the mode `make`, create it and its missing parents before, durably."""
+        """Open the folder; with the mode `make`, create it and its missing parents before.
+
+        Durably.
+        """
         self.path = path
         self._descriptor: int | None = None
         if _BY_DESCRIPTOR:
@@ -85,7 +92,10 @@ class Folder:
         os.unlink(self._named(name), dir_fd=self._descriptor)
 
     def remove_tree(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it; links are removed and never followed."""
+        """Remove a file, or a folder with all that is in it.
+
+        Links are removed and never followed.
+        """
         status = self.status(name)
         if status is not None and stat.S_ISDIR(status.st_mode):
             shutil.rmtree(self._named(name), dir_fd=self._descriptor)
@@ -93,7 +103,10 @@ class Folder:
             self.unlink(name)
 
     def sync(self) -> None:
-        """Make the names here durable; Windows needs no such call, because NTFS journals names by itself."""
+        """Make the names here durable.
+
+        Windows needs no such call, because NTFS journals names by itself.
+        """
         if self._descriptor is not None:
             os.fsync(self._descriptor)
 
@@ -107,7 +120,10 @@ def open_directory(path: Path) -> int:
 
 
 def _opened(path: Path, mode: int | None = None) -> int:
-    """Walk down to a directory, one folder after the other; with `mode`, create those that are missing."""
+    """Walk down to a directory, one folder after the other.
+
+    With `mode`, create those that are missing.
+    """
     anchor, *names = path.absolute().parts
     descriptor = os.open(anchor, _PASS_THROUGH if names else _DIRECTORY)
     for number, name in enumerate(names, start=1):
@@ -157,6 +173,8 @@ def _look_at(path: Path, make: int | None) -> None:
             with contextlib.suppress(FileExistsError):
                 place.mkdir(make)
         status = place.lstat()
-        junction = getattr(status, "st_reparse_tag", 0) == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
+        junction = getattr(status, "st_reparse_tag", 0) == getattr(
+            stat, "IO_REPARSE_TAG_MOUNT_POINT", -1
+        )
         if stat.S_ISLNK(status.st_mode) or junction:
             raise OSError(errno.ELOOP, f"{place} is a symbolic link", str(place))

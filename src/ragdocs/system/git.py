@@ -1,4 +1,7 @@
-"""git by subprocess, hardened: nothing in a repository, its configuration or its names can make it run a program."""
+"""git by subprocess, hardened.
+
+Nothing in a repository, its configuration or its names can make it run a program.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ from ragdocs.system import repository
 from ragdocs.system.repository import Repository
 from ragdocs.types import GitContext
 
-# A context is worth a moment, never a wait: first for all of it, then for the name of the branch alone.
+# A context is worth a moment, never a wait: first for all of it, then for the name of the branch
+# alone.
 CONTEXT_SECONDS = 0.7
 HEAD_SECONDS = 0.2
 # Of what decides where something is kept: half an answer would be another place.
@@ -43,7 +47,8 @@ def _pairs(text: str) -> dict[str, str]:
     return {name: value for name, _, value in (word.partition("=") for word in text.split())}
 
 
-# An alias cannot take the name of a command that git has itself, and these start no program once all below is set.
+# An alias cannot take the name of a command that git has itself, and these start no program once
+# all below is set.
 _COMMANDS = _pairs("""
     cat-file commit-tree config diff-tree fast-import fetch for-each-ref gc hash-object init log ls-files ls-tree
     merge-base mktree push rev-list rev-parse show status symbolic-ref update-index update-ref
@@ -62,7 +67,8 @@ _SAFER = {
 _LOOKING = frozenset({"ls-files", "status"})
 # What these say does not depend on any object, as long as they are asked about HEAD alone.
 _WITHOUT_OBJECTS = frozenset({"config", "rev-parse", "symbolic-ref"})
-# The last word on every setting that names a program; a repository's own file, and what it includes, comes before.
+# The last word on every setting that names a program; a repository's own file, and what it
+# includes, comes before.
 _SETTINGS = _pairs("""
     commit.gpgSign=false core.alternateRefsCommand=: core.askPass= core.attributesFile=/dev/null core.editor=:
     core.fsmonitor=false core.gitProxy= core.hooksPath=/dev/null core.pager=cat core.sshCommand=ssh
@@ -71,14 +77,20 @@ _SETTINGS = _pairs("""
     gpg.x509.program=/dev/null init.templateDir= log.showSignature=false maintenance.auto=false push.gpgSign=false
     safe.bareRepository=explicit submodule.recurse=false tag.gpgSign=false
 """)
-# Of several proxies for git:// the first one counts, so only the environment has the last word on it.
+# Of several proxies for git:// the first one counts, so only the environment has the last word on
+# it.
 _ENVIRONMENT = _pairs("""
     GIT_ASKPASS= GIT_ATTR_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_EDITOR=:
     GIT_LITERAL_PATHSPECS=1 GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat GIT_SEQUENCE_EDITOR=:
     GIT_PROXY_COMMAND= GIT_TERMINAL_PROMPT=0 GIT_TRACE2=0 GIT_TRACE2_EVENT=0 GIT_TRACE2_PERF=0 LC_ALL=C
 """)
-# The parts of a driver that are commands. Drivers have names of their own, so they are looked up and emptied.
-_DRIVERS = {"filter": ("clean", "smudge", "process"), "diff": ("command", "textconv"), "merge": ("driver",)}
+# The parts of a driver that are commands. Drivers have names of their own, so they are looked up
+# and emptied.
+_DRIVERS = {
+    "filter": ("clean", "smudge", "process"),
+    "diff": ("command", "textconv"),
+    "merge": ("driver",),
+}
 _MOST_DRIVERS = 100
 # How many fields stand before the path, by the kind of entry.
 _PATH_FIELD = {"1": 7, "2": 8, "u": 9, "?": 0}
@@ -90,7 +102,10 @@ logger = logging.getLogger("ragdocs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How long a call may take, how much it may say, which exit codes are answers, and what it may touch."""
+    """How long a call may take, how much it may say.
+
+    Which exit codes are answers, and what it may touch.
+    """
 
     seconds: float = 1.0
     most: int = 4_000_000
@@ -98,8 +113,9 @@ class Terms:
     # As in GIT_ALLOW_PROTOCOL, such as "https:ssh".
     protocols: str = "none"
     settings: Mapping[str, str] = field(default_factory=dict)
-    # Whether the repository must lie in this very folder as a whole, with nothing in its configuration but settings
-    # that are known to be harmless: the journal's own, which is written to.
+    # Whether the repository must lie in this very folder as a whole, with nothing in its
+    # configuration but settings that are known to be harmless: the journal's own, which is written
+    # to.
     here: bool = False
 
 
@@ -112,13 +128,20 @@ def run(
     stdin: bytes = b"",
     terms: Terms | None = None,
 ) -> bytes:
-    """Return what git prints; `options`, the command first, are our own words; operands and paths may be anyone's."""
+    """Return what git prints; `options`, the command first, are our own words.
+
+    Operands and paths may be anyone's.
+    """
     terms = terms or Terms()
     command, *rest = options
     if command not in _COMMANDS:
         raise ValueError(command)
     for operand in operands:
-        if operand.startswith("-") or not operand or any(ord(character) < ord(" ") for character in operand):
+        if (
+            operand.startswith("-")
+            or not operand
+            or any(ord(character) < ord(" ") for character in operand)
+        ):
             raise ValidationError(f"{operand[:80]!r} is not a name that git can be given")
     words = [program(), "--no-pager", "-C", str(root), *_named_repository(root, command, terms)]
     settings = {**terms.settings, **_SETTINGS}
@@ -127,7 +150,12 @@ def run(
         settings |= _emptied_drivers(root, terms)
         terms = replace(terms, seconds=terms.seconds - (time.monotonic() - started))
     words += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-    words += [command, *_SAFER.get(command, ()), *rest, *(["--end-of-options", *operands] if operands else [])]
+    words += [
+        command,
+        *_SAFER.get(command, ()),
+        *rest,
+        *(["--end-of-options", *operands] if operands else []),
+    ]
     words += ["--", *paths] if paths else []
     return _finished(words, stdin, terms)
 
@@ -144,7 +172,10 @@ def warn(message: str) -> None:
 
 
 def find(root: Path) -> Repository | None:
-    """Return the repository of a folder, or nothing outside of one or where it cannot be believed."""
+    """Return the repository of a folder.
+
+    Or nothing outside of one or where it cannot be believed.
+    """
     try:
         return repository.find(root)
     except UnavailableError as error:
@@ -159,12 +190,22 @@ def top(root: Path) -> Path | None:
 
 
 def context(root: Path) -> GitContext | None:
-    """Return branch, commit and changed files of the project, or nothing outside a repository or without git."""
+    """Return branch, commit and changed files of the project.
+
+    Or nothing outside a repository or without git.
+    """
     place = top(root)
     if place is None:
         return None
     inside = root.relative_to(place).as_posix()
-    options = ["status", "--porcelain=v2", "--branch", "--untracked-files=all", "--no-renames", "-z"]
+    options = [
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "--untracked-files=all",
+        "--no-renames",
+        "-z",
+    ]
     try:
         out = run(place, options, paths=[inside], terms=Terms(seconds=CONTEXT_SECONDS))
     except UnavailableError:
@@ -173,22 +214,33 @@ def context(root: Path) -> GitContext | None:
 
 
 def head(root: Path) -> GitContext | None:
-    """Return branch and commit alone, for where the files do not matter or take too long to look at."""
+    """Return branch and commit alone.
+
+    For where the files do not matter or take too long to look at.
+    """
     with contextlib.suppress(UnavailableError):
-        out = run(root, ["rev-parse", "HEAD", "--abbrev-ref", "HEAD"], terms=Terms(seconds=HEAD_SECONDS))
+        out = run(
+            root, ["rev-parse", "HEAD", "--abbrev-ref", "HEAD"], terms=Terms(seconds=HEAD_SECONDS)
+        )
         commit, branch = out.decode(errors="replace").split("\n")[:2]
         return GitContext("" if branch == "HEAD" else branch, commit[:SHORT_HASH], dirty=False)
     return None
 
 
 def branch(root: Path) -> str:
-    """Return the branch, also one without commits, or else the commit; nothing outside a repository or without git."""
+    """Return the branch, also one without commits, or else the commit.
+
+    Nothing outside a repository or without git.
+    """
     name = _told(root, ["symbolic-ref", "--quiet", "--short", "HEAD"], codes=(0, 1))
     return (name or _told(root, ["rev-parse", "HEAD"])).rstrip("\n")
 
 
 def common_dir(root: Path) -> Path | None:
-    """Return the folder that all worktrees of a repository share, or nothing outside of one, without asking git."""
+    """Return the folder that all worktrees of a repository share, or nothing outside of one.
+
+    Without asking git.
+    """
     place = find(root)
     if place is None:
         return None
@@ -201,14 +253,26 @@ def common_dir(root: Path) -> Path | None:
 
 
 def remote(root: Path) -> str:
-    """Return the address of origin, else of the first remote, as it is written: it may hold a password."""
-    told = _told(root, ["config", "--local", "--no-includes", "--null", "--get-regexp", _REMOTES], codes=(0, 1))
+    """Return the address of origin, else of the first remote, as it is written.
+
+    It may hold a password.
+    """
+    told = _told(
+        root,
+        ["config", "--local", "--no-includes", "--null", "--get-regexp", _REMOTES],
+        codes=(0, 1),
+    )
     pairs = [item.partition("\n") for item in told.split("\0") if item]
-    return next((url for name, _, url in pairs if name == "remote.origin.url"), pairs[0][2] if pairs else "")
+    return next(
+        (url for name, _, url in pairs if name == "remote.origin.url"), pairs[0][2] if pairs else ""
+    )
 
 
 def _told(root: Path, options: Sequence[str], codes: tuple[int, ...] = (0,)) -> str:
-    """Return what git says of a repository, or nothing where there is none; that it took too long is an error."""
+    """Return what git says of a repository, or nothing where there is none.
+
+    That it took too long is an error.
+    """
     try:
         terms = Terms(seconds=PATIENCE_SECONDS, codes=codes)
         return os.fsdecode(run(root, options, terms=terms)) if top(root) else ""
@@ -255,18 +319,31 @@ def _refuse_settings(config: Path, terms: Terms) -> None:
 
 def _emptied_drivers(root: Path, terms: Terms) -> dict[str, str]:
     """Return settings that take the commands out of all filters and drivers that the configuration names."""
-    out = run(root, ["config", "--null", "--name-only", "--list"], terms=Terms(seconds=terms.seconds))
+    out = run(
+        root, ["config", "--null", "--name-only", "--list"], terms=Terms(seconds=terms.seconds)
+    )
     drivers = set()
     for name in out.decode(errors="surrogateescape").split("\0"):
         section, _, rest = name.partition(".")
         driver, _, _ = rest.rpartition(".")
         if section.lower() in _DRIVERS and driver:
             drivers.add((section.lower(), driver))
-    # An equals sign would end the name of a setting on the command line, and the driver would keep its command.
-    if len(drivers) > _MOST_DRIVERS or any("=" in driver or "\n" in driver for _, driver in drivers):
-        raise UnavailableError("the configuration of this repository is not one that git can be run with safely")
-    emptied = {f"{section}.{driver}.{part}": "" for section, driver in drivers for part in _DRIVERS[section]}
-    return emptied | {f"filter.{driver}.required": "false" for section, driver in drivers if section == "filter"}
+    # An equals sign would end the name of a setting on the command line, and the driver would keep
+    # its command.
+    if len(drivers) > _MOST_DRIVERS or any(
+        "=" in driver or "\n" in driver for _, driver in drivers
+    ):
+        raise UnavailableError(
+            "the configuration of this repository is not one that git can be run with safely"
+        )
+    emptied = {
+        f"{section}.{driver}.{part}": ""
+        for section, driver in drivers
+        for part in _DRIVERS[section]
+    }
+    return emptied | {
+        f"filter.{driver}.required": "false" for section, driver in drivers if section == "filter"
+    }
 
 
 def _read_status(out: str, inside: str) -> GitContext:
@@ -284,12 +361,20 @@ def _read_status(out: str, inside: str) -> GitContext:
             # What is written down is no part of what was being worked on.
             if not path.startswith(".memories/"):
                 changed.append(path)
-    commit, branch = ("" if value.startswith("(") else value for value in (fields["branch.oid"], fields["branch.head"]))
-    return GitContext(branch, commit[:SHORT_HASH], bool(changed), tuple(changed[:MOST_FILES]), len(changed))
+    commit, branch = (
+        "" if value.startswith("(") else value
+        for value in (fields["branch.oid"], fields["branch.head"])
+    )
+    return GitContext(
+        branch, commit[:SHORT_HASH], bool(changed), tuple(changed[:MOST_FILES]), len(changed)
+    )
 
 
 def _search_path() -> str:
-    """Return PATH without the entries that are not absolute: they would find programs in the repository itself."""
+    """Return PATH without the entries that are not absolute.
+
+    They would find programs in the repository itself.
+    """
     return os.pathsep.join(part for part in os.get_exec_path() if Path(part).is_absolute())
 
 
@@ -297,13 +382,19 @@ def program() -> str:
     """Return the path of git, or raise that there is none."""
     found = shutil.which("git", path=_search_path())
     if found is None or not Path(found).is_absolute():
-        raise UnavailableError("git is not installed", "Install git to use what depends on it; the rest works without")
+        raise UnavailableError(
+            "git is not installed", "Install git to use what depends on it; the rest works without"
+        )
     return found
 
 
 def _finished(words: Sequence[str], stdin: bytes, terms: Terms) -> bytes:
     """Run to the end, or kill the whole group of processes when it takes too long or says too much."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SSH_ASKPASS"))}
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("GIT_", "SSH_ASKPASS"))
+    }
     environ |= _ENVIRONMENT | {"GIT_ALLOW_PROTOCOL": terms.protocols, "PATH": _search_path()}
     with TemporaryFile() as errors:
         try:
@@ -316,7 +407,9 @@ def _finished(words: Sequence[str], stdin: bytes, terms: Terms) -> bytes:
         errors.seek(0)
         said = errors.read(10_000).decode(errors="replace").strip().splitlines()
     if code not in terms.codes:
-        raise UnavailableError(f"git failed: {_CREDENTIALS.sub('://', said[-1])[:300] if said else code}")
+        raise UnavailableError(
+            f"git failed: {_CREDENTIALS.sub('://', said[-1])[:300] if said else code}"
+        )
     return out
 
 
@@ -327,13 +420,17 @@ def _heard(process: subprocess.Popen[bytes], stdin: bytes, terms: Terms) -> tupl
     assert process.stdin
     assert process.stdout
     feeding = threading.Thread(target=_feed, args=(process.stdin, stdin), daemon=True)
-    reading = threading.Thread(target=_listen, args=(process.stdout, terms.most + 1, heard), daemon=True)
+    reading = threading.Thread(
+        target=_listen, args=(process.stdout, terms.most + 1, heard), daemon=True
+    )
     feeding.start()
     reading.start()
     try:
         reading.join(max(0.0, deadline - time.monotonic()))
         if not heard or len(heard[0]) > terms.most:
-            raise TooSlowError("git took too long or said too much", "Is the repository very large?")
+            raise TooSlowError(
+                "git took too long or said too much", "Is the repository very large?"
+            )
         return heard[0], process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         raise TooSlowError("git took too long") from None
@@ -341,7 +438,9 @@ def _heard(process: subprocess.Popen[bytes], stdin: bytes, terms: Terms) -> tupl
         # While its end was not asked for, its number cannot belong to anybody else.
         if process.returncode is None:
             with contextlib.suppress(OSError):
-                process.kill() if sys.platform == "win32" else os.killpg(process.pid, signal.SIGKILL)
+                process.kill() if sys.platform == "win32" else os.killpg(
+                    process.pid, signal.SIGKILL
+                )
             process.wait()
         feeding.join(1.0)
         reading.join(1.0)

@@ -1,4 +1,7 @@
-"""Which settings of git the repository of a journal may have: those that name no program, file or other address."""
+"""Which settings of git the repository of a journal may have.
+
+Those that name no program, file or other address.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from pathlib import Path
 
 from ragdocs.errors import UnavailableError
 
-# Settings by section, in lower case as git lists them; a star stands for the name of a branch or a remote.
+# Settings by section, in lower case as git lists them; a star stands for the name of a branch or a
+# remote.
 _HARMLESS = {
     "advice": "detachedhead",
     "branch.*": "description merge pushremote rebase remote vscode-merge-base",
@@ -37,7 +41,10 @@ _REMOTE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def refuse_unknown(config: Path, listing: str) -> None:
-    """Raise if a configuration, listed by `git config --null`, has a setting that is not known as harmless."""
+    """Raise if a configuration, listed by `git config --null`.
+
+    Has a setting that is not known as harmless.
+    """
     for item in listing.split("\0"):
         name, _, value = item.partition("\n")
         if name and not _is_harmless(name, value):

@@ -1,4 +1,7 @@
-"""Memory that is freed goes back to the system; glibc would keep it for the next large thing, which may never come."""
+"""Memory that is freed goes back to the system.
+
+Glibc would keep it for the next large thing, which may never come.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Build what will stay without the collector walking over it again and again, and keep it out of its way later."""
+    """Build what will stay without the collector walking over it again and again.
+
+    And keep it out of its way later.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,7 @@
-"""One at a time, across processes and threads: a lock on a directory that waits its turn and dies with its holder."""
+"""One at a time, across processes and threads.
+
+A lock on a directory that waits its turn and dies with its holder.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ except ImportError:  # Windows has none; lock files take its place
 LOCK_FILE = ".ragdocs-lock"
 # A lock file cannot be waited for, only looked at; a commit holds it for some ten milliseconds.
 POLL_SECONDS = 0.002
-# No commit takes so long; an older lock file belongs to a machine that is gone or a process id that was reused.
+# No commit takes so long; an older lock file belongs to a machine that is gone or a process id that
+# was reused.
 STALE_SECONDS = 600.0
 # File systems answer these where they cannot lock a directory (NFS wants it open for writing).
 NO_FLOCK = frozenset({errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
@@ -50,14 +54,19 @@ if hasattr(os, "register_at_fork"):
 
 @contextlib.contextmanager
 def lock(directory: Path, timeout: float = 5.0, shared: bool = False) -> Iterator[None]:
-    """Hold a directory against other processes and threads; several may hold it shared. Not re-entrant."""
+    """Hold a directory against other processes and threads; several may hold it shared.
+
+    Not re-entrant.
+    """
     deadline = time.monotonic() + timeout
     while (release := _try_lock(directory, shared, deadline)) is None:
         if time.monotonic() >= deadline:
             holder = _holder(directory)
             message = f"{directory} was locked by {holder or 'another program'} for more than {timeout:g} seconds"
             hint = f"Nothing was written. Wait until {'it' if holder else 'that program'} is done, or end it"
-            raise LockAcquisitionError(message, f"{hint}, and try again. Reading and searching go on meanwhile")
+            raise LockAcquisitionError(
+                message, f"{hint}, and try again. Reading and searching go on meanwhile"
+            )
     try:
         yield
     finally:
@@ -93,7 +102,9 @@ def _try_lock(directory: Path, shared: bool, deadline: float) -> Release | None:
 
 
 class _Waiter(threading.Thread):
-    """Waits in the kernel's queue, where nobody is overtaken for ever; flock has no timeout, so in a thread of its own.
+    """Waits in the kernel's queue, where nobody is overtaken for ever.
+
+    Flock has no timeout, so in a thread of its own.
 
     Whoever polls instead may be overtaken until it gives up.
     """
@@ -107,7 +118,10 @@ class _Waiter(threading.Thread):
         self._got: bool | None = None
 
     def got_it(self, deadline: float) -> bool:
-        """Wait until the lock is held or the deadline has passed; after that, the lock is let go when it comes."""
+        """Wait until the lock is held or the deadline has passed.
+
+        After that, the lock is let go when it comes.
+        """
         if (patience := deadline - time.monotonic()) > 0:
             self.start()
             self.join(patience)
@@ -161,13 +175,20 @@ def _process(pid: int) -> str:
 def _release(descriptor: int) -> None:
     if descriptor in _held:
         _held.discard(descriptor)
-        with contextlib.suppress(OSError):  # the lock is gone with the descriptor, whatever is said of it
+        with contextlib.suppress(
+            OSError
+        ):  # the lock is gone with the descriptor, whatever is said of it
             os.close(descriptor)
 
 
 def _try_lock_file(directory: Path) -> Release | None:
     """Take the lock by creating a file; every holder is exclusive here."""
-    holder = {"pid": os.getpid(), "host": platform.node(), "at": time.time(), "token": secrets.token_hex(8)}
+    holder = {
+        "pid": os.getpid(),
+        "host": platform.node(),
+        "at": time.time(),
+        "token": secrets.token_hex(8),
+    }
     record = json.dumps(holder).encode()
     with fsio.explained("lock", directory), fsio.Folder(directory) as folder:
         try:

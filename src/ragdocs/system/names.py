@@ -1,4 +1,7 @@
-"""Which names may a caller give to a file? Those that mean the same on every file system, and nothing else."""
+"""Which names may a caller give to a file? Those that mean the same on every file system.
+
+And nothing else.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from ragdocs.errors import ValidationError
 from ragdocs.types import Document
 
 HINT = "Give a plain relative name such as notes.md or 2026-02-04/143052_a1b2.md"
-# File systems stop at 255 bytes; the trash adds a time to the name, and atomic writes need room beside it.
+# File systems stop at 255 bytes; the trash adds a time to the name, and atomic writes need room
+# beside it.
 SEGMENT_BYTES = 200
 NAME_BYTES = 1000
 # Folders of the store itself that do not start with a dot.
@@ -41,7 +45,8 @@ _ENCODED_SEPARATOR = re.compile("%(?:00|25|2e|2f|3a|5c)", re.IGNORECASE)
 
 def relative_name(name: str, suffix: str = ".md") -> str:
     """Return the clean relative path a caller means by `name`, with its suffix, or refuse it."""
-    # Editors on macOS hand out decomposed letters; two spellings of one name must not become two files.
+    # Editors on macOS hand out decomposed letters; two spellings of one name must not become two
+    # files.
     clean = unicodedata.normalize("NFC", name)
     reason = _objection(clean)
     if not reason:
@@ -55,7 +60,10 @@ def relative_name(name: str, suffix: str = ".md") -> str:
 
 
 def own_id(document: Document) -> str:
-    """Return the id that stands in a memory and stays when it is renamed, or else that of its path."""
+    """Return the id that stands in a memory and stays when it is renamed.
+
+    Or else that of its path.
+    """
     written = document.extra.get("id")
     if isinstance(written, str) and OWN_ID.fullmatch(written):
         return written
@@ -64,12 +72,18 @@ def own_id(document: Document) -> str:
 
 
 def link_key(name: str) -> str:
-    """Return the form in which the names in links are compared: one Unicode spelling, no case, no outer slashes."""
+    """Return the form in which the names in links are compared.
+
+    One Unicode spelling, no case, no outer slashes.
+    """
     return unicodedata.normalize("NFC", name.replace("\\", "/").strip()).casefold().strip("/")
 
 
 def file_keys(path: str) -> tuple[str, ...]:
-    """Return the names of a file in links: its path, that without .md, and its name alone without ending."""
+    """Return the names of a file in links.
+
+    Its path, that without .md, and its name alone without ending.
+    """
     name = path.rpartition("/")[2]
     stem = name.rpartition(".")[0] or name
     keys = map(link_key, (path, path.removesuffix(".md"), stem))
@@ -77,7 +91,10 @@ def file_keys(path: str) -> tuple[str, ...]:
 
 
 def link_keys(document: Document) -> tuple[str, ...]:
-    """Return the names by which links may mean a document: those of its file, its title, its aliases, its own id."""
+    """Return the names by which links may mean a document.
+
+    Those of its file, its title, its aliases, its own id.
+    """
     others = map(link_key, (document.title, *document.aliases, own_id(document)))
     return tuple(dict.fromkeys((*file_keys(document.path), *filter(None, others))))
 
@@ -88,7 +105,11 @@ def _objection(name: str) -> str:
     if name.startswith(("/", "\\", "~")) or re.match("[A-Za-z]:", name):
         return "it is not relative"
     folded = unicodedata.normalize("NFKC", name)
-    if "\\" in name or any(folded.count(mark) != name.count(mark) for mark in "/\\.:") or _SEPARATOR_TWINS & {*name}:
+    if (
+        "\\" in name
+        or any(folded.count(mark) != name.count(mark) for mark in "/\\.:")
+        or _SEPARATOR_TWINS & {*name}
+    ):
         return "it contains something other than / that looks like a separator"
     if _ENCODED_SEPARATOR.search(name):
         return "it contains a percent-encoded separator"
@@ -104,7 +125,9 @@ def _character_objection(name: str) -> str:
         category = unicodedata.category(character)
         if character in _JOINERS:
             # Emoji younger than this Python are not assigned (Cn).
-            joins = unicodedata.category(previous) in {"So", "Cn"} or previous in _JOINERS | _SKIN_TONES
+            joins = (
+                unicodedata.category(previous) in {"So", "Cn"} or previous in _JOINERS | _SKIN_TONES
+            )
             hidden = not joins
         else:
             hidden = category in _UNPRINTABLE or character in _INVISIBLE
@@ -134,6 +157,10 @@ def _segment_objection(segment: str) -> str:
 
 
 def _size_objection(name: str) -> str:
-    if len(name.encode()) > NAME_BYTES or any(len(part.encode()) > SEGMENT_BYTES for part in name.split("/")):
-        return f"it is too long: at most {SEGMENT_BYTES} bytes between slashes and {NAME_BYTES} in all"
+    if len(name.encode()) > NAME_BYTES or any(
+        len(part.encode()) > SEGMENT_BYTES for part in name.split("/")
+    ):
+        return (
+            f"it is too long: at most {SEGMENT_BYTES} bytes between slashes and {NAME_BYTES} in all"
+        )
     return ""

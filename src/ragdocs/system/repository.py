@@ -1,7 +1,9 @@
-"""Which git repository a folder belongs to, settled by reading a few small files and never by git's own search.
+"""Which git repository a folder belongs to.
 
-A folder from a stranger may hold a `.git` that leads into another project of this user. So a repository is believed
-only if it lies in the folder itself, or if it names the folder back.
+Settled by reading a few small files and never by git's own search.
+
+A folder from a stranger may hold a `.git` that leads into another project of this user. So a
+repository is believed only if it lies in the folder itself, or if it names the folder back.
 """
 
 from __future__ import annotations
@@ -21,8 +23,11 @@ from ragdocs.system import files as fsio
 _POINTER_BYTES = 4_096
 _CONFIG_BYTES = 1_000_000
 _ROOT_USER = 0
-# Folders and files of a repository that no command of ours reads, and that people do link elsewhere.
-_NEVER_READ = frozenset({"annex", "description", "hooks", "lfs", "logs", "modules", "rr-cache", "worktrees"})
+# Folders and files of a repository that no command of ours reads, and that people do link
+# elsewhere.
+_NEVER_READ = frozenset(
+    {"annex", "description", "hooks", "lfs", "logs", "modules", "rr-cache", "worktrees"}
+)
 # Folders whose whole content git reads.
 _READ_DEEPLY = frozenset({"info", "objects", "refs", "reftable"})
 # Files by which git reads the objects of another repository.
@@ -33,7 +38,8 @@ _WORK_TREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*(.*?)[ \t]*$", re.IGNORECA
 _REF_STORAGE = re.compile(r"refstorage[^\n]*", re.IGNORECASE)
 _PLAIN_REF_STORAGE = re.compile(r'refstorage\s*=\s*"?(?:files|reftable)"?\s*', re.IGNORECASE)
 
-# Of folders without links: which folder it was, when its entries last changed, and the folders in it.
+# Of folders without links: which folder it was, when its entries last changed, and the folders in
+# it.
 _Stamp = tuple[int, int, int]
 _WITHOUT_LINKS: dict[tuple[str, frozenset[str]], tuple[_Stamp, tuple[str, ...]]] = {}
 _NOTHING: frozenset[str] = frozenset()
@@ -41,7 +47,10 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository: the top of its working tree, the folder of this worktree, and the one that all worktrees share."""
+    """A repository: the top of its working tree, the folder of this worktree.
+
+    And the one that all worktrees share.
+    """
 
     top: Path
     own: Path
@@ -54,7 +63,10 @@ class Repository:
 
 
 def find(root: Path) -> Repository | None:
-    """Return the repository of the nearest folder upward that has one; raise if that one cannot be believed."""
+    """Return the repository of the nearest folder upward that has one.
+
+    Raise if that one cannot be believed.
+    """
     for folder in (root, *root.parents):
         if os.path.lexists(folder / ".git"):
             return _settled(folder)
@@ -62,7 +74,10 @@ def find(root: Path) -> Repository | None:
 
 
 def own_folder(root: Path) -> Repository:
-    """Return the repository in this very folder, which must have all its files in `.git` and nothing linked."""
+    """Return the repository in this very folder.
+
+    Which must have all its files in `.git` and nothing linked.
+    """
     folder = root / ".git"
     try:
         is_folder = stat.S_ISDIR(folder.lstat().st_mode)
@@ -70,7 +85,9 @@ def own_folder(root: Path) -> Repository:
         raise UnavailableError(f"there is no repository in {root} ({error.strerror})") from error
     if not is_folder:
         hint = "Give the journal a folder of its own: set journal.path to an empty or new folder"
-        raise UnavailableError(f"{folder} is not a folder, and may lead to another project's repository", hint)
+        raise UnavailableError(
+            f"{folder} is not a folder, and may lead to another project's repository", hint
+        )
     _refuse_commondir(folder)
     _refuse_links(folder, ignored=_NOTHING, deep=None)
     refuse_alternates(folder)
@@ -91,15 +108,22 @@ def refuse_alternates(folder: Path) -> None:
     for name in _ALTERNATES:
         if os.path.lexists(folder / name):
             hint = f"Run `git repack -a -d` there, then delete {folder / name}"
-            raise UnavailableError(f"{folder / name} makes git read the objects of another repository", hint)
+            raise UnavailableError(
+                f"{folder / name} makes git read the objects of another repository", hint
+            )
 
 
 def check_bare(folder: Path) -> None:
-    """Raise unless a folder is a bare repository that lies there as a whole, as the remote of a journal is to."""
+    """Raise unless a folder is a bare repository that lies there as a whole.
+
+    As the remote of a journal is to.
+    """
     hint = "Make one with `git init --bare FOLDER` and use its address"
     has_parts = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
     if folder.name == ".git" or os.path.lexists(folder / ".git") or not has_parts:
-        raise UnavailableError(f"{folder} is not a bare repository, so it is no remote for a journal", hint)
+        raise UnavailableError(
+            f"{folder} is not a bare repository, so it is no remote for a journal", hint
+        )
     _refuse_commondir(folder)
     _refuse_links(folder, ignored=_NEVER_READ, deep=_READ_DEEPLY)
     refuse_alternates(folder)
@@ -115,7 +139,9 @@ def _settled(top: Path) -> Repository:
         raise UnavailableError(f"{pointer} cannot be read: {error.strerror}") from error
     if stat.S_ISLNK(mode):
         hint = "Replace it by the folder itself, or make a worktree with `git worktree add`"
-        raise UnavailableError(f"{pointer} is a symbolic link, and may lead to another project's repository", hint)
+        raise UnavailableError(
+            f"{pointer} is a symbolic link, and may lead to another project's repository", hint
+        )
     if stat.S_ISDIR(mode):
         own = shared = real / ".git"
         _refuse_commondir(own)
@@ -134,11 +160,16 @@ def _named_by(pointer: Path) -> Path:
         own = Path(os.path.realpath(pointer.parent / text.removeprefix("gitdir:").strip()))
         if text.startswith("gitdir:") and own.is_dir():
             return own
-    raise UnavailableError(f"{pointer} names no repository", "Run `git worktree repair` in the main worktree")
+    raise UnavailableError(
+        f"{pointer} names no repository", "Run `git worktree repair` in the main worktree"
+    )
 
 
 def _shared_folder(own: Path, top: Path) -> Path:
-    """Return the folder that all worktrees share, if the repository knows `top` as a working tree of its own."""
+    """Return the folder that all worktrees share.
+
+    If the repository knows `top` as a working tree of its own.
+    """
     with suppress(RagdocsError, ValueError):
         if not os.path.lexists(own / "commondir"):
             if top in _work_trees(own):
@@ -157,7 +188,10 @@ def _shared_folder(own: Path, top: Path) -> Path:
 
 
 def _work_trees(own: Path) -> Iterator[Path]:
-    """Yield the working trees that the configuration of a repository names, as that of a submodule does."""
+    """Yield the working trees that the configuration of a repository names.
+
+    As that of a submodule does.
+    """
     for name in ("config", "config.worktree"):
         with suppress(NotFoundError):
             text = fsio.read_bytes(own / name, _CONFIG_BYTES).decode(errors="surrogateescape")
@@ -168,7 +202,9 @@ def _work_trees(own: Path) -> Iterator[Path]:
 
 def _refuse_commondir(folder: Path) -> None:
     if os.path.lexists(folder / "commondir"):
-        hint = f"Delete {folder / 'commondir'}: only worktrees have one, and they have no .git folder"
+        hint = (
+            f"Delete {folder / 'commondir'}: only worktrees have one, and they have no .git folder"
+        )
         raise UnavailableError(f"{folder} says that it is part of another repository", hint)
 
 
@@ -179,7 +215,10 @@ def _refuse_filled(folder: Path) -> None:
 
 
 def _refuse_other_owner(path: Path) -> None:
-    """Raise if a path belongs to another user, as git itself does when it searches for a repository."""
+    """Raise if a path belongs to another user.
+
+    As git itself does when it searches for a repository.
+    """
     if sys.platform == "win32":
         return
     users = {os.geteuid()}
@@ -191,11 +230,16 @@ def _refuse_other_owner(path: Path) -> None:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
     if owner not in users:
         hint = "Work on a copy of your own, or change the owner of the folder"
-        raise UnavailableError(f"{path} belongs to another user, who could set traps in the repository", hint)
+        raise UnavailableError(
+            f"{path} belongs to another user, who could set traps in the repository", hint
+        )
 
 
 def _refuse_ref_storage(config: Path) -> None:
-    """Raise if the configuration names another folder for refs, which newer versions of git allow."""
+    """Raise if the configuration names another folder for refs.
+
+    Which newer versions of git allow.
+    """
     with suppress(NotFoundError):
         text = fsio.read_bytes(config, _CONFIG_BYTES).decode(errors="replace")
         for match in _REF_STORAGE.finditer(text):
@@ -205,15 +249,25 @@ def _refuse_ref_storage(config: Path) -> None:
 
 
 def _refuse_links(folder: Path, *, ignored: frozenset[str], deep: frozenset[str] | None) -> None:
-    """Raise if a file in a folder, or below those of its folders that are named, is a link that leads out of it."""
-    waiting = [folder / name for name in _folders_in(folder, folder, ignored) if deep is None or name in deep]
+    """Raise if a file in a folder, or below those of its folders that are named.
+
+    Is a link that leads out of it.
+    """
+    waiting = [
+        folder / name
+        for name in _folders_in(folder, folder, ignored)
+        if deep is None or name in deep
+    ]
     while waiting:
         place = waiting.pop()
         waiting += [place / name for name in _folders_in(folder, place, _NOTHING)]
 
 
 def _folders_in(repository: Path, folder: Path, ignored: frozenset[str]) -> tuple[str, ...]:
-    """Return the names of the folders in a folder; what is known of an unchanged folder is not read again."""
+    """Return the names of the folders in a folder.
+
+    What is known of an unchanged folder is not read again.
+    """
     key = (str(folder), ignored)
     try:
         status = folder.stat()
@@ -240,7 +294,9 @@ def _refuse_leading_out(repository: Path, link: Path) -> None:
     target = Path(os.path.realpath(link))
     if not target.is_relative_to(os.path.realpath(repository)):
         hint = "Replace the link by what it leads to"
-        raise UnavailableError(f"{link} is a symbolic link, and may lead to another project's repository", hint)
+        raise UnavailableError(
+            f"{link} is a symbolic link, and may lead to another project's repository", hint
+        )
 
 
 def _line(path: Path) -> str:

@@ -1,4 +1,7 @@
-"""The YAML block at the top of a text: split off, read with suspicion, written plainly; the only user of yaml."""
+"""The YAML block at the top of a text: split off, read with suspicion, written plainly.
+
+The only user of yaml.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,14 @@ EVENT_LIMIT = 20_000
 # What a reader looks for first comes first.
 _FIRST_KEYS = ("type", "status", "tags", "created_at")
 
-_KEY = re.compile(r"""(?P<key>"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|[^\s#\-"'\[\]{}?:,][^:\n]*?)[ \t]*:(?=\s|$)""")
+_KEY = re.compile(
+    r"""(?P<key>"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|[^\s#\-"'\[\]{}?:,][^:\n]*?)[ \t]*:(?=\s|$)"""
+)
 _COMMENT = re.compile(r"[ \t]+#[^\n]*\n")
 _LINE_BREAK = re.compile(r"[\n\r\x85\u2028\u2029]")
 
-# A word is a value only if writing the value gives the same word, so that tags like `no`, `3.10`, `12:30:45` and
-# dates stay what their author wrote.
+# A word is a value only if writing the value gives the same word, so that tags like `no`, `3.10`,
+# `12:30:45` and dates stay what their author wrote.
 _WORDS = (
     ("null", r"null|~|", ["n", "~", ""]),
     ("bool", r"true|false", ["t", "f"]),
@@ -34,7 +39,10 @@ _WORDS = (
 
 
 def split(text: str) -> tuple[str | None, str, int]:
-    """Return the block between `---` lines at the very top, the body below it, and the body's first line number."""
+    """Return the block between `---` lines at the very top, the body below it.
+
+    And the body's first line number.
+    """
     text = text.removeprefix("\ufeff")
     found = markup.front(text)
     if not found:
@@ -72,20 +80,31 @@ def render(metadata: Mapping[str, Any], body: str) -> str:
     """Write a text with one block: well-known keys first, then the others as given."""
     from frontmatter.default_handlers import YAMLHandler
 
-    keys = [*(key for key in _FIRST_KEYS if key in metadata), *(key for key in metadata if key not in _FIRST_KEYS)]
+    keys = [
+        *(key for key in _FIRST_KEYS if key in metadata),
+        *(key for key in metadata if key not in _FIRST_KEYS),
+    ]
     if not keys:
         return f"---\n---\n\n{body}" if markup.front(body) else body
     ordered = {key: plain(metadata[key]) for key in keys}
-    # A value that is folded to a width parts the name of a secret from the secret, and no rule would find it.
-    block = YAMLHandler().export(ordered, Dumper=_dumper(), sort_keys=False, default_flow_style=None, width=2**31 - 1)
+    # A value that is folded to a width parts the name of a secret from the secret, and no rule
+    # would find it.
+    block = YAMLHandler().export(
+        ordered, Dumper=_dumper(), sort_keys=False, default_flow_style=None, width=2**31 - 1
+    )
     between = "" if not body or body.startswith(("\n", "\r\n")) else "\n"
     return f"---\n{block}\n---\n{between}{body}"
 
 
-def merge(content: str, defaults: Mapping[str, Any], fields: Mapping[str, Any] | None = None) -> str:
-    """Write `content` with one block: its own keys win over the defaults, and `fields` over its own.
+def merge(
+    content: str, defaults: Mapping[str, Any], fields: Mapping[str, Any] | None = None
+) -> str:
+    """Write `content` with one block.
 
-    The lines of its own block stay as they are, comments and order included; others come behind them.
+    Its own keys win over the defaults, and `fields` over its own.
+
+    The lines of its own block stay as they are, comments and order included; others come behind
+    them.
     """
     content = content.removeprefix("\ufeff")
     fields = fields or {}
@@ -98,7 +117,9 @@ def merge(content: str, defaults: Mapping[str, Any], fields: Mapping[str, Any] |
         return header.replace("\n", end) + body if header else render({}, body)
     own, problems = load(block)
     if problems:
-        raise ParseError("; ".join(problems), "Correct the block between the --- lines, or leave it out")
+        raise ParseError(
+            "; ".join(problems), "Correct the block between the --- lines, or leave it out"
+        )
     missing = {key: value for key, value in defaults.items() if key not in own}
     changed = {key: value for key, value in fields.items() if own.get(key) != plain(value)}
     header = set_fields(content, {**missing, **changed})
@@ -114,21 +135,41 @@ def newline(text: str) -> str:
 
 
 def set_fields(text: str, fields: Mapping[str, Any]) -> str:
-    """Return the block of a text with these fields set, or removed where None; the lines of others stay as they are."""
+    """Return the block of a text with these fields set, or removed where None.
+
+    The lines of others stay as they are.
+    """
     found = markup.front(text)
     block = text[found[0] : found[1]] if found else ""
     loaded, problems = load(block)
     if problems and not loaded:
-        raise ParseError("; ".join(problems), "Correct the block between the --- lines with update_memory first")
+        raise ParseError(
+            "; ".join(problems), "Correct the block between the --- lines with update_memory first"
+        )
     changed = {key: plain(value) for key, value in fields.items()}
-    wanted = {key: value for key, value in {**loaded, **changed}.items() if value is not None or key not in fields}
+    wanted = {
+        key: value
+        for key, value in {**loaded, **changed}.items()
+        if value is not None or key not in fields
+    }
     end = newline(text)
-    changes = {key: "" if value is None else _lines_of(key, value, end) for key, value in changed.items()}
+    changes = {
+        key: "" if value is None else _lines_of(key, value, end) for key, value in changed.items()
+    }
     # A block in some unusual style is written anew.
-    for new in (_spliced(block, changes), "".join(_lines_of(key, value, end) for key, value in wanted.items())):
+    for new in (
+        _spliced(block, changes),
+        "".join(_lines_of(key, value, end) for key, value in wanted.items()),
+    ):
         if load(new)[0] == wanted:
-            return text[: found[0]] + new + text[found[1] : found[2]] if found else f"---{end}{new}---{end}"
-    raise ValidationError("these fields cannot be written", "Give texts, numbers, true or false, or lists of them")
+            return (
+                text[: found[0]] + new + text[found[1] : found[2]]
+                if found
+                else f"---{end}{new}---{end}"
+            )
+    raise ValidationError(
+        "these fields cannot be written", "Give texts, numbers, true or false, or lists of them"
+    )
 
 
 def _lines_of(key: str, value: Any, end: str) -> str:
@@ -138,7 +179,10 @@ def _lines_of(key: str, value: Any, end: str) -> str:
 
 
 def _spliced(block: str, changes: Mapping[str, str]) -> str:
-    """Put the new lines of fields in the place of the old ones, and those of new fields at the end."""
+    """Put the new lines of fields in the place of the old ones.
+
+    And those of new fields at the end.
+    """
     left = dict(changes)
     pieces = []
     for key, lines in _fields_of(block):
@@ -159,7 +203,10 @@ def _with_comment(new: str, old: str) -> str:
 
 
 def _fields_of(block: str) -> list[tuple[str, str]]:
-    """Cut a block into its fields, each with the lines that belong to it; what lies between has no name."""
+    """Cut a block into its fields, each with the lines that belong to it.
+
+    What lies between has no name.
+    """
     found: list[tuple[str, str]] = []
     between = ""
     for line in re.findall(r"[^\n]*\n|[^\n]+", block):
@@ -178,7 +225,10 @@ def _fields_of(block: str) -> list[tuple[str, str]]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value made of what JSON knows; dates become ISO 8601 and broken characters question marks."""
+    """Return a value made of what JSON knows.
+
+    Dates become ISO 8601 and broken characters question marks.
+    """
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, date):
@@ -205,9 +255,12 @@ def _guard(block: str) -> Iterator[str]:
     """Refuse what could hurt the loader, before it runs, and yield the lesser problems."""
     import yaml
 
-    # One entry for each open collection: the keys seen and whether a key comes next, or None for a sequence.
+    # One entry for each open collection: the keys seen and whether a key comes next, or None for a
+    # sequence.
     stack: list[_Keys | None] = []
-    for number, event in enumerate(yaml.parse(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))):
+    for number, event in enumerate(
+        yaml.parse(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    ):
         # The block starts below the first `---`, and marks count from 0.
         line = event.start_mark.line + 2
         if number > EVENT_LIMIT:
@@ -269,7 +322,9 @@ def _loader() -> type:
             return super().construct_mapping(node, deep)
 
     for name, pattern, first in _WORDS:
-        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), first)
+        Loader.add_implicit_resolver(
+            f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), first
+        )
     return Loader
 
 
@@ -277,7 +332,8 @@ def _loader() -> type:
 def _dumper() -> type:
     import yaml
 
-    # The C emitter escapes everything beyond the basic plane; a memory's emoji should stay readable.
+    # The C emitter escapes everything beyond the basic plane; a memory's emoji should stay
+    # readable.
     class Dumper(yaml.SafeDumper):
         """Writes every value out where it stands."""
 
@@ -286,7 +342,10 @@ def _dumper() -> type:
             return True
 
         def represent_str(self, data: str) -> yaml.ScalarNode:
-            """Write line breaks and odd spaces at the ends as escapes: other styles fold or lose them."""
+            """Write line breaks and odd spaces at the ends as escapes.
+
+            Other styles fold or lose them.
+            """
             style = '"' if _LINE_BREAK.search(data) or data != data.strip() else None
             return self.represent_scalar("tag:yaml.org,2002:str", data, style)
 

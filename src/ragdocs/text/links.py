@@ -24,7 +24,8 @@ _LEAST_CONTEXT = 40
 # No line on which a link stands alone is longer.
 _LINE_WINDOW = 1_000
 
-# Every repetition is possessive and stops at the next bracket, so no text makes these slower than its length.
+# Every repetition is possessive and stops at the next bracket, so no text makes these slower than
+# its length.
 _WIKI = r"(?<!\\)!?\[\[(?P<wiki>[^\[\]\n]{1,600}+)\]\]"
 _LABEL = r"(?P<label>(?:!\[[^\[\]]{0,200}+\]\([^()\s]{0,500}+\)|[^\[\]\\\n]|\n(?![ \t]*+\n)|\\.){0,500}+)"
 _DESTINATION = (
@@ -73,7 +74,10 @@ def wiki_target(name: str) -> str:
 
 
 def visible(text: str, blocks: Sequence[Block]) -> str:
-    """Blank out code and comments, in place and line by line: inline code becomes NUL, all else spaces."""
+    """Blank out code and comments, in place and line by line.
+
+    Inline code becomes NUL, all else spaces.
+    """
     if "[" not in text:
         return ""
     shown = _covered(text, _hidden_spans(blocks))
@@ -93,13 +97,19 @@ def _covered(text: str, spans: Iterable[tuple[int, int, str]]) -> str:
     pieces: list[str] = []
     done = 0
     for start, stop, filler in spans:
-        pieces += (text[done:start], "\n".join(filler * len(line) for line in text[start:stop].split("\n")))
+        pieces += (
+            text[done:start],
+            "\n".join(filler * len(line) for line in text[start:stop].split("\n")),
+        )
         done = stop
     return "".join((*pieces, text[done:]))
 
 
 def find(shown: str, text: str, path: str, base: str = "") -> Iterator[Link]:
-    """Yield every link of a text in order; `shown` is what `visible` left of it, `path` is below `base`."""
+    """Yield every link of a text in order.
+
+    `shown` is what `visible` left of it, `path` is below `base`.
+    """
     if "]]" not in shown and "](" not in shown and "]:" not in shown:
         return
     definitions = _definitions(shown)
@@ -117,13 +127,19 @@ def find(shown: str, text: str, path: str, base: str = "") -> Iterator[Link]:
 
 
 def places(shown: str, path: str) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield the start and stop of each link's written name, what it means from the root, and whether it is a wikilink.
+    """Yield the start and stop of each link's written name, what it means from the root.
+
+    And whether it is a wikilink.
 
     Definitions and images count: whoever moves a file wants to know all of them.
     """
     for match in (*_PLACES.finditer(shown), *_DEFINITION.finditer(shown)):
-        group = next(name for name in ("wiki", "angle", "path") if match.groupdict().get(name) is not None)
-        name = re.split(r"[|#]" if group == "wiki" else r"[?#]", match[group], maxsplit=1)[0].removesuffix("\\")
+        group = next(
+            name for name in ("wiki", "angle", "path") if match.groupdict().get(name) is not None
+        )
+        name = re.split(r"[|#]" if group == "wiki" else r"[?#]", match[group], maxsplit=1)[
+            0
+        ].removesuffix("\\")
         target = wiki_target(name) if group == "wiki" else _resolve(_unescaped(name), path)[0]
         if target:
             yield match.start(group), match.start(group) + len(name), target, group == "wiki"
@@ -163,7 +179,9 @@ def _inline_spans(text: str) -> Iterator[tuple[int, int, str]]:
     yield from _paragraph_spans(text, paragraph, len(text))
 
 
-def _paragraph_spans(text: str, tokens: list[tuple[int, int]], end: int) -> Iterator[tuple[int, int, str]]:
+def _paragraph_spans(
+    text: str, tokens: list[tuple[int, int]], end: int
+) -> Iterator[tuple[int, int, str]]:
     later: dict[int, int] = {}
     partners: list[int | None] = []
     for start, stop in reversed(tokens):
@@ -197,7 +215,10 @@ def _escaped(text: str, start: int) -> bool:
 
 
 def _kind(shown: str, start: int, stop: int) -> str:
-    """Tell a wikilink's kind from its line alone: a word put before it, nothing at all, or a sentence."""
+    """Tell a wikilink's kind from its line alone.
+
+    A word put before it, nothing at all, or a sentence.
+    """
     first = shown.rfind("\n", max(0, start - _LINE_WINDOW), start) + 1
     last = shown.find("\n", stop, stop + _LINE_WINDOW)
     if (not first and start > _LINE_WINDOW) or (last < 0 and len(shown) - stop > _LINE_WINDOW):
@@ -211,7 +232,11 @@ def _kind(shown: str, start: int, stop: int) -> str:
     if not word:
         return RELATED_TO
     alone = len(_BARE_WIKI.findall(line)) == 1
-    is_kind = word[0].isalpha() and word == word.lower() and (lead["explicit"] or (lead["item"] and alone))
+    is_kind = (
+        word[0].isalpha()
+        and word == word.lower()
+        and (lead["explicit"] or (lead["item"] and alone))
+    )
     return unicodedata.normalize("NFC", word) if is_kind else MENTIONS
 
 
@@ -223,7 +248,10 @@ def _definitions(shown: str) -> dict[str, str]:
     if "]:" not in shown:
         return {}
     # The first definition of a name counts.
-    found = [(_fold(match["name"]), match["angle"] or match["path"]) for match in _DEFINITION.finditer(shown)]
+    found = [
+        (_fold(match["name"]), match["angle"] or match["path"])
+        for match in _DEFINITION.finditer(shown)
+    ]
     return dict(reversed(found))
 
 
@@ -241,7 +269,10 @@ def _unescaped(destination: str) -> str:
 
 
 def _resolve(destination: str, path: str) -> tuple[str, str]:
-    """Return the path from the root that a relative destination means, and its heading; nothing if it leads out."""
+    """Return the path from the root that a relative destination means, and its heading.
+
+    Nothing if it leads out.
+    """
     if _REMOTE.match(destination):
         return "", ""
     name, _, heading = destination.partition("#")
@@ -256,7 +287,9 @@ def _resolve(destination: str, path: str) -> tuple[str, str]:
 def _context(text: str, start: int, stop: int) -> str:
     """Return about a line of the paragraph around a link, cut between words."""
     room = max(CONTEXT_LENGTH - (stop - start), _LEAST_CONTEXT)
-    left = re.sub(r"\s++", " ", re.split(r"\n\s*\n", text[max(0, start - 3 * room) : start])[-1]).lstrip()
+    left = re.sub(
+        r"\s++", " ", re.split(r"\n\s*\n", text[max(0, start - 3 * room) : start])[-1]
+    ).lstrip()
     right = re.sub(r"\s++", " ", re.split(r"\n\s*\n", text[stop : stop + 3 * room])[0]).rstrip()
     taken = min(len(left), max(room // 2, room - len(right)))
     rest = min(len(right), room - taken)

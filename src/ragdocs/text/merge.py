@@ -1,4 +1,7 @@
-"""Two changes of one text put together, line by line; where they overlap, both stand between marks."""
+"""Two changes of one text put together, line by line.
+
+Where they overlap, both stand between marks.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,9 @@ from ragdocs.protocols import Store
 THEIRS = "<<<<<<< theirs"
 BETWEEN = "======="
 YOURS = ">>>>>>> yours"
-# Between two lines that anchor the comparison, more pairs than this are not compared one by one: a text of half a
-# million equal lines would keep a server busy for minutes, and nobody reads such a difference.
+# Between two lines that anchor the comparison, more pairs than this are not compared one by one: a
+# text of half a million equal lines would keep a server busy for minutes, and nobody reads such a
+# difference.
 PAIRS = 250_000
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -34,29 +38,48 @@ class Merge:
 
 @contextmanager
 def proposing(store: Store, expected: str | None) -> Iterator[None]:
-    """Let a conflict tell also the text that both sides started from, if it is kept, and how the two go together."""
+    """Let a conflict tell also the text that both sides started from, if it is kept.
+
+    And how the two go together.
+    """
     try:
         yield
     except ConflictError as error:
         if expected and error.yours:
             with suppress(RagdocsError):
                 error.base = store.recover(expected)
-                merged = merge(*(text.replace("\r\n", "\n") for text in (error.base, error.theirs, error.yours)))
+                merged = merge(
+                    *(
+                        text.replace("\r\n", "\n")
+                        for text in (error.base, error.theirs, error.yours)
+                    )
+                )
                 error.merged, error.overlaps = merged.text, merged.overlaps
         raise
 
 
 def merge(base: str, theirs: str, yours: str) -> Merge:
-    """Put two changes of a base together: a region that one side left alone is taken from the other."""
+    """Put two changes of a base together.
+
+    A region that one side left alone is taken from the other.
+    """
     old, left, right = (_LINE.findall(text) for text in (base, theirs, yours))
     to_left, to_right = _matches(old, left), _matches(old, right)
     merged: list[str] = []
     overlaps = 0
     done = (0, 0, 0)
-    # Lines that all three have are fixed points; what lies between two of them is decided as a whole.
-    fixed = ((n, to_left[n], to_right[n]) for n in range(len(old)) if to_left[n] >= 0 and to_right[n] >= 0)
+    # Lines that all three have are fixed points; what lies between two of them is decided as a
+    # whole.
+    fixed = (
+        (n, to_left[n], to_right[n])
+        for n in range(len(old))
+        if to_left[n] >= 0 and to_right[n] >= 0
+    )
     for point in (*fixed, (len(old), len(left), len(right))):
-        parts = [lines[start:stop] for lines, start, stop in zip((old, left, right), done, point, strict=True)]
+        parts = [
+            lines[start:stop]
+            for lines, start, stop in zip((old, left, right), done, point, strict=True)
+        ]
         chosen = _chosen(*parts)
         overlaps += chosen is None
         merged += _marked(parts[1], parts[2]) if chosen is None else chosen
@@ -80,7 +103,11 @@ def _chosen(old: Lines, left: Lines, right: Lines) -> Lines | None:
 def _marked(left: Lines, right: Lines) -> list[str]:
     def closed(lines: Lines) -> list[str]:
         # A mark needs a line of its own, also behind the last line of a file.
-        return [*lines[:-1], lines[-1] if lines[-1].endswith("\n") else f"{lines[-1]}\n"] if lines else []
+        return (
+            [*lines[:-1], lines[-1] if lines[-1].endswith("\n") else f"{lines[-1]}\n"]
+            if lines
+            else []
+        )
 
     return [f"{THEIRS}\n", *closed(left), f"{BETWEEN}\n", *closed(right), f"{YOURS}\n"]
 
@@ -100,7 +127,9 @@ def _matches(old: Lines, new: Lines) -> list[int]:
             matcher = SequenceMatcher(None, old[start:stop], new[other:until], autojunk=False)
             for block in matcher.get_matching_blocks():
                 first = start + block.a
-                found[first : first + block.size] = range(other + block.b, other + block.b + block.size)
+                found[first : first + block.size] = range(
+                    other + block.b, other + block.b + block.size
+                )
         if stop < len(old) - tail:
             found[stop] = until
         before = (stop + 1, until + 1)
@@ -112,7 +141,11 @@ def _anchors(old: Lines, new: Lines, head: int, tail: int) -> list[tuple[int, in
     mine, other = old[head : len(old) - tail], new[head : len(new) - tail]
     counts, others = Counter(mine), Counter(other)
     places = {line: head + n for n, line in enumerate(other) if others[line] == 1}
-    pairs = [(head + n, places[line]) for n, line in enumerate(mine) if counts[line] == 1 and line in places]
+    pairs = [
+        (head + n, places[line])
+        for n, line in enumerate(mine)
+        if counts[line] == 1 and line in places
+    ]
     ends: list[int] = []
     last: list[int] = []
     previous: list[int] = []

@@ -1,4 +1,7 @@
-"""What a source file defines, one line for each definition; the only module that imports tree-sitter."""
+"""What a source file defines, one line for each definition.
+
+The only module that imports tree-sitter.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ if TYPE_CHECKING:
 
 # A new one makes every outline that was kept a stranger.
 OUTLINER = "1"
-# By ending: the package with the grammar, and the function in it. C++ reads the headers of C as well.
+# By ending: the package with the grammar, and the function in it. C++ reads the headers of C as
+# well.
 GRAMMARS = {
     ".py": ("python", "language"),
     ".pyi": ("python", "language"),
@@ -41,7 +45,8 @@ GRAMMARS = {
     ".rb": ("ruby", "language"),
     ".php": ("php", "language_php"),
 }
-# Kinds of nodes, of all grammars together: those with members, those without, and those one looks through.
+# Kinds of nodes, of all grammars together: those with members, those without, and those one looks
+# through.
 _GROUPS = frozenset(
     """
     abstract_class_declaration class class_declaration class_definition class_specifier enum_declaration impl_item
@@ -71,7 +76,8 @@ _THROUGH = frozenset(
 _DECLARATIONS = frozenset({"declaration", "field_declaration"})
 _DECLARATORS = frozenset({"pointer_declarator", "reference_declarator"})
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function", "class"})
-# Deeper than people nest what others should know of; and of nodes, of which a chain of `else if` makes many.
+# Deeper than people nest what others should know of; and of nodes, of which a chain of `else if`
+# makes many.
 _DEEPEST = 6
 _DEEPEST_NODE = 40
 # A longer line has its parameters left out, as a whole.
@@ -89,18 +95,28 @@ _WIDEST = 2_000
 
 
 def is_generated(data: bytes) -> bool:
-    """Tell whether a machine wrote a file: it says so at the top, or has lines that nobody reads."""
-    return bool(_GENERATED.search(data[:_HEAD])) or max(map(len, data[:100_000].split(b"\n"))) > _WIDEST
+    """Tell whether a machine wrote a file.
+
+    It says so at the top, or has lines that nobody reads.
+    """
+    return (
+        bool(_GENERATED.search(data[:_HEAD]))
+        or max(map(len, data[:100_000].split(b"\n"))) > _WIDEST
+    )
 
 
 def outline(path: str, data: bytes) -> tuple[str, ...]:
-    """Return the definitions in a source file, in order, members indented; nothing without a grammar for it."""
+    """Return the definitions in a source file, in order, members indented.
+
+    Nothing without a grammar for it.
+    """
     language = _language(*GRAMMARS.get(PurePosixPath(path).suffix, ("", "")))
     if language is None:
         return ()
     from tree_sitter import Parser
 
-    # One for each file: a parser is not to be used by two threads at once, and making one takes microseconds.
+    # One for each file: a parser is not to be used by two threads at once, and making one takes
+    # microseconds.
     return tuple(_walk(Parser(language).parse(data).root_node, data, 0, 0))
 
 
@@ -116,7 +132,10 @@ def _importable(name: str) -> bool:
 
 @functools.cache
 def _language(name: str, function: str) -> Language | None:
-    """Load a grammar when a file of its language is first met; a language without one is only listed."""
+    """Load a grammar when a file of its language is first met.
+
+    A language without one is only listed.
+    """
     if not name or not _importable("tree_sitter") or not _importable(f"tree_sitter_{name}"):
         return None
     from tree_sitter import Language

@@ -15,7 +15,8 @@ from ragdocs.text.formats.markdown import Block
 
 # Between the headings of a path.
 STEP = " \u203a "
-# Between the title of a document and a path in it: no path begins with a title that is not a heading.
+# Between the title of a document and a path in it: no path begins with a title that is not a
+# heading.
 TITLE_MARK = " · "
 # Sections that one message names.
 LISTED = 8
@@ -26,7 +27,9 @@ _STEPS = re.compile(r" [\u203a>] ")
 _MARKS = re.compile(r"^#{1,6}(?:[ \t]+|(?=[^\W\d]))")
 _LINE_NUMBER = re.compile(r" \(line (\d{1,9})\)$")
 _ATTRIBUTES = re.compile(r"\{:?[^{}]{0,200}?#(?P<id>[^\s{}#]{1,100})[^{}]{0,200}\}[ \t#]*$")
-_HTML_ANCHOR = re.compile(r"<a\s[^<>]{0,200}?(?:id|name)=[\"']?(?P<id>[^\s\"'<>]{1,100})", re.IGNORECASE)
+_HTML_ANCHOR = re.compile(
+    r"<a\s[^<>]{0,200}?(?:id|name)=[\"']?(?P<id>[^\s\"'<>]{1,100})", re.IGNORECASE
+)
 
 Names = tuple[str, ...]
 
@@ -35,8 +38,9 @@ Names = tuple[str, ...]
 class Section:
     """A heading and the text below it, by offsets into the text and by lines of the file.
 
-    `names` are the titles from the top down, numbered where two headings would have the same path. `inner` is where
-    the first subsection starts, `stop` where the section ends; `anchors` are the ids that links may use.
+    `names` are the titles from the top down, numbered where two headings would have the same path.
+    `inner` is where the first subsection starts, `stop` where the section ends; `anchors` are the
+    ids that links may use.
     """
 
     block: Block
@@ -56,9 +60,12 @@ class Section:
 
 
 def heading_names(headings: Sequence[Block]) -> list[Names]:
-    """Return the path of each heading, different for all of them; one without a title has that of its parent.
+    """Return the path of each heading, different for all of them.
 
-    Headings that would have the same path are numbered in their order: "Install (1)", "Install (2)".
+    One without a title has that of its parent.
+
+    Headings that would have the same path are numbered in their order: "Install (1)", "Install
+    (2)".
     """
     parents = _parents(headings)
     titles = _titles(headings, parents)
@@ -86,7 +93,10 @@ def heading_names(headings: Sequence[Block]) -> list[Names]:
 
 
 def outline(text: str, path: str, *, top: bool = False, first_line: int = 1) -> list[Section]:
-    """List the sections of a text; `first_line` is the number that its first line has in the file."""
+    """List the sections of a text.
+
+    `first_line` is the number that its first line has in the file.
+    """
     headings = [block for block in markup.blocks(text, path, top=top) if block.kind == "heading"]
     parents = _parents(headings)
     stops = _stops(headings, len(text))
@@ -117,8 +127,9 @@ def outline(text: str, path: str, *, top: bool = False, first_line: int = 1) -> 
 def find(sections: Sequence[Section], wanted: str, *, anchor: bool = False) -> Section:
     """Return the one section that a name means, or say why there is none or which ones it may mean.
 
-    A path as answers print it comes first; then the last parts of a path; then the same whatever the case and the
-    markup; then some of the headings above; then the ids of links, which come earlier if it was written as one.
+    A path as answers print it comes first; then the last parts of a path; then the same whatever
+    the case and the markup; then some of the headings above; then the ids of links, which come
+    earlier if it was written as one.
     """
     named = [section for section in sections if section.block.title]
     asked = wanted.strip()
@@ -258,12 +269,19 @@ def _matching(sections: Sequence[Section], name: str, form: Callable[[str], str]
         paths = {form(section.path), form(STEP.join(section.titles))}
         if any(path == wanted or path.endswith(f"{STEP}{wanted}") for path in paths):
             matches.append(section)
-    whole = [section for section in matches if wanted in (form(section.path), form(STEP.join(section.titles)))]
+    whole = [
+        section
+        for section in matches
+        if wanted in (form(section.path), form(STEP.join(section.titles)))
+    ]
     return whole or matches
 
 
 def _below(sections: Sequence[Section], name: str) -> list[Section]:
-    """Return the sections with the last of these titles that stand below the others, whatever is in between."""
+    """Return the sections with the last of these titles that stand below the others.
+
+    Whatever is in between.
+    """
     *above, last = _fold(name).split(STEP)
     if not above:
         return []
@@ -296,7 +314,10 @@ def _fold(path: str) -> str:
 
 
 def _bare(names: Sequence[str]) -> Iterator[str]:
-    """Yield names without the marks of a heading: "## Install" and "#Install" are Install, "#1" is not 1."""
+    """Yield names without the marks of a heading.
+
+    "## Install" and "#Install" are Install, "#1" is not 1.
+    """
     for name in names:
         yield STEP.join(_MARKS.sub("", step, count=1).strip() for step in _STEPS.split(name))
 

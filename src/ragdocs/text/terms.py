@@ -12,8 +12,9 @@ from whoosh.lang.porter2 import stem as porter
 # Part of the index's recipe: a change here rebuilds every index.
 ANALYSER = "3"
 
-# Runs of letters and digits, joined by single marks as in src/auth.py, max_chars, all-MiniLM-L6-v2. The repetition is
-# bounded so that a megabyte of "a.a.a" costs linear time and makes no megabyte term.
+# Runs of letters and digits, joined by single marks as in src/auth.py, max_chars, all-MiniLM-L6-v2.
+# The repetition is bounded so that a megabyte of "a.a.a" costs linear time and makes no megabyte
+# term.
 _COMPOUND = re.compile(r"[^\W_]{1,80}(?:[_.\-/][^\W_]{1,80}){0,11}")
 _MARKS = "_.-/"
 _PART = re.compile(r"[^\W_]+")
@@ -21,8 +22,9 @@ _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _CJK = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]+")
 _LONGEST = 64
 
-# Left out of a query unless it has nothing else: what every question has, and what joins words. Pronouns stay, rare as
-# they are in documentation: "my" and "I" tell what somebody said of themselves from what was said to them.
+# Left out of a query unless it has nothing else: what every question has, and what joins words.
+# Pronouns stay, rare as they are in documentation: "my" and "I" tell what somebody said of
+# themselves from what was said to them.
 _STOP_WORDS = (
     "a about an and any are as at be been but by can could did do does for from had has have how if in into is it "
     "its no not of on or should so some such than that the then there these this to up "
@@ -77,7 +79,9 @@ def _fold(text: str) -> str:
         return text
     decomposed = unicodedata.normalize("NFKD", text)
     # Recomposing brings Hangul syllables back together; Latin accents are gone by then.
-    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
+    return unicodedata.normalize(
+        "NFC", "".join(c for c in decomposed if not unicodedata.combining(c))
+    )
 
 
 @lru_cache(maxsize=65536)

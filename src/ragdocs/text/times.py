@@ -1,7 +1,7 @@
 """Words for a time, seen from now: "12h", "yesterday", "two weeks ago", "last June", "2026-02-04".
 
-A query may name a time among other words, and means the days around it; `since` is such a time and nothing else, and
-means its beginning. Days are those of the zone that `now` is given in.
+A query may name a time among other words, and means the days around it; `since` is such a time and
+nothing else, and means its beginning. Days are those of the zone that `now` is given in.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ HINT = (
 )
 # A time is named in a question, not in a page that was pasted.
 LONGEST = 1000
-# Clocks of two machines differ, by minutes or by a zone that was set wrong; what is further ahead is in the future.
+# Clocks of two machines differ, by minutes or by a zone that was set wrong; what is further ahead
+# is in the future.
 SKEW = timedelta(days=1)
 
 _DAY = timedelta(days=1)
@@ -36,7 +37,20 @@ _UNITS = {
 }
 _SHORT = {"m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
 _SHORT |= {"min": "minute", "hr": "hour", "wk": "week", "yr": "year"}
-_COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_COUNTED = (
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 _NUMBERS = {word: number for number, word in enumerate(_COUNTED, start=1)}
 _NUMBERS |= {"a": 1, "an": 1, "the": 1, "couple": 2, "few": 3, "several": 4}
 _VAGUE = frozenset({"couple", "few", "several"})
@@ -45,7 +59,8 @@ _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-# What people count is what they remember: two weeks ago is some day of that week, and three months ago any of thirty.
+# What people count is what they remember: two weeks ago is some day of that week, and three months
+# ago any of thirty.
 _SLACK = 0.15
 _VAGUE_SLACK = 0.7
 
@@ -53,13 +68,18 @@ _COUNT = rf"(?:an? )?(\d{{1,9}}|{'|'.join(_NUMBERS)})"
 _OF = r"\s+(?:of\s+)?(?:the\s+)?"
 _UNIT = "(minute|hour|day|week|month|year)"
 _AGO = re.compile(rf"\b{_COUNT}{_OF}{_UNIT}s?\s+(?:ago|earlier|back)\b")
-_PAST = re.compile(rf"\b(past|last|previous)\s+(?:{_COUNT}{_OF})?(?:(day|week|month|year)|(hour|minute))(s?)\b")
+_PAST = re.compile(
+    rf"\b(past|last|previous)\s+(?:{_COUNT}{_OF})?(?:(day|week|month|year)|(hour|minute))(s?)\b"
+)
 _THIS = re.compile(r"\bthis\s+(week|month|year)\b")
 _NAMED = re.compile(rf"\blast\s+({'|'.join((*WEEKDAYS, *_MONTHS))}|night|weekend)\b")
-_NEAR = re.compile(r"\b(the day before yesterday|yesterday|today|tonight|this (?:morning|afternoon|evening))\b")
+_NEAR = re.compile(
+    r"\b(the day before yesterday|yesterday|today|tonight|this (?:morning|afternoon|evening))\b"
+)
 _DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b(?!-)")
 
-# Only where nothing but a time is asked for: "12h" in a question is rarely one, and a month stands in the date itself.
+# Only where nothing but a time is asked for: "12h" in a question is rarely one, and a month stands
+# in the date itself.
 _COUNTED_BACK = re.compile(
     rf"(?:(?:the )?(?:last|past|previous) )?(?:{_COUNT}(?: of)? ?)"
     rf"(minute|hour|day|week|month|year|{'|'.join(sorted(_SHORT, key=len, reverse=True))})s?(?: ago| earlier| back)?"
@@ -70,7 +90,10 @@ _LEADING = re.compile(r"^(?:since|from|in|on) (?:the )?|^the (?=last|past|previo
 
 
 class _LocalZone(tzinfo):
-    """The zone of the clock on the wall, with its summer time; what `astimezone()` gives is one offset for all days."""
+    """The zone of the clock on the wall, with its summer time.
+
+    What `astimezone()` gives is one offset for all days.
+    """
 
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
         return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
@@ -113,14 +136,19 @@ def start(text: str, now: datetime) -> datetime:
     try:
         begin = _start(words, text, now).astimezone(UTC)
     except (OverflowError, ValueError, OSError):
-        raise ValidationError(f"{text[:60]!r} is not a time that can be searched for", HINT) from None
+        raise ValidationError(
+            f"{text[:60]!r} is not a time that can be searched for", HINT
+        ) from None
     if begin > now + SKEW:
         raise ValidationError(f"{text[:60]!r} is in the future", HINT)
     return begin
 
 
 def stamp(moment: datetime) -> str:
-    """Write a moment of UTC as memories have it, with all its digits: two of one second keep their order."""
+    """Write a moment of UTC as memories have it, with all its digits.
+
+    Two of one second keep their order.
+    """
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
@@ -246,7 +274,10 @@ def _last_weekday(short: str, today: datetime) -> datetime:
 
 
 def _first_of_month(name: str, year: str | None, today: datetime) -> datetime:
-    """Return the beginning of a month: of the last one of that name that has begun, unless a year is given."""
+    """Return the beginning of a month.
+
+    Of the last one of that name that has begun, unless a year is given.
+    """
     month = _MONTHS.index(name) + 1
     which = int(year) if year else today.year - (month > today.month)
     return today.replace(year=which, month=month, day=1)

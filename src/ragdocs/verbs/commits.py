@@ -28,9 +28,17 @@ class Commits:
     budget: int
 
     def search(
-        self, query: str, paths: Sequence[str] = (), since: str = "", author: str = "", limit: int = 5
+        self,
+        query: str,
+        paths: Sequence[str] = (),
+        since: str = "",
+        author: str = "",
+        limit: int = 5,
     ) -> CommitHits:
-        """Find commits by what they say and what they changed; without words, the newest that pass the filters."""
+        """Find commits by what they say and what they changed.
+
+        Without words, the newest that pass the filters.
+        """
         answers.check_limit(limit)
         now = self.clock()
         where = Filter(
@@ -39,7 +47,9 @@ class Commits:
             tags=self._authors(author),
         )
         if query.strip():
-            findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), now)
+            findings = self.corpus.search(
+                Query(probes=(Probe(query),), limit=limit, where=where), now
+            )
         else:
             findings = self._newest(where, limit, now)
         shaped, omitted, notes = answers.fit(findings, lambda hit: _shape(hit, now), self.budget)
@@ -53,7 +63,9 @@ class Commits:
         known = {tag for document in self.corpus.index.documents() for tag in document.tags}
         found = tuple(sorted(tag for tag in known if word in tag.casefold()))
         if not found:
-            raise NotFoundError(f"no commit is by {author[:80]!r}", f"There are {', '.join(sorted(known)[:20])}")
+            raise NotFoundError(
+                f"no commit is by {author[:80]!r}", f"There are {', '.join(sorted(known)[:20])}"
+            )
         return found
 
     def _newest(self, where: Filter, limit: int, now: datetime) -> Findings:

@@ -26,7 +26,13 @@ class Documents:
     budget: int
 
     def search(
-        self, query: str, limit: int = 5, *, path: str = "", tags: Sequence[str] = (), explain: bool = False
+        self,
+        query: str,
+        limit: int = 5,
+        *,
+        path: str = "",
+        tags: Sequence[str] = (),
+        explain: bool = False,
     ) -> DocHits:
         """Find the passages that answer a question."""
         answers.check_limit(limit)
@@ -34,7 +40,9 @@ class Documents:
         findings = self.corpus.search(
             Query(probes=(Probe(query),), limit=limit, where=where, floored=True), self.clock()
         )
-        shaped, omitted, notes = answers.fit(findings, lambda hit: _shape(hit, explain=explain), self.budget)
+        shaped, omitted, notes = answers.fit(
+            findings, lambda hit: _shape(hit, explain=explain), self.budget
+        )
         return DocHits(result=shaped, omitted=omitted, notes=notes)
 
     def read(self, path: str, heading: str | None = None, lines: str | None = None) -> DocText:
@@ -52,7 +60,9 @@ class Documents:
         # The outline helps only where something is left to be asked for.
         if omitted and not wanted:
             headings = _listed(outline, self.budget // 4)
-            content, shown, omitted = answers.excerpt(text, 1, span, self.budget - answers.cost(headings))
+            content, shown, omitted = answers.excerpt(
+                text, 1, span, self.budget - answers.cost(headings)
+            )
         return DocText(
             path=document.path,
             title=answers.title(document),
@@ -63,7 +73,10 @@ class Documents:
         )
 
     def _prefix(self, path: str) -> str:
-        """Return what the paths of a folder begin with, or the path itself if it names a document."""
+        """Return what the paths of a folder begin with.
+
+        Or the path itself if it names a document.
+        """
         name = references.inside(self.corpus, path.strip().removeprefix("./")).strip("/")
         return name if not name or name in self.corpus.index.stamps() else f"{name}/"
 
@@ -72,7 +85,9 @@ class Documents:
         reference = path.strip().removeprefix("./")
         name = references.inside(self.corpus, reference).partition("#")[0]
         if not name:
-            raise ValidationError("path is empty", "Give the path of a search result, such as docs/guide.md")
+            raise ValidationError(
+                "path is empty", "Give the path of a search result, such as docs/guide.md"
+            )
         # A name may have a number sign itself: the longest that is there is meant.
         parts = reference.split("#")
         for count in range(len(parts), 0, -1):
@@ -80,21 +95,33 @@ class Documents:
             if document is not None:
                 return document, "#".join(parts[count:])
         near = difflib.get_close_matches(name, self.corpus.index.stamps(), n=3, cutoff=0.5)
-        hint = f"Did you mean {', '.join(near)}?" if near else "search_docs finds documents by their content"
+        hint = (
+            f"Did you mean {', '.join(near)}?"
+            if near
+            else "search_docs finds documents by their content"
+        )
         raise NotFoundError(f"there is no document {name[:200]!r} in the documentation", hint)
 
 
 def _listed(outline: Sequence[Section], budget: int) -> list[str]:
     named = [section for section in outline if section.block.title]
-    rows = [f"{'#' * section.block.level} {section.names[-1]} (line {section.line})" for section in named]
+    rows = [
+        f"{'#' * section.block.level} {section.names[-1]} (line {section.line})"
+        for section in named
+    ]
     listed = answers.within(rows, budget)
     if len(listed) < len(rows):
         listed.append(f"… {len(rows) - len(listed)} more headings")
     return listed
 
 
-def _span(outline: Sequence[Section], wanted: str, title: str, *, anchor: bool) -> tuple[int, int] | None:
-    """Return the lines of the section that is wanted; a passage above all headings is called by the title alone."""
+def _span(
+    outline: Sequence[Section], wanted: str, title: str, *, anchor: bool
+) -> tuple[int, int] | None:
+    """Return the lines of the section that is wanted.
+
+    A passage above all headings is called by the title alone.
+    """
     try:
         section = sections.find(outline, wanted, anchor=anchor)
     except NotFoundError:

@@ -92,8 +92,13 @@ class Journal:
     default_threshold: float = 0.5
     max_results: int = 20
 
-    def read(self, entry_id: str, lines: str | None = None, reads: Reads | None = None) -> JournalText:
-        """Return what a section says now and note that this session has seen it; or return one entry."""
+    def read(
+        self, entry_id: str, lines: str | None = None, reads: Reads | None = None
+    ) -> JournalText:
+        """Return what a section says now and note that this session has seen it.
+
+        Or return one entry.
+        """
         section, mark, prefix = entry_id.partition(MARK)
         if mark:
             return self._entry(section, prefix, lines)
@@ -105,8 +110,14 @@ class Journal:
         if reads is not None:
             reads[path] = Seen(source.version, source.text) if source else Seen("", "")
         span = answers.parse_lines(lines)
-        content, shown, omitted = answers.excerpt(source.text if source else "", 1, span, self.budget)
-        notes = list(source.problems) if source else ["there is no such section yet; journal_write makes it"]
+        content, shown, omitted = answers.excerpt(
+            source.text if source else "", 1, span, self.budget
+        )
+        notes = (
+            list(source.problems)
+            if source
+            else ["there is no such section yet; journal_write makes it"]
+        )
         return JournalText(
             id=(source.path if source else path).removesuffix(SUFFIX),
             type="overview",
@@ -121,15 +132,22 @@ class Journal:
         )
 
     def write(self, section: str, new: NewEntry, reads: Reads) -> JournalWritten:
-        """Commit an entry, and with it what is understood now; a session writes only where it has read."""
+        """Commit an entry, and with it what is understood now.
+
+        A session writes only where it has read.
+        """
         if MARK in section:
-            raise ValidationError(f"{section[:80]!r} names an entry", "Give the section alone, without #")
+            raise ValidationError(
+                f"{section[:80]!r} names an entry", "Give the section alone, without #"
+            )
         path = relative_name(section)
         if not new.entry.strip():
             raise ValidationError("the entry is empty", "Say what changed or was learned")
         if path not in reads:
             name = path.removesuffix(SUFFIX)
-            raise ValidationError(f"{name} was not read in this session", f'Call journal_read with id "{name}" first')
+            raise ValidationError(
+                f"{name} was not read in this session", f'Call journal_read with id "{name}" first'
+            )
         message = compose(new.entry, new.summary, new.work_context)
         seen, before = reads[path], self._current(path)
         if new.overview is None:
@@ -154,7 +172,10 @@ class Journal:
         )
 
     def contents(self, section: str = "", depth: int = 1) -> Contents:
-        """Return the tree of sections; the whole journal shows its sections at depth 1, a section shows its at 2."""
+        """Return the tree of sections.
+
+        The whole journal shows its sections at depth 1, a section shows its at 2.
+        """
         if not 1 <= depth <= DEEPEST:
             raise ValidationError(f"depth is {depth}", f"Give 1 to {DEEPEST}")
         root = _tree(self.corpus.store.commits())
@@ -162,7 +183,10 @@ class Journal:
         node = root
         for part in filter(None, name.split("/")):
             if part not in node.below or not node.below[part].all:
-                raise NotFoundError(f"there is no section {name[:200]!r}", "journal_toc without an id lists them all")
+                raise NotFoundError(
+                    f"there is no section {name[:200]!r}",
+                    "journal_toc without an id lists them all",
+                )
             node = node.below[part]
         shown = _shown(name, node, depth + (not name))
         below = shown.get("subsections", [])
@@ -174,18 +198,29 @@ class Journal:
     def entries(self, section: str, start: int = 0, length: int = 10) -> ListedEntries:
         """List the entries of a section, newest first."""
         if start < 0 or not 1 <= length <= MOST_LISTED:
-            raise ValidationError(f"start is {start}, length {length}", f"Ask for 1 to {MOST_LISTED} from 0 on")
+            raise ValidationError(
+                f"start is {start}, length {length}", f"Ask for 1 to {MOST_LISTED} from 0 on"
+            )
         path = relative_name(section)
         every = self._history(path)
         if not every:
             self.corpus.store.read(path)
         chosen = [self._listed(step) for step in every[start : start + length]]
         kept = answers.within(chosen, self.budget)
-        notes = [f"{len(chosen) - len(kept)} did not fit; ask for fewer"] if len(kept) < len(chosen) else []
+        notes = (
+            [f"{len(chosen) - len(kept)} did not fit; ask for fewer"]
+            if len(kept) < len(chosen)
+            else []
+        )
         return ListedEntries(result=kept, total=len(every), notes=notes)
 
-    def search(self, work_context: str, content: str, threshold: float | None = None) -> JournalHits:
-        """Find entries by the work they came from and by what they say; old ones must say more to be found."""
+    def search(
+        self, work_context: str, content: str, threshold: float | None = None
+    ) -> JournalHits:
+        """Find entries by the work they came from and by what they say.
+
+        Old ones must say more to be found.
+        """
         if threshold is None:
             threshold = self.default_threshold
         if not 0 <= threshold <= 1:
@@ -193,13 +228,19 @@ class Journal:
         weights = {CONTEXT: self.context_weight, CONTENT: 1 - self.context_weight}
         texts = {CONTEXT: work_context, CONTENT: content}
         probes = tuple(
-            Probe(texts[name], name, weights[name]) for name in texts if weights[name] and texts[name].strip()
+            Probe(texts[name], name, weights[name])
+            for name in texts
+            if weights[name] and texts[name].strip()
         )
         now = self.clock()
-        findings = self.corpus.search(Query(probes=probes, limit=self.max_results, min_score=threshold), now)
+        findings = self.corpus.search(
+            Query(probes=probes, limit=self.max_results, min_score=threshold), now
+        )
         whole = sum(probe.weight for probe in probes)
         shares = {probe.name: probe.weight / whole for probe in probes}
-        shaped, omitted, notes = answers.fit(findings, lambda hit: self._hit(hit, shares, now), self.budget)
+        shaped, omitted, notes = answers.fit(
+            findings, lambda hit: self._hit(hit, shares, now), self.budget
+        )
         return JournalHits(result=shaped, omitted=omitted, notes=notes)
 
     def sync(self, remote: str = "", resolved: Mapping[str, str] | None = None) -> Exchanged:
@@ -212,7 +253,10 @@ class Journal:
         return answer
 
     def _append(self, path: str, message: str, current: Source | None) -> tuple[Written, str]:
-        """Commit an entry on top of whatever the section says by now: entries do not contradict each other."""
+        """Commit an entry on top of whatever the section says by now.
+
+        Entries do not contradict each other.
+        """
         for _ in range(ATTEMPTS):
             text, expect = (current.text, current.version) if current else ("", Expect.ABSENT)
             with suppress(ConflictError):
@@ -224,15 +268,23 @@ class Journal:
         path = relative_name(section)
         name = path.removesuffix(SUFFIX)
         if not git.is_hash(prefix):
-            raise ValidationError(f"{prefix[:80]!r} is not the name of a commit", "Give at least four of its digits")
+            raise ValidationError(
+                f"{prefix[:80]!r} is not the name of a commit", "Give at least four of its digits"
+            )
         found = sorted(self.corpus.store.scan([f"{name}{MARK}{prefix}"]).stamps)
         if not found:
-            raise NotFoundError(f"{name} has no entry {prefix}", "journal_list_entries lists those it has")
+            raise NotFoundError(
+                f"{name} has no entry {prefix}", "journal_list_entries lists those it has"
+            )
         if len(found) > 1:
             shown = ", ".join(one.removesuffix(SUFFIX) for one in found[:MOST_CANDIDATES])
-            raise ValidationError(f"{prefix} is the beginning of {len(found)} entries", f"Give one of {shown}")
+            raise ValidationError(
+                f"{prefix} is the beginning of {len(found)} entries", f"Give one of {shown}"
+            )
         source = self.corpus.store.read(found[0])
-        content, shown, omitted = answers.excerpt(source.text, 1, answers.parse_lines(lines), self.budget)
+        content, shown, omitted = answers.excerpt(
+            source.text, 1, answers.parse_lines(lines), self.budget
+        )
         return JournalText(
             id=f"{name}{MARK}{self.short(source.version)}",
             type="entry",
@@ -311,7 +363,11 @@ def _tree(commits: Iterable[Commit]) -> _Node:
 
 
 def _shown(name: str, node: _Node, depth: int) -> dict[str, Any]:
-    children = ((f"{name}/{part}".lstrip("/"), child) for part, child in sorted(node.below.items()) if child.all)
+    children = (
+        (f"{name}/{part}".lstrip("/"), child)
+        for part, child in sorted(node.below.items())
+        if child.all
+    )
     below = [_shown(place, child, depth - 1) for place, child in children] if depth > 1 else []
     answer = {
         "id": name,

@@ -1,4 +1,7 @@
-"""The shapes of answers about the journal and about commits; the names are those of the journal's document."""
+"""The shapes of answers about the journal and about commits.
+
+The names are those of the journal's document.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ class JournalText(TypedDict):
 
 
 class JournalWritten(TypedDict):
-    """An entry that was committed; `rebased` tells that others had written since the section was read."""
+    """An entry that was committed.
+
+    `rebased` tells that others had written since the section was read.
+    """
 
     id: str
     path: str
@@ -36,7 +42,10 @@ class JournalWritten(TypedDict):
 
 
 class Contents(TypedDict):
-    """A section, a folder of sections or the whole journal, and what lies below as far as it was asked for."""
+    """A section, a folder of sections or the whole journal.
+
+    And what lies below as far as it was asked for.
+    """
 
     id: str
     type: str
@@ -83,7 +92,10 @@ class JournalHits(TypedDict):
 
 
 class Synthesis(TypedDict):
-    """Two versions of a section put together: `draft` by line, `synthesis` by the client's model if it was asked."""
+    """Two versions of a section put together.
+
+    `draft` by line, `synthesis` by the client's model if it was asked.
+    """
 
     section: str
     draft: str
@@ -105,7 +117,10 @@ class Exchanged(TypedDict):
 
 
 class CommitHit(TypedDict):
-    """A commit of the project that answers a search; `paths_total` is there when not all paths are listed."""
+    """A commit of the project that answers a search.
+
+    `paths_total` is there when not all paths are listed.
+    """
 
     commit: str
     subject: str

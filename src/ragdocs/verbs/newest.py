@@ -11,9 +11,12 @@ BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def age_order(document: Document, now: datetime) -> tuple[bool, float, float, str]:
-    """Return what to sort by: those with a date first, the latest first, then the last changed, then by path.
+    """Return what to sort by.
 
-    A date that is not yet says nothing about when a text was written, so such a text is one without a date.
+    Those with a date first, the latest first, then the last changed, then by path.
+
+    A date that is not yet says nothing about when a text was written, so such a text is one without
+    a date.
     """
     created = document.created_at
     dated = created is not None and created <= now + SKEW

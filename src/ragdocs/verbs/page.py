@@ -1,4 +1,7 @@
-"""Findings become answers that fit: dates, ages, reasons, and a size budget with an account of what is left out."""
+"""Findings become answers that fit.
+
+Dates, ages, reasons, and a size budget with an account of what is left out.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,13 @@ QUOTE_MARK = 5
 # Less than this tells a reader nothing.
 LEAST_CONTENT = 160
 MINUTE = 60
-UNITS = (("year", 31_557_600), ("month", 2_629_800), ("week", 604_800), ("day", 86_400), ("hour", 3_600))
+UNITS = (
+    ("year", 31_557_600),
+    ("month", 2_629_800),
+    ("week", 604_800),
+    ("day", 86_400),
+    ("hour", 3_600),
+)
 
 Shape = TypeVar("Shape", bound=Any)
 Item = TypeVar("Item")
@@ -36,7 +45,10 @@ def check_limit(limit: int) -> int:
 
 
 def cost(value: Any) -> int:
-    """Return the size of a value in an answer: written as JSON, or quoted line by line, whichever is longer."""
+    """Return the size of a value in an answer.
+
+    Written as JSON, or quoted line by line, whichever is longer.
+    """
     written = len(_write(value))
     quoted = len(value) + QUOTE_MARK * (1 + value.count("\n")) if isinstance(value, str) else 0
     return max(written, quoted)
@@ -46,8 +58,12 @@ def cost(value: Any) -> int:
 _write = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def fit(findings: Findings, shape: Callable[[Hit], Shape], budget: int) -> tuple[list[Shape], int, list[str]]:
-    """Shape hits so that together they stay within the budget; return them, how many matched besides, and notes.
+def fit(
+    findings: Findings, shape: Callable[[Hit], Shape], budget: int
+) -> tuple[list[Shape], int, list[str]]:
+    """Shape hits so that together they stay within the budget.
+
+    Return them, how many matched besides, and notes.
 
     `shape` leaves the content empty: what room is left is shared out for it.
     """
@@ -85,7 +101,9 @@ def cut(text: str, length: int) -> str:
     """Shorten a text at the end of a line or word, so that it costs no more than this."""
     if cost(text) <= length:
         return text
-    fitting = bisect.bisect_right(range(min(len(text), length)), length, key=lambda size: cost(text[:size] + "…"))
+    fitting = bisect.bisect_right(
+        range(min(len(text), length)), length, key=lambda size: cost(text[:size] + "…")
+    )
     head = text[: max(1, fitting - 1)]
     newline, space = head.rfind("\n"), head.rfind(" ")
     at = newline if newline > len(head) // 2 else space if space > len(head) // 2 else len(head)
@@ -113,7 +131,10 @@ def header(hit: Hit) -> str:
 
 
 def place(title: str, header_path: str) -> str:
-    """Return a title and a heading path below it; a path that begins with the title says it already."""
+    """Return a title and a heading path below it.
+
+    A path that begins with the title says it already.
+    """
     if not header_path or header_path == title or header_path.startswith(f"{title}{STEP}"):
         return header_path or title
     # Not joined like headings: a title in front would make a path that may be another section's.
@@ -143,7 +164,13 @@ def why(hit: Hit) -> str:
 def signals(hit: Hit) -> list[SignalShape]:
     """Return every contribution to a hit's score."""
     return [
-        SignalShape(probe=s.probe, source=s.source, rank=s.rank, raw=round(s.raw, 4), share=round(s.share, 4))
+        SignalShape(
+            probe=s.probe,
+            source=s.source,
+            rank=s.rank,
+            raw=round(s.raw, 4),
+            share=round(s.share, 4),
+        )
         for s in hit.signals
     ]
 
@@ -164,7 +191,10 @@ def age(moment: datetime | None, now: datetime) -> str:
 
 
 def provenance(document: Document) -> Provenance:
-    """Say who wrote a memory, from where, and at which state of the code, as far as the memory says so."""
+    """Say who wrote a memory, from where.
+
+    And at which state of the code, as far as the memory says so.
+    """
     git = document.git
     said = {
         "author": document.extra.get("author") or "",
@@ -172,7 +202,10 @@ def provenance(document: Document) -> Provenance:
         "branch": git.branch if git else "",
         "commit": git.commit if git else "",
     }
-    return cast("Provenance", {name: cut(str(value), LONGEST_ORIGIN) for name, value in said.items() if value})
+    return cast(
+        "Provenance",
+        {name: cut(str(value), LONGEST_ORIGIN) for name, value in said.items() if value},
+    )
 
 
 def moment(value: datetime | None) -> str | None:
@@ -185,14 +218,17 @@ def iso(value: datetime) -> str:
     return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def excerpt(text: str, first: int, span: tuple[int, int] | None, budget: int) -> tuple[str, str, str]:
+def excerpt(
+    text: str, first: int, span: tuple[int, int] | None, budget: int
+) -> tuple[str, str, str]:
     """Cut whole lines out of a text: (content, line range, what was left out and how to get it)."""
     every = text.split("\n")
     start, end = span or (first, first + len(every) - 1)
     last = first + len(every) - 1
     if start > last or end < start or start < first:
         raise ValidationError(
-            f"lines {start}-{end} are outside {first}-{last}", f'Ask for lines within "{first}-{last}"'
+            f"lines {start}-{end} are outside {first}-{last}",
+            f'Ask for lines within "{first}-{last}"',
         )
     end = min(end, last)
     chosen = every[start - first : end - first + 1]
@@ -206,9 +242,17 @@ def excerpt(text: str, first: int, span: tuple[int, int] | None, budget: int) ->
     content = "\n".join(chosen[:count])
     shown = f"{start}-{start + count - 1}"
     if count < len(chosen):
-        return content, shown, f'lines {start + count}-{end} are left out; ask for lines="{start + count}-{end}"'
+        return (
+            content,
+            shown,
+            f'lines {start + count}-{end} are left out; ask for lines="{start + count}-{end}"',
+        )
     if size > budget:
-        return cut(content, budget), shown, f"line {start} is longer than {budget} characters and is cut"
+        return (
+            cut(content, budget),
+            shown,
+            f"line {start} is longer than {budget} characters and is cut",
+        )
     return content, shown, ""
 
 

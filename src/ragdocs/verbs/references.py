@@ -1,4 +1,7 @@
-"""Which memory or document is meant: by an id, a path, an absolute path, a resource's address or a plain name."""
+"""Which memory or document is meant.
+
+By an id, a path, an absolute path, a resource's address or a plain name.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,10 @@ def memory_path(corpus: Corpus, reference: str) -> str:
 
 
 def past_path(corpus: Corpus, reference: str) -> str:
-    """Return the path of a memory that may be gone: an id is looked up among the texts that were kept, too."""
+    """Return the path of a memory that may be gone.
+
+    An id is looked up among the texts that were kept, too.
+    """
     trashed = _from_trash(corpus, inside(corpus, reference))
     if trashed:
         return trashed
@@ -72,7 +78,9 @@ def past_path(corpus: Corpus, reference: str) -> str:
             looked += 1
             if step.path == path:
                 return path
-            at_home = step.path.startswith((f"{ENTRIES}/", f"{ITEMS}/")) and step.path.endswith(f"/{path}")
+            at_home = step.path.startswith((f"{ENTRIES}/", f"{ITEMS}/")) and step.path.endswith(
+                f"/{path}"
+            )
             readable = own and looked <= MOST_REVISIONS and bool(step.version)
             if at_home or (readable and _says(corpus, step.version, wanted)):
                 homes.append(step.path)
@@ -129,17 +137,24 @@ def _item(corpus: Corpus, path: str) -> Document | None:
 
 
 def _from_trash(corpus: Corpus, name: str) -> str:
-    """Return the path that a memory had before it went to the trash, unless there is one at it again."""
+    """Return the path that a memory had before it went to the trash.
+
+    Unless there is one at it again.
+    """
     match = _TRASHED.fullmatch(name)
     path = f"{match['name']}.md" if match else ""
-    known = path and any(step.path == path for commit in corpus.store.commits() for step in commit.steps)
+    known = path and any(
+        step.path == path for commit in corpus.store.commits() for step in commit.steps
+    )
     return path if known and not _exists(corpus, path) else ""
 
 
 def _only(documents: Sequence[Document], name: str) -> Document | None:
     if len(documents) > 1:
         paths = ", ".join(document.path for document in documents[:LISTED])
-        raise ValidationError(f"{len(documents)} memories have the id {name[:80]!r}: {paths}", "Name one by its path")
+        raise ValidationError(
+            f"{len(documents)} memories have the id {name[:80]!r}: {paths}", "Name one by its path"
+        )
     return documents[0] if documents else None
 
 

@@ -232,7 +232,10 @@ class Remembered(TypedDict):
 
 
 class GitShape(TypedDict):
-    """The state of the working tree when a memory was written; `files_total` is there when not all are listed."""
+    """The state of the working tree when a memory was written.
+
+    `files_total` is there when not all are listed.
+    """
 
     branch: str
     commit: str
@@ -242,7 +245,10 @@ class GitShape(TypedDict):
 
 
 class RecalledMemory(TypedDict):
-    """A memory with when and where it was written; `project` is there when all projects were asked."""
+    """A memory with when and where it was written.
+
+    `project` is there when all projects were asked.
+    """
 
     id: str
     timestamp: int
@@ -263,7 +269,10 @@ class Recalled(TypedDict):
 
 
 class Edited(TypedDict):
-    """A memory of which a part was changed; `content` is the new passage with the lines around it."""
+    """A memory of which a part was changed.
+
+    `content` is the new passage with the lines around it.
+    """
 
     status: str
     filename: str
@@ -289,7 +298,10 @@ class Renamed(TypedDict):
 
 
 class RevisionShape(TypedDict):
-    """An earlier text of a memory, the change that replaced it, and the version it became ("" where it was removed)."""
+    """An earlier text of a memory, the change that replaced it.
+
+    And the version it became ("" where it was removed).
+    """
 
     filename: str
     version: str
@@ -319,7 +331,10 @@ class Difference(TypedDict):
 
 
 class Undone(TypedDict):
-    """A change that was taken back: the memories that are as before it, and the new ones that went away."""
+    """A change that was taken back.
+
+    The memories that are as before it, and the new ones that went away.
+    """
 
     status: str
     verb: str
@@ -331,7 +346,10 @@ class Undone(TypedDict):
 
 
 class Explained(TypedDict):
-    """Where a document stands for a query: the stage it reached, and what is said of its best passage."""
+    """Where a document stands for a query.
+
+    The stage it reached, and what is said of its best passage.
+    """
 
     query: str
     path: str

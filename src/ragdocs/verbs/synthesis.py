@@ -12,11 +12,20 @@ journal_read and send the text as overview with journal_write, with an entry tha
 
 
 def draft(section: str, version_a: str, version_b: str, work_context: str) -> Synthesis:
-    """Put two versions together line by line: what only one has is kept, where they differ both stand between marks."""
+    """Put two versions together line by line.
+
+    What only one has is kept, where they differ both stand between marks.
+    """
     merged = merge(common(version_a, version_b), version_a, version_b)
-    text = merged.text.replace(f"{THEIRS}\n", "<<<<<<< version_a\n").replace(f"{YOURS}\n", ">>>>>>> version_b\n")
+    text = merged.text.replace(f"{THEIRS}\n", "<<<<<<< version_a\n").replace(
+        f"{YOURS}\n", ">>>>>>> version_b\n"
+    )
     places = "one place" if merged.overlaps == 1 else f"{merged.overlaps} places"
-    said = f"They disagree in {places}, between <<<<<<< and >>>>>>>." if merged.overlaps else "They nowhere disagree."
+    said = (
+        f"They disagree in {places}, between <<<<<<< and >>>>>>>."
+        if merged.overlaps
+        else "They nowhere disagree."
+    )
     context = f" for {' '.join(work_context.split())[:200]}" if work_context.strip() else ""
     return Synthesis(
         section=section,

@@ -1,4 +1,7 @@
-"""The cards of all documents and the rows of all chunks, with the columns that filters are answered from."""
+"""The cards of all documents and the rows of all chunks.
+
+With the columns that filters are answered from.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,16 @@ import numpy.typing as npt
 
 from ragdocs.protocols import Siblings
 from ragdocs.system import files as fsio
-from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Chunk, Document, Entry, Filter, GitContext, Link
+from ragdocs.types import (
+    UNSAID_CONFIDENCE,
+    UNSAID_IMPORTANCE,
+    Chunk,
+    Document,
+    Entry,
+    Filter,
+    GitContext,
+    Link,
+)
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
@@ -63,9 +75,12 @@ _ROW = np.dtype(
 
 
 class Catalog:
-    """Documents have slots, chunks have rows; rows are never used twice within one life of the catalog.
+    """Documents have slots, chunks have rows.
 
-    A chunk is made when it is asked for: thousands of them as objects would cost seconds to load and be mostly idle.
+    Rows are never used twice within one life of the catalog.
+
+    A chunk is made when it is asked for: thousands of them as objects would cost seconds to load
+    and be mostly idle.
     """
 
     def __init__(self) -> None:
@@ -109,7 +124,14 @@ class Catalog:
         first = len(self._table.values)
         for row, chunk in enumerate(entry.chunks, start=first):
             number = self._number(chunk.headings)
-            self._table[row] = (chunk.start_line, chunk.end_line, number, 0, 0, chunk.digest.encode())
+            self._table[row] = (
+                chunk.start_line,
+                chunk.end_line,
+                number,
+                0,
+                0,
+                chunk.digest.encode(),
+            )
             self._alive[row], self._slot_of[row] = True, slot
             self._fresh[row] = chunk.text
         self._rows[entry.document.id] = range(first, first + len(entry.chunks))
@@ -145,7 +167,11 @@ class Catalog:
 
     def documents(self, slots: Mask | None = None) -> list[Document]:
         """List cards in the order of their paths, or those of the slots in the mask."""
-        ids = self._documents if slots is None else [self._ids[slot] for slot in np.flatnonzero(slots).tolist()]
+        ids = (
+            self._documents
+            if slots is None
+            else [self._ids[slot] for slot in np.flatnonzero(slots).tolist()]
+        )
         chosen = [self._documents[doc_id] for doc_id in ids if doc_id in self._documents]
         return sorted(chosen, key=lambda document: document.path)
 
@@ -194,14 +220,19 @@ class Catalog:
             text = str(self._stored[at : at + size], "utf-8", "surrogatepass")
         number = row - self._rows[document.id].start
         chunk_id = f"{document.id}#{number}"
-        return document, Chunk(chunk_id, document.id, self._headings[headings], text, start, end, digest.decode())
+        return document, Chunk(
+            chunk_id, document.id, self._headings[headings], text, start, end, digest.decode()
+        )
 
     def rest(self) -> None:
         """Let go of the texts that were read of a mapped file."""
         fsio.release(self._stored)
 
     def slots(self, where: Filter, linked: Iterable[str] | None = None) -> Mask:
-        """Tell for each document slot whether it passes; `linked` are the ids that satisfy `where.linked_to`."""
+        """Tell for each document slot whether it passes.
+
+        `linked` are the ids that satisfy `where.linked_to`.
+        """
         if linked is None and where in self._passing:
             return self._passing[where]
         slots = self._filtered(where, linked)
@@ -213,15 +244,23 @@ class Catalog:
 
     def _filtered(self, where: Filter, linked: Iterable[str] | None) -> Mask:
         mask = np.ones(len(self._ids), dtype=np.bool_)
-        for field, words in (("kind", where.kinds), ("tag", where.tags), ("status", where.statuses)):
+        for field, words in (
+            ("kind", where.kinds),
+            ("tag", where.tags),
+            ("status", where.statuses),
+        ):
             if words:
                 mask &= self._having(field, words)
         if where.hidden:
             mask &= ~self._having("status", where.hidden)
         if linked is not None:
-            mask &= _chosen(len(mask), {self._slots[doc_id] for doc_id in linked if doc_id in self._slots})
+            mask &= _chosen(
+                len(mask), {self._slots[doc_id] for doc_id in linked if doc_id in self._slots}
+            )
         if where.prefix:
-            below = (self._slots[d] for path, d in self._by_path.items() if path.startswith(where.prefix))
+            below = (
+                self._slots[d] for path, d in self._by_path.items() if path.startswith(where.prefix)
+            )
             mask &= _chosen(len(mask), set(below))
         if where.alive_at:
             mask &= self._expires.values > where.alive_at.timestamp()
@@ -249,11 +288,16 @@ class Catalog:
         return chosen
 
     def dump(self) -> tuple[dict[str, Any], bytes, bytes]:
-        """Return the cards as JSON-ready values without the links, which the graph keeps; the table; and the texts."""
+        """Return the cards as JSON-ready values without the links, which the graph keeps.
+
+        The table; and the texts.
+        """
         cards = []
         table = np.zeros_like(self._table.values)
         table[self.alive] = self._table.values[self.alive]
-        used, table["headings"][self.alive] = np.unique(table["headings"][self.alive], return_inverse=True)
+        used, table["headings"][self.alive] = np.unique(
+            table["headings"][self.alive], return_inverse=True
+        )
         texts: list[bytes] = []
         at = 0
         for document in self.documents():
@@ -263,7 +307,9 @@ class Catalog:
             for row in rows:
                 fresh = self._fresh.get(row)
                 begin, size = table["at"][row], table["size"][row]
-                text = bytes(self._stored[begin : begin + size]) if fresh is None else _encoded(fresh)
+                text = (
+                    bytes(self._stored[begin : begin + size]) if fresh is None else _encoded(fresh)
+                )
                 table["at"][row], table["size"][row] = at, len(text)
                 texts.append(text)
                 at += len(text)
@@ -272,14 +318,21 @@ class Catalog:
 
     @classmethod
     def restore(
-        cls, cards: Mapping[str, Any], table: Buffer, texts: Buffer, links: Callable[[str], tuple[Link, ...]]
+        cls,
+        cards: Mapping[str, Any],
+        table: Buffer,
+        texts: Buffer,
+        links: Callable[[str], tuple[Link, ...]],
     ) -> Catalog:
         """Rebuild a catalog from what `dump` returned, and the links of each document id."""
         catalog = cls()
         rows = np.frombuffer(table, dtype=_ROW)
-        if len(rows) and (int((rows["at"] + rows["size"]).max()) > len(texts) or int(rows["at"].min()) < 0):
+        if len(rows) and (
+            int((rows["at"] + rows["size"]).max()) > len(texts) or int(rows["at"].min()) < 0
+        ):
             raise ValueError("the stored passages do not fit their table")
-        # The keyword index still names rows of the dead: the table reaches as far as rows were ever given.
+        # The keyword index still names rows of the dead: the table reaches as far as rows were ever
+        # given.
         catalog._table = _Column.of(rows, np.zeros((), dtype=_ROW))
         catalog._stored = memoryview(texts)
         catalog._alive = _Column.of(np.zeros(len(rows), dtype=np.bool_), blank=False)
@@ -294,7 +347,10 @@ class Catalog:
         return catalog
 
     def compacted(self) -> tuple[Catalog, Rows]:
-        """Return a catalog without the rows and slots of the dead, and the new row of each row, -1 for the dead."""
+        """Return a catalog without the rows and slots of the dead.
+
+        And the new row of each row, -1 for the dead.
+        """
         alive = self.alive
         count = int(np.count_nonzero(alive))
         moved = np.full(len(alive), -1, dtype=np.int64)
@@ -305,14 +361,18 @@ class Catalog:
         new._slot_of = _Column.of(np.zeros(count, dtype=np.int32), 0)
         new._stored = self._stored
         new._fresh = {int(moved[row]): text for row, text in self._fresh.items()}
-        used, new._table.values["headings"] = np.unique(new._table.values["headings"], return_inverse=True)
+        used, new._table.values["headings"] = np.unique(
+            new._table.values["headings"], return_inverse=True
+        )
         for number in used.tolist():
             new._number(self._headings[number])
         for doc_id, rows in self._rows.items():
             document = self._documents[doc_id]
             first = int(moved[rows.start]) if rows else 0
             new._rows[doc_id] = range(first, first + len(rows))
-            new._slot_of.values[first : first + len(rows)] = new._place(document, self.stamps[document.path][0])
+            new._slot_of.values[first : first + len(rows)] = new._place(
+                document, self.stamps[document.path][0]
+            )
         return new, moved
 
     def _place(self, document: Document, stamp: str) -> int:
@@ -325,8 +385,12 @@ class Catalog:
         self.stamps[document.path] = (stamp, document.version)
         self._created[slot] = document.created_at.timestamp() if document.created_at else np.nan
         self._expires[slot] = document.expires_at.timestamp() if document.expires_at else np.inf
-        self._importance[slot] = UNSAID_IMPORTANCE if document.importance is None else document.importance
-        self._confidence[slot] = UNSAID_CONFIDENCE if document.confidence is None else document.confidence
+        self._importance[slot] = (
+            UNSAID_IMPORTANCE if document.importance is None else document.importance
+        )
+        self._confidence[slot] = (
+            UNSAID_CONFIDENCE if document.confidence is None else document.confidence
+        )
         for word in _words(document):
             self._words[word].add(slot)
         return slot
@@ -385,14 +449,24 @@ def _plain(document: Document) -> dict[str, Any]:
     card["extra"] = dict(document.extra)
     if document.git:
         state = document.git
-        card["git"] = [state.branch, state.commit, state.dirty, list(state.files_changed), state.files_total]
+        card["git"] = [
+            state.branch,
+            state.commit,
+            state.dirty,
+            list(state.files_changed),
+            state.files_total,
+        ]
     return card
 
 
 def _document(card: Mapping[str, Any], links: tuple[Link, ...]) -> Document:
     values = {name: value for name, value in card.items() if name not in ("rows", "stamp", "git")}
     values |= {name: tuple(values[name]) for name in ("tags", "aliases", "problems")}
-    values |= {name: datetime.fromisoformat(values[name]).astimezone(UTC) for name in _DATES if name in values}
+    values |= {
+        name: datetime.fromisoformat(values[name]).astimezone(UTC)
+        for name in _DATES
+        if name in values
+    }
     if "git" in card:
         # A snapshot of an earlier version has no total.
         branch, commit, dirty, changed, *total = card["git"]

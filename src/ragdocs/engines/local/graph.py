@@ -1,4 +1,7 @@
-"""Documents, the names they go by, and the links between them; the only module that imports networkx."""
+"""Documents, the names they go by, and the links between them.
+
+The only module that imports networkx.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,12 @@ from ragdocs.types import Document, Link
 
 
 class LinkGraph:
-    """A multigraph from documents to ghost nodes; a ghost is a name that may or may not belong to a document.
+    """A multigraph from documents to ghost nodes.
 
-    Links end at names, not at documents: a document may come, change or go without touching the links of others.
+    A ghost is a name that may or may not belong to a document.
+
+    Links end at names, not at documents: a document may come, change or go without touching the
+    links of others.
     """
 
     def __init__(self) -> None:
@@ -30,7 +36,10 @@ class LinkGraph:
         return self._count
 
     def open(self) -> Any:
-        """Return the graph, made when it is first asked for: networkx takes 0.2 s to import, and a start can wait."""
+        """Return the graph, made when it is first asked for.
+
+        Networkx takes 0.2 s to import, and a start can wait.
+        """
         if self._built is None:
             import networkx as nx
 
@@ -60,19 +69,30 @@ class LinkGraph:
             return
         targets = set(self._built.successors(doc_id))
         self._built.remove_node(doc_id)
-        self._built.remove_nodes_from([ghost for ghost in targets if not self._built.in_degree(ghost)])
+        self._built.remove_nodes_from(
+            [ghost for ghost in targets if not self._built.in_degree(ghost)]
+        )
 
     def links(self, doc_id: str) -> tuple[Link, ...]:
         """Return a document's links in the order it has them."""
         return self._links.get(doc_id, ())
 
-    def links_to(self, names: Sequence[str], among: Collection[str] | None = None) -> dict[str, tuple[Link, ...]]:
-        """Map each document, or each among these, to its links to any of these names, all of them, in order."""
+    def links_to(
+        self, names: Sequence[str], among: Collection[str] | None = None
+    ) -> dict[str, tuple[Link, ...]]:
+        """Map each document, or each among these, to its links to any of these names.
+
+        All of them, in order.
+        """
         ghosts = {_ghost(name) for name in names}
         pointing = self.pointing(names)
         return {
             source: tuple(link for link in self.links(source) if _ghost(link.target) in ghosts)
-            for source in (sorted(pointing) if among is None else [doc_id for doc_id in among if doc_id in pointing])
+            for source in (
+                sorted(pointing)
+                if among is None
+                else [doc_id for doc_id in among if doc_id in pointing]
+            )
         }
 
     def pointing(self, names: Sequence[str]) -> set[str]:
@@ -94,7 +114,9 @@ class LinkGraph:
         """Rebuild a graph from what `dump` returned; the names come back with `name`."""
         graph = cls()
         stored = json.loads(data)
-        found: dict[str, list[Link]] = {node["id"]: [] for node in stored["nodes"] if node["kind"] == "document"}
+        found: dict[str, list[Link]] = {
+            node["id"]: [] for node in stored["nodes"] if node["kind"] == "document"
+        }
         for edge in sorted(stored["edges"], key=lambda edge: edge["order"]):
             link = Link(edge["written"], edge["edge_type"], edge["edge_context"], edge["heading"])
             found[edge["source"]].append(link)
@@ -111,7 +133,9 @@ class LinkGraph:
 
     def edges(self) -> list[tuple[str, str, str, str]]:
         """List every link as (document, ghost, type, context), sorted."""
-        return sorted((a, b, d["edge_type"], d["edge_context"]) for a, b, d in self.open().edges(data=True))
+        return sorted(
+            (a, b, d["edge_type"], d["edge_context"]) for a, b, d in self.open().edges(data=True)
+        )
 
     def _connect(self, doc_id: str) -> None:
         self._built.add_node(doc_id, kind="document")
@@ -129,7 +153,10 @@ class LinkGraph:
             )
 
     def linked(self, doc_id: str) -> tuple[str, ...]:
-        """Return the other documents that one links to; there is no need of the graph for a single step."""
+        """Return the other documents that one links to.
+
+        There is no need of the graph for a single step.
+        """
         known = self._near.get(doc_id)
         if known is None:
             names = {link_key(link.target) for link in self.links(doc_id)}

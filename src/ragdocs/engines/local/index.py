@@ -1,4 +1,7 @@
-"""The index of one lane in one process: catalog, vectors, keywords and graph behind one lock, with snapshots."""
+"""The index of one lane in one process.
+
+Catalog, vectors, keywords and graph behind one lock, with snapshots.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +42,27 @@ PASSAGES = "vector/passages.txt"
 GRAPH = "graph/graph.json"
 KEYWORD = "keyword/"
 
-# Chunks whose words are written while searches wait; more are written before, which takes milliseconds for each.
+# Chunks whose words are written while searches wait; more are written before, which takes
+# milliseconds for each.
 MOST_AT_ONCE = 50
-# Passages of one document that are encoded before those of others get their turn; a file of 10 MB has 11,000.
+# Passages of one document that are encoded before those of others get their turn; a file of 10 MB
+# has 11,000.
 PASSAGES_IN_TURN = 256
 # Rows that were ever given, for each that is alive, before they are numbered anew.
 MOST_ROWS, SPARE_ROWS = 2, 1_000
 
-# What engines say of bytes that we signed ourselves, with another version of them or on another kind of machine.
-_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ImportError, OSError, EOFError, RuntimeError)
+# What engines say of bytes that we signed ourselves, with another version of them or on another
+# kind of machine.
+_UNREADABLE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ImportError,
+    OSError,
+    EOFError,
+    RuntimeError,
+)
 
 logger = logging.getLogger("ragdocs")
 
@@ -103,10 +118,17 @@ class LocalIndex:
         self._dirty = True
 
     def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
-        """Map each indexed path, or each of these that is indexed, to the stamp and version it had."""
+        """Map each indexed path, or each of these that is indexed.
+
+        To the stamp and version it had.
+        """
         with self._lock:
             known = self._catalog.stamps
-            return dict(known) if paths is None else {path: known[path] for path in paths if path in known}
+            return (
+                dict(known)
+                if paths is None
+                else {path: known[path] for path in paths if path in known}
+            )
 
     def restamp(self, stamps: Mapping[str, str]) -> None:
         """Remember new stamps of paths whose text did not change."""
@@ -140,7 +162,10 @@ class LocalIndex:
                     self._dirty = True
 
     def objection(self, entry: Entry, seconds: float) -> str:
-        """Say why a document would hold up all others, for so much processor time at most, or nothing."""
+        """Say why a document would hold up all others, for so much processor time at most.
+
+        Or nothing.
+        """
         return objection(entry, seconds)
 
     def documents(self, where: Filter | None = None) -> list[Document]:
@@ -154,11 +179,18 @@ class LocalIndex:
             return self._catalog.document(doc_id)
 
     def missing(self, limit: int, paths: Collection[str] = ()) -> list[tuple[Document, Chunk]]:
-        """List chunks without a vector, one for each digest, most recently changed first, or those of these paths."""
+        """List chunks without a vector, one for each digest, most recently changed first.
+
+        Or those of these paths.
+        """
         with self._lock:
-            # A digest may wait in several documents, and any of the paths asked for may be one of them.
+            # A digest may wait in several documents, and any of the paths asked for may be one of
+            # them.
             pairs = (map(self._catalog.chunk, rows) for rows in self._wanting().values())
-            wanted = (next((pair for pair in same if not paths or pair[0].path in paths), None) for same in pairs)
+            wanted = (
+                next((pair for pair in same if not paths or pair[0].path in paths), None)
+                for same in pairs
+            )
             return list(islice(filter(None, wanted), limit))
 
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
@@ -166,7 +198,11 @@ class LocalIndex:
         with self._lock:
             table = self._table()
             waiting = self._wanting()
-            wanted = [(row, vector) for digest, vector in vectors.items() for row in waiting.pop(digest, ())]
+            wanted = [
+                (row, vector)
+                for digest, vector in vectors.items()
+                for row in waiting.pop(digest, ())
+            ]
             if wanted:
                 table.add([row for row, _ in wanted], np.stack([vector for _, vector in wanted]))
                 self._bare.difference_update(row for row, _ in wanted)
@@ -176,7 +212,9 @@ class LocalIndex:
         """Return the k chunks with the largest inner product among those that pass each of the filters."""
         with self._lock:
             table = self._table()
-            found = dict(pair for where in wheres for pair in table.nearest(vector, k, self._mask(where)))
+            found = dict(
+                pair for where in wheres for pair in table.nearest(vector, k, self._mask(where))
+            )
         return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
 
     def match(self, text: str, k: int, *wheres: Filter) -> Scored:
@@ -185,12 +223,18 @@ class LocalIndex:
         1.0 is every term once in a passage of average length.
         """
         with self._lock:
-            return self._keywords.match(text, k, [self._mask(where) for where in wheres], self._catalog.alive)
+            return self._keywords.match(
+                text, k, [self._mask(where) for where in wheres], self._catalog.alive
+            )
 
     def weigh(self, text: str, vector: Vectors | None, keys: Keys) -> tuple[Vectors, Vectors]:
         """Return the keyword score and the inner product of each of these chunks, found or not."""
         with self._lock:
-            words = self._keywords.scores(text, self._catalog.alive)[keys] if text else np.zeros(len(keys), np.float32)
+            words = (
+                self._keywords.scores(text, self._catalog.alive)[keys]
+                if text
+                else np.zeros(len(keys), np.float32)
+            )
             if vector is None:
                 return words, np.zeros(len(keys), dtype=np.float32)
             return words, self._table().products(vector, keys)
@@ -210,16 +254,22 @@ class LocalIndex:
         words = dict.fromkeys(word.strip(".,;:!?\"'()") for word in text[:2000].split())
         with self._lock:
             held = {word: self._keywords.holding(keys, meant(word)) for word in words}
-        return [tuple(word for word, mask in held.items() if mask[place]) for place in range(len(keys))]
+        return [
+            tuple(word for word, mask in held.items() if mask[place]) for place in range(len(keys))
+        ]
 
     def linked(self, doc_ids: Sequence[str], where: Filter) -> list[Collection[str]]:
         """Return, for each of these, the documents it links to that pass the filter."""
         with self._lock:
             slots = self._slots(where)
             every = [self._graph.linked(doc_id) for doc_id in doc_ids]
-            return [[target for target in one if self._catalog.passes(target, slots)] for one in every]
+            return [
+                [target for target in one if self._catalog.passes(target, slots)] for one in every
+            ]
 
-    def links_to(self, names: Sequence[str], among: Collection[str] | None = None) -> Mapping[str, tuple[Link, ...]]:
+    def links_to(
+        self, names: Sequence[str], among: Collection[str] | None = None
+    ) -> Mapping[str, tuple[Link, ...]]:
         """Map each document, or each among these, to its links to any of these names."""
         with self._lock:
             return self._graph.links_to(names, among) if names else {}
@@ -242,7 +292,10 @@ class LocalIndex:
             return list(self._catalog.rows(doc_id))
 
     def vectors(self, doc_ids: Sequence[str]) -> Vectors:
-        """Return one unit vector for each document, the mean of its chunks; zero where it has none yet."""
+        """Return one unit vector for each document, the mean of its chunks.
+
+        Zero where it has none yet.
+        """
         with self._lock:
             return self._table().means([self._catalog.rows(doc_id) for doc_id in doc_ids])
 
@@ -271,22 +324,36 @@ class LocalIndex:
             }
 
     def contents(self) -> dict[str, list[Any]]:
-        """List everything an index holds, by document and chunk rather than by row, so that two can be compared."""
+        """List everything an index holds, by document and chunk rather than by row.
+
+        So that two can be compared.
+        """
         with self._lock:
-            rows = {row: self._catalog.chunk(row)[1] for row in np.flatnonzero(self._catalog.alive).tolist()}
+            rows = {
+                row: self._catalog.chunk(row)[1]
+                for row in np.flatnonzero(self._catalog.alive).tolist()
+            }
             ordered = sorted(rows, key=lambda row: rows[row].id)
             vectors = zip(ordered, self._table().get(ordered), strict=True)
             return {
-                "documents": [replace(document, modified_at=None) for document in self._catalog.documents()],
+                "documents": [
+                    replace(document, modified_at=None) for document in self._catalog.documents()
+                ],
                 "chunks": [rows[row] for row in ordered],
-                "postings": sorted((rows[r].id, field, term, w) for field, term, r, w in self._keywords.postings()),
+                "postings": sorted(
+                    (rows[r].id, field, term, w) for field, term, r, w in self._keywords.postings()
+                ),
                 "edges": list(self._graph.edges()),
                 "vectors": [(rows[row].id, vector) for row, vector in vectors],
             }
 
     def open(self) -> bool:
         """Load the live generation from disk; tell whether there was one that could be used."""
-        stored = snapshot.load(self._directory, self._key, mapped=self._mapped) if self._directory else None
+        stored = (
+            snapshot.load(self._directory, self._key, mapped=self._mapped)
+            if self._directory
+            else None
+        )
         if stored is None:
             return False
         recipe, parts = stored
@@ -316,12 +383,24 @@ class LocalIndex:
         catalog = Catalog.restore(cards, parts[TABLE], parts[PASSAGES], graph.links)
         for document in catalog.documents():
             graph.name(document)
-        files = {path.removeprefix(KEYWORD): body for path, body in parts.items() if path.startswith(KEYWORD)}
+        files = {
+            path.removeprefix(KEYWORD): body
+            for path, body in parts.items()
+            if path.startswith(KEYWORD)
+        }
         # Vectors of another model are worthless here: the chunks wait for new ones.
         vectors = VectorTable(self._dim)
         if with_vectors:
-            vectors = VectorTable.restore(parts[FAISS], parts.get(NEIGHBOURS, b""), cards["vector_rows"], self._dim)
-        return catalog, graph, KeywordTable(files), vectors, cards.get("gauge") if with_vectors else None
+            vectors = VectorTable.restore(
+                parts[FAISS], parts.get(NEIGHBOURS, b""), cards["vector_rows"], self._dim
+            )
+        return (
+            catalog,
+            graph,
+            KeywordTable(files),
+            vectors,
+            cards.get("gauge") if with_vectors else None,
+        )
 
     def _table(self) -> VectorTable:
         """Return the vectors, opened; what cannot be opened is forgotten and computed anew."""
@@ -340,7 +419,10 @@ class LocalIndex:
         self._waiting = None
 
     def save(self) -> str | None:
-        """Write a snapshot if anything changed and nobody else is writing one; return the generation's name."""
+        """Write a snapshot if anything changed and nobody else is writing one.
+
+        Return the generation's name.
+        """
         if self._directory is None or not self._dirty:
             return None
         self._improve()
@@ -349,16 +431,24 @@ class LocalIndex:
             self._keywords.consolidate()
             faiss_index, neighbours, rows = self._table().dump()
             cards, table, passages = self._catalog.dump()
-            parts = {GRAPH: self._graph.dump(), FAISS: faiss_index, TABLE: table, PASSAGES: passages}
+            parts = {
+                GRAPH: self._graph.dump(),
+                FAISS: faiss_index,
+                TABLE: table,
+                PASSAGES: passages,
+            }
             if neighbours:
                 parts[NEIGHBOURS] = neighbours
             parts |= {KEYWORD + name: data for name, data in self._keywords.dump().items()}
             self._dirty = False
         with ExitStack() as undo:
             undo.callback(setattr, self, "_dirty", True)
-            # A file name need not be text: half characters stand for its other bytes, and json reads them back.
+            # A file name need not be text: half characters stand for its other bytes, and json
+            # reads them back.
             docstore = {**cards, "vector_rows": rows, "gauge": self._gauge}
-            parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
+            parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode(
+                "utf-8", "surrogatepass"
+            )
             fsio.make_directories(self._directory, 0o700)
             with lock(self._directory, timeout=0):
                 recipe = {**self._recipe, "encoder": self._encoder}
@@ -367,7 +457,10 @@ class LocalIndex:
         return name
 
     def _compact(self) -> None:
-        """Give rows new numbers when most numbers belong to the dead: every filter and score walks over them all."""
+        """Give rows new numbers when most numbers belong to the dead.
+
+        Every filter and score walks over them all.
+        """
         alive = self._catalog.alive
         if len(alive) <= MOST_ROWS * np.count_nonzero(alive) + SPARE_ROWS:
             return
@@ -378,7 +471,10 @@ class LocalIndex:
             self._count_bare()
 
     def _improve(self) -> None:
-        """Build the graph of a large table beside it: that takes long, and searches go on meanwhile."""
+        """Build the graph of a large table beside it.
+
+        That takes long, and searches go on meanwhile.
+        """
         with self._lock:
             wanted = self._table().ungraphed()
         if wanted:
@@ -394,7 +490,10 @@ class LocalIndex:
         return self._catalog.mask(self._slots(where))
 
     def _wanting(self) -> dict[str, list[int]]:
-        """Map the digests that need a vector to their rows; kept until the next change of documents."""
+        """Map the digests that need a vector to their rows.
+
+        Kept until the next change of documents.
+        """
         if self._waiting is None:
             self._waiting = {}
             rows = self._in_turn(sorted(self._bare, key=self._age))

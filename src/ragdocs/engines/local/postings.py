@@ -13,14 +13,24 @@ import numpy as np
 from ragdocs.engines.local.segments import Buffer, Floats, Mask, Rows, Segment, Segments
 from ragdocs.text.terms import STOP_TERMS, is_compound, terms
 
-# How much a term's occurrence counts where it stands; the body is the unit. Titles and headings say what a passage is
-# about, but a much larger boost loses precision where titles repeat common words.
-BOOSTS = {"body": 1.0, "title": 2.0, "headings": 1.0, "tags": 1.0, "path": 0.5, "name": 0.5, "date": 1.0}
-# What it is worth besides that a query has all words of a title, or of a file's name: who asks for "client libraries"
-# means that page before the ones that mention them. It is shared out among the words, so that long titles gain no more.
+# How much a term's occurrence counts where it stands; the body is the unit. Titles and headings say
+# what a passage is about, but a much larger boost loses precision where titles repeat common words.
+BOOSTS = {
+    "body": 1.0,
+    "title": 2.0,
+    "headings": 1.0,
+    "tags": 1.0,
+    "path": 0.5,
+    "name": 0.5,
+    "date": 1.0,
+}
+# What it is worth besides that a query has all words of a title, or of a file's name: who asks for
+# "client libraries" means that page before the ones that mention them. It is shared out among the
+# words, so that long titles gain no more.
 NAMED = {"title": 0.25, "name": 0.15}
-# BM25 with a saturation below the usual 1.2, because passages are short, and with this many words added to every body
-# before lengths are compared: that one of two short remarks is twice as long as the other says little.
+# BM25 with a saturation below the usual 1.2, because passages are short, and with this many words
+# added to every body before lengths are compared: that one of two short remarks is twice as long as
+# the other says little.
 K1 = 0.8
 B = 0.9
 EQUAL_WORDS = 50
@@ -28,7 +38,8 @@ EQUAL_WORDS = 50
 COMPOUND_WEIGHT = 0.5
 # A query is a question, not a document: past this many distinct terms only the rarest are scored.
 MOST_TERMS = 64
-# Looking a term up costs about 20 microseconds: a pasted file is cut before the rarest of its terms are chosen.
+# Looking a term up costs about 20 microseconds: a pasted file is cut before the rarest of its terms
+# are chosen.
 LONGEST_QUERY = 20_000
 MOST_LOOKUPS = 512
 # A term found nowhere is replaced by its nearest spellings, each worth this much of an exact match.
@@ -38,10 +49,11 @@ MOST_TYPOS = 2
 SHORTEST_TYPO = 4
 # Decoded postings kept in memory, counted in postings of about 50 bytes.
 CACHED_POSTINGS = 1_000_000
-# A term in more than this share of all rows is kept as one value for every row: adding a whole array takes a tenth of
-# the time of adding to chosen places.
+# A term in more than this share of all rows is kept as one value for every row: adding a whole
+# array takes a tenth of the time of adding to chosen places.
 DENSE_SHARE = 0.06
-# Values kept ready between two changes, 4 or 12 bytes each; in a large index as many as a hundred common terms have.
+# Values kept ready between two changes, 4 or 12 bytes each; in a large index as many as a hundred
+# common terms have.
 CACHED_IMPACTS = 2_000_000
 COMMON_TERMS = 100
 # Segments are merged with every snapshot; where changes never pause for one, this many may pile up.
@@ -52,7 +64,10 @@ ROWS = "rows.bin"
 
 @dataclass(frozen=True, slots=True)
 class _Postings:
-    """Where one term occurs in the segments named: rows in order, and (tf, field length) of each field."""
+    """Where one term occurs in the segments named.
+
+    Rows in order, and (tf, field length) of each field.
+    """
 
     segments: frozenset[str]
     rows: Rows
@@ -61,7 +76,9 @@ class _Postings:
 
 @dataclass(frozen=True, slots=True)
 class _Impact:
-    """What one term adds to the score of its rows, or of every row where that is quicker, until the next change.
+    """What one term adds to the score of its rows, or of every row where that is quicker.
+
+    Until the next change.
 
     `named` are the rows that have it in a title or a name, and what share of that it is.
     """
@@ -77,7 +94,8 @@ class KeywordTable:
 
     def __init__(self, files: Mapping[str, Buffer] | None = None) -> None:
         stored = dict(files or {})
-        # Whoosh knows a row by a number that is never used twice; here is the row, or -1 when it is gone.
+        # Whoosh knows a row by a number that is never used twice; here is the row, or -1 when it is
+        # gone.
         self._row_of: Rows = np.frombuffer(stored.pop(ROWS, b""), dtype=np.int64).copy()
         self._segments = Segments(tuple(BOOSTS), None if files is None else stored)
         self._names: frozenset[str] = frozenset()
@@ -89,7 +107,8 @@ class KeywordTable:
         self._resting = True
         self._impacts: OrderedDict[str, _Impact] = OrderedDict()
         self._kept = 0
-        # The last query and what it found, until the next change: an answer asks for scores of other rows too.
+        # The last query and what it found, until the next change: an answer asks for scores of
+        # other rows too.
         self._asked: tuple[str, Floats, int] | None = None
         self._refresh()
 
@@ -126,7 +145,9 @@ class KeywordTable:
         if self._segments.merge():
             self._refresh()
 
-    def match(self, text: str, k: int, masks: Sequence[Mask], alive: Mask) -> list[tuple[int, float]]:
+    def match(
+        self, text: str, k: int, masks: Sequence[Mask], alive: Mask
+    ) -> list[tuple[int, float]]:
         """Score rows by BM25 over all fields and return the k best under each mask.
 
         1.0 is every term once in a passage of average length.
@@ -142,7 +163,8 @@ class KeywordTable:
             return self._asked[1]
         weights = self._weigh(text, alive)
         total = sum(weight for _, weight in weights)
-        # Over all live rows, not only the allowed ones: a filter must not change the order of what passes it.
+        # Over all live rows, not only the allowed ones: a filter must not change the order of what
+        # passes it.
         scores = np.zeros(len(alive), dtype=np.float32)
         for variants, weight in weights:
             for term, share in variants:
@@ -175,7 +197,9 @@ class KeywordTable:
                 result &= known.values[asked] > 0
             else:
                 places = np.searchsorted(known.rows, asked)
-                result &= known.rows.take(places, mode="clip") == asked if len(known.rows) else False
+                result &= (
+                    known.rows.take(places, mode="clip") == asked if len(known.rows) else False
+                )
         return result
 
     def dump(self) -> dict[str, bytes]:
@@ -188,12 +212,19 @@ class KeywordTable:
         for segment in self._segments.opened.values():
             for field, term, numbers, weights in segment.everything():
                 there = segment.alive[numbers]
-                pairs = zip(self._row_of[segment.rows[numbers[there]]].tolist(), weights[there].tolist(), strict=True)
+                pairs = zip(
+                    self._row_of[segment.rows[numbers[there]]].tolist(),
+                    weights[there].tolist(),
+                    strict=True,
+                )
                 listed += [(field, term, row, weight) for row, weight in pairs]
         return sorted(listed)
 
     def _weigh(self, text: str, alive: Mask) -> list[tuple[list[tuple[str, float]], float]]:
-        """Choose the terms of a query: (spellings with their shares, inverse document frequency), the rarest first."""
+        """Choose the terms of a query.
+
+        (spellings with their shares, inverse document frequency), the rarest first.
+        """
         distinct = dict.fromkeys(islice(terms(text[:LONGEST_QUERY]), MOST_LOOKUPS))
         meaningful = [term for term in distinct if term not in STOP_TERMS] or list(distinct)
         weighed, unknown = [], []
@@ -201,13 +232,19 @@ class KeywordTable:
             frequency = self._impact(term, alive).frequency
             if frequency:
                 rarity = _rarity(self._count, frequency)
-                weighed.append(([(term, 1.0)], rarity * COMPOUND_WEIGHT if is_compound(term) else rarity))
+                weighed.append(
+                    ([(term, 1.0)], rarity * COMPOUND_WEIGHT if is_compound(term) else rarity)
+                )
             else:
                 unknown.append(term)
-        # A word nobody wrote weighs as much as the rarest word, so that a query of unknown words scores low.
+        # A word nobody wrote weighs as much as the rarest word, so that a query of unknown words
+        # scores low.
         rarest = _rarity(self._count, 1)
         weighed.sort(key=lambda pair: -pair[1])
-        guesses = [self._near(term, alive) if place < MOST_TYPOS else () for place, term in enumerate(unknown)]
+        guesses = [
+            self._near(term, alive) if place < MOST_TYPOS else ()
+            for place, term in enumerate(unknown)
+        ]
         weighed += [([(near, TYPO_WEIGHT) for near in guess], rarest) for guess in guesses]
         return weighed[:MOST_TERMS]
 
@@ -221,7 +258,9 @@ class KeywordTable:
         frequency = np.zeros(len(postings.rows), dtype=np.float32)
         for field, (tf, length) in postings.by_field.items():
             more = EQUAL_WORDS if field == "body" else 0
-            frequency += BOOSTS[field] * tf / (1 - B + B * (length + more) / (self._average[field] + more))
+            frequency += (
+                BOOSTS[field] * tf / (1 - B + B * (length + more) / (self._average[field] + more))
+            )
         values = frequency / (frequency + np.float32(K1))
         shares = np.zeros(len(postings.rows), dtype=np.float32)
         for field in NAMED.keys() & postings.by_field.keys():
@@ -236,7 +275,9 @@ class KeywordTable:
             impact = replace(impact, rows=None, values=spread)
         self._impacts[term] = impact
         self._kept += 1 + len(impact.values)
-        while self._kept > max(CACHED_IMPACTS, COMMON_TERMS * len(alive)) and len(self._impacts) > 1:
+        while (
+            self._kept > max(CACHED_IMPACTS, COMMON_TERMS * len(alive)) and len(self._impacts) > 1
+        ):
             self._kept -= 1 + len(self._impacts.popitem(last=False)[1].values)
         return impact
 
@@ -245,7 +286,11 @@ class KeywordTable:
         if len(term) < SHORTEST_TYPO or not term.isalpha():
             return ()
         if term not in self._spellings:
-            near = {word for segment in self._segments.opened.values() for word in segment.near("body", term)}
+            near = {
+                word
+                for segment in self._segments.opened.values()
+                for word in segment.near("body", term)
+            }
             # Words that stand only in removed documents are still in the postings.
             counted = sorted((-self._impact(word, alive).frequency, word) for word in near)
             self._spellings[term] = tuple(word for count, word in counted[:MOST_SPELLINGS] if count)
@@ -271,7 +316,10 @@ class KeywordTable:
         return postings
 
     def _gather(self, segment: Segment, term: str) -> _Postings:
-        """Decode the postings of a term in all fields, lined up over the rows that have it anywhere."""
+        """Decode the postings of a term in all fields.
+
+        Lined up over the rows that have it anywhere.
+        """
         decoded = {field: there for field in BOOSTS if (there := segment.postings(field, term))}
         if not decoded:
             return _Postings(frozenset(), np.empty(0, dtype=np.int64), {})
@@ -291,7 +339,9 @@ class KeywordTable:
         self._names = frozenset(opened)
         self._count = sum(int(np.count_nonzero(segment.alive)) for segment in opened.values())
         for field in BOOSTS:
-            total = sum(float(segment.lengths[field] @ segment.alive) for segment in opened.values())
+            total = sum(
+                float(segment.lengths[field] @ segment.alive) for segment in opened.values()
+            )
             self._average[field] = max(1.0, total / max(1, self._count))
         self._spellings = {}
         self._impacts.clear()
@@ -302,7 +352,8 @@ class KeywordTable:
 def _best(scores: Floats, k: int) -> Rows:
     found = np.flatnonzero(scores)
     if len(found) > k:
-        # Everything that ties with the k-th is kept until rows decide, so that equal scores have one order.
+        # Everything that ties with the k-th is kept until rows decide, so that equal scores have
+        # one order.
         there = scores[found]
         found = found[there >= np.partition(there, -k)[-k]]
         found = found[np.lexsort((found, -scores[found]))[:k]]
@@ -310,7 +361,10 @@ def _best(scores: Floats, k: int) -> Rows:
 
 
 def _concatenate(names: frozenset[str], parts: Sequence[_Postings]) -> _Postings:
-    """Join the postings of several segments; a field that a part does not have counts nothing there."""
+    """Join the postings of several segments.
+
+    A field that a part does not have counts nothing there.
+    """
     parts = [part for part in parts if len(part.rows)]
     if len(parts) == 1 and (len(parts[0].rows) < 2 or np.all(np.diff(parts[0].rows) > 0)):  # noqa: PLR2004 - one is in order
         return replace(parts[0], segments=names)
@@ -319,7 +373,10 @@ def _concatenate(names: frozenset[str], parts: Sequence[_Postings]) -> _Postings
     for field in present:
         blank = [(np.zeros(len(part.rows), dtype=np.float32),) * 2 for part in parts]
         pairs = [part.by_field.get(field, empty) for part, empty in zip(parts, blank, strict=True)]
-        by_field[field] = (np.concatenate([tf for tf, _ in pairs]), np.concatenate([length for _, length in pairs]))
+        by_field[field] = (
+            np.concatenate([tf for tf, _ in pairs]),
+            np.concatenate([length for _, length in pairs]),
+        )
     rows = np.concatenate([part.rows for part in parts]) if parts else np.empty(0, dtype=np.int64)
     order = np.argsort(rows)
     ordered = {field: (tf[order], length[order]) for field, (tf, length) in by_field.items()}

@@ -1,4 +1,7 @@
-"""Whoosh's files, held in memory and read without copies, and the columns and postings of its segments."""
+"""Whoosh's files, held in memory and read without copies.
+
+And the columns and postings of its segments.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,15 @@ Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 Buffer = bytes | memoryview
 
-# Whoosh would put postings beyond its limit into a temporary file that a storage in memory does not keep.
+# Whoosh would put postings beyond its limit into a temporary file that a storage in memory does not
+# keep.
 UNLIMITED = 1 << 20
 PEEKED = 256
 # More segments than this are merged when there is time.
 MOST_SEGMENTS = 12
 SIZE_CLASS = 8
-# Merging costs about a millisecond a row, during which nobody can search: a few rows at any time, many only when there
-# is much to gain, and never most of a large index.
+# Merging costs about a millisecond a row, during which nobody can search: a few rows at any time,
+# many only when there is much to gain, and never most of a large index.
 FEW_MERGED = 500
 MOST_MERGED = 4000
 
@@ -61,7 +65,10 @@ class _Cursor:
         return self.read(end + 1 if end >= 0 else -1)
 
     def peek(self, _: int = 0) -> bytes:
-        """Show what comes next: pickle would read byte after byte without it. Whoosh's headers are short."""
+        """Show what comes next: pickle would read byte after byte without it.
+
+        Whoosh's headers are short.
+        """
         return bytes(self._view[self._at : self._at + PEEKED])
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
@@ -76,7 +83,10 @@ class _Cursor:
 
 
 class _View(BufferFile):  # type: ignore[misc] # whoosh has no types
-    """A file over memory that is not copied; Whoosh's own copies it whole at every opening, and again for each part."""
+    """A file over memory that is not copied.
+
+    Whoosh's own copies it whole at every opening, and again for each part.
+    """
 
     def __init__(self, buf: memoryview, name: str | None = None) -> None:
         self._buf = buf
@@ -90,7 +100,10 @@ class _View(BufferFile):  # type: ignore[misc] # whoosh has no types
 
 
 class _Memory(RamStorage):  # type: ignore[misc] # whoosh has no types
-    """Whoosh files in memory; RamStorage itself keeps its work files under a fixed name in the temporary directory."""
+    """Whoosh files in memory.
+
+    RamStorage itself keeps its work files under a fixed name in the temporary directory.
+    """
 
     def open_file(self, name: str, **_: Any) -> _View:
         if name not in self.files:
@@ -102,7 +115,10 @@ class _Memory(RamStorage):  # type: ignore[misc] # whoosh has no types
 
 
 class _Codec(W3Codec):  # type: ignore[misc] # whoosh has no types
-    """Names segments by the system's randomness; Whoosh's own names repeat when somebody seeds the random module."""
+    """Names segments by the system's randomness.
+
+    Whoosh's own names repeat when somebody seeds the random module.
+    """
 
     def new_segment(self, storage: Any, indexname: str) -> Any:
         segment = super().new_segment(storage, indexname)
@@ -112,7 +128,10 @@ class _Codec(W3Codec):  # type: ignore[misc] # whoosh has no types
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What one commit wrote: a row and field lengths for each Whoosh document, and the postings of each term."""
+    """What one commit wrote.
+
+    A row and field lengths for each Whoosh document, and the postings of each term.
+    """
 
     reader: Any
     rows: Rows
@@ -120,7 +139,10 @@ class Segment:
     lengths: Mapping[str, Floats]
 
     def postings(self, field: str, term: str) -> tuple[Rows, Floats] | None:
-        """Return the documents that have a term in a field, by their numbers here, and how often."""
+        """Return the documents that have a term in a field, by their numbers here.
+
+        And how often.
+        """
         known = term.encode()
         try:
             return self._decode(field, known) if self._may_have(field, known) else None
@@ -137,11 +159,16 @@ class Segment:
         """Return the terms of a field that are one edit or one swap away."""
         found = set(self.reader.terms_within(field, term, maxdist=1, prefix=1))
         # Two letters swapped are the commonest slip, and to Whoosh they are two edits.
-        swapped = {term[:i] + term[i + 1] + term[i] + term[i + 2 :] for i in range(1, len(term) - 1)}
+        swapped = {
+            term[:i] + term[i + 1] + term[i] + term[i + 2 :] for i in range(1, len(term) - 1)
+        }
         return found | {word for word in swapped if (field, word.encode()) in self.reader}
 
     def _may_have(self, field: str, term: bytes) -> bool:
-        """Tell whether the hash of a term is here: most terms are in few fields, which Whoosh is slow to find out."""
+        """Tell whether the hash of a term is here.
+
+        Most terms are in few fields, which Whoosh is slow to find out.
+        """
         terms = self.reader._terms  # noqa: SLF001 - there is no public way to any of this
         number = terms._fieldmap.get(field)  # noqa: SLF001
         if number is None:
@@ -150,13 +177,18 @@ class Segment:
         wanted = _hash(number, term)
         start, slots = table.tables[wanted & 255]
         for step in range(slots):
-            found, place = _SLOT.unpack_from(buffer, start + ((wanted >> 8) + step) % slots * _SLOT.size)
+            found, place = _SLOT.unpack_from(
+                buffer, start + ((wanted >> 8) + step) % slots * _SLOT.size
+            )
             if found == wanted or not place:
                 return bool(place)
         return False
 
     def _decode(self, field: str, term: bytes) -> tuple[Rows, Floats]:
-        """Read a posting list block by block; Whoosh's public matcher takes a Python step for every posting."""
+        """Read a posting list block by block.
+
+        Whoosh's public matcher takes a Python step for every posting.
+        """
         matcher = self.reader._terms.matcher(field, term, self.reader.schema[field].format)  # noqa: SLF001 - the reason is above
         numbers: list[int] = []
         weights: list[float] = []
@@ -185,17 +217,29 @@ class Segments:
             self._storage.files = dict(files)
             try:
                 self._index = self._storage.open_index()
-            except (WhooshError, fields.FieldConfigurationError, FileFormatError, PickleError, struct.error) as error:
+            except (
+                WhooshError,
+                fields.FieldConfigurationError,
+                FileFormatError,
+                PickleError,
+                struct.error,
+            ) as error:
                 raise ValueError(f"the stored keywords cannot be read: {error}") from error
         self.opened: dict[str, Segment] = {}
         self.refresh()
 
     def write(self, added: Mapping[int, Mapping[str, list[str]]], removed: Rows) -> None:
-        """Add rows with the terms of each field, and remove rows, in one commit, which `refresh` opens."""
+        """Add rows with the terms of each field, and remove rows, in one commit.
+
+        Which `refresh` opens.
+        """
         writer = self._index.writer(codec=_Codec(), limitmb=UNLIMITED)
         # A writer counts documents through all segments.
         counts = [segment.doc_count_all() for segment in writer.segments]
-        bases = {segment.segment_id(): sum(counts[:place]) for place, segment in enumerate(writer.segments)}
+        bases = {
+            segment.segment_id(): sum(counts[:place])
+            for place, segment in enumerate(writer.segments)
+        }
         for name, segment in self.opened.items() if len(removed) else ():
             for number in np.flatnonzero(np.isin(segment.rows, removed) & segment.alive).tolist():
                 writer.delete_document(bases[name] + number)
@@ -223,7 +267,10 @@ class Segments:
         return {name: bytes(data) for name, data in self._storage.files.items()}
 
     def refresh(self) -> None:
-        """Open the segments that the last commit wrote; those that were there before cost nothing."""
+        """Open the segments that the last commit wrote.
+
+        Those that were there before cost nothing.
+        """
         found = {segment.segment_id(): segment for segment in self._index._segments()}  # noqa: SLF001 - there is no public way
         for name in self.opened.keys() - found.keys():
             del self.opened[name]
@@ -236,21 +283,27 @@ def _open(reader: Any, names: Sequence[str]) -> Segment:
     count = reader.doc_count_all()
     alive = np.ones(count, dtype=np.bool_)
     alive[list(reader.segment().deleted_docs())] = False
-    # Column by column: asking Whoosh for one number after the other took most of the time of opening an index.
+    # Column by column: asking Whoosh for one number after the other took most of the time of
+    # opening an index.
     lengths = {
-        name: _LENGTHS[_column(reader, _lenfield(name), LENGTHS_COLUMN, np.dtype(np.uint8), count)] for name in names
+        name: _LENGTHS[_column(reader, _lenfield(name), LENGTHS_COLUMN, np.dtype(np.uint8), count)]
+        for name in names
     }
     rows = _column(reader, "row", reader.schema["row"].column_type, np.dtype(">u8"), count)
     return Segment(reader, rows.astype(np.int64), alive, lengths)
 
 
-def _column(reader: Any, name: str, kind: Any, dtype: np.dtype[Any], count: int) -> npt.NDArray[Any]:
+def _column(
+    reader: Any, name: str, kind: Any, dtype: np.dtype[Any], count: int
+) -> npt.NDArray[Any]:
     """Read one number for each document; Whoosh writes nothing after the last that is not zero."""
     perdoc = reader._perdoc  # noqa: SLF001 - the reason is at `_open`
     values = np.zeros(count, dtype=dtype)
     if perdoc.has_column(name):
         column = perdoc.column_reader(name, kind)
-        written = np.frombuffer(column._dbfile.get(column._basepos, column._count * dtype.itemsize), dtype)  # noqa: SLF001
+        size = column._count * dtype.itemsize  # noqa: SLF001 - the reason is at `_open`
+        content = column._dbfile.get(column._basepos, size)  # noqa: SLF001 - likewise
+        written = np.frombuffer(content, dtype)
         values[: len(written)] = written
     return values
 
@@ -269,10 +322,15 @@ _LENGTHS = np.array([0, *(byte_to_length(number) for number in range(1, 256))], 
 
 
 def _merge_alike(writer: Any, segments: Sequence[Any]) -> list[Any]:
-    """Merge the segments of each size class that has several: a row moves once for each class it grows through."""
+    """Merge the segments of each size class that has several.
+
+    A row moves once for each class it grows through.
+    """
     classes: dict[int, list[Any]] = {}
     for segment in segments:
-        classes.setdefault(int(math.log(max(1, segment.doc_count_all()), SIZE_CLASS)), []).append(segment)
+        classes.setdefault(int(math.log(max(1, segment.doc_count_all()), SIZE_CLASS)), []).append(
+            segment
+        )
     kept = []
     for alike in classes.values():
         total = sum(segment.doc_count_all() for segment in alike)

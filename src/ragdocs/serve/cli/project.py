@@ -26,7 +26,10 @@ def open_workspace(
     current: bool = True,
     embed: bool = True,
 ) -> Workspace:
-    """Open these lanes of a project and bring them up to their files, with progress where that takes a while."""
+    """Open these lanes of a project and bring them up to their files.
+
+    With progress where that takes a while.
+    """
     from ragdocs.workspace import Workspace
 
     workspace = Workspace(load_config(project, settings, needed), lanes=lanes, room=ROOM)

@@ -1,4 +1,7 @@
-"""The lines that a client sends: what the SDK would drop in silence is mended, or refused with an answer."""
+"""The lines that a client sends.
+
+What the SDK would drop in silence is mended, or refused with an answer.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,10 @@ Line = bytes | Overlong
 
 
 class RefusedError(Exception):
-    """Why a line is not a request, with the code of the protocol and the ids that wait for an answer."""
+    """Why a line is not a request.
+
+    With the code of the protocol and the ids that wait for an answer.
+    """
 
     def __init__(self, code: int, message: str, *ids: int | str | None) -> None:
         super().__init__(message)
@@ -68,7 +74,10 @@ class RefusedError(Exception):
 
 
 class Intake:
-    """The requests among a client's lines, as the SDK's transport reads them; the rest is answered here."""
+    """The requests among a client's lines, as the SDK's transport reads them.
+
+    The rest is answered here.
+    """
 
     def __init__(self, lines: AsyncIterable[Line]) -> None:
         self._lines = lines
@@ -91,7 +100,9 @@ class Intake:
     async def _refuse(self, refused: RefusedError) -> None:
         error = ErrorData(code=refused.code, message=str(refused))
         for number in refused.ids:
-            await self._answers.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error)))
+            await self._answers.send(
+                SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error))
+            )
             await anyio.lowlevel.checkpoint()
 
 
@@ -106,9 +117,13 @@ def read(line: Line) -> str:
     try:
         message = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise _unreadable(text, f"{error.msg.removesuffix(' at')} at column {error.colno}") from None
+        raise _unreadable(
+            text, f"{error.msg.removesuffix(' at')} at column {error.colno}"
+        ) from None
     except ValueError as error:
-        raise _unreadable(text, str(error) if isinstance(error, _ConstantError) else "a number is too long") from None
+        raise _unreadable(
+            text, str(error) if isinstance(error, _ConstantError) else "a number is too long"
+        ) from None
     except RecursionError:
         raise _unreadable(text, "it is nested too deep") from None
     _check_shape(message)
@@ -123,7 +138,10 @@ def mend(text: str) -> str:
         return text
     try:
         # Python joins the halves that belong together; what is left alone becomes a question mark.
-        return json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode() + "\n"
+        return (
+            json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
+            + "\n"
+        )
     except (ValueError, RecursionError):
         return text
 
@@ -131,16 +149,20 @@ def mend(text: str) -> str:
 def _check_shape(message: object) -> None:
     """Refuse what is neither a request nor a notification nor an answer to a request of the server."""
     if isinstance(message, list):
-        requests = [item for item in message[:MOST_ANSWERS] if isinstance(item, dict) and "method" in item]
+        requests = [
+            item for item in message[:MOST_ANSWERS] if isinstance(item, dict) and "method" in item
+        ]
         ids = [_id_of(request) for request in requests]
         raise RefusedError(INVALID_REQUEST, NO_BATCHES, *(ids or [None]))
     if not isinstance(message, dict):
         raise RefusedError(INVALID_REQUEST, NOT_A_REQUEST, None)
     if "method" not in message and ("result" in message or "error" in message):
-        # An answer. If it is wrong, the SDK drops it: an error with its id would be taken for another answer.
+        # An answer. If it is wrong, the SDK drops it: an error with its id would be taken for
+        # another answer.
         return
     is_named = message.get("jsonrpc") == "2.0" and isinstance(message.get("method"), str)
-    # The SDK takes a request for a notification if its id has a type that the protocol does not know.
+    # The SDK takes a request for a notification if its id has a type that the protocol does not
+    # know.
     is_known = "id" not in message or _id_of(message) is not None
     if not is_named or not is_known or not isinstance(message.get("params"), dict | None):
         raise RefusedError(INVALID_REQUEST, NOT_A_REQUEST, _id_of(message))
@@ -174,7 +196,10 @@ def _id_of(message: dict[str, object]) -> int | str | None:
 
 
 def _ids(head: str, tail: str = "") -> Iterator[int | str | None]:
-    """Yield the id of the request whose text cannot be parsed, or nothing known; none at all for an answer."""
+    """Yield the id of the request whose text cannot be parsed, or nothing known.
+
+    None at all for an answer.
+    """
     members = _members(head)
     if '"method"' not in members and not {'"result"', '"error"'}.isdisjoint(members):
         return
@@ -184,14 +209,21 @@ def _ids(head: str, tail: str = "") -> Iterator[int | str | None]:
         written = last[1]
     try:
         # A number of a thousand digits is no id that anybody waits for.
-        number = json.loads(written) if written.startswith('"') or len(written) <= LONGEST_NUMBER else None
+        number = (
+            json.loads(written)
+            if written.startswith('"') or len(written) <= LONGEST_NUMBER
+            else None
+        )
     except ValueError:
         number = None
     yield _id_of({"id": number})
 
 
 def _members(text: str) -> dict[str, str]:
-    """Return the members of the outermost object that can be made out, as written; objects and lists without text."""
+    """Return the members of the outermost object that can be made out, as written.
+
+    Objects and lists without text.
+    """
     members: dict[str, str] = {}
     depth, name, before = 0, "", ""
     for match in _TOKENS.finditer(text, 0, SIGHT):

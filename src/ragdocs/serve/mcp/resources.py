@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 # Lists are never paginated by clients: a template and completion serve any number of documents.
-LANES = {"docs": ("document", "ragdocs://docs/{+path}"), "memory": ("memory", "ragdocs://memory/{+path}")}
+LANES = {
+    "docs": ("document", "ragdocs://docs/{+path}"),
+    "memory": ("memory", "ragdocs://memory/{+path}"),
+}
 MOST_COMPLETIONS = 100
 
 
@@ -37,7 +40,10 @@ def register(server: MCPServer[Any], live: Live) -> None:
         argument: CompletionArgument,
         _context: CompletionContext | None,
     ) -> Completion | None:
-        lane = next((name for name, (_, uri) in LANES.items() if uri == getattr(reference, "uri", None)), None)
+        lane = next(
+            (name for name, (_, uri) in LANES.items() if uri == getattr(reference, "uri", None)),
+            None,
+        )
         if lane is None or argument.name != "path":
             return None
         # In a thread, because the first index may have to be waited for.
@@ -48,7 +54,10 @@ def register(server: MCPServer[Any], live: Live) -> None:
 
     @server.prompt(title="Start with context")
     async def start_with_context(task: str = "", files: str = "") -> str:
-        """Begin a session with what the repository knows: rules, choices, what happened last, what is where."""
+        """Begin a session with what the repository knows.
+
+        Rules, choices, what happened last, what is where.
+        """
         named = [path.strip() for path in files.split(",") if path.strip()]
         # In a thread, because the first index may have to be waited for.
         return await anyio.to_thread.run_sync(_context, live, task, named)
@@ -83,7 +92,9 @@ def _context(live: Live, task: str, files: list[str]) -> str:
     except RagdocsError as error:
         # A prompt has no errors of its own that a client would show.
         pack = f"No context could be made: {error}"
-    return f"{about}Take this into account, and say so where it is contradicted by the code:\n\n{pack}"
+    return (
+        f"{about}Take this into account, and say so where it is contradicted by the code:\n\n{pack}"
+    )
 
 
 def _register_lane(server: MCPServer[Any], live: Live, lane: str) -> None:

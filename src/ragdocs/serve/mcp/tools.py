@@ -96,10 +96,14 @@ def _parameter(param: Param, config: Config) -> inspect.Parameter:
     if param.arg.setting:
         section, _, key = param.arg.setting.partition(".")
         default = getattr(getattr(config, section), key)
-    return inspect.Parameter(param.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=described)
+    return inspect.Parameter(
+        param.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=described
+    )
 
 
-def _sampled(question: Callable[..., str], parameters: Sequence[inspect.Parameter]) -> inspect.Parameter:
+def _sampled(
+    question: Callable[..., str], parameters: Sequence[inspect.Parameter]
+) -> inspect.Parameter:
     """Return the parameter that holds what the client's model wrote, if the client lends it."""
 
     def sample(context: Context[Any, Any], **arguments: Any) -> Sample | None:
@@ -109,7 +113,9 @@ def _sampled(question: Callable[..., str], parameters: Sequence[inspect.Paramete
         text = TextContent(type="text", text=question(**arguments))
         return Sample([SamplingMessage(role="user", content=text)], max_tokens=MOST_TOKENS)
 
-    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=Context[Any, Any])
+    context = inspect.Parameter(
+        "context", inspect.Parameter.KEYWORD_ONLY, annotation=Context[Any, Any]
+    )
     _give_signature(sample, [*parameters, context], Sample | None)
     answer = Annotated[CreateMessageResult | None, Resolve(sample)]
     return inspect.Parameter(SAMPLED, inspect.Parameter.KEYWORD_ONLY, annotation=answer)

@@ -1,4 +1,7 @@
-"""What a window says about its user before the first line of the protocol, and the caller that this makes."""
+"""What a window says about its user before the first line of the protocol.
+
+And the caller that this makes.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ def read(line: bytes) -> Caller:
     except (ValueError, RecursionError):
         introduction = None
     environ = introduction.get("environ") if isinstance(introduction, dict) else None
-    if not isinstance(environ, dict) or not all(isinstance(value, str) for value in environ.values()):
+    if not isinstance(environ, dict) or not all(
+        isinstance(value, str) for value in environ.values()
+    ):
         raise ValidationError("this socket is for the windows of ragdocs", "Start `ragdocs mcp`")
     return from_environment(environ)
 

@@ -1,4 +1,7 @@
-"""The shared server of one project: the same tools as over stdio, for every window that connects to its socket."""
+"""The shared server of one project.
+
+The same tools as over stdio, for every window that connects to its socket.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ class Lines:
             yield line
 
     async def next(self) -> Line | None:
-        """Return the next line, or nothing if the client is gone; of one that is too long, only its ends."""
+        """Return the next line, or nothing if the client is gone.
+
+        Of one that is too long, only its ends.
+        """
         parts: list[bytes] = []
         size = 0
         overlong: Overlong | None = None
@@ -136,7 +142,10 @@ class Shared:
 
 
 def main() -> None:
-    """Serve the project that the arguments name: the socket's path, then the options of `ragdocs mcp`."""
+    """Serve the project that the arguments name.
+
+    The socket's path, then the options of `ragdocs mcp`.
+    """
     import fcntl
 
     place, *arguments = sys.argv[1:]

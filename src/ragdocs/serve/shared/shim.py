@@ -1,9 +1,11 @@
-"""`ragdocs mcp`: copies lines between a client and the project's shared server, started if there is none.
+"""`ragdocs mcp`: copies lines between a client and the project's shared server.
 
-A second window must cost milliseconds and few megabytes, so this module imports little even of the standard library.
-The first line to a server is the window's environment, of which the server keeps what is personal for as long as the
-window is connected. The lines after it are the protocol's own; they are read only to know what is unanswered when a
-server goes away.
+Started if there is none.
+
+A second window must cost milliseconds and few megabytes, so this module imports little even of the
+standard library. The first line to a server is the window's environment, of which the server keeps
+what is personal for as long as the window is connected. The lines after it are the protocol's own;
+they are read only to know what is unanswered when a server goes away.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from ragdocs import __version__, import_path
 START_SECONDS = 20.0
 # A server that dies this often in a row does not come back by being asked again.
 MOST_RESTARTS = 3
-# A server accepts a window at once, however long its calls take; one that does not is stopped or swapped out.
+# A server accepts a window at once, however long its calls take; one that does not is stopped or
+# swapped out.
 ACCEPT_SECONDS = 5.0
 # When nothing has come for so long while an answer is due, the server is asked whether it is there.
 QUIET_SECONDS = 2.0
@@ -52,7 +55,8 @@ LOOK_FIRST = (
 )
 GREETINGS = ("initialize", "notifications/initialized")
 ANSWER = b'{"jsonrpc":"2.0","id":'
-# The first line to a server is one of these, or what the window says about itself; the answer to it is the other.
+# The first line to a server is one of these, or what the window says about itself; the answer to it
+# is the other.
 PING = b'{"ragdocs":"ping"}\n'
 READY = b"ready\n"
 
@@ -60,7 +64,12 @@ READY = b"ready\n"
 def run(arguments: list[str]) -> bool:
     """Serve standard input and output through the shared server; tell whether that was possible."""
     off = os.environ.get("RAGDOCS_SERVER_SHARED", "").casefold() in ("false", "no", "off", "0")
-    if off or not hasattr(socket, "AF_UNIX") or sys.stdin.isatty() or {"-h", "--help"} & {*arguments}:
+    if (
+        off
+        or not hasattr(socket, "AF_UNIX")
+        or sys.stdin.isatty()
+        or {"-h", "--help"} & {*arguments}
+    ):
         return False
     place = address(arguments)
     if place is None:
@@ -74,17 +83,25 @@ def run(arguments: list[str]) -> bool:
     except OSError:
         # Serving alone says what is wrong, if it is the configuration.
         return False
-    # A window has nothing to tidy up, so an interrupt ends it, also where whoever started it has them ignored. Python's
-    # own handler would be heard only with the next line of input if it came just before the wait for one.
+    # A window has nothing to tidy up, so an interrupt ends it, also where whoever started it has
+    # them ignored. Python's own handler would be heard only with the next line of input if it came
+    # just before the wait for one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     line.serve()
     return True
 
 
 def address(arguments: list[str]) -> str | None:
-    """Return where the server for these arguments and settings listens, or nothing where no folder is private."""
-    settings = sorted(pair for pair in os.environ.items() if pair[0].startswith(("RAGDOCS_", "XDG_", "HOME")))
-    said = json.dumps([__version__, sys.executable, os.getcwd(), arguments, settings, _config_states(arguments)])
+    """Return where the server for these arguments and settings listens.
+
+    Or nothing where no folder is private.
+    """
+    settings = sorted(
+        pair for pair in os.environ.items() if pair[0].startswith(("RAGDOCS_", "XDG_", "HOME"))
+    )
+    said = json.dumps(
+        [__version__, sys.executable, os.getcwd(), arguments, settings, _config_states(arguments)]
+    )
     name = blake2b(said.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     for folder in (os.environ.get("XDG_RUNTIME_DIR"), os.environ.get("TMPDIR"), "/tmp"):  # noqa: S108 - made private below
         place = os.path.join(folder or "", f"ragdocs-{os.getuid()}")
@@ -94,9 +111,21 @@ def address(arguments: list[str]) -> str | None:
 
 
 def _config_states(arguments: list[str]) -> list[tuple[str, int, int]]:
-    """List the configuration files that may count, as they are now: another text is another server."""
-    start = next((after for before, after in zip(arguments, arguments[1:], strict=False) if before == "--project"), ".")
-    folder = os.path.realpath(next((a[10:] for a in arguments if a.startswith("--project=")), start))
+    """List the configuration files that may count, as they are now.
+
+    Another text is another server.
+    """
+    start = next(
+        (
+            after
+            for before, after in zip(arguments, arguments[1:], strict=False)
+            if before == "--project"
+        ),
+        ".",
+    )
+    folder = os.path.realpath(
+        next((a[10:] for a in arguments if a.startswith("--project=")), start)
+    )
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     files = [os.path.join(home, "ragdocs", "config.toml")]
     while folder not in (os.path.dirname(folder), *files):
@@ -119,7 +148,9 @@ def _make_private(folder: str) -> bool:
         status = os.lstat(folder)
     except OSError:
         return False
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+    return (
+        stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+    )
 
 
 class SilentError(OSError):
@@ -143,7 +174,10 @@ class Line:
         self._closing = False
 
     def connect(self) -> None:
-        """Connect to the server, and start it if nobody answers; of several that try at once, one starts it."""
+        """Connect to the server, and start it if nobody answers.
+
+        Of several that try at once, one starts it.
+        """
         if self._dial():
             return
         lock = os.open(f"{self._place}.start", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -184,8 +218,14 @@ class Line:
     def _start(self) -> None:
         import subprocess
 
-        log = os.open(f"{self._place}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        command = [*import_path.server_command("ragdocs.serve.shared.daemon"), self._place, *self._arguments]
+        log = os.open(
+            f"{self._place}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600
+        )
+        command = [
+            *import_path.server_command("ragdocs.serve.shared.daemon"),
+            self._place,
+            *self._arguments,
+        ]
         environ = import_path.server_environment()
         with open(log, "wb") as output:
             server = subprocess.Popen(  # noqa: S603 - our own module
@@ -280,7 +320,10 @@ class Line:
         _write(answers)
 
     def _is_there(self) -> bool:
-        """Tell whether the server's event loop runs; an own one is a child that ends by itself if it must."""
+        """Tell whether the server's event loop runs.
+
+        An own one is a child that ends by itself if it must.
+        """
         if self._is_own:
             return True
         try:
@@ -293,7 +336,10 @@ class Line:
         return True
 
     def _mend(self, *, is_silent: bool) -> None:
-        """Bring the server back, greet it as the client did, and answer for what the old one had not."""
+        """Bring the server back, greet it as the client did.
+
+        And answer for what the old one had not.
+        """
         self._socket = None
         self._losses += 1
         greeted = self._answer_for_lost()
@@ -316,24 +362,42 @@ class Line:
             raise OSError(reason)
 
     def _answer_for_lost(self) -> bool:
-        """Answer what the old server had not; tell whether it had answered the client's greeting."""
+        """Answer what the old server had not.
+
+        Tell whether it had answered the client's greeting.
+        """
         hello = json.dumps(_parsed(self._greeting.get("initialize", b"")).get("id"))
         for key in [key for key in self._unanswered if key != hello]:
             request = _parsed(self._unanswered.pop(key))
-            message = f"{LOST}. {LOOK_FIRST}" if request.get("method") == "tools/call" else f"{LOST}; {READ_AGAIN}"
-            error = {"jsonrpc": "2.0", "id": json.loads(key), "error": {"code": -32000, "message": message}}
+            message = (
+                f"{LOST}. {LOOK_FIRST}"
+                if request.get("method") == "tools/call"
+                else f"{LOST}; {READ_AGAIN}"
+            )
+            error = {
+                "jsonrpc": "2.0",
+                "id": json.loads(key),
+                "error": {"code": -32000, "message": message},
+            }
             _write(json.dumps(error).encode() + b"\n")
         return hello not in self._unanswered
 
     def _greet(self, *, answered: bool) -> bool:
-        """Repeat the client's greeting, keep back the answer it has had, and tell whether the server is alive."""
+        """Repeat the client's greeting, keep back the answer it has had.
+
+        And tell whether the server is alive.
+        """
         if self._socket is None:
             return False
         hello = self._greeting.get("initialize", b"")
         try:
             self._socket.settimeout(START_SECONDS)
             self._socket.sendall(hello)
-            while hello and answered and "result" not in (message := _parsed(_read_line(self._socket))):
+            while (
+                hello
+                and answered
+                and "result" not in (message := _parsed(_read_line(self._socket)))
+            ):
                 if not message:
                     return False
             self._socket.sendall(self._greeting.get("notifications/initialized", b""))
@@ -354,7 +418,9 @@ def _connected(place: str, introduction: bytes) -> socket.socket | None:
         connection.settimeout(None)
     except TimeoutError:
         connection.close()
-        raise SilentError(f"the shared server has not answered for {ACCEPT_SECONDS:g} seconds") from None
+        raise SilentError(
+            f"the shared server has not answered for {ACCEPT_SECONDS:g} seconds"
+        ) from None
     except OSError:
         connection.close()
         return None

@@ -1,4 +1,6 @@
-"""What each verb is called, takes and answers, declared once; every rim is made from the declarations."""
+"""What each verb is called, takes and answers, declared once; every rim is made from the
+declarations.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,8 @@ class Verb:
     current: bool = True
     # Whether passages must have vectors before a command answers.
     meaning: bool = False
-    # How a person reads the answer in a terminal, where that differs from the text; it sees the arguments too.
+    # How a person reads the answer in a terminal, where that differs from the text; it sees the
+    # arguments too.
     terminal: Callable[[Any, Mapping[str, Any]], str] | None = None
     # Whether an answer is a failure to a script: exit code 1.
     failed: Callable[[Any], bool] | None = None
@@ -183,7 +186,9 @@ VERBS: dict[str, Verb] = {}
 
 
 def verb(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare a function as a verb; its first parameter is who asks and of what, the others are the caller's."""
+    """Declare a function as a verb; its first parameter is who asks and of what, the others are the
+    caller's.
+    """
 
     def declare(run: Callable[..., Any]) -> Callable[..., Any]:
         hints = get_type_hints(run, include_extras=True)
@@ -192,7 +197,9 @@ def verb(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         params = tuple(_param(parameter, hints[parameter.name]) for parameter in given)
         if run.__name__ in VERBS:
             raise TypeError(f"{run.__name__} is declared twice")
-        VERBS[run.__name__] = Verb(name=run.__name__, run=run, params=params, result=hints["return"], **declared)
+        VERBS[run.__name__] = Verb(
+            name=run.__name__, run=run, params=params, result=hints["return"], **declared
+        )
         return run
 
     return declare

@@ -34,7 +34,9 @@ class Bound:
         """The bound as the documentation says it."""
         each = f"{self.longest:,} {self.unit}"
         if self.is_table:
-            return f"{self.most} fields, {MOST_LEVELS} levels, {MOST_VALUES:,} values, {each} in all"
+            return (
+                f"{self.most} fields, {MOST_LEVELS} levels, {MOST_VALUES:,} values, {each} in all"
+            )
         return f"{self.most} items of {each}" if self.most else each
 
 
@@ -56,11 +58,15 @@ PARAMETERS: dict[str, Bound] = {
     **dict.fromkeys(("filename", "new_name", "target_document", "target_file", "path", "id"), NAME),
     **dict.fromkeys(("expected_version", "version", "before", "after", "memory_type"), WORD),
     **dict.fromkeys(("filter_type", "entryType"), WORD),
-    **dict.fromkeys(("lines", "since", "expiresAt", "mode", "kind", "lane", "scope", "branch_scope"), WORD),
+    **dict.fromkeys(
+        ("lines", "since", "expiresAt", "mode", "kind", "lane", "scope", "branch_scope"), WORD
+    ),
     **dict.fromkeys(("run_id", "step_id", "author", "source", "title", "heading", "section"), LINE),
     **dict.fromkeys(("summary", "context", "work_context", "topic"), LINE),
     **dict.fromkeys(("query", "task"), QUERY),
-    **dict.fromkeys(("content", "text", "find", "summary_content", "rationale", "entry", "overview"), TEXT),
+    **dict.fromkeys(
+        ("content", "text", "find", "summary_content", "rationale", "entry", "overview"), TEXT
+    ),
     **dict.fromkeys(("version_a", "version_b"), TEXT),
     **dict.fromkeys(("tags", "filter_tags"), TAGS),
     **dict.fromkeys(("paths", "impacted_paths", "files"), PATHS),
@@ -83,7 +89,13 @@ FILE_OPTION = "_file"
 # In the requests of the protocol itself; whatever is not named is a line.
 REQUESTS: dict[str, Bound] = {"uri": URI, "name": WORD, "value": NAME, "files": QUERY}
 BOUNDED_REQUESTS = frozenset(
-    {"resources/read", "resources/subscribe", "resources/unsubscribe", "prompts/get", "completion/complete"}
+    {
+        "resources/read",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "prompts/get",
+        "completion/complete",
+    }
 )
 
 
@@ -121,7 +133,9 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def check_request(method: str, params: Mapping[str, Any] | None) -> None:
-    """Refuse a request for a resource, a prompt or a completion with a text longer than it can be meant."""
+    """Refuse a request for a resource, a prompt or a completion with a text longer than it can be
+    meant.
+    """
     if method not in BOUNDED_REQUESTS or not params:
         return
     _check_size(method, params)
@@ -166,7 +180,9 @@ def _check_length(name: str, text: str, bound: Bound) -> None:
 
 def _check_count(name: str, count: int, most: int, what: str) -> None:
     if count > most:
-        raise ValidationError(f"{name} has more than {most:,} {what}: it has {count:,}", "Give fewer")
+        raise ValidationError(
+            f"{name} has more than {most:,} {what}: it has {count:,}", "Give fewer"
+        )
 
 
 def _check_table(name: str, table: Mapping[str, Any], bound: Bound) -> None:

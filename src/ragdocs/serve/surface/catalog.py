@@ -31,7 +31,9 @@ def every() -> Iterator[Verb]:
 
 
 def toolsets(config: Config) -> tuple[str, ...]:
-    """Return the groups of tools that are on: those that are named, and those that a lane brings along."""
+    """Return the groups of tools that are on: those that are named, and those that a lane brings
+    along.
+    """
     names: list[str] = []
     for name in config.server.toolsets:
         names.append(name)

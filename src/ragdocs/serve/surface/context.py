@@ -1,4 +1,6 @@
-"""What the repository knows about itself: conventions, decisions, notes, summaries, and packs of them."""
+"""What the repository knows about itself: conventions, decisions, notes, summaries, and packs of
+them.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,8 @@ def upsert_convention(
     id: Annotated[str | None, Arg(help="the convention to change")] = None,  # noqa: A002 - the document's name
     branch_scope: Scope = None,
 ) -> SavedConvention:
-    """Write down how something is done in this repository, for every later run. The same title, or `id`, changes
-    the convention that there is; tags that are not given stay.
+    """Write down how something is done in this repository, for every later run. The same title, or
+    `id`, changes the convention that there is; tags that are not given stay.
     """
     return ask.workspace.repository.upsert_convention(title, content, tags, id or "", branch_scope)
 
@@ -75,14 +77,19 @@ def upsert_decision(
     ask: Ask,
     summary: Annotated[str, Arg(help="what was decided, on one line", positional=True)],
     rationale: Annotated[str, Arg(help="the reasons", flag="--content", text=True)],
-    impacted_paths: Annotated[list[str] | None, Arg(help="files and folders it is about", flag="--path")] = None,
+    impacted_paths: Annotated[
+        list[str] | None, Arg(help="files and folders it is about", flag="--path")
+    ] = None,
     id: Annotated[str | None, Arg(help="the decision to change")] = None,  # noqa: A002 - the document's name
     branch_scope: Scope = None,
 ) -> SavedDecision:
-    """Write down what was chosen and why, with the files and folders it is about: search_linked_memories finds it
-    for each of them. The same summary, or `id`, changes the decision that there is.
+    """Write down what was chosen and why, with the files and folders it is about:
+    search_linked_memories finds it for each of them. The same summary, or `id`, changes the
+    decision that there is.
     """
-    return ask.workspace.repository.upsert_decision(summary, rationale, impacted_paths, id or "", branch_scope)
+    return ask.workspace.repository.upsert_decision(
+        summary, rationale, impacted_paths, id or "", branch_scope
+    )
 
 
 @verb(
@@ -103,7 +110,9 @@ def upsert_note(
     id: Annotated[str | None, Arg(help="the note to change")] = None,  # noqa: A002 - the document's name
     branch_scope: Scope = None,
 ) -> SavedNote:
-    """Write down something about this repository that is neither rule nor choice; `id` changes an earlier note."""
+    """Write down something about this repository that is neither rule nor choice; `id` changes an
+    earlier note.
+    """
     return ask.workspace.repository.upsert_note(content, source, id or "", branch_scope)
 
 
@@ -132,10 +141,12 @@ def append_summary(
     tags: Tags = None,
     branch_scope: Scope = None,
 ) -> Appended:
-    """At the end of a step, say in one paragraph what happened, what came out and what is left to do; the next
-    step's build_context has it. At most 64 KB; the oldest summaries leave.
+    """At the end of a step, say in one paragraph what happened, what came out and what is left to
+    do; the next step's build_context has it. At most 64 KB; the oldest summaries leave.
     """
-    return ask.workspace.repository.append_summary(run_id, step_id, summary, tags or (), branch_scope)
+    return ask.workspace.repository.append_summary(
+        run_id, step_id, summary, tags or (), branch_scope
+    )
 
 
 @verb(
@@ -154,13 +165,15 @@ def append_summary(
 )
 def get_repo_memory(
     ask: Ask,
-    kind: Annotated[Literal["convention", "decision", "note", "summary"] | None, Arg(help="only one kind")] = None,
+    kind: Annotated[
+        Literal["convention", "decision", "note", "summary"] | None, Arg(help="only one kind")
+    ] = None,
     id: Annotated[str | None, Arg(help="one item, whole")] = None,  # noqa: A002 - the document's name
     path: Annotated[str | None, Arg(help="the decisions about a file or folder")] = None,
     branch_scope: Scope = None,
 ) -> RepoMemory:
-    """Read conventions, decisions, notes and summaries of this branch, the last changed first; or one kind, one
-    item whole, or the decisions about a path and the folders it is in.
+    """Read conventions, decisions, notes and summaries of this branch, the last changed first; or
+    one kind, one item whole, or the decisions about a path and the folders it is in.
     """
     return ask.workspace.repository.get(kind or "", id or "", path or "", branch_scope)
 
@@ -182,7 +195,9 @@ def delete_repo_memory(
     id: Annotated[str, Arg(help="its id", positional=True)],  # noqa: A002 - the document's name
     branch_scope: Scope = None,
 ) -> RepoDeleted:
-    """Move a convention, decision or note that no longer holds to the trash folder. Returns whether there was one."""
+    """Move a convention, decision or note that no longer holds to the trash folder. Returns whether
+    there was one.
+    """
     return ask.workspace.repository.delete(kind, id, branch_scope)
 
 
@@ -237,17 +252,24 @@ def _text(pack: Pack) -> str:
 def build_context(
     ask: Ask,
     max_chars: Annotated[int, Arg(help="the size of the pack")] = 8000,
-    task: Annotated[str | None, Arg(help="what is about to be done", positional=True, words=True)] = None,
+    task: Annotated[
+        str | None, Arg(help="what is about to be done", positional=True, words=True)
+    ] = None,
     files: Annotated[list[str] | None, Arg(help="files it is about", flag="--file")] = None,
     branch_scope: Scope = None,
     hook: Annotated[
         str | None,
-        Arg(help="print the JSON that a hook of this event answers with", metavar="EVENT", only="command"),
+        Arg(
+            help="print the JSON that a hook of this event answers with",
+            metavar="EVENT",
+            only="command",
+        ),
     ] = None,
 ) -> Pack:
-    """Call it when a run or a step begins: conventions, decisions about the task or the files, the latest
-    summaries, memories and documentation that bear on it, and an outline of the source files, never longer than
-    `max_chars`. Each item has its source and age; what was left out is listed with how to get it.
+    """Call it when a run or a step begins: conventions, decisions about the task or the files, the
+    latest summaries, memories and documentation that bear on it, and an outline of the source
+    files, never longer than `max_chars`. Each item has its source and age; what was left out is
+    listed with how to get it.
     """
     del hook
     return ask.workspace.packs.build(max_chars, task or "", files or (), branch_scope)

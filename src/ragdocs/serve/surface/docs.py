@@ -29,9 +29,9 @@ def search_docs(
     tags: AnyTag = None,
     explain: Explain = False,
 ) -> DocHits:
-    """Find passages of this project's documentation by meaning and by words. Call it before answering a question
-    about the project or changing its code.
-    Returns passages with path, heading, lines, score and why they matched.
+    """Find passages of this project's documentation by meaning and by words. Call it before
+    answering a question about the project or changing its code. Returns passages with path,
+    heading, lines, score and why they matched.
     """
     return ask.workspace.documents.search(query, limit, path=path, tags=tags or (), explain=explain)
 
@@ -76,17 +76,23 @@ def read_doc(
 def search_commits(
     ask: Ask,
     query: Annotated[
-        str, Arg(help="what to look for; empty for the newest", positional=True, words=True, command_default="")
+        str,
+        Arg(
+            help="what to look for; empty for the newest",
+            positional=True,
+            words=True,
+            command_default="",
+        ),
     ],
     paths: Annotated[
-        list[str] | None, Arg(help="only commits that changed these files or folders", flag="--path")
+        list[str] | None,
+        Arg(help="only commits that changed these files or folders", flag="--path"),
     ] = None,
     since: Since = None,
     author: Annotated[str | None, Arg(help="a part of a name or an address")] = None,
     limit: Annotated[int, Arg(help="how many results", command_default=10)] = 5,
 ) -> CommitHits:
-    """Find out why something is as it is: commits of this project by what their messages say and which files they
-    changed.
-    With an empty query the newest come first.
+    """Find out why something is as it is: commits of this project by what their messages say and
+    which files they changed. With an empty query the newest come first.
     """
     return ask.workspace.commits.search(query, paths or (), since or "", author or "", limit)

@@ -46,12 +46,13 @@ def memory_add(
     importance: Annotated[int, Arg(help="how much it matters, 1 to 10")] = 5,
     tags: Tags = None,
     expiresAt: Annotated[  # noqa: N803 - the document's name
-        int | str | None, Arg(help="ISO 8601 or Unix milliseconds", flag="--expires", metavar="TIME")
+        int | str | None,
+        Arg(help="ISO 8601 or Unix milliseconds", flag="--expires", metavar="TIME"),
     ] = None,
 ) -> EntryAdded:
-    """Keep one thing worth knowing: what somebody prefers, a fact, an insight, a task. Call it when you learn it.
-    `context` is searched too; after `expiresAt` it is not found any more. The same content again returns the id
-    that it has and changes nothing.
+    """Keep one thing worth knowing: what somebody prefers, a fact, an insight, a task. Call it when
+    you learn it. `context` is searched too; after `expiresAt` it is not found any more. The same
+    content again returns the id that it has and changes nothing.
     """
     from ragdocs.verbs.memories.entry_rules import NewEntry
 
@@ -89,9 +90,13 @@ def memory_add(
 def memory_search(
     ask: Ask,
     query: Query,
-    mode: Annotated[Literal["hybrid", "vector", "keyword"], Arg(help="by meaning, by words or both")] = "hybrid",
+    mode: Annotated[
+        Literal["hybrid", "vector", "keyword"], Arg(help="by meaning, by words or both")
+    ] = "hybrid",
     limit: Limit = 10,
-    entryTypes: Annotated[list[EntryType] | None, Arg(help="only these kinds", flag="--type")] = None,  # noqa: N803 - the document's name
+    entryTypes: Annotated[  # noqa: N803 - the document's name
+        list[EntryType] | None, Arg(help="only these kinds", flag="--type")
+    ] = None,
     minImportance: Annotated[  # noqa: N803 - the document's name
         float | None, Arg(help="only as important as this", flag="--min-importance")
     ] = None,
@@ -100,8 +105,9 @@ def memory_search(
     ] = None,
     tags: AnyTag = None,
 ) -> EntryHits:
-    """Find entries and other memories by meaning, words or both, before you ask or assume. Returns content, score,
-    what matched, age and id. When an entry helped, call memory_get with used=true; only that raises its rank.
+    """Find entries and other memories by meaning, words or both, before you ask or assume. Returns
+    content, score, what matched, age and id. When an entry helped, call memory_get with used=true;
+    only that raises its rank.
     """
     from ragdocs.verbs.memories.entry_rules import Wanted
 
@@ -129,8 +135,8 @@ def memory_get(
     id: EntryId,  # noqa: A002 - the document's name
     used: Annotated[bool, Arg(help="it really helped")] = False,
 ) -> EntryFound:
-    """Read one entry whole, by its id. Set `used` when it really helped you: entries that were of use rank a little
-    higher among near equals.
+    """Read one entry whole, by its id. Set `used` when it really helped you: entries that were of
+    use rank a little higher among near equals.
     """
     return ask.workspace.entries.get(id, used=used)
 
@@ -145,8 +151,8 @@ def memory_get(
     about="count entries by type, with averages and use",
 )
 def memory_stats(ask: Ask) -> EntryStats:
-    """Count entries by type, their average importance and confidence, how often they were found, read and used,
-    and tell the oldest and the newest.
+    """Count entries by type, their average importance and confidence, how often they were found,
+    read and used, and tell the oldest and the newest.
     """
     return ask.workspace.entries.stats()
 
@@ -163,5 +169,7 @@ def memory_stats(ask: Ask) -> EntryStats:
     examples=({"id": "mem_3f2a9b8c7d6e"},),
 )
 def memory_delete(ask: Ask, id: EntryId) -> EntryDeleted:  # noqa: A002 - the document's name
-    """Move an entry that is wrong or no longer true to the trash folder. Returns whether there was one."""
+    """Move an entry that is wrong or no longer true to the trash folder. Returns whether there was
+    one.
+    """
     return ask.workspace.entries.delete(id)

@@ -44,9 +44,10 @@ def journal_search(
         ),
     ] = 0.5,
 ) -> JournalHits:
-    """Find journal entries by the kind of work they came from and by what they say. Call it when you begin
-    something that may have been tried before. Old entries must match better than fresh ones; a lower
-    `salience_threshold` (0 to 1) lets more of them through. Returns entries with both scores.
+    """Find journal entries by the kind of work they came from and by what they say. Call it when
+    you begin something that may have been tried before. Old entries must match better than fresh
+    ones; a lower `salience_threshold` (0 to 1) lets more of them through. Returns entries with both
+    scores.
     """
     return ask.workspace.journal.search(work_context, content, salience_threshold)
 
@@ -66,8 +67,8 @@ def journal_read(
     id: Annotated[str, Arg(help="a section, or section#commit", positional=True)],  # noqa: A002 - the document's name
     lines: Lines = None,
 ) -> JournalText:
-    """Read what a journal section says now, or one entry of it. Call it before journal_write: the server remembers
-    what you have seen.
+    """Read what a journal section says now, or one entry of it. Call it before journal_write: the
+    server remembers what you have seen.
     """
     return ask.workspace.journal.read(id, lines, ask.session)
 
@@ -87,8 +88,8 @@ def journal_toc(
     id: Annotated[str, Arg(help="the section to begin at", positional=True)] = "",  # noqa: A002 - the document's name
     depth: Annotated[int, Arg(help="how many levels")] = 1,
 ) -> Contents:
-    """List the sections of the journal with their number of entries and last change: all at the top, or those below
-    one section from depth 2 on.
+    """List the sections of the journal with their number of entries and last change: all at the
+    top, or those below one section from depth 2 on.
     """
     return ask.workspace.journal.contents(id, depth)
 
@@ -109,7 +110,9 @@ def journal_list_entries(
     start: Annotated[int, Arg(help="the first to list; 0 is the newest")] = 0,
     length: Annotated[int, Arg(help="how many")] = 10,
 ) -> ListedEntries:
-    """List the entries of a journal section, newest first, with id, time and summary; journal_read shows one whole."""
+    """List the entries of a journal section, newest first, with id, time and summary; journal_read
+    shows one whole.
+    """
     return ask.workspace.journal.entries(path, start, length)
 
 
@@ -143,9 +146,10 @@ def journal_write(
         Arg(help="refuse if the section is at another commit", metavar="COMMIT", only="command"),
     ] = None,
 ) -> JournalWritten:
-    """Add an entry about what changed or was learned; it is committed at once. Give `overview` only when the
-    understanding as a whole has shifted: it replaces the section's text. `work_context` says what kind of work
-    this was. Needs a journal_read of the section before. A path that does not exist yet makes a section.
+    """Add an entry about what changed or was learned; it is committed at once. Give `overview` only
+    when the understanding as a whole has shifted: it replaces the section's text. `work_context`
+    says what kind of work this was. Needs a journal_read of the section before. A path that does
+    not exist yet makes a section.
     """
     from ragdocs.verbs.journal import NewEntry
 
@@ -231,8 +235,9 @@ def journal_synthesize_conflict(
     version_b: Annotated[str, Arg(help="the other overview")],
     work_context: Annotated[str, Arg(help="what kind of work this is", command_default="")],
 ) -> Synthesis:
-    """Put two conflicting overviews of a section together after journal_write reported a conflict. Returns a draft
-    in which disagreements are marked, and, if your client lends its model, a text that this model wrote.
+    """Put two conflicting overviews of a section together after journal_write reported a conflict.
+    Returns a draft in which disagreements are marked, and, if your client lends its model, a text
+    that this model wrote.
     """
     from ragdocs.verbs.synthesis import draft
 

@@ -60,10 +60,13 @@ def create_memory(
     filename: Annotated[str, Arg(help="the new memory's file name", positional=True)],
     content: Content,
     tags: Annotated[list[str], Arg(help="tags to give it", flag="--tag", command_default=())],
-    memory_type: Annotated[str, Arg(help="journal, plan, fact, observation or reflection", flag="--type")] = "journal",
+    memory_type: Annotated[
+        str, Arg(help="journal, plan, fact, observation or reflection", flag="--type")
+    ] = "journal",
 ) -> Saved:
-    """Save something worth knowing later: a decision and its reasons, a plan, a fact, the cause of a bug. Call it
-    at milestones without being asked. Link files and documents as [[src/auth.py]]. Fails if the file exists.
+    """Save something worth knowing later: a decision and its reasons, a plan, a fact, the cause of
+    a bug. Call it at milestones without being asked. Link files and documents as [[src/auth.py]].
+    Fails if the file exists.
     """
     return ask.workspace.memories.create(filename, content, tags, memory_type)
 
@@ -84,8 +87,9 @@ def update_memory(
     content: Content,
     expected_version: ExpectedVersion = None,
 ) -> Saved:
-    """Replace the whole text of a memory, frontmatter included: read it first and keep what should stay.
-    `expected_version` (from read_memory) refuses the write if somebody changed the memory meanwhile.
+    """Replace the whole text of a memory, frontmatter included: read it first and keep what should
+    stay. `expected_version` (from read_memory) refuses the write if somebody changed the memory
+    meanwhile.
     """
     return ask.workspace.memories.update(filename, content, expected_version)
 
@@ -99,7 +103,9 @@ def update_memory(
     lanes=("memory",),
     text=present.saved,
     about="add to the end of a memory",
-    examples=({"filename": "session.md", "content": "- fixed the token refresh in [[src/auth.py]]"},),
+    examples=(
+        {"filename": "session.md", "content": "- fixed the token refresh in [[src/auth.py]]"},
+    ),
     shell_examples=("ragdocs memory append auth-plan.md < progress.md",),
 )
 def append_memory(
@@ -142,9 +148,9 @@ def edit_memory(
     ] = None,
     expected_version: ExpectedVersion = None,
 ) -> Edited:
-    """Change a part of a memory instead of rewriting it: put `text` in place of (or before, behind) the one passage
-    that `find` quotes, or of the section under a heading; `fields` sets frontmatter, null removes. The rest stays
-    as it is. Returns the changed lines.
+    """Change a part of a memory instead of rewriting it: put `text` in place of (or before, behind)
+    the one passage that `find` quotes, or of the section under a heading; `fields` sets
+    frontmatter, null removes. The rest stays as it is. Returns the changed lines.
     """
     from ragdocs.verbs.memories.revise import Edit
 
@@ -162,8 +168,12 @@ def edit_memory(
     text=present.deleted,
     about="move a memory to the trash",
 )
-def delete_memory(ask: Ask, filename: Filename, expected_version: ExpectedVersion = None) -> Deleted:
-    """Move a memory that is wrong or no longer needed to the trash folder; the answer says where it went."""
+def delete_memory(
+    ask: Ask, filename: Filename, expected_version: ExpectedVersion = None
+) -> Deleted:
+    """Move a memory that is wrong or no longer needed to the trash folder; the answer says where it
+    went.
+    """
     return ask.workspace.memories.delete(filename, expected_version)
 
 
@@ -178,7 +188,9 @@ def delete_memory(ask: Ask, filename: Filename, expected_version: ExpectedVersio
     examples=({"filename": "auth-plan.md"},),
 )
 def read_memory(ask: Ask, filename: Filename, lines: Lines = None) -> MemoryText:
-    """Read a memory as it stands in its file, with frontmatter and the version that update_memory can check."""
+    """Read a memory as it stands in its file, with frontmatter and the version that update_memory
+    can check.
+    """
     return ask.workspace.memories.read(filename, lines)
 
 
@@ -202,9 +214,9 @@ def search_memories(
     include_archived: Annotated[bool, Arg(help="archived memories too", flag="--archived")] = False,
     explain: Explain = False,
 ) -> MemoryHits:
-    """Find what was decided, planned or learned before, by meaning, words and links. Call it when you start a task.
-    A time in the query, such as "last week", counts.
-    Returns memories with score, age, lines and why they matched.
+    """Find what was decided, planned or learned before, by meaning, words and links. Call it when
+    you start a task. A time in the query, such as "last week", counts. Returns memories with score,
+    age, lines and why they matched.
     """
     return ask.workspace.memories.search(
         query,
@@ -230,7 +242,9 @@ def search_memories(
 def search_linked_memories(
     ask: Ask,
     query: Annotated[str, Arg(help="what to rank the memories by", command_default="")],
-    target_document: Annotated[str, Arg(help="the file or document, such as src/auth.py", positional=True)],
+    target_document: Annotated[
+        str, Arg(help="the file or document, such as src/auth.py", positional=True)
+    ],
     limit: Limit = 5,
 ) -> LinkedHits:
     """Find memories that link to a source file or document. Call it before you change that file.
@@ -249,7 +263,9 @@ def search_linked_memories(
     about="count memories, tags and types",
 )
 def get_memory_stats(ask: Ask) -> Stats:
-    """Count the memories, their tags and types. Call it to see which tags exist before you filter or write."""
+    """Count the memories, their tags and types. Call it to see which tags exist before you filter
+    or write.
+    """
     return ask.workspace.memories.stats()
 
 
@@ -277,8 +293,8 @@ def merge_memories(
     summary_content: Annotated[str, Arg(help="what it says", flag="--content", text=True)],
     expected_version: ExpectedVersion = None,
 ) -> Merged:
-    """Replace several memories by one that says what they say: read the sources, write the summary yourself.
-    The sources go to the trash folder; either everything happens or nothing.
+    """Replace several memories by one that says what they say: read the sources, write the summary
+    yourself. The sources go to the trash folder; either everything happens or nothing.
     """
     return ask.workspace.merges.merge(source_files, target_file, summary_content, expected_version)
 
@@ -297,10 +313,12 @@ def suggest_memory_merges(
     ask: Ask,
     threshold: Annotated[float, Arg(help="similarity from 0.0 to 1.0")] = 0.85,
     limit: Annotated[int, Arg(help="how many groups")] = 5,
-    filter_type: Annotated[str | None, Arg(help='only this type; "all" for every type', flag="--type")] = "journal",
+    filter_type: Annotated[
+        str | None, Arg(help='only this type; "all" for every type', flag="--type")
+    ] = "journal",
 ) -> Clusters:
-    """List groups of memories that say nearly the same and could become one; filter_type null means every type.
-    Changes nothing: merge_memories does the merging.
+    """List groups of memories that say nearly the same and could become one; filter_type null means
+    every type. Changes nothing: merge_memories does the merging.
     """
     kind = None if filter_type == ALL_TYPES else filter_type
     return ask.workspace.merges.suggest(threshold, limit, kind)
@@ -319,12 +337,14 @@ def suggest_memory_merges(
 )
 def memory_history(
     ask: Ask,
-    filename: Annotated[str | None, Arg(help="one memory only, under all names it had", positional=True)] = None,
+    filename: Annotated[
+        str | None, Arg(help="one memory only, under all names it had", positional=True)
+    ] = None,
     limit: Annotated[int, Arg(help="how many", command_default=20)] = 10,
 ) -> Revisions:
-    """List the earlier texts of a memory, also under names it had before, or the latest changes of all memories.
-    Call it before restore_memory, or to see what was changed and deleted lately. Returns for each change: when,
-    which verb, the version that was replaced and the one it became.
+    """List the earlier texts of a memory, also under names it had before, or the latest changes of
+    all memories. Call it before restore_memory, or to see what was changed and deleted lately.
+    Returns for each change: when, which verb, the version that was replaced and the one it became.
     """
     return ask.workspace.versions.history(filename or "", limit)
 
@@ -343,10 +363,12 @@ def memory_history(
 def restore_memory(
     ask: Ask,
     filename: Filename,
-    version: Annotated[str | None, Arg(help="a version; without it the latest replaced", positional=True)] = None,
+    version: Annotated[
+        str | None, Arg(help="a version; without it the latest replaced", positional=True)
+    ] = None,
 ) -> Saved:
-    """Bring back an earlier text of a memory, or a deleted memory: the version from memory_history, or the text
-    before the last change. What is there now is kept in history too.
+    """Bring back an earlier text of a memory, or a deleted memory: the version from memory_history,
+    or the text before the last change. What is there now is kept in history too.
     """
     return ask.workspace.versions.restore(filename, version)
 
@@ -368,8 +390,9 @@ def rename_memory(
     new_name: Annotated[str, Arg(help="the new file name", positional=True)],
     expected_version: ExpectedVersion = None,
 ) -> Renamed:
-    """Give a memory another name or folder and rewrite the links to it in all memories; either everything happens
-    or nothing. Fails if the new name is taken. Returns how many links were rewritten in which files.
+    """Give a memory another name or folder and rewrite the links to it in all memories; either
+    everything happens or nothing. Fails if the new name is taken. Returns how many links were
+    rewritten in which files.
     """
     return ask.workspace.edits.rename(filename, new_name, expected_version)
 
@@ -393,10 +416,12 @@ def diff_memory(
         str | None,
         Arg(help="a version; without it the latest replaced", positional=True),
     ] = None,
-    after: Annotated[str | None, Arg(help="another version; without it the current", positional=True)] = None,
+    after: Annotated[
+        str | None, Arg(help="another version; without it the current", positional=True)
+    ] = None,
 ) -> Difference:
-    """Show what changed between two texts of a memory, line by line. Call it to see what an edit did, or before
-    restore_memory.
+    """Show what changed between two texts of a memory, line by line. Call it to see what an edit
+    did, or before restore_memory.
     """
     return ask.workspace.versions.diff(filename, before, after)
 
@@ -413,8 +438,8 @@ def diff_memory(
     shell_examples=("ragdocs memory undo", "ragdocs memory undo --json"),
 )
 def undo_memory_change(ask: Ask) -> Undone:
-    """Take back the last change of any memory, whole: a merge, a rename, a deletion, an edit. Fails if somebody
-    changed the same memories since.
+    """Take back the last change of any memory, whole: a merge, a rename, a deletion, an edit. Fails
+    if somebody changed the same memories since.
     """
     return ask.workspace.versions.undo()
 
@@ -434,7 +459,9 @@ def undo_memory_change(ask: Ask) -> Undone:
         "ragdocs memory expire",
     ),
 )
-def expire_memories(ask: Ask, dry_run: Annotated[bool, Arg(help="only list them")] = False) -> Expired:
+def expire_memories(
+    ask: Ask, dry_run: Annotated[bool, Arg(help="only list them")] = False
+) -> Expired:
     """Move memories whose expires_at has passed to the trash folder."""
     return ask.workspace.entry_care.expire(dry_run=dry_run)
 

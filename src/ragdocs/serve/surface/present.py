@@ -1,7 +1,9 @@
-"""Answers as text: complete by itself, because some clients show a model only the text and some only the structure.
+"""Answers as text: complete by itself, because some clients show a model only the text and some
+only the structure.
 
-What others wrote is always in a frame. Passages stand behind a mark on every line; a whole text, which a reader may
-want to copy, stands between two lines that name its digest, and no text can contain its own. Names stay on one line.
+What others wrote is always in a frame. Passages stand behind a mark on every line; a whole text,
+which a reader may want to copy, stands between two lines that name its digest, and no text can
+contain its own. Names stay on one line.
 """
 
 from __future__ import annotations
@@ -58,12 +60,19 @@ Shape = TypeVar("Shape")
 # What a conflict shows of its texts, together; the whole is one read_memory away.
 CONFLICT_CHARS = 7000
 COLOURS = {"+": "32", "-": "31", "@": "36"}
-PROVENANCE = (("author", "by {}"), ("source", "from {}"), ("branch", "on branch {}"), ("commit", "at {}"))
+PROVENANCE = (
+    ("author", "by {}"),
+    ("source", "from {}"),
+    ("branch", "on branch {}"),
+    ("commit", "at {}"),
+)
 
 
 def result(structured: Mapping[str, Any], text: str) -> CallToolResult:
     """Return both faces of one answer."""
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=dict(structured))
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=dict(structured)
+    )
 
 
 def documents(found: DocHits) -> str:
@@ -93,7 +102,9 @@ def linked(found: LinkedHits) -> str:
     blocks = [
         f"{number}. {hit['memory_id']} · {hit['title']} · {_age(hit)} · score {hit['score']:.2f}\n"
         f"   file: {hit['file_path']}:{hit['lines']}\n"
-        + "".join(f"   link | {link['edge_type']}: {link['anchor_context']}\n" for link in hit["links"])
+        + "".join(
+            f"   link | {link['edge_type']}: {link['anchor_context']}\n" for link in hit["links"]
+        )
         + quote(hit["content"])
         for number, hit in enumerate(inline(found)["result"], start=1)
     ]
@@ -114,7 +125,12 @@ def document(text: DocText) -> str:
 def memory(text: MemoryText) -> str:
     """Write a memory as it stands."""
     text = inline(text)
-    head = (f"{text['filename']}:{text['lines']}", f"version {text['version']}", text["path"], _age(text))
+    head = (
+        f"{text['filename']}:{text['lines']}",
+        f"version {text['version']}",
+        text["path"],
+        _age(text),
+    )
     parts = [" · ".join(filter(None, head)), whole(text["content"])]
     return "\n\n".join([*parts, *([f"[{text['omitted']}]"] if text["omitted"] else [])])
 
@@ -145,7 +161,8 @@ def stats(answer: Stats) -> str:
     types = ", ".join(f"{kind} {count}" for kind, count in answer["types"].items())
     return (
         f"{answer['count']} memories, {answer['total_size']}, in {answer['memory_path']}\n"
-        f"types: {types or 'none'}\ntags: {tags or 'none'}" + "".join(f"\nNote: {note}" for note in answer["notes"])
+        f"types: {types or 'none'}\ntags: {tags or 'none'}"
+        + "".join(f"\nNote: {note}" for note in answer["notes"])
     )
 
 
@@ -178,7 +195,9 @@ def status(state: Status) -> str:
 
 def remembered(answer: Remembered) -> str:
     """Confirm that something is remembered."""
-    return f"remembered {answer['id']} at {answer['path']}" + "".join(f"\nNote: {line(w)}" for w in answer["warnings"])
+    return f"remembered {answer['id']} at {answer['path']}" + "".join(
+        f"\nNote: {line(w)}" for w in answer["warnings"]
+    )
 
 
 def recalled(found: Recalled) -> str:
@@ -202,7 +221,9 @@ def _changing(state: GitShape | None) -> str:
     if not state or not state["files_changed"]:
         return ""
     more = state.get("files_total", 0) - len(state["files_changed"])
-    return f" · files: {', '.join(state['files_changed'])}" + (f" and {more} more" if more > 0 else "")
+    return f" · files: {', '.join(state['files_changed'])}" + (
+        f" and {more} more" if more > 0 else ""
+    )
 
 
 def edited(answer: Edited) -> str:
@@ -219,7 +240,9 @@ def renamed(answer: Renamed) -> str:
     head = f"renamed {answer['previous']} to {answer['filename']} (version {answer['version']}) at {answer['path']}"
     links = f"{answer['links']} link{'s' if answer['links'] != 1 else ''} rewritten"
     rows = [f"   {path}: {count}" for path, count in answer["files"].items()]
-    return "\n".join([f"{head}; {links}", *rows, *(f"Note: {warning}" for warning in answer["warnings"])])
+    return "\n".join(
+        [f"{head}; {links}", *rows, *(f"Note: {warning}" for warning in answer["warnings"])]
+    )
 
 
 def revisions(found: Revisions) -> str:
@@ -269,7 +292,9 @@ def conflict(error: ConflictError) -> str:
     merged = f"both changes together: if it is right, {error.again}"
     if error.overlaps:
         places = "one place" if error.overlaps == 1 else f"{error.overlaps} places"
-        merged = f"both changes together; in {places}, between <<<<<<< and >>>>>>>, they overlap: decide"
+        merged = (
+            f"both changes together; in {places}, between <<<<<<< and >>>>>>>, they overlap: decide"
+        )
     texts = {
         merged: error.merged,
         f"the text there now, version {error.version}": error.theirs,
@@ -283,15 +308,23 @@ def conflict(error: ConflictError) -> str:
         room -= len(shown[name])
     parts = [str(error)]
     for name in (name for name in texts if name in shown):
-        note = "" if shown[name] == texts[name] else f"; cut, {error.reader} shows the whole of what is stored"
+        note = (
+            ""
+            if shown[name] == texts[name]
+            else f"; cut, {error.reader} shows the whole of what is stored"
+        )
         parts.append(f"{name}{note}:\n{whole(shown[name])}")
     return "\n\n".join(parts)
 
 
 def entry_added(answer: EntryAdded) -> str:
     """Confirm an entry, or name the one that says the same."""
-    what = "added" if answer["created"] else "nothing was written, the same content is there already:"
-    return f"{what} {answer['id']} at {answer['path']}" + "".join(f"\nNote: {line(w)}" for w in answer["warnings"])
+    what = (
+        "added" if answer["created"] else "nothing was written, the same content is there already:"
+    )
+    return f"{what} {answer['id']} at {answer['path']}" + "".join(
+        f"\nNote: {line(w)}" for w in answer["warnings"]
+    )
 
 
 def entries(found: EntryHits) -> str:
@@ -309,7 +342,11 @@ def entry(answer: EntryFound) -> str:
     if one is None:
         return answer["message"]
     uses = ", ".join(f"{kind} {count}" for kind, count in one["accesses"].items())
-    parts = [_entry(one), f"   accesses: {uses} · last: {_time(one['lastAccessedAt'])}", whole(one["content"])]
+    parts = [
+        _entry(one),
+        f"   accesses: {uses} · last: {_time(one['lastAccessedAt'])}",
+        whole(one["content"]),
+    ]
     return "\n".join([*parts, *([f"Note: {line(answer['message'])}"] if answer["message"] else [])])
 
 
@@ -337,7 +374,11 @@ def expired(answer: Expired) -> str:
         f"{one['id']} · over since {one['expiredAt']} · {one['movedTo'] or one['path']}\n{quote(one['preview'])}"
         for one in inline(answer)["result"]
     ]
-    summary = f"{answer['moved']} moved to the trash" if answer["moved"] else f"{len(rows)} are over; nothing was moved"
+    summary = (
+        f"{answer['moved']} moved to the trash"
+        if answer["moved"]
+        else f"{len(rows)} are over; nothing was moved"
+    )
     return "\n".join([*rows, summary, *(f"Note: {line(note)}" for note in answer["notes"])])
 
 
@@ -371,16 +412,23 @@ def listing(blocks: Sequence[str], omitted: int, notes: Sequence[str], what: str
     """Write results one below the other, and what is missing or worth knowing."""
     parts = list(blocks) or [f"no {what} found"]
     if omitted:
-        parts.append(f"{omitted} more {what} matched; raise limit or narrow the query to see others")
+        parts.append(
+            f"{omitted} more {what} matched; raise limit or narrow the query to see others"
+        )
     return "\n\n".join([*parts, *(f"Note: {line(note)}" for note in notes)])
 
 
 def inline(shape: Shape) -> Shape:
-    """Return a shape whose texts, but contents, are single lines: none can pose as a line of the answer around it."""
+    """Return a shape whose texts, but contents, are single lines: none can pose as a line of the
+    answer around it.
+    """
 
     def flat(value: Any) -> Any:
         if isinstance(value, dict):
-            return {line(name): item if name == "content" else flat(item) for name, item in value.items()}
+            return {
+                line(name): item if name == "content" else flat(item)
+                for name, item in value.items()
+            }
         if isinstance(value, list):
             return [flat(item) for item in value]
         return line(value) if isinstance(value, str) else value
@@ -409,6 +457,7 @@ def _signals(signals: Sequence[SignalShape] | None) -> str:
     if not signals:
         return ""
     shown = ", ".join(
-        f"{s['source']}[{s['probe']}] rank {s['rank']} raw {s['raw']} share {s['share']}" for s in signals
+        f"{s['source']}[{s['probe']}] rank {s['rank']} raw {s['raw']} share {s['share']}"
+        for s in signals
     )
     return f"\n   signals: {shown}"

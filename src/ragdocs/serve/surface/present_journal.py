@@ -23,7 +23,13 @@ def text(answer: JournalText) -> str:
     """Write an overview or an entry."""
     answer = render.inline(answer)
     count = f"{answer['entry_count']} entries" if answer["type"] == "overview" else ""
-    head = (answer["id"], answer["type"], count, answer["timestamp"], f"at {answer['version'] or 'nothing yet'}")
+    head = (
+        answer["id"],
+        answer["type"],
+        count,
+        answer["timestamp"],
+        f"at {answer['version'] or 'nothing yet'}",
+    )
     parts = [" · ".join(filter(None, head)), render.whole(answer["content"])]
     parts += [f"[{answer['omitted']}]"] if answer["omitted"] else []
     return "\n\n".join([*parts, *(f"Note: {note}" for note in answer["notes"])])
@@ -33,10 +39,12 @@ def written(answer: JournalWritten) -> str:
     """Confirm an entry."""
     answer = render.inline(answer)
     what = "entry and overview" if answer["overview_changed"] else "entry"
-    head = (
-        f"committed {what} as {answer['id']} ({answer['commit']}), {answer['entry_count']} entries in {answer['path']}"
+    head = f"committed {what} as {answer['id']} ({answer['commit']}), {answer['entry_count']} entries in {answer['path']}"
+    rebased = (
+        "\nOthers had written since you read the section; your entry stands on top"
+        if answer["rebased"]
+        else ""
     )
-    rebased = "\nOthers had written since you read the section; your entry stands on top" if answer["rebased"] else ""
     return f"{head}{rebased}" + "".join(f"\nNote: {warning}" for warning in answer["warnings"])
 
 
@@ -48,7 +56,10 @@ def contents(answer: Contents) -> str:
 
 def listed(found: ListedEntries) -> str:
     """List entries, one line each."""
-    rows = [f"{one['timestamp']}  {one['id']} | {one['summary']}" for one in render.inline(found)["result"]]
+    rows = [
+        f"{one['timestamp']}  {one['id']} | {one['summary']}"
+        for one in render.inline(found)["result"]
+    ]
     rows.append(f"{len(rows)} of {found['total']} entries, newest first")
     return "\n".join([*rows, *(f"Note: {note}" for note in found["notes"])])
 
@@ -65,7 +76,10 @@ def hits(found: JournalHits) -> str:
 
 def synthesis(answer: Synthesis) -> str:
     """Write a draft, what the client's model made of it, and what to do next."""
-    parts = [f"{line(answer['section'])} · {answer['disagreements']} disagreements", render.whole(answer["draft"])]
+    parts = [
+        f"{line(answer['section'])} · {answer['disagreements']} disagreements",
+        render.whole(answer["draft"]),
+    ]
     if answer["synthesis"]:
         parts += [f"what {line(answer['model'])} made of both:", render.whole(answer["synthesis"])]
     return "\n\n".join([*parts, answer["instructions"]])
@@ -96,7 +110,9 @@ def _files(hit: CommitHit) -> str:
 
 def _section(node: Any, depth: int) -> str:
     name = line(node["id"]) or "journal"
-    return f"{'  ' * depth}{name} · {node['entry_count']} entries · {node['last_updated'] or 'never'}"
+    return (
+        f"{'  ' * depth}{name} · {node['entry_count']} entries · {node['last_updated'] or 'never'}"
+    )
 
 
 def _below(node: Any, depth: int) -> list[str]:

@@ -1,4 +1,6 @@
-"""Answers about a repository's knowledge as text; what others wrote stands behind a mark, as everywhere."""
+"""Answers about a repository's knowledge as text; what others wrote stands behind a mark, as
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from ragdocs.verbs.context.shapes import Appended, Copied, RepoDeleted, RepoMemo
 
 def saved(answer: Any) -> str:
     """Confirm a convention, decision or note."""
-    what = "created" if answer["created"] else "changed" if answer["changed"] else "nothing to change in"
+    what = (
+        "created"
+        if answer["created"]
+        else "changed"
+        if answer["changed"]
+        else "nothing to change in"
+    )
     return f"{what} {answer['id']} at {line(answer['path'])}" + _notes(answer["warnings"])
 
 
@@ -21,12 +29,21 @@ def repository(found: RepoMemory) -> str:
     parts = [f"repository {found['repoHash']} · {whose} · {found['branchScope']}"]
     for one in found["conventions"]:
         tags = f" · tags: {line(', '.join(one['tags']))}" if one["tags"] else ""
-        parts.append(f"convention {one['id']} | {line(one['title'])}\n   {_times(one)}{tags}\n{quote(one['content'])}")
+        parts.append(
+            f"convention {one['id']} | {line(one['title'])}\n   {_times(one)}{tags}\n{quote(one['content'])}"
+        )
     for choice in found["decisions"]:
-        paths = f" · impacts: {line(', '.join(choice['impactedPaths']))}" if choice["impactedPaths"] else ""
+        paths = (
+            f" · impacts: {line(', '.join(choice['impactedPaths']))}"
+            if choice["impactedPaths"]
+            else ""
+        )
         head = f"decision {choice['id']} | {line(choice['summary'])}\n   {_times(choice)}{paths}"
         parts.append(f"{head}\n{quote(choice['rationale'])}")
-    parts += [f"note {n['id']} · by {n['source']}\n   {_times(n)}\n{quote(n['content'])}" for n in found["notes"]]
+    parts += [
+        f"note {n['id']} · by {n['source']}\n   {_times(n)}\n{quote(n['content'])}"
+        for n in found["notes"]
+    ]
     for step in found["summaries"]:
         where = f"run {line(step['runId'])}, step {line(step['stepId'])}"
         parts.append(f"summary of {step['timestamp']} | {where}\n{quote(step['summary'])}")
@@ -46,7 +63,9 @@ def appended(answer: Appended) -> str:
     """Confirm a summary."""
     pruned = f", {answer['pruned']} old ones left" if answer["pruned"] else ""
     where = f"run {line(answer['runId'])}, step {line(answer['stepId'])}"
-    return f"summary of {where} written; {answer['kept']} are kept{pruned}" + _notes(answer["warnings"])
+    return f"summary of {where} written; {answer['kept']} are kept{pruned}" + _notes(
+        answer["warnings"]
+    )
 
 
 def copied(answer: Copied) -> str:
@@ -61,7 +80,9 @@ def copied(answer: Copied) -> str:
 
 def _times(one: Any) -> str:
     return (
-        f"{one['createdAt']}, changed {one['updatedAt']}" if one["updatedAt"] != one["createdAt"] else one["createdAt"]
+        f"{one['createdAt']}, changed {one['updatedAt']}"
+        if one["updatedAt"] != one["createdAt"]
+        else one["createdAt"]
     )
 
 

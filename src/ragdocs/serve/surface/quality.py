@@ -27,14 +27,17 @@ def explain_search(
     path: Annotated[str, Arg(help="the document that was expected", positional=True)],
     lane: Annotated[LaneName, Arg(help="where it is")] = "docs",
     limit: Annotated[int, Arg(help="how many results were asked for")] = 5,
-    tags: Annotated[list[str] | None, Arg(help="tags that were asked for", flag="--tag", only="command")] = None,
+    tags: Annotated[
+        list[str] | None, Arg(help="tags that were asked for", flag="--tag", only="command")
+    ] = None,
     kind: Annotated[
         str | None, Arg(help="the type of memory that was asked for", flag="--type", only="command")
     ] = None,
 ) -> Explained:
-    """Tell why a search finds a document, or at which stage it drops out: not indexed, filtered, other words,
-    not a candidate, below the floor, cut by limit. Call it when a result that you expected is missing.
-    Returns the stage, the reason, its place and score, and what words and meaning say of its best passage.
+    """Tell why a search finds a document, or at which stage it drops out: not indexed, filtered,
+    other words, not a candidate, below the floor, cut by limit. Call it when a result that you
+    expected is missing. Returns the stage, the reason, its place and score, and what words and
+    meaning say of its best passage.
     """
     explain = ask.workspace.explain(lane)
     return explain.explain(query, path, limit, tags=tags or (), kind=kind or "")

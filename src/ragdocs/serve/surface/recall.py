@@ -33,10 +33,11 @@ def remember(
     content: Annotated[str, Arg(help="the text, in markdown", positional=True, text=True)],
     tags: Tags = None,
 ) -> Remembered:
-    """Keep what you just did, decided or found out, so that the next session starts where this one ends. Call it
-    yourself, no need to ask: when a task or milestone is done, a choice is made, a bug turns out to have a reason,
-    or you learn how this code really works. Write markdown: what, why, what was rejected, which files, what to
-    watch out for. Time, branch, commit and changed files are added for you, and no file name is needed.
+    """Keep what you just did, decided or found out, so that the next session starts where this one
+    ends. Call it yourself, no need to ask: when a task or milestone is done, a choice is made, a
+    bug turns out to have a reason, or you learn how this code really works. Write markdown: what,
+    why, what was rejected, which files, what to watch out for. Time, branch, commit and changed
+    files are added for you, and no file name is needed.
     """
     return ask.workspace.recall.remember(content, tags or ())
 
@@ -71,15 +72,22 @@ def recall(
     tags: AnyTag = None,
     since: Since = None,
     limit: Limit = 10,
-    scope: Annotated[Literal["project", "global"], Arg(help="this project, or all of yours")] = "project",
-    timeline: Annotated[bool, Arg(help="group by day and project, also with a query", only="command")] = False,
+    scope: Annotated[
+        Literal["project", "global"], Arg(help="this project, or all of yours")
+    ] = "project",
+    timeline: Annotated[
+        bool, Arg(help="group by day and project, also with a query", only="command")
+    ] = False,
 ) -> Recalled:
-    """Pick up where earlier sessions left off. Call it first thing in every session, and again before you
-    investigate something that may have been solved already: without arguments it returns the latest memories, with
-    `query` the best matches, typos included. scope "global" asks all projects, for stand-ups. Each memory says how
-    old it is and on which branch it was written: check old ones against the code.
+    """Pick up where earlier sessions left off. Call it first thing in every session, and again
+    before you investigate something that may have been solved already: without arguments it returns
+    the latest memories, with `query` the best matches, typos included. scope "global" asks all
+    projects, for stand-ups. Each memory says how old it is and on which branch it was written:
+    check old ones against the code.
     """
-    answer = ask.workspace.recall.recall(query or "", tags=tags or (), since=since or "", limit=limit, scope=scope)
+    answer = ask.workspace.recall.recall(
+        query or "", tags=tags or (), since=since or "", limit=limit, scope=scope
+    )
     if timeline:
         grouped: Any = {**answer, "result": days.days(answer["result"])}
         answer = grouped

@@ -1,4 +1,6 @@
-"""Upkeep: one search over everything, the state of the index, problems in texts, and proof that the index is right."""
+"""Upkeep: one search over everything, the state of the index, problems in texts, and proof that the
+index is right.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,8 @@ def search(
 )
 def index_status(ask: Ask) -> Status:
     """Tell how complete and how fresh the index is. Call it when results are missing or look old.
-    Returns documents, passages and vectors for each lane, the embedding model, and files with problems.
+    Returns documents, passages and vectors for each lane, the embedding model, and files with
+    problems.
     """
     status = ask.workspace.status()
     if ask.state is not None:

@@ -28,7 +28,8 @@ MOST_STEPS = 1_000
 LINKED_FOLDERS = 100
 # No write takes so long: an older temporary file belongs to a process that was killed.
 LEFTOVER_SECONDS = 3600
-# File times move in ticks of up to some ten milliseconds: two writes within one tick look the same to a scan.
+# File times move in ticks of up to some ten milliseconds: two writes within one tick look the same
+# to a scan.
 RACY_SECONDS = 0.05
 
 
@@ -46,17 +47,23 @@ class Rules:
         """List the folders that the globs begin in, and whether each glob reaches further down."""
         found = []
         for names in (glob.split("/") for glob in self._globs):
-            fixed = list(itertools.takewhile(lambda name: not re.search(r"[*?[\\]", name), names[:-1]))
+            fixed = list(
+                itertools.takewhile(lambda name: not re.search(r"[*?[\\]", name), names[:-1])
+            )
             found.append(("/".join(fixed), len(names) > len(fixed) + 1))
         return list(dict.fromkeys(found))
 
     def hides(self, name: str, top: bool) -> bool:
         """Tell whether a name is never looked at; `top` says that it is in the root itself."""
-        return name.startswith(".") or name in SKIPPED or (top and name.casefold() in self._internal)
+        return (
+            name.startswith(".") or name in SKIPPED or (top and name.casefold() in self._internal)
+        )
 
     def enters(self, folder: Sequence[str]) -> bool:
         """Tell whether files below this folder can be wanted."""
-        return any(glob.may_match_below(folder) for glob in self._include) and not self._excludes(folder)
+        return any(glob.may_match_below(folder) for glob in self._include) and not self._excludes(
+            folder
+        )
 
     def wants(self, path: Sequence[str]) -> bool:
         """Tell whether a file is wanted, its folders being entered."""
@@ -83,17 +90,22 @@ def stamp(status: os.stat_result) -> str:
 def stamp_as_read(status: os.stat_result, moment: float) -> str:
     """Stamp what was read; a file that has just changed gets a stamp that no scan gives.
 
-    A second write within the same tick of the file system's clock, of the same length, would leave size and times as
-    they were: the change would never be seen. With a stamp of its own the file is simply read again next time.
+    A second write within the same tick of the file system's clock, of the same length, would leave
+    size and times as they were: the change would never be seen. With a stamp of its own the file is
+    simply read again next time.
     """
-    # The change time moves with every write and cannot be set by hand; a time in the far future is not racy.
+    # The change time moves with every write and cannot be set by hand; a time in the far future is
+    # not racy.
     racy = any(abs(moment - at) < RACY_SECONDS for at in (status.st_mtime, status.st_ctime))
     return f"racy-{stamp(status)}" if racy else stamp(status)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ignores:
-    """An ignore file that reaches a folder; `skip` and `above` make a path relative to the file's own folder."""
+    """An ignore file that reaches a folder.
+
+    `skip` and `above` make a path relative to the file's own folder.
+    """
 
     file: IgnoreFile
     skip: int
@@ -106,7 +118,10 @@ class _Ignores:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder still to be looked into; `real` is its own place, if a link at depth `link` led here."""
+    """A folder still to be looked into.
+
+    `real` is its own place, if a link at depth `link` led here.
+    """
 
     parts: tuple[str, ...] = ()
     ignores: tuple[_Ignores, ...] = ()
@@ -115,7 +130,10 @@ class _Folder:
 
 
 class Walk:
-    """One look at a tree, whole or in parts: `stamps` of files, and what was `unreadable` and why."""
+    """One look at a tree, whole or in parts.
+
+    `stamps` of files, and what was `unreadable` and why.
+    """
 
     def __init__(self, root: Path, rules: Rules) -> None:
         self.stamps: dict[str, str] = {}
@@ -170,8 +188,13 @@ class Walk:
         place = Path("/".join((self._root, *folder.parts, ".gitignore")))
         return self._extended(folder, place, len(folder.parts))
 
-    def _extended(self, folder: _Folder, place: Path, skip: int, above: tuple[str, ...] = ()) -> _Folder:
-        """Return a folder with one more ignore file, as far as all of them together are cheap to follow."""
+    def _extended(
+        self, folder: _Folder, place: Path, skip: int, above: tuple[str, ...] = ()
+    ) -> _Folder:
+        """Return a folder with one more ignore file.
+
+        As far as all of them together are cheap to follow.
+        """
         shown = os.path.relpath(place, self._root)
         try:
             file = ignore_file(fsio.read_bytes(place, IGNORE_LIMIT))
@@ -183,24 +206,38 @@ class Walk:
         room = MOST_STEPS - sum(ignores.file.steps for ignores in folder.ignores)
         followed = file.limited(room)
         if followed is not file:
-            part = f"only the last {len(followed.globs)} of its globs" if followed.globs else "none of its patterns"
-            self.unreadable[shown] = f"{part} are followed: there are more than {MOST_STEPS} for one folder"
+            part = (
+                f"only the last {len(followed.globs)} of its globs"
+                if followed.globs
+                else "none of its patterns"
+            )
+            self.unreadable[shown] = (
+                f"{part} are followed: there are more than {MOST_STEPS} for one folder"
+            )
         ignores = (*folder.ignores, _Ignores(followed, skip, above))
         return _Folder(folder.parts, ignores, folder.link, folder.real)
 
     def _ignores_above(self, root: Path) -> _Folder:
-        """Collect the rules of a repository that reach a root inside it: its exclude file, the folders on the way."""
+        """Collect the rules of a repository that reach a root inside it.
+
+        Its exclude file, the folders on the way.
+        """
         folder = _Folder()
-        top = next((place for place in (root, *root.parents) if os.path.lexists(place / ".git")), None)
+        top = next(
+            (place for place in (root, *root.parents) if os.path.lexists(place / ".git")), None
+        )
         if top is None:
             return folder
         below = root.relative_to(top).parts
-        # Worktrees share one exclude file; that of a repository that cannot be believed is not read.
+        # Worktrees share one exclude file; that of a repository that cannot be believed is not
+        # read.
         shared = git.common_dir(top)
         if shared is not None:
             folder = self._extended(folder, shared / "info" / "exclude", 0, below)
         for depth in range(len(below)):
-            folder = self._extended(folder, top.joinpath(*below[:depth], ".gitignore"), 0, below[depth:])
+            folder = self._extended(
+                folder, top.joinpath(*below[:depth], ".gitignore"), 0, below[depth:]
+            )
         return folder
 
     def _entry(self, folder: _Folder, name: str, last: bool) -> _Folder | None:
@@ -228,7 +265,9 @@ class Walk:
             self._file(folder, parts, place, status)
         return None
 
-    def _file(self, folder: _Folder, parts: tuple[str, ...], place: str, status: os.stat_result) -> None:
+    def _file(
+        self, folder: _Folder, parts: tuple[str, ...], place: str, status: os.stat_result
+    ) -> None:
         # A text that is listed under its own name is not listed again under that of a link.
         if folder.link and self._rules.lists("/".join((*folder.real, *parts[folder.link :]))):
             return
@@ -240,7 +279,10 @@ class Walk:
             self.unreadable["/".join(parts)] = "permission denied"
 
     def _through_link(self, folder: _Folder, parts: tuple[str, ...], place: str) -> _Folder | None:
-        """Follow a link that stays inside, once on any path, so that there are neither cycles nor explosions."""
+        """Follow a link that stays inside, once on any path.
+
+        So that there are neither cycles nor explosions.
+        """
         real = os.path.realpath(place)
         inside = real.startswith(f"{self._root}/")
         if folder.link or not inside or f"{place}/".startswith(f"{real}/"):
@@ -257,7 +299,10 @@ class Walk:
 
 
 def _is_text(name: str) -> bool:
-    """Tell whether a file name can be written in an answer; other bytes stand in it as half characters."""
+    """Tell whether a file name can be written in an answer.
+
+    Other bytes stand in it as half characters.
+    """
     return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 

@@ -1,4 +1,7 @@
-"""What was there before, and what was about to be: earlier texts, and the record of a half-made change."""
+"""What was there before, and what was about to be.
+
+Earlier texts, and the record of a half-made change.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from ragdocs.system import files as fsio
 from ragdocs.types import Commit, Revision, Verb
 
 FOLDER = ".history"
-# A year covers every "what did this say last spring"; 50 MB is some ten thousand versions, and small beside an index.
+# A year covers every "what did this say last spring"; 50 MB is some ten thousand versions, and
+# small beside an index.
 KEEP_BYTES = 50_000_000
 KEEP_AGE = timedelta(days=365)
 # A clock that is a year ahead for one evening may not empty the history.
@@ -26,7 +30,8 @@ KEEP_ALWAYS = 100
 BLOCK = 4096
 # A line about a file that was not there before has no text to keep.
 LINE = 256
-# What is read of the log, from its end. Pruning keeps it below; a clone or a failed pruning may not.
+# What is read of the log, from its end. Pruning keeps it below; a clone or a failed pruning may
+# not.
 LOG_LIMIT = 50_000_000
 VERSION = re.compile(r"[0-9a-f]{16}\Z")
 DIGEST = re.compile(r"[0-9a-f]{64}\Z")
@@ -45,7 +50,10 @@ def version_of(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file's part of a change: its bytes before and after (None for no file), and where discarded bytes go."""
+    """One file's part of a change.
+
+    Its bytes before and after (None for no file), and where discarded bytes go.
+    """
 
     path: str
     before: bytes | None
@@ -54,7 +62,10 @@ class Step:
 
 
 class History:
-    """Earlier texts below `<root>/.history`; every writing call is made under the lock of the root."""
+    """Earlier texts below `<root>/.history`.
+
+    Every writing call is made under the lock of the root.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -62,7 +73,10 @@ class History:
         self._since_pruning = KEEP_BYTES
 
     def keep(self, steps: Sequence[Step], verb: Verb, at: datetime) -> None:
-        """Keep the bytes that a change is about to overwrite or discard, and log the change in one line."""
+        """Keep the bytes that a change is about to overwrite or discard.
+
+        And log the change in one line.
+        """
         if not steps:
             return
         if verb == "update" and all(step.before is None for step in steps):
@@ -94,12 +108,16 @@ class History:
         commits = logged[::-1]
         if not commits:
             place = self._place("log.jsonl")
-            raise StorageError(f"{place} has no line that can be read", "Move it away; the texts beside it stay")
+            raise StorageError(
+                f"{place} has no line that can be read", "Move it away; the texts beside it stay"
+            )
         for commit in commits:
             for one in commit.steps:
                 seen = one.version in versions
                 # As JSON, one letter of a name may take six bytes.
-                total += max(one.size * (not seen), BLOCK) if one.version else LINE + 6 * len(one.path)
+                total += (
+                    max(one.size * (not seen), BLOCK) if one.version else LINE + 6 * len(one.path)
+                )
             old = now - commit.at > KEEP_AGE and len(kept) >= KEEP_ALWAYS
             if kept and (total > KEEP_BYTES or old):
                 break
@@ -129,20 +147,27 @@ class History:
         """Return the bytes with this digest, checked."""
         data = fsio.read_bytes(self._object(digest))
         if digest_of(data) != digest:
-            raise StorageError(f"the kept text {digest[:16]} is damaged", "An earlier or later version may be whole")
+            raise StorageError(
+                f"the kept text {digest[:16]} is damaged",
+                "An earlier or later version may be whole",
+            )
         return data
 
     def recover(self, version: str) -> bytes:
         """Return the bytes that were kept under a version."""
         if not VERSION.match(version):
-            raise ValidationError(f"{version[:80]!r} is not a version", "A version is 16 hexadecimal digits")
+            raise ValidationError(
+                f"{version[:80]!r} is not a version", "A version is 16 hexadecimal digits"
+            )
         folder = self._place(version[:2])
         with contextlib.suppress(OSError):
             for place in folder.iterdir():
                 digest = folder.name + place.name
                 if digest.startswith(version) and DIGEST.match(digest):
                     return self.load(digest)
-        raise NotFoundError(f"no text is kept under version {version}", "List the history to see which are")
+        raise NotFoundError(
+            f"no text is kept under version {version}", "List the history to see which are"
+        )
 
     def revisions(self, path: str = "") -> list[Revision]:
         """List the texts that were kept, newest first, of one path or all."""
@@ -156,7 +181,10 @@ class History:
     # --- the record of a half-made change ---
 
     def promise(self, steps: Sequence[Step]) -> None:
-        """Record a change of several files before its first step, so that it can be finished or undone."""
+        """Record a change of several files before its first step.
+
+        So that it can be finished or undone.
+        """
         self._prepare()
         record = [
             {
@@ -170,22 +198,37 @@ class History:
         fsio.write_atomic(self._place("forward.json"), json.dumps(record).encode(), mode=0o600)
 
     def turn_back(self) -> None:
-        """Record that the promised change is to be undone; a rename, because the disk may be full."""
+        """Record that the promised change is to be undone.
+
+        A rename, because the disk may be full.
+        """
         fsio.rename(self._place("forward.json"), "back.json")
 
     def promised(self) -> tuple[list[Step], bool] | None:
-        """Return the steps of an unfinished change and whether it goes forward; None if there is none."""
+        """Return the steps of an unfinished change and whether it goes forward.
+
+        None if there is none.
+        """
         for name, forward in (("back.json", False), ("forward.json", True)):
             place = self._place(name)
             try:
-                # A promise that was cut is no JSON, and put aside below like anything that is not ours.
+                # A promise that was cut is no JSON, and put aside below like anything that is not
+                # ours.
                 data = fsio.read_end(place, LOG_LIMIT)[0]
             except NotFoundError:
                 continue
             try:
                 return self._steps(data), forward
-            except (RagdocsError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-                # Nothing we wrote looks like this; it may not keep the store from working, nor be lost.
+            except (
+                RagdocsError,
+                ValueError,
+                LookupError,
+                TypeError,
+                AttributeError,
+                RecursionError,
+            ):
+                # Nothing we wrote looks like this; it may not keep the store from working, nor be
+                # lost.
                 fsio.rename(place, place.with_suffix(".unreadable").name)
         return None
 
@@ -206,7 +249,11 @@ class History:
             if trash:
                 fsio.relative_name(trash.removeprefix(".trash/"))
             before, after = (self._named(record[side]) for side in ("before", "after"))
-            if path != record["path"] or before is after is None or not (trash or ".trash/").startswith(".trash/"):
+            if (
+                path != record["path"]
+                or before is after is None
+                or not (trash or ".trash/").startswith(".trash/")
+            ):
                 raise ValueError(path)
             steps.append(Step(path, before, after, trash))
         return steps
@@ -229,13 +276,17 @@ class History:
 
     def _prepare(self) -> None:
         fsio.make_directories(fsio.contained(self._root, FOLDER, follow=False), 0o700)
-        # Other people's versions are no part of a repository: they would bring back what was deleted.
+        # Other people's versions are no part of a repository: they would bring back what was
+        # deleted.
         ignore = self._place(".gitignore")
         if not ignore.exists():
             fsio.write_atomic(ignore, b"*\n", mode=0o600)
 
     def _log(self) -> tuple[list[Commit], bool]:
-        """Return what the end of the log says, oldest first, and whether there is more before it."""
+        """Return what the end of the log says, oldest first.
+
+        And whether there is more before it.
+        """
         try:
             data, is_cut = fsio.read_end(self._place("log.jsonl"), LOG_LIMIT)
         except NotFoundError:
@@ -246,7 +297,10 @@ class History:
         return [commit for commit in found if commit is not None], is_cut
 
     def _drop_objects(self, versions: set[str]) -> None:
-        with fsio.explained("read", self._root / FOLDER), fsio.Folder(self._root / FOLDER) as history:
+        with (
+            fsio.explained("read", self._root / FOLDER),
+            fsio.Folder(self._root / FOLDER) as history,
+        ):
             prefixes = [name for name in history.names() if re.fullmatch("[0-9a-f]{2}", name)]
         for prefix in prefixes:
             place = self._place(prefix)
@@ -254,7 +308,8 @@ class History:
                 for name in folder.names():
                     digest = prefix + name
                     unknown = DIGEST.match(digest) and digest[:16] not in versions
-                    # Under the lock nobody is writing: what is unfinished now will never be finished.
+                    # Under the lock nobody is writing: what is unfinished now will never be
+                    # finished.
                     if unknown or name.endswith(fsio.TEMPORARY):
                         folder.unlink(name)
 
@@ -266,19 +321,29 @@ def _logged(line: bytes) -> Commit | None:
     except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return None
     versions = {version for one in commit.steps for version in (one.version, one.after)} - {""}
-    is_ours = commit.verb in VERBS and commit.at.tzinfo and commit.steps and all(map(VERSION.match, versions))
+    is_ours = (
+        commit.verb in VERBS
+        and commit.at.tzinfo
+        and commit.steps
+        and all(map(VERSION.match, versions))
+    )
     return commit if is_ours else None
 
 
 def _record(commit: Commit) -> dict[str, Any]:
-    steps = [{"path": one.path, "version": one.version, "size": one.size, "after": one.after} for one in commit.steps]
+    steps = [
+        {"path": one.path, "version": one.version, "size": one.size, "after": one.after}
+        for one in commit.steps
+    ]
     return {"at": commit.at.isoformat(), "verb": commit.verb, "steps": steps}
 
 
 def _commit(record: Any) -> Commit:
     at, verb = datetime.fromisoformat(record["at"]), record["verb"]
     steps = (
-        Revision(str(one["path"]), str(one["version"]), at, verb, int(one["size"]), str(one["after"]))
+        Revision(
+            str(one["path"]), str(one["version"]), at, verb, int(one["size"]), str(one["after"])
+        )
         for one in record["steps"]
     )
     return Commit(at, verb, tuple(steps))

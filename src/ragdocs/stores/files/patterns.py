@@ -22,7 +22,8 @@ class Pattern:
     def matches(self, path: Sequence[str]) -> bool:
         """Tell whether the whole path matches; linear, whatever the pattern."""
         if len(self.segments) == 2 and self.segments[0] is None and self.segments[1] is not None:  # noqa: PLR2004
-            # `**/name`, as most lines of an ignore file are: only the last name counts, and a scan takes a third.
+            # `**/name`, as most lines of an ignore file are: only the last name counts, and a scan
+            # takes a third.
             return bool(path and self.segments[1](path[-1]))
         place = at = 0
         retry: tuple[int, int] | None = None
@@ -67,15 +68,20 @@ def _names(glob: str) -> list[str]:
 def _segment(glob: str) -> Segment:
     if not _WILD.search(glob):
         return glob.__eq__
-    # What git writes otherwise than fnmatch: a backslash before a character, and ^ for "none of these".
+    # What git writes otherwise than fnmatch: a backslash before a character, and ^ for "none of
+    # these".
     glob = re.sub(r"\\(.)", lambda found: f"[{found[1]}]" if found[1] in "*?[" else found[1], glob)
-    # fnmatch gives atomic groups: `*a*a*a*a*b` stays linear, where a plain regular expression takes half a minute.
+    # fnmatch gives atomic groups: `*a*a*a*a*b` stays linear, where a plain regular expression takes
+    # half a minute.
     return re.compile(fnmatch.translate(glob.replace("[^", "[!"))).match
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of an ignore file; of all lines that match, the one with the highest `number` decides."""
+    """A line of an ignore file.
+
+    Of all lines that match, the one with the highest `number` decides.
+    """
 
     number: int
     glob: str
@@ -96,8 +102,9 @@ Table = dict[str, list[Line]]
 class IgnoreFile:
     """The lines of an ignore file, most of which are looked up and not tried.
 
-    Lines that name a path, a file, or the beginning or end of a file's name are found in tables, whatever their number.
-    The other lines, `globs`, are tried one after the other, the last line first.
+    Lines that name a path, a file, or the beginning or end of a file's name are found in tables,
+    whatever their number. The other lines, `globs`, are tried one after the other, the last line
+    first.
     """
 
     paths: Table = field(default_factory=dict)
@@ -114,7 +121,10 @@ class IgnoreFile:
         return 2 + len(self.start_lengths) + len(self.end_lengths) + len(self.globs)
 
     def limited(self, steps: int) -> IgnoreFile:
-        """Return this file, or as many of its last globs as so many steps allow, or none of its lines."""
+        """Return this file, or as many of its last globs as so many steps allow.
+
+        Or none of its lines.
+        """
         if self.steps <= steps:
             return self
         room = steps - (self.steps - len(self.globs))
@@ -164,7 +174,9 @@ def ignore_file(data: bytes) -> IgnoreFile:
             tables[table].setdefault(key, []).append(line)
         else:
             globs.append(line)
-    starts, ends = (tuple(sorted({len(key) for key in tables[name]})) for name in ("starts", "ends"))
+    starts, ends = (
+        tuple(sorted({len(key) for key in tables[name]})) for name in ("starts", "ends")
+    )
     return IgnoreFile(**tables, globs=tuple(globs), start_lengths=starts, end_lengths=ends)
 
 
@@ -182,7 +194,10 @@ def _line(number: int, text: str) -> Line | None:
 
 
 def _table(glob: str) -> tuple[str, str]:
-    """Return the table that a glob belongs to and its key there, or no table if it has to be tried."""
+    """Return the table that a glob belongs to and its key there.
+
+    Or no table if it has to be tried.
+    """
     names = _names(glob)
     if not _WILD.search(glob):
         return "paths", "/".join(names)

@@ -1,4 +1,7 @@
-"""How names are written on disk, where some file systems tell apart what others take for the same."""
+"""How names are written on disk.
+
+Where some file systems tell apart what others take for the same.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,20 @@ from typing import NamedTuple
 
 
 class _Listing(NamedTuple):
-    """The names of a folder as a file system that ignores case sees them, and when the folder last changed."""
+    """The names of a folder as a file system that ignores case sees them.
+
+    And when the folder last changed.
+    """
 
     changed: int
     folded: str
 
 
 class Spelling:
-    """Finds the spelling of paths below a root; listing a folder of thousands is avoided where it tells nothing new."""
+    """Finds the spelling of paths below a root.
+
+    Listing a folder of thousands is avoided where it tells nothing new.
+    """
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -34,7 +43,9 @@ class Spelling:
         return "/".join(spelled)
 
     def wrote(self, path: str) -> None:
-        """Take note of a file that was written since its path was found, so that its folder need not be listed again.
+        """Take note of a file that was written since its path was found.
+
+        So that its folder need not be listed again.
 
         What somebody else put there in between goes unseen until the folder changes once more.
         """
@@ -42,7 +53,9 @@ class Spelling:
         if (listing := self._listings.get(place)) is not None:
             seen = folded(name)
             known = f"/{seen}/" in listing.folded
-            self._listings[place] = _Listing(_changed(place), listing.folded if known else f"{listing.folded}{seen}/")
+            self._listings[place] = _Listing(
+                _changed(place), listing.folded if known else f"{listing.folded}{seen}/"
+            )
 
     def _is_new(self, folder: str, name: str) -> bool:
         """Tell whether nothing in a folder may be taken for this name."""
@@ -73,14 +86,21 @@ def composed(name: str) -> str:
 
 
 def _is_exact(folder: str, name: str) -> bool:
-    """Tell whether a name that is there is there exactly so: where case is ignored, its opposite is there too."""
+    """Tell whether a name that is there is there exactly so.
+
+    Where case is ignored, its opposite is there too.
+    """
     other = name.swapcase()
     return name.isascii() and (other == name or not os.path.lexists(f"{folder}/{other}"))
 
 
 def _listed(folder: str, name: str) -> str:
     names, wanted = _names(folder), folded(name)
-    return name if name in names else min((one for one in names if folded(one) == wanted), default=name)
+    return (
+        name
+        if name in names
+        else min((one for one in names if folded(one) == wanted), default=name)
+    )
 
 
 def _names(folder: str) -> list[str]:

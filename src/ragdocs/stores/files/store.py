@@ -34,14 +34,27 @@ from ragdocs.stores.files.history import FOLDER, VERBS, History, Step, version_o
 from ragdocs.stores.files.spelling import Spelling, composed, folded
 from ragdocs.system import files as fsio
 from ragdocs.system.locks import lock
-from ragdocs.types import Change, Commit, Discard, Expect, Put, Restore, Revision, Scan, Source, Verb, Written
+from ragdocs.types import (
+    Change,
+    Commit,
+    Discard,
+    Expect,
+    Put,
+    Restore,
+    Revision,
+    Scan,
+    Source,
+    Verb,
+    Written,
+)
 
 TRASH = ".trash"
 # Of a file that is to be replaced or moved: more than any lane reads.
 SIZE_LIMIT = 10_000_000
 # Text has no NUL; git looks at as many bytes to tell binary files.
 BINARY_PROBE = 8192
-# What a reader waits for a commit of another process, and how long it leaves a lock alone that was not given.
+# What a reader waits for a commit of another process, and how long it leaves a lock alone that was
+# not given.
 FINISH_SECONDS = 0.1
 FINISH_PAUSE_SECONDS = 5.0
 BOM = b"\xef\xbb\xbf"
@@ -54,11 +67,17 @@ def _local_now() -> datetime:
 class FileStore:
     """The files of one lane below a root.
 
-    Without `trusted_root`, a root that is a link out of its parent folder is refused: it may have come with a clone.
+    Without `trusted_root`, a root that is a link out of its parent folder is refused: it may have
+    come with a clone.
     """
 
     def __init__(
-        self, root: Path, lane: Lane, *, trusted_root: bool = False, now: Callable[[], datetime] = _local_now
+        self,
+        root: Path,
+        lane: Lane,
+        *,
+        trusted_root: bool = False,
+        now: Callable[[], datetime] = _local_now,
     ) -> None:
         self._given = root.absolute()
         self.root = Path(os.path.realpath(self._given))
@@ -86,7 +105,9 @@ class FileStore:
         for path in [""] if paths is None else paths:
             walk.look(path.rstrip("/").removeprefix("./"))
         if "" in walk.unreadable:
-            raise UnavailableError(f"{self.root} cannot be read: {walk.unreadable['']}", "Check its permissions")
+            raise UnavailableError(
+                f"{self.root} cannot be read: {walk.unreadable['']}", "Check its permissions"
+            )
         if paths is None and self._lane.writable:
             walk.sweep()
         if self._unpruned:
@@ -96,11 +117,15 @@ class FileStore:
     def read(self, path: str) -> Source:
         """Read one text; what a scan does not list is not found."""
         scan = self.scan([path])
-        if path not in scan.stamps and composed(spelled := self._spelling.find(path)) == composed(path):
+        if path not in scan.stamps and composed(spelled := self._spelling.find(path)) == composed(
+            path
+        ):
             path = spelled
             scan = self.scan([path])
         if path in scan.unreadable:
-            raise StorageError(f"{path} cannot be read: {scan.unreadable[path]}", "Check its permissions")
+            raise StorageError(
+                f"{path} cannot be read: {scan.unreadable[path]}", "Check its permissions"
+            )
         if path not in scan.stamps:
             raise self._not_found(path)
         moment = time.time()
@@ -121,10 +146,15 @@ class FileStore:
         return f"{self.root}{os.sep}{path}" if path else str(self.root)
 
     def watched(self) -> list[tuple[Path, bool]]:
-        """List the folders in which a change can matter, and whether everything below them counts."""
+        """List the folders in which a change can matter.
+
+        And whether everything below them counts.
+        """
         places = ((self.root / prefix, deep) for prefix, deep in self._rules.places())
         # A folder that is not there yet will appear in its parent.
-        there = [(place, deep) if place.is_dir() else (place.parent, False) for place, deep in places]
+        there = [
+            (place, deep) if place.is_dir() else (place.parent, False) for place, deep in places
+        ]
         return list(dict.fromkeys(place for place in there if place[0].is_dir()))
 
     def relative(self, path: str) -> str | None:
@@ -132,7 +162,11 @@ class FileStore:
         if not f"{path}{os.sep}".startswith(f"{self.root}{os.sep}"):
             return None
         parts = Path(path).relative_to(self.root).parts
-        return None if any(self._rules.hides(name, i == 0) for i, name in enumerate(parts)) else "/".join(parts)
+        return (
+            None
+            if any(self._rules.hides(name, i == 0) for i, name in enumerate(parts))
+            else "/".join(parts)
+        )
 
     def history(self, path: str = "") -> list[Revision]:
         """List the earlier texts that were kept, newest first."""
@@ -143,7 +177,10 @@ class FileStore:
         return _decoded(version, self._history.recover(version))[0]
 
     def commits(self) -> list[Commit]:
-        """List what was changed, newest first; the last one may have been announced and never made."""
+        """List what was changed, newest first.
+
+        The last one may have been announced and never made.
+        """
         return self._history.commits()
 
     # --- changing ---
@@ -151,16 +188,23 @@ class FileStore:
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
         """Make all these changes or none; what is overwritten or discarded stays in the history."""
         if not self._lane.writable:
-            raise ReadOnlyError(f"the {self._lane.name} lane is read-only", "Edit its files with an editor")
+            raise ReadOnlyError(
+                f"the {self._lane.name} lane is read-only", "Edit its files with an editor"
+            )
         if verb not in VERBS:
-            raise ValidationError(f"{verb!r} is not a kind of change", f"Use one of {', '.join(sorted(VERBS))}")
+            raise ValidationError(
+                f"{verb!r} is not a kind of change", f"Use one of {', '.join(sorted(VERBS))}"
+            )
         self._exists()
         fsio.make_directories(self.root)
         with fsio.explained("write", self.root), lock(self.root):
             self._finish()
             plan = self._plan(changes)
             # The steps that need room come first: moving to the trash needs none.
-            steps = sorted((step for step in plan if step.before != step.after), key=lambda step: step.after is None)
+            steps = sorted(
+                (step for step in plan if step.before != step.after),
+                key=lambda step: step.after is None,
+            )
             self._history.keep(steps, cast("Verb", verb), self._now())
             self._carry_out(steps)
             for step in steps:
@@ -173,22 +217,31 @@ class FileStore:
         return written
 
     def _prune(self) -> None:
-        """Keep the history within its limits; the change itself is made, so a failure is only told."""
+        """Keep the history within its limits.
+
+        The change itself is made, so a failure is only told.
+        """
         try:
             if self._history.prune(self._now()):
                 self._unpruned = ""
         except (RagdocsError, OSError) as error:
-            self._unpruned = f"the history grows beyond its limits, because it cannot be pruned: {error}"
+            self._unpruned = (
+                f"the history grows beyond its limits, because it cannot be pruned: {error}"
+            )
 
     def _plan(self, changes: Sequence[Change]) -> list[Step]:
         steps: list[Step] = []
         for change in changes:
             path = fsio.relative_name(change.path)
             if not self._rules.lists(path):
-                raise ValidationError(f"{path} would never be found: the {self._lane.name} lane leaves such paths out")
+                raise ValidationError(
+                    f"{path} would never be found: the {self._lane.name} lane leaves such paths out"
+                )
             step = self._step(change, path)
             if any(folded(step.path) == folded(other.path) for other in steps):
-                raise ValidationError(f"{path} is named twice in one change", "Name every file once")
+                raise ValidationError(
+                    f"{path} is named twice in one change", "Name every file once"
+                )
             steps.append(step)
         return steps
 
@@ -200,13 +253,22 @@ class FileStore:
             message = f"{path} differs only in upper and lower case from {spelled}, which exists"
             raise AlreadyExistsError(message, f"Use {spelled}, or another name")
         place = fsio.contained(self.root, path, follow=False)
-        in_the_way = next((folder for folder in place.parents if folder.exists() and not folder.is_dir()), None)
+        in_the_way = next(
+            (folder for folder in place.parents if folder.exists() and not folder.is_dir()), None
+        )
         if in_the_way is not None:
-            raise ValidationError(f"{in_the_way.relative_to(self.root)} is a file, not a folder", "Use another name")
+            raise ValidationError(
+                f"{in_the_way.relative_to(self.root)} is a file, not a folder", "Use another name"
+            )
         current = self._current(path)
         self._check_expectation(change, path, current)
         if isinstance(change, Discard):
-            return Step(path, current, None, self._trash_name(path) if change.trash and current is not None else "")
+            return Step(
+                path,
+                current,
+                None,
+                self._trash_name(path) if change.trash and current is not None else "",
+            )
         if isinstance(change, Restore):
             return Step(path, current, self._history.recover(change.version))
         return Step(path, current, _encoded(change, current, self._lane.largest))
@@ -216,7 +278,9 @@ class FileStore:
             if change.expect not in {Expect.ABSENT, Expect.ANY}:
                 raise self._not_found(path)
         elif change.expect is Expect.ABSENT:
-            raise AlreadyExistsError(f"{path} exists already", "Update or append to it, or use another name")
+            raise AlreadyExistsError(
+                f"{path} exists already", "Update or append to it, or use another name"
+            )
         elif isinstance(change.expect, str) and change.expect != version_of(current):
             raise ConflictError(
                 f"{path} changed since version {change.expect[:16]} was read",
@@ -243,7 +307,8 @@ class FileStore:
                 self._undo(steps)
                 self._history.fulfil()
             raise
-        # The change is made; a record that cannot be removed tells the next start so, and nothing more is done.
+        # The change is made; a record that cannot be removed tells the next start so, and nothing
+        # more is done.
         with contextlib.suppress(RagdocsError, OSError):
             self._history.fulfil()
 
@@ -276,7 +341,10 @@ class FileStore:
                 fsio.write_atomic(place, step.before)
 
     def _finish(self) -> None:
-        """Complete what a killed process began; undo it where somebody has edited one of its files since."""
+        """Complete what a killed process began.
+
+        Undo it where somebody has edited one of its files since.
+        """
         promised = self._history.promised()
         if promised is None:
             return
@@ -318,20 +386,29 @@ class FileStore:
     # --- places ---
 
     def _exists(self) -> bool:
-        """Tell whether there is a root at all; one that is there and cannot be used is an error, never an absence."""
+        """Tell whether there is a root at all.
+
+        One that is there and cannot be used is an error, never an absence.
+        """
         if self._refused:
             hint = f"If you made this link yourself, configure {self.root} as the place instead"
             raise UnavailableError(f"{self._given} is a link that leads out of its folder", hint)
         if os.path.realpath(self._given) != str(self.root):
-            raise UnavailableError(f"{self._given} leads elsewhere than it did", "Restart to use the new place")
+            raise UnavailableError(
+                f"{self._given} leads elsewhere than it did", "Restart to use the new place"
+            )
         try:
             status = self.root.stat()
         except FileNotFoundError:
             if not os.path.lexists(self._given):
                 return False
-            raise UnavailableError(f"{self._given} is a link to nothing", "Is a disk missing?") from None
+            raise UnavailableError(
+                f"{self._given} is a link to nothing", "Is a disk missing?"
+            ) from None
         except OSError as error:
-            raise UnavailableError(f"{self.root} cannot be read: {error.strerror}", "Check its permissions") from error
+            raise UnavailableError(
+                f"{self.root} cannot be read: {error.strerror}", "Check its permissions"
+            ) from error
         if not stat.S_ISDIR(status.st_mode):
             raise UnavailableError(f"{self.root} is not a folder")
         return True
@@ -364,17 +441,24 @@ class FileStore:
 def _decoded(name: str, data: bytes, *, strict: bool = True) -> tuple[str, tuple[str, ...]]:
     """Read bytes as text and tell what had to be mended; line endings stay as they are."""
     if strict and b"\0" in data[:BINARY_PROBE]:
-        raise ParseError(f"{name} is not text: it contains NUL bytes", "Save it as UTF-8, or exclude it")
+        raise ParseError(
+            f"{name} is not text: it contains NUL bytes", "Save it as UTF-8, or exclude it"
+        )
     data = data.removeprefix(BOM)
     try:
         return data.decode(), ()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return data.decode(errors="replace"), (f"not valid UTF-8, first in line {line}: shown with replacements",)
+        return data.decode(errors="replace"), (
+            f"not valid UTF-8, first in line {line}: shown with replacements",
+        )
 
 
 def _encoded(change: Put, current: bytes | None, largest: int) -> bytes:
-    """Turn a text into bytes, with the byte order mark and the line endings of the file it replaces."""
+    """Turn a text into bytes.
+
+    With the byte order mark and the line endings of the file it replaces.
+    """
     try:
         data = change.text.encode()
     except UnicodeEncodeError as error:
@@ -384,7 +468,9 @@ def _encoded(change: Put, current: bytes | None, largest: int) -> bytes:
     if b"\0" in data:
         raise ValidationError("the text contains a NUL character", "Remove it")
     if len(data) > largest:
-        raise ValidationError(f"the text is larger than {largest / 1e6:g} MB", "Split it into several files")
+        raise ValidationError(
+            f"the text is larger than {largest / 1e6:g} MB", "Split it into several files"
+        )
     if current is None:
         return data
     if current.startswith(BOM) and not data.startswith(BOM):

@@ -1,4 +1,7 @@
-"""The files beside a repository: brought along with its branch, and never over what a person has edited."""
+"""The files beside a repository.
+
+Brought along with its branch, and never over what a person has edited.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ logger = logging.getLogger("ragdocs")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One file of a commit: the object it was, the object it became ("" where there is none), and its content."""
+    """One file of a commit.
+
+    The object it was, the object it became ("" where there is none), and its content.
+    """
 
     path: str
     before: str
@@ -48,7 +54,10 @@ class Checkout:
         return self._root / ".git" / MARKER
 
     def refuse_link(self) -> None:
-        """Refuse a repository behind a link that was not there before: git would follow it and write elsewhere."""
+        """Refuse a repository behind a link that was not there before.
+
+        Git would follow it and write elsewhere.
+        """
         with fsio.explained("write", self._root), fsio.Folder(self._root / ".git"):
             return
 
@@ -58,7 +67,10 @@ class Checkout:
             os.close(folder.open(MARKER, os.O_WRONLY | os.O_CREAT))
 
     def move(self, commit: str, moves: Sequence[Move]) -> None:
-        """Bring files from what they were to what they became; the commit is made, so nothing here fails it."""
+        """Bring files from what they were to what they became.
+
+        The commit is made, so nothing here fails it.
+        """
         try:
             for move in moves:
                 self._bring(move)
@@ -81,7 +93,10 @@ class Checkout:
         return found not in {"", name} and not self._is_earlier(path, found)
 
     def heal(self, head: str) -> None:
-        """Bring along what a killed write left behind; look once in the life of a process even without a mark."""
+        """Bring along what a killed write left behind.
+
+        Look once in the life of a process even without a mark.
+        """
         killed = self._marker.exists()
         if self._looked and not killed:
             return
@@ -93,7 +108,10 @@ class Checkout:
         self._end()
 
     def ignore(self, project: Path | None) -> None:
-        """Have the project's own repository leave this folder alone, in the one file that is not committed."""
+        """Have the project's own repository leave this folder alone.
+
+        In the one file that is not committed.
+        """
         place = git.top(project) if project else None
         shared = git.common_dir(project) if project and place else None
         if place is None or shared is None or not self._root.is_relative_to(place):
@@ -102,7 +120,9 @@ class Checkout:
         line = "/" + "".join(f"\\{sign}" if sign in "\\*?[ !#" else sign for sign in name) + "/"
         exclude = Path(os.path.realpath(shared)) / "info" / "exclude"
         with suppress(RagdocsError, OSError):
-            known = exclude.read_text(encoding="utf-8", errors="replace") if exclude.exists() else ""
+            known = (
+                exclude.read_text(encoding="utf-8", errors="replace") if exclude.exists() else ""
+            )
             if line not in known.split("\n"):
                 fsio.make_directories(exclude.parent)
                 fsio.append_line(exclude, line.encode())
@@ -121,12 +141,22 @@ class Checkout:
 
     def _list(self, commit: str, names: Sequence[tuple[str, str]]) -> None:
         gone = f"0 {'0' * len(commit)}"
-        rows = [f"{FILE_MODE} {name}\t{path}" if name else f"{gone}\t{path}" for path, name in names]
+        rows = [
+            f"{FILE_MODE} {name}\t{path}" if name else f"{gone}\t{path}" for path, name in names
+        ]
         stdin = "".join(f"{row}\0" for row in rows).encode()
-        git.run(self._root, ["update-index", "--add", "-z", "--index-info"], stdin=stdin, terms=self._terms)
+        git.run(
+            self._root,
+            ["update-index", "--add", "-z", "--index-info"],
+            stdin=stdin,
+            terms=self._terms,
+        )
 
     def _present(self, path: str, like: str) -> str:
-        """Return the name that the file there now would have as an object, or nothing where there is none."""
+        """Return the name that the file there now would have as an object.
+
+        Or nothing where there is none.
+        """
         with suppress(NotFoundError):
             return blob_name(fsio.read_bytes(fsio.contained(self._root, path, follow=False)), like)
         return ""
@@ -137,7 +167,9 @@ class Checkout:
             return False
         options = ["log", "--max-count=1", "--format=%H", f"--find-object={name}"]
         with suppress(RagdocsError):
-            return bool(git.run(self._root, options, ["HEAD"], paths=[path], terms=self._terms).strip())
+            return bool(
+                git.run(self._root, options, ["HEAD"], paths=[path], terms=self._terms).strip()
+            )
         return False
 
     def _mend(self, head: str) -> None:
@@ -149,15 +181,20 @@ class Checkout:
             before = self._present(path, tree[path])
             self._bring(Move(path, before, tree[path], data))
         stale = [path for path, name in tree.items() if listed.get(path) != name]
-        stale = [path for path in stale if path in late or self._is_earlier(path, listed.get(path, ""))]
+        stale = [
+            path for path in stale if path in late or self._is_earlier(path, listed.get(path, ""))
+        ]
         if stale:
             self._list(head, [(path, tree[path]) for path in stale])
 
     def _is_late(self, path: str, name: str, listed: dict[str, str]) -> bool:
         with suppress(RagdocsError):
             found = self._present(path, name)
-            # A file that is listed and gone was removed by a person; one that is neither was never brought.
-            return found != name and (self._is_earlier(path, found) if found else path not in listed)
+            # A file that is listed and gone was removed by a person; one that is neither was never
+            # brought.
+            return found != name and (
+                self._is_earlier(path, found) if found else path not in listed
+            )
         return False
 
     def _tree(self, options: Sequence[str], operands: Sequence[str]) -> dict[str, str]:
@@ -172,10 +209,17 @@ class Checkout:
 
     def _sweep(self) -> None:
         folder = self._root / ".git"
-        for place in (*(folder / name for name in LOCKS), *(folder / "refs" / "heads").rglob("*.lock")):
+        for place in (
+            *(folder / name for name in LOCKS),
+            *(folder / "refs" / "heads").rglob("*.lock"),
+        ):
             with suppress(RagdocsError):
                 fsio.sweep(place, STALE_SECONDS)
-        unfinished = (place for place in self._root.rglob(f".*{fsio.TEMPORARY}") if folder not in place.parents)
+        unfinished = (
+            place
+            for place in self._root.rglob(f".*{fsio.TEMPORARY}")
+            if folder not in place.parents
+        )
         for leftover in (*folder.glob("fast_import_crash_*"), *unfinished):
             with suppress(NotFoundError):
                 fsio.remove(leftover, missing_ok=True)
@@ -184,4 +228,6 @@ class Checkout:
 def blob_name(data: bytes, like: str) -> str:
     """Return the name that git gives to a file's content, in the kind of names that this one is."""
     kind = "sha256" if len(like) > SHA1_DIGITS else "sha1"
-    return hashlib.new(kind, f"blob {len(data)}\0".encode() + data, usedforsecurity=False).hexdigest()
+    return hashlib.new(
+        kind, f"blob {len(data)}\0".encode() + data, usedforsecurity=False
+    ).hexdigest()

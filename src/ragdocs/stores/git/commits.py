@@ -17,16 +17,26 @@ from ragdocs.types import Change, Commit, Revision, Scan, Source, Written
 
 # Commits that are read; an older one of a long history is found by git itself.
 MOST_COMMITS = 50_000
-# Messages fetched in one step: the first time one, then twice as many each time while reading goes on.
+# Messages fetched in one step: the first time one, then twice as many each time while reading goes
+# on.
 MOST_AHEAD = 512
-# Paths of one commit; one that touches more is a move or an import, and says nothing about any of them.
+# Paths of one commit; one that touches more is a move or an import, and says nothing about any of
+# them.
 MOST_PATHS = 100
 SECONDS = 60.0
 BYTES = 256_000_000
 # Whatever the repository's own configuration says about how a log looks.
 LOG_SETTINGS = {"i18n.logOutputEncoding": "UTF-8", "log.showRoot": "true", "log.follow": "false"}
 FIELDS = ("%H", "%h", "%at", "%an", "%ae")
-LOG = ("log", "-z", "--date-order", "--no-merges", "--no-renames", "--raw", f"--format={'%x00'.join(FIELDS)}")
+LOG = (
+    "log",
+    "-z",
+    "--date-order",
+    "--no-merges",
+    "--no-renames",
+    "--raw",
+    f"--format={'%x00'.join(FIELDS)}",
+)
 
 _DELETED = "D"
 _ROW = re.compile(r":\d+ (\d+) \S+ \S+ ([A-Z])")
@@ -35,7 +45,10 @@ _ENTRY = re.compile(r"(?:(?P<section>.+)#)?(?P<hash>[0-9a-f]{40,64})\.md")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One commit without its message; `paths` are the files it changed and whether each is there since."""
+    """One commit without its message.
+
+    `paths` are the files it changed and whether each is there since.
+    """
 
     hash: str
     short: str
@@ -47,7 +60,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What is known of a repository at one moment: where its refs point, and every commit they lead to."""
+    """What is known of a repository at one moment.
+
+    Where its refs point, and every commit they lead to.
+    """
 
     branch: str = ""
     head: str = ""
@@ -56,7 +72,10 @@ class Ledger:
 
 
 class CommitStore:
-    """The commits that the head of a project's repository leads to; each is one text, named by its hash."""
+    """The commits that the head of a project's repository leads to.
+
+    Each is one text, named by its hash.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -74,7 +93,10 @@ class CommitStore:
     # --- looking ---
 
     def scan(self, paths: Iterable[str] | None = None) -> Scan:
-        """List all commits, or those whose names begin as these do; one that cannot be looked at loses nothing."""
+        """List all commits, or those whose names begin as these do.
+
+        One that cannot be looked at loses nothing.
+        """
         try:
             with self._turn:
                 self.refresh()
@@ -124,7 +146,9 @@ class CommitStore:
 
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
         """Refuse: commits are made where the work is done."""
-        raise ReadOnlyError(f"{len(changes)} changes cannot be written: commits are only read ({verb})")
+        raise ReadOnlyError(
+            f"{len(changes)} changes cannot be written: commits are only read ({verb})"
+        )
 
     def history(self, path: str = "") -> list[Revision]:
         """List nothing: a commit has no earlier text."""
@@ -151,7 +175,10 @@ class CommitStore:
         return f"{message.strip()}\n\nChanged:\n\n{paths}" if paths else message
 
     def card(self, record: Record, message: str) -> dict[str, object]:
-        """Return what is known of a commit beside its message; folders count as touched with their files."""
+        """Return what is known of a commit beside its message.
+
+        Folders count as touched with their files.
+        """
         files = [path for path, _ in record.paths[:MOST_PATHS]]
         folders = {folder for path in files for folder in _folders(path)}
         return {
@@ -163,7 +190,10 @@ class CommitStore:
         }
 
     def message(self, name: str) -> str:
-        """Return the message of a commit; those that follow it in the ledger are fetched with it."""
+        """Return the message of a commit.
+
+        Those that follow it in the ledger are fetched with it.
+        """
         with self._turn:
             if name not in self._messages:
                 self._fetch(name)
@@ -186,12 +216,18 @@ class CommitStore:
         options = ["log", "-z", "--no-walk=unsorted", "--stdin", "--format=%H%x00%B"]
         out = git.run(self.root, options, stdin="\n".join(names).encode() + b"\n", terms=terms)
         parts = out.decode(errors="replace").split("\0")
-        return {name: message.rstrip("\n") for name, message in zip(parts[::2], parts[1::2], strict=False)}
+        return {
+            name: message.rstrip("\n")
+            for name, message in zip(parts[::2], parts[1::2], strict=False)
+        }
 
     # --- the ledger ---
 
     def refresh(self) -> Ledger:
-        """Return the ledger as refs are now; only what they lead to beyond the last look is read."""
+        """Return the ledger as refs are now.
+
+        Only what they lead to beyond the last look is read.
+        """
         with self._turn:
             branch, head, tips = self._refs()
             known = self._ledger
@@ -204,7 +240,9 @@ class CommitStore:
 
     def _keep(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._stamps = {name: record.hash for record in ledger.records.values() for name in self.names(record)}
+        self._stamps = {
+            name: record.hash for record in ledger.records.values() for name in self.names(record)
+        }
         self._ahead = 1
 
     def _refs(self) -> tuple[str, str, frozenset[str]]:
@@ -212,15 +250,27 @@ class CommitStore:
         # One that cannot be believed is told as a problem.
         if repository.find(self.root) is None:
             return "", "", frozenset()
-        out = git.run(self.root, ["rev-parse", "--verify", "--quiet", "HEAD"], terms=_any_code(self.terms))
+        out = git.run(
+            self.root, ["rev-parse", "--verify", "--quiet", "HEAD"], terms=_any_code(self.terms)
+        )
         head = out.decode().strip()
         return "", head, frozenset({head} if head else ())
 
     def _lost(self, before: Iterable[str], after: Iterable[str]) -> bool:
-        """Tell whether a commit that was there is no longer reached: history was rewritten, or a branch deleted."""
+        """Tell whether a commit that was there is no longer reached.
+
+        History was rewritten, or a branch deleted.
+        """
         asked = "\n".join([*before, *(f"^{tip}" for tip in after)]).encode() + b"\n"
         try:
-            return bool(git.run(self.root, ["rev-list", "--max-count=1", "--stdin"], stdin=asked, terms=self.terms))
+            return bool(
+                git.run(
+                    self.root,
+                    ["rev-list", "--max-count=1", "--stdin"],
+                    stdin=asked,
+                    terms=self.terms,
+                )
+            )
         except UnavailableError:
             return True
 
@@ -237,7 +287,10 @@ class CommitStore:
 
 
 def moved_ref(path: str, folder: Path) -> str | None:
-    """Return "", which stands for everything, if a path is one by which refs of a repository move."""
+    """Return "", which stands for everything.
+
+    If a path is one by which refs of a repository move.
+    """
     name = path.removeprefix(f"{folder}/") if path.startswith(f"{folder}/") else ""
     moved = name in {"HEAD", "packed-refs"} or name.startswith("refs/")
     return "" if moved and not name.endswith(".lock") else None
@@ -281,4 +334,10 @@ def _folders(path: str) -> Iterator[str]:
 
 
 def _any_code(terms: git.Terms) -> git.Terms:
-    return git.Terms(seconds=terms.seconds, most=terms.most, codes=(0, 1), settings=terms.settings, here=terms.here)
+    return git.Terms(
+        seconds=terms.seconds,
+        most=terms.most,
+        codes=(0, 1),
+        settings=terms.settings,
+        here=terms.here,
+    )

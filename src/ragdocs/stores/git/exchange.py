@@ -1,4 +1,7 @@
-"""Meeting a remote: fetch, merge by section with entries counted anew, push; or change nothing and say why."""
+"""Meeting a remote: fetch, merge by section with entries counted anew, push.
+
+Or change nothing and say why.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ ATTEMPTS = 4
 # What a remote that a person named may be spoken to by; never a program of its own choosing.
 PROTOCOLS = "file:http:https:ssh"
 SECONDS = 300.0
-# A remote on this machine is served by a git that we start, with the remote's own hooks and settings: the remote may
-# have come along with the journal, so nothing there is run.
+# A remote on this machine is served by a git that we start, with the remote's own hooks and
+# settings: the remote may have come along with the journal, so nothing there is run.
 SERVED_SAFELY = (
     "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c core.fsmonitor=false -c receive.autogc=false "
     "-c receive.denyCurrentBranch=refuse"
@@ -52,12 +55,17 @@ class Exchange:
     merging: Merging
 
     def run(self, remote: str, resolved: Mapping[str, str]) -> Outcome:
-        """Bring both sides to the same commit; `resolved` says what sections are to say that both have changed."""
+        """Bring both sides to the same commit.
+
+        `resolved` says what sections are to say that both have changed.
+        """
         name, address = self._remote(remote)
         self.store.checkout.refuse_link()
         received, merged = 0, set[str]()
         for _ in range(ATTEMPTS):
-            self._git(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--prune"], address, name)
+            self._git(
+                ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--prune"], address, name
+            )
             with lock(self.store.root, timeout=15.0):
                 self.store.refuse_unfinished()
                 ledger = self.store.refresh()
@@ -68,7 +76,9 @@ class Exchange:
             mine = self.store.refresh().head
             sent = self._between(theirs, mine)
             if not sent or self._push(address, branch):
-                return Outcome(name, branch.removeprefix("refs/heads/"), received, sent, tuple(sorted(merged)))
+                return Outcome(
+                    name, branch.removeprefix("refs/heads/"), received, sent, tuple(sorted(merged))
+                )
         raise UnavailableError(f"others push to {name} all the time", "Try again")
 
     def _remote(self, wanted: str) -> tuple[str, str]:
@@ -79,34 +89,57 @@ class Exchange:
         options = ["config", "--local", "--null", "--get-regexp", r"^remote\..*\.url$"]
         out = git.run(self.store.root, options, terms=replace(self.store.terms, codes=(0, 1)))
         pairs = [item.partition("\n") for item in out.decode(errors="replace").split("\0") if item]
-        known = {name.removeprefix("remote.").removesuffix(".url"): address for name, _, address in reversed(pairs)}
+        known = {
+            name.removeprefix("remote.").removesuffix(".url"): address
+            for name, _, address in reversed(pairs)
+        }
         name = wanted or ("origin" if "origin" in known else next(iter(known), ""))
         if name not in known:
             hint = f"In {self.store.root}, run `git remote add origin ADDRESS`"
-            raise NotFoundError(f"the journal has no remote {name!r}" if name else "the journal has no remote", hint)
+            raise NotFoundError(
+                f"the journal has no remote {name!r}" if name else "the journal has no remote", hint
+            )
         if "::" in known[name] or urlsplit(known[name]).scheme not in {"", *PROTOCOLS.split(":")}:
-            raise ValidationError(f"the address of {name} is not one that is safe to use", f"Use one of {PROTOCOLS}")
+            raise ValidationError(
+                f"the address of {name} is not one that is safe to use", f"Use one of {PROTOCOLS}"
+            )
         if "/" not in known[name] and ":" not in known[name]:
             # git would take a single word for the name of another remote.
-            raise ValidationError(f"the address of {name} is not a path", "Write it with a slash, such as ./FOLDER")
+            raise ValidationError(
+                f"the address of {name} is not a path", "Write it with a slash, such as ./FOLDER"
+            )
         folder = local_folder(known[name], self.store.root)
         if folder:
             repository.check_bare(folder)
         return name, known[name]
 
     def _take(self, ledger: Ledger, theirs: str, resolved: Mapping[str, str]) -> set[str]:
-        """Bring the branch to where it holds both sides; return the sections that both had changed."""
+        """Bring the branch to where it holds both sides.
+
+        Return the sections that both had changed.
+        """
         mine = ledger.head
         if not theirs or not self._between(mine, theirs):
             return set()
         base = self._base(mine, theirs) if mine else ""
         if base == mine:
             self.store.checkout.begin()
-            self._git_here(["update-ref", ledger.branch or self.store.branch(), theirs, mine or "0" * len(theirs)])
+            self._git_here(
+                [
+                    "update-ref",
+                    ledger.branch or self.store.branch(),
+                    theirs,
+                    mine or "0" * len(theirs),
+                ]
+            )
             self._bring(mine, theirs)
             return set()
         files, both = self._merge(base, mine, theirs, resolved)
-        draft = Draft(tuple(files.items()), f"Merge {len(both)} sections that both sides had written\n", theirs)
+        draft = Draft(
+            tuple(files.items()),
+            f"Merge {len(both)} sections that both sides had written\n",
+            theirs,
+        )
         name = self.store.record(draft, ledger)
         if name is None:
             raise UnavailableError("the journal was written to meanwhile", "Try again")
@@ -116,7 +149,10 @@ class Exchange:
     def _merge(
         self, base: str, mine: str, theirs: str, resolved: Mapping[str, str]
     ) -> tuple[dict[str, bytes | None], set[str]]:
-        """Return the files that must change on our side, and the sections that both sides had changed."""
+        """Return the files that must change on our side.
+
+        And the sections that both sides had changed.
+        """
         ours, others = self._changed(base, mine), self._changed(base, theirs)
         files: dict[str, bytes | None] = {}
         for path in others.keys() - ours.keys():
@@ -138,7 +174,9 @@ class Exchange:
         if not before:
             out = self._git_here(["ls-tree", "-r", "-z", "--name-only", "--full-tree"], after)
         else:
-            out = self._git_here(["diff-tree", "-r", "-z", "--name-only", "--no-renames"], before, after)
+            out = self._git_here(
+                ["diff-tree", "-r", "-z", "--name-only", "--no-renames"], before, after
+            )
         return dict.fromkeys(out.rstrip("\0").split("\0") if out else (), "")
 
     def _says(self, commit: str, path: str) -> str:
@@ -169,20 +207,30 @@ class Exchange:
 
     def _base(self, mine: str, theirs: str) -> str:
         terms = replace(self.store.terms, codes=(0, 1))
-        return git.run(self.store.root, ["merge-base"], [mine, theirs], terms=terms).decode().strip()
+        return (
+            git.run(self.store.root, ["merge-base"], [mine, theirs], terms=terms).decode().strip()
+        )
 
     def _tip(self, ref: str) -> str:
         terms = replace(self.store.terms, codes=(0, 1))
-        return git.run(self.store.root, ["rev-parse", "--verify", "--quiet"], [ref], terms=terms).decode().strip()
+        return (
+            git.run(self.store.root, ["rev-parse", "--verify", "--quiet"], [ref], terms=terms)
+            .decode()
+            .strip()
+        )
 
     def _git_here(self, options: list[str], *operands: str) -> str:
-        return git.run(self.store.root, options, operands, terms=self.store.terms).decode(errors="replace")
+        return git.run(self.store.root, options, operands, terms=self.store.terms).decode(
+            errors="replace"
+        )
 
     def _git(self, options: list[str], address: str, name: str) -> None:
         terms = replace(self.store.terms, protocols=PROTOCOLS, seconds=SECONDS)
         if local_folder(address, self.store.root):
             options = [*options, f"--upload-pack={SERVED_SAFELY} upload-pack"]
-        git.run(self.store.root, options, [address, f"+refs/heads/*:refs/remotes/{name}/*"], terms=terms)
+        git.run(
+            self.store.root, options, [address, f"+refs/heads/*:refs/remotes/{name}/*"], terms=terms
+        )
 
     def _push(self, address: str, branch: str) -> bool:
         """Push the branch; tell whether the other side took it, or had moved meanwhile."""
@@ -199,12 +247,16 @@ class Exchange:
 
 
 def local_folder(address: str, root: Path) -> Path | None:
-    """Return the folder of a remote on this machine, or nothing for one that is reached over a network."""
+    """Return the folder of a remote on this machine.
+
+    Or nothing for one that is reached over a network.
+    """
     scheme, mark, rest = address.partition("://")
     if mark and scheme == "file":
         # As git reads it: what is no path from the top is a share of another machine.
         return Path(unquote(rest if rest.startswith("/") else f"//{rest}"))
-    # As git tells them apart: a colon before the first slash ends the name of a host, or of a drive on Windows.
+    # As git tells them apart: a colon before the first slash ends the name of a host, or of a drive
+    # on Windows.
     before_slash, _, _ = address.partition("/")
     is_drive = sys.platform == "win32" and address[1:2] == ":"
     return None if ":" in before_slash and not is_drive else root / address
@@ -214,9 +266,7 @@ def _conflict(conflicts: list[tuple[str, list[str], str, int]]) -> ConflictError
     path, (base, theirs, yours), merged, overlaps = conflicts[0]
     names = ", ".join(one[0].removesuffix(".md") for one in conflicts)
     section = path.removesuffix(".md")
-    hint = (
-        f"Nothing was changed. Write what {section} is to say into a file, then `journal sync --resolve {section}=FILE`"
-    )
+    hint = f"Nothing was changed. Write what {section} is to say into a file, then `journal sync --resolve {section}=FILE`"
     error = ConflictError(f"both sides have changed {names}", hint, theirs=theirs, yours=yours)
     error.base, error.merged, error.overlaps = base, merged, overlaps
     return error

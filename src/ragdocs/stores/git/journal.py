@@ -1,4 +1,7 @@
-"""A journal: sections are files that hold what is understood now, entries are the commits that led there."""
+"""A journal: sections are files that hold what is understood now.
+
+Entries are the commits that led there.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,14 @@ from ragdocs.stores.git.plumbing import BRANCH, first_branch, read_blobs, read_r
 from ragdocs.system import files as fsio
 from ragdocs.system import git, repository
 from ragdocs.system.locks import LOCK_FILE, lock
-from ragdocs.text.formats.journal import checked, is_section, overview, summary_of, title_of, with_count
+from ragdocs.text.formats.journal import (
+    checked,
+    is_section,
+    overview,
+    summary_of,
+    title_of,
+    with_count,
+)
 from ragdocs.types import Change, Commit, Expect, Put, Revision, Source, Written
 
 AUTHOR = "Journal Server <journal@localhost>"
@@ -38,7 +48,8 @@ AUTHOR = "Journal Server <journal@localhost>"
 ATTEMPTS = 8
 # As git itself counts: this many loose objects in one of the 256 folders means some 6,700 in all.
 LOOSE_IN_ONE_FOLDER = 27
-# What a commit of entries needs to survive a loss of power; by default git leaves single objects to chance.
+# What a commit of entries needs to survive a loss of power; by default git leaves single objects to
+# chance.
 DURABLE = {"core.fsync": "committed,loose-object", "core.fsyncMethod": "fsync"}
 # Sections whose text is kept at hand, by commit.
 MOST_HELD = 64
@@ -52,7 +63,10 @@ logger = logging.getLogger("ragdocs")
 
 
 class JournalStore(CommitStore):
-    """A repository of its own below a root; `ignored_by` is the project whose repository is told to leave it alone."""
+    """A repository of its own below a root.
+
+    `ignored_by` is the project whose repository is told to leave it alone.
+    """
 
     def __init__(
         self,
@@ -66,7 +80,9 @@ class JournalStore(CommitStore):
         super().__init__(root)
         git.program()
         if not _AUTHOR.fullmatch(author):
-            raise ConfigError(f"journal.author {author[:80]!r} is no author", f'Write it as "{AUTHOR}"')
+            raise ConfigError(
+                f"journal.author {author[:80]!r} is no author", f'Write it as "{AUTHOR}"'
+            )
         self._inside = ""
         self.terms = replace(self.terms, here=True)
         self._author = author
@@ -95,9 +111,15 @@ class JournalStore(CommitStore):
         if found is None:
             near = get_close_matches(path, self._by_path, n=3, cutoff=0.5)
             names = ", ".join(name.removesuffix(".md") for name in near)
-            raise NotFoundError(f"there is no section {path.removesuffix('.md')!r}", names and f"There is {names}")
+            raise NotFoundError(
+                f"there is no section {path.removesuffix('.md')!r}", names and f"There is {names}"
+            )
         name, data = found
-        problems = ("the file has changes that are not committed",) if self.checkout.edited(path, name) else ()
+        problems = (
+            ("the file has changes that are not committed",)
+            if self.checkout.edited(path, name)
+            else ()
+        )
         text = overview(data)
         at = last[0].at if last else None
         return Source(path, text, name, name, len(text.encode()), modified_at=at, problems=problems)
@@ -118,12 +140,18 @@ class JournalStore(CommitStore):
         return [step for record in records for step in _steps(record) if step.path == path]
 
     def commits(self) -> list[Commit]:
-        """List what leads to the present, newest first; a step without a text afterwards removed its section."""
+        """List what leads to the present, newest first.
+
+        A step without a text afterwards removed its section.
+        """
         with self._turn:
             self.refresh()
             head, line = self._line
             if self._commits[0] != head:
-                self._commits = (head, [Commit(record.at, "append", tuple(_steps(record))) for record in line])
+                self._commits = (
+                    head,
+                    [Commit(record.at, "append", tuple(_steps(record))) for record in line],
+                )
             return list(self._commits[1])
 
     def recover(self, version: str) -> str:
@@ -136,7 +164,10 @@ class JournalStore(CommitStore):
         return overview(found[1])
 
     def watched(self) -> list[tuple[Path, bool]]:
-        """List the folders where refs are moved; before there are any, where the journal will be."""
+        """List the folders where refs are moved.
+
+        Before there are any, where the journal will be.
+        """
         place = self.root / ".git"
         if place.is_dir():
             return [(place, False), (place / "refs", True)]
@@ -144,14 +175,23 @@ class JournalStore(CommitStore):
 
     def relative(self, path: str) -> str | None:
         """Say that a moved ref may concern everything, and anything else nothing."""
-        return "" if path in {str(self.root), f"{self.root}/.git"} else moved_ref(path, self.root / ".git")
+        return (
+            ""
+            if path in {str(self.root), f"{self.root}/.git"}
+            else moved_ref(path, self.root / ".git")
+        )
 
     # --- writing ---
 
     def commit(self, changes: Sequence[Change], verb: str = "append") -> list[Written]:
-        """Make one commit of one section: the note is the entry, the text what is understood now."""
+        """Make one commit of one section.
+
+        The note is the entry, the text what is understood now.
+        """
         if len(changes) != 1 or not isinstance(put := changes[0], Put) or not put.note.strip():
-            raise ValidationError(f"a journal takes one entry at a time, not {len(changes)} changes ({verb})")
+            raise ValidationError(
+                f"a journal takes one entry at a time, not {len(changes)} changes ({verb})"
+            )
         message = checked(put.note)
         self._found()
         with lock(self.root, timeout=15.0), self._turn:
@@ -179,7 +219,10 @@ class JournalStore(CommitStore):
         return Written(f"{path.removesuffix('.md')}#{name}.md", after)
 
     def record(self, draft: Draft, ledger: Ledger) -> str | None:
-        """Make a commit on top of the branch and return its name, or nothing if the branch moved meanwhile."""
+        """Make a commit on top of the branch and return its name.
+
+        Or nothing if the branch moved meanwhile.
+        """
         at = int(self._now().timestamp())
         who = f"{self._author} {at} +0000"
         ledger = replace(ledger, branch=ledger.branch or self.branch())
@@ -234,7 +277,11 @@ class JournalStore(CommitStore):
         what = "was removed" if found is None else "says something else now"
         hint = "Read it again with journal_read, put both together, and write once more"
         raise ConflictError(
-            f"{section} {what} since you read it", hint, theirs=now, yours=put.text, version=found[0] if found else ""
+            f"{section} {what} since you read it",
+            hint,
+            theirs=now,
+            yours=put.text,
+            version=found[0] if found else "",
         )
 
     def _writable(self, path: str) -> str:
@@ -242,7 +289,9 @@ class JournalStore(CommitStore):
         if spelled not in self._by_path:
             if any(part.endswith(".md") for part in spelled.split("/")[:-1]):
                 raise ValidationError(f"{path!r} lies below a file", "Leave out .md")
-            twin = next((known for known in self._by_path if _folded(known) == _folded(spelled)), "")
+            twin = next(
+                (known for known in self._by_path if _folded(known) == _folded(spelled)), ""
+            )
             if twin:
                 message = f"{path!r} differs only in upper and lower case from {twin.removesuffix('.md')!r}"
                 raise AlreadyExistsError(message, "Use that, or another name")
@@ -253,9 +302,14 @@ class JournalStore(CommitStore):
         if path in self._by_path:
             return path
         if "#" in path:
-            raise ValidationError(f"{path[:80]!r} is no section: # begins the name of an entry", "Leave it out")
+            raise ValidationError(
+                f"{path[:80]!r} is no section: # begins the name of an entry", "Leave it out"
+            )
         clean = fsio.relative_name(path)
-        return next((known for known in self._by_path if unicodedata.normalize("NFC", known) == clean), clean)
+        return next(
+            (known for known in self._by_path if unicodedata.normalize("NFC", known) == clean),
+            clean,
+        )
 
     def _found(self) -> None:
         """Make the repository, if there is none; a folder with other things in it is not taken."""
@@ -273,7 +327,9 @@ class JournalStore(CommitStore):
                 return
             if any(entry.name != LOCK_FILE for entry in self.root.iterdir()):
                 hint = "Set journal.path to a folder that is empty, new, or a git repository"
-                raise UnavailableError(f"{self.root} holds other things and is no git repository", hint)
+                raise UnavailableError(
+                    f"{self.root} holds other things and is no git repository", hint
+                )
             git.run(self.root, ["init", "--quiet", f"--initial-branch={BRANCH}"], terms=self.terms)
         self._found()
 
@@ -282,7 +338,9 @@ class JournalStore(CommitStore):
         found = next((name for name in UNFINISHED if (self.root / ".git" / name).exists()), "")
         if found:
             hint = f"In {self.root}, finish it with git, or give it up (git merge --abort, git rebase --abort)"
-            raise UnavailableError("somebody is in the middle of a merge or a rebase in the journal", hint)
+            raise UnavailableError(
+                "somebody is in the middle of a merge or a rebase in the journal", hint
+            )
 
     def _tidy_up(self) -> None:
         """Let git pack what has piled up, in the background."""
@@ -306,7 +364,11 @@ class JournalStore(CommitStore):
 
     def names(self, record: Record) -> Iterator[str]:
         """Name a commit once for each section that it changed."""
-        return (f"{path.removesuffix('.md')}#{record.hash}.md" for path, _ in record.paths if is_section(path))
+        return (
+            f"{path.removesuffix('.md')}#{record.hash}.md"
+            for path, _ in record.paths
+            if is_section(path)
+        )
 
     def text(self, record: Record, message: str) -> str:
         """Return the message alone: the section is in its name."""
@@ -314,7 +376,10 @@ class JournalStore(CommitStore):
         return message
 
     def card(self, record: Record, message: str) -> dict[str, object]:
-        """Return what is known of an entry; its context stands in the title, which every passage is found by."""
+        """Return what is known of an entry.
+
+        Its context stands in the title, which every passage is found by.
+        """
         return {
             "title": title_of(message),
             "created_at": record.at.isoformat(),
@@ -350,7 +415,10 @@ class JournalStore(CommitStore):
         return read_refs(self.root, self.terms)
 
     def refresh(self) -> Ledger:
-        """Return the ledger as refs are now; git is asked only when the files of refs say something else."""
+        """Return the ledger as refs are now.
+
+        Git is asked only when the files of refs say something else.
+        """
         with self._turn:
             self._refuse_others()
             written = written_refs(self.root / ".git")
@@ -367,7 +435,11 @@ class JournalStore(CommitStore):
     def _keep(self, ledger: Ledger) -> None:
         super()._keep(ledger)
         order = ["rev-list", "--date-order", "--no-merges"]
-        out = git.run(self.root, order, [ledger.head], terms=self.terms).decode() if ledger.head else ""
+        out = (
+            git.run(self.root, order, [ledger.head], terms=self.terms).decode()
+            if ledger.head
+            else ""
+        )
         line = tuple(ledger.records[name] for name in out.split() if name in ledger.records)
         self._line = (ledger.head, line)
         self._by_path = {}

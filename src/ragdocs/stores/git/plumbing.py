@@ -22,7 +22,9 @@ def written_refs(folder: Path) -> dict[str, bytes] | None:
     try:
         if (folder / "reftable").exists():
             return None
-        files = (Path(place, name) for place, _, names in os.walk(folder / "refs") for name in names)
+        files = (
+            Path(place, name) for place, _, names in os.walk(folder / "refs") for name in names
+        )
         for file in (folder / "HEAD", folder / "packed-refs", *islice(files, MOST_LOOSE_REFS)):
             if file.exists():
                 found[file.relative_to(folder).as_posix()] = file.read_bytes()
@@ -36,22 +38,37 @@ def read_refs(root: Path, terms: git.Terms) -> tuple[str, str, frozenset[str]]:
     if not (root / ".git").is_dir():
         return "", "", frozenset()
     form = "%(HEAD)%00%(objecttype)%(*objecttype)%00%(objectname)%00%(refname)"
-    rows = [row.split("\0") for row in _ask(root, ["for-each-ref", f"--format={form}"], terms).splitlines()]
-    refs = [row for row in rows if row[1].endswith("commit") and not row[3].startswith(("refs/stash", "refs/replace/"))]
+    rows = [
+        row.split("\0")
+        for row in _ask(root, ["for-each-ref", f"--format={form}"], terms).splitlines()
+    ]
+    refs = [
+        row
+        for row in rows
+        if row[1].endswith("commit") and not row[3].startswith(("refs/stash", "refs/replace/"))
+    ]
     branch, head = next(((row[3], row[2]) for row in refs if row[0] == "*"), ("", ""))
     if not head:
-        head = _ask(root, ["rev-parse", "--verify", "--quiet", "HEAD"], replace(terms, codes=(0, 1)))
+        head = _ask(
+            root, ["rev-parse", "--verify", "--quiet", "HEAD"], replace(terms, codes=(0, 1))
+        )
     if not head:
-        # Either nothing was committed yet, or something is damaged: that must not pass for an empty journal.
+        # Either nothing was committed yet, or something is damaged: that must not pass for an empty
+        # journal.
         first_branch(root, terms)
     return branch, head, frozenset({*(row[2] for row in refs), *([head] if head else [])})
 
 
 def first_branch(root: Path, terms: git.Terms) -> str:
-    """Return the branch that the first entry makes; where there is a head without a branch, none can be made."""
+    """Return the branch that the first entry makes.
+
+    Where there is a head without a branch, none can be made.
+    """
     branch = _ask(root, ["symbolic-ref", "--quiet", "HEAD"], replace(terms, codes=(0, 1)))
     if not branch:
-        raise UnavailableError("the journal is on no branch", f"Run `git switch {BRANCH}` in {root}")
+        raise UnavailableError(
+            "the journal is on no branch", f"Run `git switch {BRANCH}` in {root}"
+        )
     if (root / ".git" / branch).exists():
         hint = f"Look at {root / '.git' / branch}; `git reflog` knows what it said"
         raise UnavailableError(f"{branch} of the journal is damaged", hint)
@@ -65,10 +82,14 @@ def _ask(root: Path, options: Sequence[str], terms: git.Terms) -> str:
         if error.hint:
             raise
         hint = f"Look at {root / '.git'}: HEAD should say ref: refs/heads/{BRANCH}"
-        raise UnavailableError(f"the journal is no repository that git can read ({error.message})", hint) from error
+        raise UnavailableError(
+            f"the journal is no repository that git can read ({error.message})", hint
+        ) from error
 
 
-def read_blobs(root: Path, terms: git.Terms, commit: str, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
+def read_blobs(
+    root: Path, terms: git.Terms, commit: str, names: Sequence[str]
+) -> list[tuple[str, bytes] | None]:
     """Return the name and content of each of these files in a commit, or of these objects."""
     asked = "".join(f"{commit}:{name}\n" if commit else f"{name}\n" for name in names)
     out = git.run(root, ["cat-file", "--batch"], stdin=asked.encode(), terms=terms)

@@ -1,4 +1,7 @@
-"""How a journal is written down: the message of an entry, the file of a section, and which names both may have."""
+"""How a journal is written down.
+
+The message of an entry, the file of a section, and which names both may have.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from ragdocs.system.names import relative_name
 SUFFIX = ".md"
 # Between a section and an entry of it.
 MARK = "#"
-# A message is worth reading up to here; more is a file that somebody committed as its own description.
+# A message is worth reading up to here; more is a file that somebody committed as its own
+# description.
 LONGEST_MESSAGE = 1_000_000
 LONGEST_SUMMARY = 120
 
@@ -23,7 +27,9 @@ _COUNT = re.compile(r"\s*<!-- entry count: \d+ -->\s*\Z")
 def compose(entry: str, summary: str = "", work_context: str = "") -> str:
     """Return the message of an entry: a summary, the work it came from, and what was learned."""
     context = f"{_WORK_CONTEXT} {_one_line(work_context)}" if work_context.strip() else ""
-    return "\n\n".join(filter(None, (_one_line(summary), context, entry.replace("\r\n", "\n").strip("\n"))))
+    return "\n\n".join(
+        filter(None, (_one_line(summary), context, entry.replace("\r\n", "\n").strip("\n")))
+    )
 
 
 def parts_of(message: str) -> tuple[str, str, str]:
@@ -46,7 +52,10 @@ def summary_of(message: str) -> str:
 
 
 def title_of(message: str) -> str:
-    """Return what every passage of an entry is found by: the work it came from, or else its summary."""
+    """Return what every passage of an entry is found by.
+
+    The work it came from, or else its summary.
+    """
     return parts_of(message)[1] or summary_of(message)
 
 
@@ -72,7 +81,10 @@ def with_count(text: str, count: int) -> bytes:
 
 @functools.lru_cache(maxsize=10_000)
 def is_section(path: str) -> bool:
-    """Tell whether a file may be a section: by the rules for any name, because a clone may hold anything."""
+    """Tell whether a file may be a section.
+
+    By the rules for any name, because a clone may hold anything.
+    """
     with suppress(ValidationError):
         return path.endswith(SUFFIX) and MARK not in path and bool(relative_name(path))
     return False

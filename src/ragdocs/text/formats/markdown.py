@@ -1,4 +1,7 @@
-"""What the lines of a text are: headings, fences, indented code, lists, tables, comments and paragraphs."""
+"""What the lines of a text are.
+
+Headings, fences, indented code, lists, tables, comments and paragraphs.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,8 @@ class Line(NamedTuple):
 
 # A heading is repeated in every passage below it, so an absurdly long one is shortened there.
 TITLE_LIMIT = 200
-# Nobody writes so many by hand. What stands below is plain text: a file of ten million number signs would otherwise
-# hold up every start for minutes.
+# Nobody writes so many by hand. What stands below is plain text: a file of ten million number signs
+# would otherwise hold up every start for minutes.
 BLOCK_LIMIT = 20_000
 LINE_LIMIT = 200_000
 # A line indented by more than this, within its container, is code and no markup.
@@ -63,8 +66,11 @@ _QUOTE = re.compile(r"[ \t]{0,3}>")
 _FENCE = re.compile(
     r"(?P<lead>(?: {0,3}>| {0,12}(?:[-*+]|\d{1,9}[.)])(?= ))*)(?P<indent> *+)(?P<fence>`{3,}+(?![^`]*+`)|~{3,}+)"
 )
-# What Python-Markdown and others give content that is indented by four: admonitions, tabs, footnotes, definitions.
-_CONTAINER = re.compile(r"""[ \t]*+(?:!!!|\?\?\?\+?|===[!+]?[ \t]++"|\[\^[^\[\]]{1,100}+\]:|:[ \t])""")
+# What Python-Markdown and others give content that is indented by four: admonitions, tabs,
+# footnotes, definitions.
+_CONTAINER = re.compile(
+    r"""[ \t]*+(?:!!!|\?\?\?\+?|===[!+]?[ \t]++"|\[\^[^\[\]]{1,100}+\]:|:[ \t])"""
+)
 _RST_RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}+\s*+$")
 _DECORATION = (
     (re.compile(r"!\[[^\[\]]{0,200}+\]\([^()\s]{0,500}+\)|<[a-zA-Z/!][^<>]{0,300}+>"), ""),
@@ -80,14 +86,20 @@ _DECORATING = frozenset("[<{*`")
 
 
 def front(text: str) -> tuple[int, int, int] | None:
-    """Find a block between two `---` lines at the very top: where it starts, where it stops, where the rest starts."""
+    """Find a block between two `---` lines at the very top.
+
+    Where it starts, where it stops, where the rest starts.
+    """
     opening = _FRONT_OPEN.match(text)
     closing = opening and _FRONT_CLOSE.search(text, opening.end())
     return (opening.end(), closing.start(), closing.end()) if opening and closing else None
 
 
 def blocks(text: str, path: str, *, top: bool = False) -> list[Block]:
-    """Read the blocks of a text in the markup its file name tells; `top` says that the text begins with the file."""
+    """Read the blocks of a text in the markup its file name tells.
+
+    `top` says that the text begins with the file.
+    """
     found = list(islice(_blocks(text, path, top), BLOCK_LIMIT))
     rest = _INK.search(text, found[-1].stop if found else 0)
     if rest:
@@ -113,7 +125,10 @@ def _blocks(text: str, path: str, top: bool) -> Iterator[Block]:
 
 
 def caption(text: str) -> str:
-    """Return a heading or title as a reader sees it: no links, tags, emphasis or line breaks, not too long."""
+    """Return a heading or title as a reader sees it.
+
+    No links, tags, emphasis or line breaks, not too long.
+    """
     seen = text = text[: 4 * TITLE_LIMIT]
     if not _DECORATING.isdisjoint(seen):
         for pattern, replacement in _DECORATION:
@@ -123,7 +138,11 @@ def caption(text: str) -> str:
 
 
 def _lines(text: str, start: int) -> list[Line]:
-    found = (Line(match.start(), match[0]) for match in _LINE.finditer(text, start) if not match[0].isspace())
+    found = (
+        Line(match.start(), match[0])
+        for match in _LINE.finditer(text, start)
+        if not match[0].isspace()
+    )
     return list(islice(found, LINE_LIMIT))
 
 
@@ -166,7 +185,12 @@ class _Markdown:
             line = self.lines[index]
             while self.columns and line.indent < self.columns[-1]:
                 self.columns.pop()
-            block = self._code(index) or self._fence(index) or self._comment(line) or self._heading(line)
+            block = (
+                self._code(index)
+                or self._fence(index)
+                or self._comment(line)
+                or self._heading(line)
+            )
             block = block or self._list(index) or self._table(index) or self._text(index)
             yield block
             while index < len(self.lines) and self.lines[index].start < block.stop:
@@ -180,17 +204,27 @@ class _Markdown:
             return False
         if head.isalpha() and "|" not in line.text:
             return False
-        if self._opening(line) or self._heading(line) or self._comment_stop(line) or self._is_table(index):
+        if (
+            self._opening(line)
+            or self._heading(line)
+            or self._comment_stop(line)
+            or self._is_table(index)
+        ):
             return True
         item = _ITEM.match(line.text)
         # A number that a line happens to begin with starts no list, unless it is the first.
-        return _is_rule(line.text) or bool(item and item[3] and item[2] in {"-", "*", "+", "1.", "1)"})
+        return _is_rule(line.text) or bool(
+            item and item[3] and item[2] in {"-", "*", "+", "1.", "1)"}
+        )
 
     def _gap(self, index: int) -> bool:
         return self.lines[index].start != self.lines[index - 1].stop + 1
 
     def _is_code(self, line: Line) -> bool:
-        """Tell whether a line is indented so far that it is code, unless it continues a paragraph."""
+        """Tell whether a line is indented so far that it is code.
+
+        Unless it continues a paragraph.
+        """
         return line.indent - (self.columns[-1] if self.columns else 0) > _CODE_INDENT
 
     def _code(self, index: int) -> Block | None:
@@ -219,14 +253,21 @@ class _Markdown:
         return Block("comment", line.start, end_of_line if end_of_line >= 0 else len(self.text))
 
     def _opening(self, line: Line) -> tuple[str, int, bool] | None:
-        """Return the marks of an opening fence, the column its container starts at, and whether it is quoted."""
+        """Return the marks of an opening fence, the column its container starts at.
+
+        And whether it is quoted.
+        """
         if "```" not in line.text and "~~~" not in line.text:
             return None
         match = _FENCE.match(line.text.expandtabs(4))
         if not match:
             return None
         if match["lead"]:
-            return match["fence"], 0 if ">" in match["lead"] else len(match["lead"]), ">" in match["lead"]
+            return (
+                match["fence"],
+                0 if ">" in match["lead"] else len(match["lead"]),
+                ">" in match["lead"],
+            )
         indent = len(match["indent"])
         column = max((column for column in self.columns if column <= indent), default=0)
         return (match["fence"], column, False) if indent - column <= _CODE_INDENT else None
@@ -251,7 +292,11 @@ class _Markdown:
 
     def _list(self, index: int) -> Block | None:
         first = self.lines[index]
-        if not _ITEM.match(first.text) or _is_rule(first.text) or (not self.columns and first.indent > _CODE_INDENT):
+        if (
+            not _ITEM.match(first.text)
+            or _is_rule(first.text)
+            or (not self.columns and first.indent > _CODE_INDENT)
+        ):
             return None
         joints: list[int] = []
         code: list[tuple[int, int]] = []
@@ -270,7 +315,9 @@ class _Markdown:
             if item or gap:
                 while self.columns and line.indent < self.columns[-1]:
                     self.columns.pop()
-            if number > index and (self._ends_list(line) or (gap and not item and not self.columns)):
+            if number > index and (
+                self._ends_list(line) or (gap and not item and not self.columns)
+            ):
                 break
             if item:
                 padding = len(item[3]) if 0 < len(item[3]) <= _CODE_INDENT + 1 else 1
@@ -283,10 +330,14 @@ class _Markdown:
     def _ends_list(self, line: Line) -> bool:
         if line.text.lstrip(" \t")[0].isalpha():
             return False
-        return bool(self._opening(line) or self._heading(line) or self._comment_stop(line)) or _is_rule(line.text)
+        return bool(
+            self._opening(line) or self._heading(line) or self._comment_stop(line)
+        ) or _is_rule(line.text)
 
     def _is_table(self, index: int) -> bool:
-        following = index + 1 < len(self.lines) and not self._gap(index + 1) and self.lines[index + 1].text
+        following = (
+            index + 1 < len(self.lines) and not self._gap(index + 1) and self.lines[index + 1].text
+        )
         return bool(following and "|" in self.lines[index].text and _is_table_rule(following))
 
     def _table(self, index: int) -> Block | None:
@@ -296,7 +347,9 @@ class _Markdown:
         while stop < len(self.lines) and not self._gap(stop) and "|" in self.lines[stop].text:
             stop += 1
         rows = self.lines[index:stop]
-        return Block("table", rows[0].start, rows[-1].stop, joints=tuple(row.start for row in rows[2:]))
+        return Block(
+            "table", rows[0].start, rows[-1].stop, joints=tuple(row.start for row in rows[2:])
+        )
 
     def _text(self, index: int) -> Block:
         first = last = self.lines[index]
@@ -307,7 +360,8 @@ class _Markdown:
             line = self.lines[number]
             if self._gap(number):
                 break
-            # Only one line above the rule: several are rather a paragraph whose author forgot the blank line.
+            # Only one line above the rule: several are rather a paragraph whose author forgot the
+            # blank line.
             if number == index + 1 and not ruled and (mark := _SETEXT.match(line.text)):
                 level = 1 if mark[1][0] == "=" else 2
                 return Block("heading", first.start, line.stop, level, caption(first.text))
@@ -330,7 +384,10 @@ def _plain(lines: list[Line]) -> Iterator[Block]:
 
 
 def _rst(lines: list[Line]) -> Iterator[Block]:
-    """Yield paragraphs and underlined headings, whose level is the order in which their styles appear."""
+    """Yield paragraphs and underlined headings.
+
+    Whose level is the order in which their styles appear.
+    """
     styles: list[str] = []
     start = number = 0
     while number < len(lines):
@@ -340,7 +397,9 @@ def _rst(lines: list[Line]) -> Iterator[Block]:
             if style not in styles:
                 styles.append(style)
             stop = lines[number + size - 1].stop
-            yield Block("heading", lines[number].start, stop, styles.index(style) + 1, caption(title))
+            yield Block(
+                "heading", lines[number].start, stop, styles.index(style) + 1, caption(title)
+            )
             start = number = number + size
         else:
             number += 1
@@ -355,5 +414,9 @@ def _rst_heading(lines: list[Line], number: int, *, fresh: bool) -> tuple[str, s
     over = _RST_RULE.match(rows[0])
     if over and len(rows) > 2 and rows[2] == rows[0] and len(rows[1].strip()) <= len(rows[0]):  # noqa: PLR2004 - three rows
         return over[1] * 2, rows[1], 3
-    under = _RST_RULE.match(rows[1]) if len(rows) > 1 and not over and not rows[0][0].isspace() else None
+    under = (
+        _RST_RULE.match(rows[1])
+        if len(rows) > 1 and not over and not rows[0][0].isspace()
+        else None
+    )
     return (under[1], rows[0], 2) if under and len(rows[1]) >= len(rows[0]) else None

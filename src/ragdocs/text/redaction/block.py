@@ -1,4 +1,7 @@
-"""Keeps the YAML block at the top of a redacted text what it was: the same keys and lists, with other words in them."""
+"""Keeps the YAML block at the top of a redacted text what it was.
+
+The same keys and lists, with other words in them.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ def block_end(text: str) -> int:
 
 
 def mended_block(before: str, after: str, redact: Callable[[str], str]) -> str:
-    """Write the block of `before` anew, each of its words redacted, if `after` does not say the same; else empty."""
+    """Write the block of `before` anew, each of its words redacted.
+
+    If `after` does not say the same; else empty.
+    """
     block, _, _ = metadata.split(before)
     redacted, body, _ = metadata.split(after)
     fields, problems = metadata.load(block or "")
@@ -35,7 +41,9 @@ def mended_block(before: str, after: str, redact: Callable[[str], str]) -> str:
         return ""
     if redacted is not None and _is_alike(fields, metadata.load(redacted)[0]):
         return ""
-    return metadata.render(_cleaned(fields, redact), body if redacted is not None else metadata.split(before)[1])
+    return metadata.render(
+        _cleaned(fields, redact), body if redacted is not None else metadata.split(before)[1]
+    )
 
 
 def _is_alike(before: Any, after: Any) -> bool:

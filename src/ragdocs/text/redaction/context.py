@@ -1,4 +1,7 @@
-"""What the words before a random value say about it: that it is a secret, that it may be seen, or nothing."""
+"""What the words before a random value say about it.
+
+That it is a secret, that it may be seen, or nothing.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ _ANNOUNCING = re.compile(
     r"|(?P<key>key|\bapi\b|(?-i:ACCESS|PRIVATE)|\baccess\b|\bprivate\b)"
 )
 # The same word glued to the value, as in shop-token-<value>.
-_GLUED = re.compile(r"(?i)(?:secret|token|key|access|private)[a-z0-9]{0,20}[-_](?=[a-z0-9-]{20,}\Z)")
+_GLUED = re.compile(
+    r"(?i)(?:secret|token|key|access|private)[a-z0-9]{0,20}[-_](?=[a-z0-9-]{20,}\Z)"
+)
 # Words that say that a random value after them may be seen.
 _OPEN = re.compile(
     r"(?i)sha-?\d|md5|hash|digest|commit|checksum|revision|fingerprint|public|\bpub|cert|integrity"
@@ -37,8 +42,8 @@ _OPEN = re.compile(
 _LAST_NAME = re.compile(r"[\w.-]{1,100}+[^\w]{0,12}\Z")
 _HEX = re.compile(r"(?i)[0-9a-f-]+")
 
-# What no word announces must be more random still, and of a length that tokens have: lines of encoded
-# files are longer, and identifiers of one case with digits are common up to 26 characters.
+# What no word announces must be more random still, and of a length that tokens have: lines of
+# encoded files are longer, and identifiers of one case with digits are common up to 26 characters.
 _DENSE_ALONE = 2.6
 _LEAST_ALONE = 22
 _LEAST_OF_ONE_CASE = 32
@@ -61,7 +66,10 @@ def announced(before: str, value: str) -> str:
 
 
 def own_name(value: str) -> int:
-    """Return the length of the name that a value carries in front of itself, 0 if it carries none."""
+    """Return the length of the name that a value carries in front of itself.
+
+    0 if it carries none.
+    """
     glued = _GLUED.search(value)
     return glued.end() if glued else 0
 

@@ -44,17 +44,26 @@ _SIGHT = 400
 # How far `value` may stand from the name it belongs to.
 _NEAR = 100
 
-_BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d:")
-_BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-MAC:[ \t]*+[0-9a-fA-F]*+")
+_BLOCK = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d:"
+)
+_BLOCK_END = re.compile(
+    r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-MAC:[ \t]*+[0-9a-fA-F]*+"
+)
 # The longest key in use, RSA of 16,384 bits, has 12,700 characters.
 _BLOCK_LIMIT = 20_000
 # What is left of a key whose end was cut off.
-_BLOCK_LINES = re.compile(r"(?:[\s>#*|\"']|\\[nr])*+(?:[A-Za-z0-9+/=]{20,}+(?:[\s>#*|\"',]|\\[nr])*+)++")
+_BLOCK_LINES = re.compile(
+    r"(?:[\s>#*|\"']|\\[nr])*+(?:[A-Za-z0-9+/=]{20,}+(?:[\s>#*|\"',]|\\[nr])*+)++"
+)
 _MATERIAL = re.compile(r"[A-Za-z0-9+/=]{20,}+")
-# The shortest private key, of Ed25519, has 64 characters; less is an example that somebody cut short.
+# The shortest private key, of Ed25519, has 64 characters; less is an example that somebody cut
+# short.
 _LEAST_MATERIAL = 60
 
-_ADDRESS = re.compile(r"://[^\s/@:\"'`<>\\]{0,200}+:(?P<value>[^\s/\"'`<>\\]{3,200})@(?P<host>[\w.-]{0,80}+)")
+_ADDRESS = re.compile(
+    r"://[^\s/@:\"'`<>\\]{0,200}+:(?P<value>[^\s/\"'`<>\\]{3,200})@(?P<host>[\w.-]{0,80}+)"
+)
 _ADDRESS_TOKEN = re.compile(r"://(?P<value>[\w.~%-]{16,300}+)(?::x-oauth-basic)?@")
 _LOGINS = (
     re.compile(
@@ -79,7 +88,8 @@ _HASHES = re.compile(
     r"|\$argon2(?:id|i|d)\$[\w=,$]{8,60}\$[A-Za-z0-9+/]{8,90}\$[A-Za-z0-9+/]{20,}+"
     r"|\$krb5asrep\$\d\d\$[^\s$]{8,200}\$[0-9a-f]{32,}+"
 )
-# A value may stand in quotes. It is looked at before it is passed over: it can hold a name and a value of its own.
+# A value may stand in quotes. It is looked at before it is passed over: it can hold a name and a
+# value of its own.
 _AHEAD = r"(?P<quote>[bBrRuUfFL@$]{0,2}\\?[\"'`]|)(?=[^\s\"'`<>,;\\]{4})"
 _ASSIGNED = re.compile(
     r"(?<![\w.-])(?P<name>[\w.-]{2,100}+)\\?[\"'`\]*]{0,3}+"
@@ -88,7 +98,8 @@ _ASSIGNED = re.compile(
     r"|:[ \t]?(?!\w{0,20}?(?i:pass|pw|token|secret|key|auth|cred))[A-Za-z]{2,20}(?=[ \t]{0,8}=))?+"
     r"(?P<sign>[ \t]{0,20}+(?:[!?.+|:]{0,3}={1,3}>?|:|->|\u2192|[(,](?=[ \t]{0,9}[\"'`])|(?<=[ \t])\|(?=[ \t]))"
     r"|>|[ \t](?:is|was|-|\u2013)(?=[ \t]))"
-    r"\*{0,2}(?:(?<=>)\s{0,60}+|[ \t]{0,40}+(?:[|>][-+]?\n[ \t]{1,40}+|\n[ \t]{1,40}+(?=[\"']))?+)" + _AHEAD
+    r"\*{0,2}(?:(?<=>)\s{0,60}+|[ \t]{0,40}+(?:[|>][-+]?\n[ \t]{1,40}+|\n[ \t]{1,40}+(?=[\"']))?+)"
+    + _AHEAD
 )
 _FLAG = re.compile(r"-(?<![\w.-]-)-?(?P<name>[A-Za-z][\w-]{2,60}+)[ \t]{1,4}" + _AHEAD)
 _VARIABLE = re.compile(r"(?:ENV|set|setenv|setx)[ \t]{1,4}(?P<name>\w{3,80}+)[ \t]{1,4}" + _AHEAD)
@@ -130,7 +141,8 @@ _LONGEST_PATTERN = 500
 _UNBOUNDED = float("inf")
 # The spellings of secrets with the name of their rule, the longest first.
 _Spellings = tuple[tuple[str, str], ...]
-# What people and agents write every day. A pattern that takes more than this share of it would take everything.
+# What people and agents write every day. A pattern that takes more than this share of it would take
+# everything.
 _PROBE = """\
 ---
 type: plan
@@ -174,17 +186,23 @@ class Redaction:
 class _Span:
     start: int
     stop: int
-    # The surest name of a place wins: the user's own, then an issuer's, then what the words around it say.
+    # The surest name of a place wins: the user's own, then an issuer's, then what the words around
+    # it say.
     doubt: int
     rule: str
 
 
 class Redactor:
-    """Knows what is secret here: the forms of tokens, this environment's values, the user's own patterns."""
+    """Knows what is secret here.
+
+    The forms of tokens, this environment's values, the user's own patterns.
+    """
 
     __slots__ = ("_names", "_patterns", "_values")
 
-    def __init__(self, environ: Mapping[str, str], patterns: Sequence[str] = (), origin: str = "") -> None:
+    def __init__(
+        self, environ: Mapping[str, str], patterns: Sequence[str] = (), origin: str = ""
+    ) -> None:
         self._values = _spellings(environ)
         place = f" of {origin}" if origin else ""
         # Never by their text, which may be a secret.
@@ -230,7 +248,11 @@ class Redactor:
 
     def _own(self, text: str) -> Iterator[_Span]:
         for number, pattern in enumerate(self._patterns, 1):
-            yield from (_Span(*match.span(), 1, f"pattern-{number}") for match in pattern.finditer(text) if match[0])
+            yield from (
+                _Span(*match.span(), 1, f"pattern-{number}")
+                for match in pattern.finditer(text)
+                if match[0]
+            )
         for value, rule in self._secrets():
             start = text.find(value)
             while start >= 0:
@@ -247,7 +269,9 @@ class CallersRedactor(Redactor):
 
     __slots__ = ("_by_caller",)
 
-    def __init__(self, environ: Mapping[str, str], patterns: Sequence[str] = (), origin: str = "") -> None:
+    def __init__(
+        self, environ: Mapping[str, str], patterns: Sequence[str] = (), origin: str = ""
+    ) -> None:
         super().__init__(environ, patterns, origin)
         # Gone with the caller.
         self._by_caller: WeakKeyDictionary[Caller, _Spellings] = WeakKeyDictionary()
@@ -270,7 +294,10 @@ def secret_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _merged(text: str, spans: Iterator[_Span]) -> list[_Span]:
-    """Join what overlaps under its surest name, and leave placeholders and what touches them alone."""
+    """Join what overlaps under its surest name.
+
+    And leave placeholders and what touches them alone.
+    """
     found = sorted(spans)
     if not found:
         return []
@@ -306,7 +333,10 @@ def _with_copies(text: str, spans: list[_Span], known: dict[str, str]) -> list[_
 def _replaced(
     text: str, spans: list[_Span], numbers: Sequence[int], findings: list[Finding]
 ) -> tuple[str, Sequence[int]]:
-    """Return the text with placeholders, and for each of its lines the number that it had at first."""
+    """Return the text with placeholders.
+
+    And for each of its lines the number that it had at first.
+    """
     pieces: list[str] = []
     dropped: set[int] = set()
     block_stop = block_end(text)
@@ -365,9 +395,13 @@ def _blocks(text: str) -> Iterator[_Span]:
     starts = [begin.start() for begin in begins] + [len(text)]
     for begin, following in zip(begins, starts[1:], strict=True):
         limit = min(following, begin.end() + _BLOCK_LIMIT)
-        rest = _BLOCK_END.search(text, begin.end(), limit) or _BLOCK_LINES.match(text, begin.end(), limit)
+        rest = _BLOCK_END.search(text, begin.end(), limit) or _BLOCK_LINES.match(
+            text, begin.end(), limit
+        )
         if rest:
-            material = "".join(run for run in _MATERIAL.findall(text, begin.end(), rest.end()) if not is_fake(run))
+            material = "".join(
+                run for run in _MATERIAL.findall(text, begin.end(), rest.end()) if not is_fake(run)
+            )
             if len(material) >= _LEAST_MATERIAL:
                 yield _Span(begin.start(), rest.end(), 2, "private-key")
 
@@ -378,7 +412,8 @@ def _named(text: str) -> Iterator[_Span]:
     # Text that repeats itself is judged once; the memory ends with this call.
     judge = lru_cache(maxsize=4_096)(is_secret)
     followers = (
-        ((match, kinds[match["name"]]) for match in each.finditer(text)) for each in (_FLAG, _VARIABLE, _SPOKEN)
+        ((match, kinds[match["name"]]) for match in each.finditer(text))
+        for each in (_FLAG, _VARIABLE, _SPOKEN)
     )
     for candidates in (_assignments(text, kinds), *followers):
         done = 0
@@ -388,7 +423,9 @@ def _named(text: str) -> Iterator[_Span]:
             value, stop = _value(text, match)
             if kind == "password" and _is_prose(text, match, value, stop):
                 continue
-            is_told = match.re is _SPOKEN or (match.re is _ASSIGNED and not match["sign"].endswith(_SIGNS))
+            is_told = match.re is _SPOKEN or (
+                match.re is _ASSIGNED and not match["sign"].endswith(_SIGNS)
+            )
             look = "spoken" if is_told and kind == "password" else kind
             if text[stop : stop + 1] != "(" and judge(look, value):
                 rest = _REST.match(text, stop) if stop - match.end() >= _SIGHT else None
@@ -400,7 +437,10 @@ def _named(text: str) -> Iterator[_Span]:
 
 
 def _nearby(text: str) -> Iterator[_Span]:
-    """Yield random values that no sign joins to a name: the words before them on their line tell."""
+    """Yield random values that no sign joins to a name.
+
+    The words before them on their line tell.
+    """
     for match in _LONE.finditer(text):
         if not _has_digit(match[0]) or not _has_letter(match[0]):
             continue
@@ -412,7 +452,10 @@ def _nearby(text: str) -> Iterator[_Span]:
 
 
 def _is_prose(text: str, match: re.Match[str], value: str, stop: int) -> bool:
-    """Tell the first word of a sentence, or a word that a program compares with, from a password."""
+    """Tell the first word of a sentence, or a word that a program compares with.
+
+    From a password.
+    """
     if not _WORDS_ONLY.fullmatch(value):
         return False
     is_compared = match.re is _ASSIGNED and match["sign"].strip() in _COMPARISONS
@@ -421,7 +464,10 @@ def _is_prose(text: str, match: re.Match[str], value: str, stop: int) -> bool:
 
 
 def _before(text: str, start: int) -> str:
-    """Return what stands before a place on its line, or on the line above if the place begins its line."""
+    """Return what stands before a place on its line.
+
+    Or on the line above if the place begins its line.
+    """
     *above, line = text[max(0, start - _NEAR) : start].split("\n")
     if line.strip(_INDENT):
         return line
@@ -434,7 +480,9 @@ class _Kinds(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         plain = name.lower()
-        kind = self[name] = "label" if plain in _LABELS else "value" if plain == "value" else kind_of(name)
+        kind = self[name] = (
+            "label" if plain in _LABELS else "value" if plain == "value" else kind_of(name)
+        )
         if name == "PASS":
             # What a test runner prints before the name of a test.
             kind = self[name] = "secret"
@@ -449,21 +497,31 @@ def _assignments(text: str, kinds: _Kinds) -> Iterator[tuple[re.Match[str], str]
         if not kind:
             continue
         start = match.start()
-        if kind == "value" and labelled and start - labelled.end() < _NEAR and ">" not in text[labelled.end() : start]:
+        if (
+            kind == "value"
+            and labelled
+            and start - labelled.end() < _NEAR
+            and ">" not in text[labelled.end() : start]
+        ):
             kind = kinds[_value(text, labelled)[0]]
         elif kind == "label":
             labelled = match
             is_key = match["name"].lower() == "key"
             kind = _kind_of_key(text, start, kinds) if is_key else ""
         # The token in the address of a badge is there to be seen.
-        if not text.endswith(("redacted:", ":env:"), 0, start) and "badge" not in text[max(0, start - 60) : start]:
+        if (
+            not text.endswith(("redacted:", ":env:"), 0, start)
+            and "badge" not in text[max(0, start - 60) : start]
+        ):
             yield match, kind
 
 
 def _kind_of_key(text: str, start: int, kinds: _Kinds) -> str:
     """Tell what the word `key` alone promises, by the words before it on its line."""
     mark = text[start - 1 : start]
-    before = _WORD_BEFORE.search(text, max(0, start - 22), start) if mark in {" ", "_", "-"} else None
+    before = (
+        _WORD_BEFORE.search(text, max(0, start - 22), start) if mark in {" ", "_", "-"} else None
+    )
     if before and before[1].lower() in QUALIFIERS:
         return kinds[f"{before[1]}_key"]
     line = text[max(0, start - _NEAR) : start].rpartition("\n")[2]
@@ -495,7 +553,11 @@ def _value(text: str, match: re.Match[str]) -> tuple[str, int]:
 
 def _is_secret_variable(name: str, value: str) -> bool:
     """Tell whether the value of a variable is a secret."""
-    return kind_of(name) not in {"", "service"} and len(value) >= _LEAST_VALUE and not _is_ordinary(value)
+    return (
+        kind_of(name) not in {"", "service"}
+        and len(value) >= _LEAST_VALUE
+        and not _is_ordinary(value)
+    )
 
 
 def _spellings(environ: Mapping[str, str]) -> _Spellings:
@@ -519,7 +581,10 @@ def _is_ordinary(value: str) -> bool:
 
 
 def _compiled(pattern: str, name: str) -> re.Pattern[str]:
-    """Compile a user's pattern, unless it is wrong, takes everything, or some text could make it crawl."""
+    """Compile a user's pattern, unless it is wrong, takes everything.
+
+    Or some text could make it crawl.
+    """
     if len(pattern) > _LONGEST_PATTERN:
         raise ConfigError(f"{name} is too long", f"Use at most {_LONGEST_PATTERN} characters.")
     try:
@@ -530,7 +595,9 @@ def _compiled(pattern: str, name: str) -> re.Pattern[str]:
             f"{name} is not a regular expression: {error}", "Check it with Python's re.compile."
         ) from None
     if compiled.search(""):
-        raise ConfigError(f"{name} matches the empty text", "Make it demand at least one character.")
+        raise ConfigError(
+            f"{name} matches the empty text", "Make it demand at least one character."
+        )
     if _steps(list(tree), is_last=True)[0] > _STEPS:
         raise ConfigError(
             f"{name} could take too long on some text",
@@ -539,7 +606,8 @@ def _compiled(pattern: str, name: str) -> re.Pattern[str]:
     share = sum(len(match[0]) for match in compiled.finditer(_PROBE)) / len(_PROBE)
     if share > _LARGEST_SHARE:
         raise ConfigError(
-            f"{name} matches {share:.0%} of an ordinary text", "Make it match the secret alone, as in ACME-[0-9]{6}."
+            f"{name} matches {share:.0%} of an ordinary text",
+            "Make it match the secret alone, as in ACME-[0-9]{6}.",
         )
     return compiled
 
@@ -555,7 +623,10 @@ def _steps(items: Sequence[tuple[Any, Any]], *, is_last: bool) -> tuple[float, f
 
 
 def _cost(operator: str, argument: Any, *, is_last: bool) -> tuple[float, float]:
-    """Return the same of one part of a pattern; only a repetition at its very end, which cannot fail, may be open."""
+    """Return the same of one part of a pattern.
+
+    Only a repetition at its very end, which cannot fail, may be open.
+    """
     if operator in {"LITERAL", "NOT_LITERAL", "IN", "ANY", "AT", "CATEGORY"}:
         return 1, 1
     if operator in {"SUBPATTERN", "ATOMIC_GROUP", "ASSERT", "ASSERT_NOT"}:
@@ -572,4 +643,6 @@ def _cost(operator: str, argument: Any, *, is_last: bool) -> tuple[float, float]
     steps, ways = _steps(list(inside), is_last=False)
     times = min(least + 1 if is_last else most, _STEPS)
     paths = ways ** min(times, 64)
-    return times * steps * paths, 1 if is_last or operator == "POSSESSIVE_REPEAT" else (times - least + 1) * paths
+    return times * steps * paths, 1 if is_last or operator == "POSSESSIVE_REPEAT" else (
+        times - least + 1
+    ) * paths

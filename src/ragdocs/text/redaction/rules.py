@@ -15,9 +15,9 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# One form of token a line, after the name that its placeholder shows, under the family of its issuer.
-# Two laws keep the search linear: an unbounded run stands at the end, where it cannot fail, and every
-# other repetition is bounded.
+# One form of token a line, after the name that its placeholder shows, under the family of its
+# issuer. Two laws keep the search linear: an unbounded run stands at the end, where it cannot fail,
+# and every other repetition is bounded.
 _FORMATS = r"""
 [cloud]
 aws-access-key      A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z0-9]{16}(?!\w)
@@ -183,7 +183,8 @@ def _prefixed(prefix: str) -> Rule:
 
 
 RULES = (*_table(_FORMATS), *map(_prefixed, sorted(_PREFIXES)))
-# What a placeholder's name belongs to: an issuer's form, a name before a value, or the look of the value alone.
+# What a placeholder's name belongs to: an issuer's form, a name before a value, or the look of the
+# value alone.
 FAMILIES = {
     **{rule.name: rule.family for rule in RULES},
     **dict.fromkeys(("password", "token", "secret", "key"), "named"),
@@ -191,8 +192,9 @@ FAMILIES = {
     "random": "look",
 }
 _NAMED = [(rule.name, re.compile(rule.shape, re.ASCII)) for rule in RULES]
-# Only a word that starts here and is long enough is tried at all: one pass for all issuers costs little in prose. In a
-# string of a program or of JSON, n, r or t may belong to an escaped end of the line and not to the word.
+# Only a word that starts here and is long enough is tried at all: one pass for all issuers costs
+# little in prose. In a string of a program or of JSON, n, r or t may belong to an escaped end of
+# the line and not to the word.
 _START = r"(?<![A-Za-moqsu-z0-9+])(?<!(?<!\\)[nrt])(?=[\w.:~+/=@%|-]{16})"
 FORMATS = re.compile(f"{_START}(?:{_by_first_character([rule.shape for rule in RULES])})", re.ASCII)
 
@@ -202,7 +204,8 @@ def format_name(text: str, start: int) -> str:
     return next(name for name, pattern in _NAMED if pattern.match(text, start))
 
 
-# How people name what must not be seen. A password may be anything; the other kinds are told by their look.
+# How people name what must not be seen. A password may be anything; the other kinds are told by
+# their look.
 _PASSWORDS = _set("""
     pass passcode passphrase passwd password passwords passwort passwrd paswd pasword paswrd psswd psswrd
     psswrd pssword psw pswd pswrd psword pw pwd
@@ -247,13 +250,15 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _LEAST = 6
 # What is too short for an issuer's token without a form of its own.
 _LONG = 16
-# From here on, even the order of the alphabet is no sign of an example after a name that promises a secret.
+# From here on, even the order of the alphabet is no sign of an example after a name that promises a
+# secret.
 _COUNTED = 20
 # So many letters and so many digits make a mixture of a long run.
 _LEAST_OF_BOTH = 4
 # The shortest run whose changes are counted.
 _LEAST_DENSE = 12
-# How many characters of one kind follow each other, on average, in a value that some word announces.
+# How many characters of one kind follow each other, on average, in a value that some word
+# announces.
 DENSE_NAMED = 3.0
 # What is more often the number of a key than a key.
 KEY_NUMBER = re.compile(r"(?i)[0-9a-f]{64}|(?-i:[0-9A-F]{40})")
@@ -263,7 +268,8 @@ _WEAK_DIGITS = 3
 _LEAST_RUN = 8
 # An identifier of digits alone; telephone numbers and times are shorter.
 _LEAST_NUMBER = 15
-# Random letters and digits change between small, capital and digit every two characters or so; words do not.
+# Random letters and digits change between small, capital and digit every two characters or so;
+# words do not.
 _PIECE = 3.4
 # No more of a value is looked at.
 _SIGHT = 400
@@ -272,7 +278,8 @@ _RUNS = re.compile(r"[A-Za-z0-9]+")
 # Short words and a number, as in shop-test2-20240131.
 _NUMBERED = re.compile(r"(?:[a-z]{1,8}\d?[-_]){1,6}\d{1,12}")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-# The pairs of letters that make up nine tenths of technical English; of random letters they make up three tenths.
+# The pairs of letters that make up nine tenths of technical English; of random letters they make up
+# three tenths.
 _PAIRS = _set("""
     ab ac ad ag ai al am an ap ar as at au av ay ba be bi bl bo bu ca cc ce ch ci ck cl co cr ct cu da de di do
     ds du ea ec ed ee ef eg el em en ep er es et ev ex fa fe ff fi fo ga ge gi gn gr gu ha he hi ho ia ib ic id
@@ -284,7 +291,9 @@ _PAIRS = _set("""
 # The share of such pairs below which letters are random; few letters need the clearer sign.
 _WORDLIKE = 0.6
 _WORDLIKE_SHORT = 0.4
-_DIGEST = re.compile(r"(?i)[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}")
+_DIGEST = re.compile(
+    r"(?i)[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}"
+)
 # How a private key in its text form begins once more encoded.
 _ENCODED = "LS0tLS1CRUdJTi"
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{8,200}={0,2}")
@@ -322,9 +331,9 @@ _MEANINGLESS = _set("""
 """)
 
 
-# Examples that widely read manuals print, by the first 12 hexadecimal digits of their SHA-256. They are
-# public, and a note that quotes a manual should stay readable. Only values of 12 characters or more that
-# nobody would choose: a weak password of a manual may be somebody's password.
+# Examples that widely read manuals print, by the first 12 hexadecimal digits of their SHA-256. They
+# are public, and a note that quotes a manual should stay readable. Only values of 12 characters or
+# more that nobody would choose: a weak password of a manual may be somebody's password.
 _PUBLISHED = {
     "the manual of Kubernetes": _set("""
     13fe7a38a57c 19bc25153019 28d296be3bf5 2d5dc0f4fdf6 3002888f967a 3442c7c2cbfd 35f60b53e095
@@ -344,7 +353,10 @@ def words(name: str) -> list[str]:
 
 
 def kind_of(name: str) -> str:
-    """Tell what a name promises: a password, a token, a secret, a key, something of a service; or nothing."""
+    """Tell what a name promises: a password, a token, a secret, a key, something of a service.
+
+    Or nothing.
+    """
     parts = words(name)
     while parts and parts[-1].isdigit():
         parts.pop()
@@ -389,7 +401,10 @@ def is_mixed(value: str) -> bool:
 
 
 def is_dense(value: str, most: float) -> bool:
-    """Tell a value that changes between small, capital and digit every `most` characters or more often."""
+    """Tell a value that changes between small.
+
+    Capital and digit every `most` characters or more often.
+    """
     if _UUID.fullmatch(value) or _DIGEST.fullmatch(value):
         return True
     is_path = value.count("/") > 2 + len(value) // _COUNTED
@@ -416,14 +431,20 @@ def is_token(value: str) -> bool:
 
 
 def is_reference(value: str) -> bool:
-    """Tell a value that only points at the secret: code, a variable, a template, a path, an address."""
+    """Tell a value that only points at the secret.
+
+    Code, a variable, a template, a path, an address.
+    """
     is_chain = _CHAIN.fullmatch(value) and not is_random(value)
     return bool(_REFERENCE.match(value) or _EXPRESSION.search(value) or is_chain)
 
 
 def is_published(value: str) -> bool:
     """Tell a value that a manual prints as its example, so that everybody has it."""
-    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:12] in _PUBLISHED_DIGESTS
+    return (
+        hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        in _PUBLISHED_DIGESTS
+    )
 
 
 def is_fake(value: str) -> bool:

@@ -1,4 +1,7 @@
-"""How a pack is put together: sections share a budget, and no item is cut within a word or a line of code."""
+"""How a pack is put together.
+
+Sections share a budget, and no item is cut within a word or a line of code.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from ragdocs.verbs import page as answers
 # Before each line that others wrote; nothing in there speaks for this server.
 MARK = "  | "
 CUT = "…"
-# An item takes no more than this part of its section while others wait, and never less than some sentences.
+# An item takes no more than this part of its section while others wait, and never less than some
+# sentences.
 ITEM_SHARE = 2
 LEAST_ITEM = 400
 # What is left of an item that was cut shorter tells nobody anything.
@@ -21,7 +25,8 @@ LEAST_SHOWN = 160
 LEFT_OUT = 700
 LEFT_OUT_SHARE = 5
 MANY_DAYS = 60
-# As much of a line as ends before a space, or behind a mark that ends a phrase where words have no spaces between them.
+# As much of a line as ends before a space, or behind a mark that ends a phrase where words have no
+# spaces between them.
 _BREAK = re.compile(r".*\S(?=\s)|.*[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]")
 
 
@@ -37,7 +42,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Items in the order of their worth; `more` says how to get those that are left out, `unasked` counts others."""
+    """Items in the order of their worth.
+
+    `more` says how to get those that are left out, `unasked` counts others.
+    """
 
     name: str
     heading: str
@@ -53,7 +61,10 @@ class Section:
 def assemble(head: str, sections: Sequence[Section], most: int) -> tuple[str, list[str]]:
     """Return a text of at most so many characters, and what was left out and how to get it."""
     budget = most - len(head) - min(LEFT_OUT, most // LEFT_OUT_SHARE)
-    filled = [_filled(section, room) for section, room in zip(sections, _rooms(sections, budget), strict=True)]
+    filled = [
+        _filled(section, room)
+        for section, room in zip(sections, _rooms(sections, budget), strict=True)
+    ]
     left = budget - sum(len(one.text) for one in filled)
     # What could not be used in one place, because the next item was too large, may do in another.
     for place, section in enumerate(sections):
@@ -62,12 +73,16 @@ def assemble(head: str, sections: Sequence[Section], most: int) -> tuple[str, li
             left -= len(again.text) - len(filled[place].text)
             filled[place] = again
     text = "".join([head, *(one.text for one in filled)])
-    left_out = [row for section, one in zip(sections, filled, strict=True) for row in _account(section, one)]
+    left_out = [
+        row for section, one in zip(sections, filled, strict=True) for row in _account(section, one)
+    ]
     return text + _closing(left_out, most - len(text)), left_out
 
 
 def shorten(text: str, room: int) -> str:
-    """Return whole lines of a text that fit with their marks, the last of them saying that it is cut, or nothing.
+    """Return whole lines of a text that fit with their marks.
+
+    The last of them saying that it is cut, or nothing.
 
     Only a line of prose is cut, and only between words; code that does not fit stays out.
     """
@@ -95,19 +110,27 @@ def shorten(text: str, room: int) -> str:
 
 
 def days_old(moment: datetime | None, now: datetime) -> str:
-    """Say how old something is, in whole days: the same pack for a whole day, and easier to compare."""
+    """Say how old something is, in whole days.
+
+    The same pack for a whole day, and easier to compare.
+    """
     if moment is None:
         return "age unknown"
     day, today = moment.astimezone(now.tzinfo).date(), now.date()
     days = (today - day).days
-    words = {0: "today", 1: "yesterday"}.get(days, f"{days} days ago" if days > 0 else "in the future")
+    words = {0: "today", 1: "yesterday"}.get(
+        days, f"{days} days ago" if days > 0 else "in the future"
+    )
     if days > MANY_DAYS:
         words = answers.age(*(datetime.combine(date, time(), UTC) for date in (day, today)))
     return f"{day.isoformat()}, {words}"
 
 
 def _rooms(sections: Sequence[Section], budget: int) -> list[int]:
-    """Give each section its share, or what it needs if that is less; what is left goes on to those that want more."""
+    """Give each section its share, or what it needs if that is less.
+
+    What is left goes on to those that want more.
+    """
     wanted = [_whole(section) for section in sections]
     rooms = [0] * len(sections)
     left = budget
@@ -127,7 +150,11 @@ def _whole(section: Section) -> int:
     """Return the size of a section with all its items."""
     if not section.pieces:
         return 0
-    return sum(len(_rendered(piece, piece.text)) for piece in section.pieces) + len(_title(section)) + 1
+    return (
+        sum(len(_rendered(piece, piece.text)) for piece in section.pieces)
+        + len(_title(section))
+        + 1
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +210,17 @@ def _account(section: Section, filled: _Filled) -> list[str]:
 
 
 def _closing(left_out: Sequence[str], room: int) -> str:
-    """Write what was left out, as many whole lines as there is room for, and how many there are beside them."""
+    """Write what was left out, as many whole lines as there is room for.
+
+    And how many there are beside them.
+    """
     rows = [f"- {' '.join(row.split())}\n" for row in left_out]
     for count in range(len(rows), -1, -1):
-        more = [f"- in {len(rows) - count} more sections; ask for more characters\n"] if count < len(rows) else []
+        more = (
+            [f"- in {len(rows) - count} more sections; ask for more characters\n"]
+            if count < len(rows)
+            else []
+        )
         text = "".join(["## Left out\n", *rows[:count], *more])
         if len(text) <= room:
             return text if rows else ""

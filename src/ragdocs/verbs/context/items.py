@@ -46,7 +46,11 @@ class Item:
     def title(self) -> str:
         """What it is called, on one line."""
         named = self.fields.get("title")
-        return " ".join(str(named).split()) if isinstance(named, str) and named.strip() else self.document.title
+        return (
+            " ".join(str(named).split())
+            if isinstance(named, str) and named.strip()
+            else self.document.title
+        )
 
     @property
     def paths(self) -> list[str]:
@@ -54,7 +58,9 @@ class Item:
         found = self.fields.get("impacted_paths") or []
         listed = found if isinstance(found, list) else metadata.as_text(found).split(",")
         return [
-            " ".join(metadata.as_text(path).split()) for path in listed if path and not isinstance(path, list | dict)
+            " ".join(metadata.as_text(path).split())
+            for path in listed
+            if path and not isinstance(path, list | dict)
         ]
 
     @property
@@ -78,7 +84,9 @@ def read(kind: str, source: Source, lane: Lane, place: str) -> Item:
     fields, problems = metadata.load(block) if block is not None else ({}, [])
     broken = [*source.problems, *([] if fields else problems)]
     if broken:
-        raise ParseError(f"{place}: {'; '.join(broken)}", "Mend it with an editor; the file is untouched")
+        raise ParseError(
+            f"{place}: {'; '.join(broken)}", "Mend it with an editor; the file is untouched"
+        )
     document = parse.parse(source, lane).document
     created = document.created_at or source.modified_at or datetime.fromtimestamp(0, UTC)
     updated = _moment(fields.get("updated_at")) or created
@@ -87,11 +95,25 @@ def read(kind: str, source: Source, lane: Lane, place: str) -> Item:
     # An id that an editor made unusable must not make the item unreachable.
     valid = isinstance(own_id, str) and ID.fullmatch(own_id)
     name = str(own_id) if valid else file_name
-    return Item(kind, name, source.path, source.version, source.text, document, fields, bare(body), created, updated)
+    return Item(
+        kind,
+        name,
+        source.path,
+        source.version,
+        source.text,
+        document,
+        fields,
+        bare(body),
+        created,
+        updated,
+    )
 
 
 def with_own_ids(items: Sequence[Item]) -> list[Item]:
-    """Give every item an id of its own: a copied file is known by its name, the original keeps the id."""
+    """Give every item an id of its own.
+
+    A copied file is known by its name, the original keeps the id.
+    """
     owners: dict[str, Item] = {}
     for item in items:
         owner = owners.setdefault(item.id, item)
@@ -105,9 +127,18 @@ def bare(text: str) -> str:
     return text.replace("\r\n", "\n").strip("\n").rstrip()
 
 
-def view(scope: Scope, found: Mapping[str, Sequence[Item]], told: Sequence[Any], budget: int) -> RepoMemory:
-    """Fit items and summaries into an answer: each kind has its share, and what one leaves goes to the next."""
-    shapes: dict[str, Callable[[Item, int], Any]] = {"convention": convention, "decision": decision, "note": note}
+def view(
+    scope: Scope, found: Mapping[str, Sequence[Item]], told: Sequence[Any], budget: int
+) -> RepoMemory:
+    """Fit items and summaries into an answer.
+
+    Each kind has its share, and what one leaves goes to the next.
+    """
+    shapes: dict[str, Callable[[Item, int], Any]] = {
+        "convention": convention,
+        "decision": decision,
+        "note": note,
+    }
     waiting = [name for name, items in (*found.items(), ("summary", told)) if items]
     shown: dict[str, list[Any]] = {}
     omitted, cut, room = {}, False, budget - BESIDE_TEXT
@@ -115,7 +146,9 @@ def view(scope: Scope, found: Mapping[str, Sequence[Item]], told: Sequence[Any],
         every: Sequence[Any] = told if name == "summary" else found[name]
         share = room // (len(waiting) - position)
         each = max(answers.LEAST_CONTENT, share // len(every) - BESIDE_TEXT)
-        shaped = [summary(one, each) if name == "summary" else shapes[name](one, each) for one in every]
+        shaped = [
+            summary(one, each) if name == "summary" else shapes[name](one, each) for one in every
+        ]
         shown[name] = answers.within(shaped, share)
         room -= sum(answers.cost(one) + 2 for one in shown[name])
         cut = cut or any("…" in str(value)[-1:] for one in shown[name] for value in one.values())
@@ -173,7 +206,11 @@ def note(item: Item, room: int) -> Note:
 
 def summary(record: Any, room: int) -> Any:
     """Return a summary whose text takes so much room."""
-    return {**record, "summary": answers.cut(record["summary"], room), "tags": record["tags"][: answers.MOST_TAGS]}
+    return {
+        **record,
+        "summary": answers.cut(record["summary"], room),
+        "tags": record["tags"][: answers.MOST_TAGS],
+    }
 
 
 def iso(moment: datetime) -> str:

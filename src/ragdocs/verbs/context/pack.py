@@ -1,4 +1,7 @@
-"""What an agent should know when a run or a step begins: rules, choices, what happened last, what is where."""
+"""What an agent should know when a run or a step begins.
+
+Rules, choices, what happened last, what is where.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,20 @@ from ragdocs.verbs.newest import age_order
 LEAST_CHARS, MOST_CHARS = 500, 100_000
 LONGEST_TASK = 4_000
 MOST_FILES = 50
-# Conventions hold in every step, and the last summaries are where the next step begins: both get most. The rest is
-# about the task, and can be asked for again by name. What a section does not need goes to those that want more.
-SHARES = {"conventions": 0.2, "decisions": 0.15, "summaries": 0.2, "memories": 0.15, "docs": 0.15, "outline": 0.15}
-# Memories and passages that are worth a look, and what the weakest must have of the best one's score. Half of all
-# questions about something else reach 0.16, one in twenty 0.5; weaker ones are counted, and a search brings them.
+# Conventions hold in every step, and the last summaries are where the next step begins: both get
+# most. The rest is about the task, and can be asked for again by name. What a section does not need
+# goes to those that want more.
+SHARES = {
+    "conventions": 0.2,
+    "decisions": 0.15,
+    "summaries": 0.2,
+    "memories": 0.15,
+    "docs": 0.15,
+    "outline": 0.15,
+}
+# Memories and passages that are worth a look, and what the weakest must have of the best one's
+# score. Half of all questions about something else reach 0.16, one in twenty 0.5; weaker ones are
+# counted, and a search brings them.
 MOST_HITS = 8
 WORTH = 0.5
 LEAST_SCORE = 0.3
@@ -56,7 +68,9 @@ class Task:
     @property
     def probe(self) -> str:
         """What to search for."""
-        return self.text or " ".join(" ".join(PurePosixPath(path).with_suffix("").parts[-2:]) for path in self.files)
+        return self.text or " ".join(
+            " ".join(PurePosixPath(path).with_suffix("").parts[-2:]) for path in self.files
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -77,11 +91,20 @@ class Packs:
     clock: Callable[[], datetime]
 
     def build(
-        self, max_chars: int = 8000, task: str = "", files: Sequence[str] = (), branch_scope: str | None = None
+        self,
+        max_chars: int = 8000,
+        task: str = "",
+        files: Sequence[str] = (),
+        branch_scope: str | None = None,
     ) -> Pack:
-        """Return a pack of at most so many characters, the same for the same day, files and memories."""
+        """Return a pack of at most so many characters, the same for the same day.
+
+        Files and memories.
+        """
         if not LEAST_CHARS <= max_chars <= MOST_CHARS:
-            raise ValidationError(f"max_chars is {max_chars}", f"Ask for {LEAST_CHARS} to {MOST_CHARS} characters")
+            raise ValidationError(
+                f"max_chars is {max_chars}", f"Ask for {LEAST_CHARS} to {MOST_CHARS} characters"
+            )
         asked, now = Task(_words(task), self._paths(files)), self.clock()
         scope, known = self._known(asked, now, branch_scope)
         memories, fewer = self._hits(self.memory, asked, now, scope)
@@ -101,7 +124,9 @@ class Packs:
         text, left_out = assemble(head, sections, max_chars)
         return Pack(context=text, chars=len(text), omitted=answers.within(left_out, max_chars // 4))
 
-    def _known(self, asked: Task, now: datetime, branch_scope: str | None) -> tuple[Scope | None, list[Section]]:
+    def _known(
+        self, asked: Task, now: datetime, branch_scope: str | None
+    ) -> tuple[Scope | None, list[Section]]:
         """Return what the repository knows: conventions, decisions, summaries."""
         try:
             repository = self.repository()
@@ -109,7 +134,9 @@ class Packs:
         except ValidationError:
             raise
         except RagdocsError as error:
-            return None, [Section("conventions, decisions, summaries", "", 0.0, trouble=error.message)]
+            return None, [
+                Section("conventions, decisions, summaries", "", 0.0, trouble=error.message)
+            ]
         sections = []
         for kind, make in (("convention", self._conventions), ("decision", self._decisions)):
             name = FOLDERS[kind]
@@ -121,30 +148,49 @@ class Packs:
         try:
             sections.append(_told(repository, scope, now))
         except RagdocsError as error:
-            sections.append(Section("summaries", "", 0.0, trouble=f"{type(error).__name__}: {error}"))
+            sections.append(
+                Section("summaries", "", 0.0, trouble=f"{type(error).__name__}: {error}")
+            )
         return scope, sections
 
-    def _conventions(self, items: Sequence[Item], asked: Task, scope: Scope, now: datetime) -> Section:
+    def _conventions(
+        self, items: Sequence[Item], asked: Task, scope: Scope, now: datetime
+    ) -> Section:
         """Return all conventions, those that fit the task first."""
         first = self._matching("convention", asked, scope, now)
-        ordered = sorted(items, key=lambda item: first.index(item.path) if item.path in first else len(first))
+        ordered = sorted(
+            items, key=lambda item: first.index(item.path) if item.path in first else len(first)
+        )
         pieces = [self._piece(item, now) for item in ordered]
-        return Section("conventions", "Conventions", SHARES["conventions"], pieces, _how("convention"))
+        return Section(
+            "conventions", "Conventions", SHARES["conventions"], pieces, _how("convention")
+        )
 
-    def _decisions(self, items: Sequence[Item], asked: Task, scope: Scope, now: datetime) -> Section:
-        """Return the decisions about the files, then those that fit the task; all of them where there is neither."""
+    def _decisions(
+        self, items: Sequence[Item], asked: Task, scope: Scope, now: datetime
+    ) -> Section:
+        """Return the decisions about the files, then those that fit the task.
+
+        All of them where there is neither.
+        """
         chosen = list(items)
         if asked.probe:
             matching = self._matching("decision", asked, scope, now)
             spoken = set(repomap.words(asked.text))
             about = [item for item in items if any(item.concerns(path) for path in asked.files)]
-            about += [item for item in items if spoken & {step for path in item.paths for step in _steps(path)}]
+            about += [
+                item
+                for item in items
+                if spoken & {step for path in item.paths for step in _steps(path)}
+            ]
             by_path = {item.path: item for item in items}
             fitting = [by_path[path] for path in matching if path in by_path]
             chosen = list({item.path: item for item in (*about, *fitting)}.values())
         pieces = [self._piece(item, now) for item in chosen]
         unasked = len(items) - len(chosen)
-        return Section("decisions", "Decisions", SHARES["decisions"], pieces, _how("decision"), unasked)
+        return Section(
+            "decisions", "Decisions", SHARES["decisions"], pieces, _how("decision"), unasked
+        )
 
     def _matching(self, kind: str, asked: Task, scope: Scope, now: datetime) -> list[str]:
         """Return the paths of items that fit the task, best first."""
@@ -152,18 +198,34 @@ class Packs:
             return []
         where = Filter(prefix=f"{scope.folder}/{FOLDERS[kind]}/")
         query = Query(probes=(Probe(asked.probe),), limit=answers.MOST_RESULTS, where=where)
-        return [hit.document.path for hit in self.memory.search(query, now).hits if hit.score >= LEAST_OF_ITEMS]
+        return [
+            hit.document.path
+            for hit in self.memory.search(query, now).hits
+            if hit.score >= LEAST_OF_ITEMS
+        ]
 
     def _piece(self, item: Item, now: datetime) -> Piece:
         paths = f" (impacts {', '.join(item.paths)})" if item.paths else ""
-        source = f"{self.memory.lane.base}/{item.path}" if self.memory and self.memory.lane.base else item.path
-        return Piece(_one_line(f"{item.title}{paths}"), source, days_old(item.updated, now), item.body)
+        source = (
+            f"{self.memory.lane.base}/{item.path}"
+            if self.memory and self.memory.lane.base
+            else item.path
+        )
+        return Piece(
+            _one_line(f"{item.title}{paths}"), source, days_old(item.updated, now), item.body
+        )
 
-    def _hits(self, corpus: Corpus | None, asked: Task, now: datetime, scope: Scope | None) -> tuple[list[Hit], int]:
-        """Return what links to the files, then what fits the task, or the newest; and how many others there are."""
+    def _hits(
+        self, corpus: Corpus | None, asked: Task, now: datetime, scope: Scope | None
+    ) -> tuple[list[Hit], int]:
+        """Return what links to the files, then what fits the task, or the newest.
+
+        And how many others there are.
+        """
         if corpus is None:
             return [], 0
-        # Items of this branch have sections of their own, and those of others are not this branch's business.
+        # Items of this branch have sections of their own, and those of others are not this branch's
+        # business.
         notes = f"{scope.folder}/{FOLDERS['note']}/" if scope else f"{FOLDER}/"
         where = Filter(hidden=corpus.lane.hidden, alive_at=now)
         every = _first(corpus, where, now) if not asked.probe else []
@@ -171,13 +233,18 @@ class Packs:
         if asked.probe:
             query = Query(probes=(Probe(asked.probe),), limit=answers.MOST_RESULTS)
             every = list(corpus.search(query, now).hits)
-        free, near = ([hit for hit in hits if self._is_free(corpus, hit, notes)] for hits in (every, linked))
+        free, near = (
+            [hit for hit in hits if self._is_free(corpus, hit, notes)] for hits in (every, linked)
+        )
         chosen = {hit.chunk.id: hit for hit in (*near, *(_worth(free) if asked.probe else free))}
         kept = list(chosen.values())[:MOST_HITS]
         return kept, len({hit.chunk.id for hit in (*near, *free)}) - len(kept)
 
     def _is_free(self, corpus: Corpus, hit: Hit, notes: str) -> bool:
-        """Tell whether a text is nobody else's: of no other branch, and in a bank for all projects of no other one."""
+        """Tell whether a text is nobody else's.
+
+        Of no other branch, and in a bank for all projects of no other one.
+        """
         if not corpus.lane.writable:
             return True
         whose = hit.document.extra.get("project") if not corpus.lane.base else None
@@ -188,8 +255,11 @@ class Packs:
     def _outlined(self, asked: Task, found: Sequence[Document], max_chars: int) -> Section:
         """Return the source files that the task and the graph point at, with what they define."""
         mapped = self.files.read()
-        order = repomap.ranked(mapped.files, asked.text, asked.files, self._linked(found, mapped.files))
-        # A file that defines nothing takes a line and tells nothing, unless no file can be looked into.
+        order = repomap.ranked(
+            mapped.files, asked.text, asked.files, self._linked(found, mapped.files)
+        )
+        # A file that defines nothing takes a line and tells nothing, unless no file can be looked
+        # into.
         order = [path for path in order if mapped.files[path] or path in asked.files] or order
         pieces: list[Piece] = []
         room = max_chars
@@ -206,12 +276,23 @@ class Packs:
         skipped = "".join(f"; {count} files {why}" for why, count in sorted(mapped.skipped.items()))
         heading = f"Outline of {len(order)} source files, as they are now"
         return Section(
-            "outline", heading, SHARES["outline"], pieces, f"{more}{skipped}", len(order) - len(pieces), others="more"
+            "outline",
+            heading,
+            SHARES["outline"],
+            pieces,
+            f"{more}{skipped}",
+            len(order) - len(pieces),
+            others="more",
         )
 
     def _linked(self, found: Sequence[Document], files: Mapping[str, object]) -> dict[str, float]:
         """Count the links to each file, those of what was found for the task several times."""
-        every = [document for corpus in (self.memory, self.docs) if corpus for document in corpus.index.documents()]
+        every = [
+            document
+            for corpus in (self.memory, self.docs)
+            if corpus
+            for document in corpus.index.documents()
+        ]
         counts: Counter[str] = Counter(link.target for document in every for link in document.links)
         linked = {path: float(counts[path]) for path in files if path in counts}
         for document in found:
@@ -221,15 +302,21 @@ class Packs:
 
     def _paths(self, files: Sequence[str]) -> tuple[str, ...]:
         if len(files) > MOST_FILES:
-            raise ValidationError(f"files has more than {MOST_FILES} entries", "Name folders, such as src/auth")
+            raise ValidationError(
+                f"files has more than {MOST_FILES} entries", "Name folders, such as src/auth"
+            )
         found = []
         for path in files:
             # Hooks name files by absolute paths.
             named = os.path.relpath(path, self.root) if Path(path).is_absolute() else path
             clean = posixpath.normpath(named.replace("\\", "/"))
-            leads_out = clean in {"", ".", ".."} or clean.startswith(("../", "/", "~")) or clean[1:2] == ":"
+            leads_out = (
+                clean in {"", ".", ".."} or clean.startswith(("../", "/", "~")) or clean[1:2] == ":"
+            )
             if leads_out or not clean.isprintable():
-                raise ValidationError(f"{path[:80]!r} is not a file of this project", "Give it as src/auth.py")
+                raise ValidationError(
+                    f"{path[:80]!r} is not a file of this project", "Give it as src/auth.py"
+                )
             found.append(clean)
         return tuple(dict.fromkeys(found))
 
@@ -255,11 +342,15 @@ def _told(repository: Repository, scope: Scope, now: datetime) -> Section:
     return Section("summaries", heading, SHARES["summaries"], pieces, more, older, others="older")
 
 
-def _remembered(name: str, heading: str, hits: Sequence[Hit], corpus: Corpus | None, now: datetime) -> Section:
+def _remembered(
+    name: str, heading: str, hits: Sequence[Hit], corpus: Corpus | None, now: datetime
+) -> Section:
     pieces = []
     for hit in hits:
         document = hit.document
-        place = f"{corpus.lane.base}/{document.path}" if corpus and corpus.lane.base else document.path
+        place = (
+            f"{corpus.lane.base}/{document.path}" if corpus and corpus.lane.base else document.path
+        )
         title = answers.title(document)
         called = answers.place(title, answers.header(hit))
         moment = document.created_at or document.modified_at
@@ -289,7 +380,9 @@ def _first(corpus: Corpus, where: Filter, now: datetime) -> list[Hit]:
     index = corpus.index
     with index.held():
         documents = sorted(index.documents(where), key=lambda document: age_order(document, now))
-        keys = [key for document in documents[: 4 * MOST_HITS] for key in index.chunks(document.id)[:1]]
+        keys = [
+            key for document in documents[: 4 * MOST_HITS] for key in index.chunks(document.id)[:1]
+        ]
         return [Hit(document, piece, 0.0, ()) for document, piece in index.load(keys)]
 
 

@@ -1,4 +1,7 @@
-"""What a repository knows about itself: conventions, decisions and notes as memories, and summaries of runs."""
+"""What a repository knows about itself.
+
+Conventions, decisions and notes as memories, and summaries of runs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,14 @@ from itertools import count
 from pathlib import Path
 from typing import cast
 
-from ragdocs.errors import AlreadyExistsError, ConflictError, NotFoundError, ParseError, StorageError, ValidationError
+from ragdocs.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    NotFoundError,
+    ParseError,
+    StorageError,
+    ValidationError,
+)
 from ragdocs.search.corpus import Corpus
 from ragdocs.stores.summaries import Summaries
 from ragdocs.system.names import relative_name
@@ -36,7 +46,8 @@ from ragdocs.verbs.context.shapes import (
 from ragdocs.verbs.memories.write import check_content, check_tags
 
 MOST_PATHS = 100
-# Two agents that change one item at once both succeed; this many lost races in a row mean that something else is wrong.
+# Two agents that change one item at once both succeed; this many lost races in a row mean that
+# something else is wrong.
 TRIES = 50
 # Of a title in an id, so that both a path and a person get along with it.
 _SLUG = 32
@@ -44,7 +55,10 @@ _SLUG = 32
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """What can be asked of a repository's knowledge; `scope` finds the store by a policy and perhaps a branch."""
+    """What can be asked of a repository's knowledge.
+
+    `scope` finds the store by a policy and perhaps a branch.
+    """
 
     root: Path
     corpus: Corpus
@@ -64,7 +78,9 @@ class Repository:
         """Write a convention, or change the one with this id or title."""
         fields: dict[str, object] = {"title": _title("title", title)}
         fields |= {} if tags is None else {"tags": check_tags(tags)}
-        item, saved = self._upsert(("convention", item_id, branch_scope), fields, content, "content")
+        item, saved = self._upsert(
+            ("convention", item_id, branch_scope), fields, content, "content"
+        )
         return cast("SavedConvention", {**repo_items.convention(item, self.budget // 2), **saved})
 
     def upsert_decision(
@@ -78,31 +94,49 @@ class Repository:
         """Write a decision, or change the one with this id or summary."""
         fields: dict[str, object] = {"title": _title("summary", summary)}
         fields |= {} if impacted_paths is None else {"impacted_paths": self._paths(impacted_paths)}
-        item, saved = self._upsert(("decision", item_id, branch_scope), fields, rationale, "rationale")
+        item, saved = self._upsert(
+            ("decision", item_id, branch_scope), fields, rationale, "rationale"
+        )
         return cast("SavedDecision", {**repo_items.decision(item, self.budget // 2), **saved})
 
     def upsert_note(
-        self, content: str, source: str = "manual", item_id: str = "", branch_scope: str | None = None
+        self,
+        content: str,
+        source: str = "manual",
+        item_id: str = "",
+        branch_scope: str | None = None,
     ) -> SavedNote:
         """Write a note, or change the one with this id; the same text again is the same note."""
         if source not in SOURCES:
             raise ValidationError(f"source is {source[:40]!r}", f"Use one of {', '.join(SOURCES)}")
-        item, saved = self._upsert(("note", item_id, branch_scope), {"source": source}, content, "content")
+        item, saved = self._upsert(
+            ("note", item_id, branch_scope), {"source": source}, content, "content"
+        )
         return cast("SavedNote", {**repo_items.note(item, self.budget // 2), **saved})
 
-    def get(self, kind: str = "", item_id: str = "", path: str = "", branch_scope: str | None = None) -> RepoMemory:
-        """Return everything, one kind, one item, or the decisions about a path; newest first, cut to the budget."""
+    def get(
+        self, kind: str = "", item_id: str = "", path: str = "", branch_scope: str | None = None
+    ) -> RepoMemory:
+        """Return everything, one kind, one item, or the decisions about a path.
+
+        Newest first, cut to the budget.
+        """
         _check_kind(kind, *FOLDERS, "summary", "")
         wanted = _clean(path) if path else ""
         scope = self.scope(branch_scope, None)
-        kinds = [name for name in FOLDERS if kind in {name, ""} and (not path or name == "decision")]
+        kinds = [
+            name for name in FOLDERS if kind in {name, ""} and (not path or name == "decision")
+        ]
         found = {name: self.items(scope, name) for name in kinds}
         archived = 0
         if item_id:
             wanted_id = self._item_id(scope, item_id, kinds)
             found = {name: _with_id(items, wanted_id) for name, items in found.items()}
             if not any(found.values()):
-                raise NotFoundError(f"there is no {kind or 'item'} {item_id[:80]!r}", "get_repo_memory lists the ids")
+                raise NotFoundError(
+                    f"there is no {kind or 'item'} {item_id[:80]!r}",
+                    "get_repo_memory lists the ids",
+                )
         else:
             every = sum(map(len, found.values()))
             found = {name: self.current(items) for name, items in found.items()}
@@ -113,7 +147,9 @@ class Repository:
         told = self.summaries(scope).newest() if asked else []
         view = repo_items.view(scope, found, told, self.budget)
         if archived:
-            view["remarks"].append(f"{archived} archived or expired items are not listed; their ids still show them")
+            view["remarks"].append(
+                f"{archived} archived or expired items are not listed; their ids still show them"
+            )
         return view
 
     def delete(self, kind: str, item_id: str, branch_scope: str | None = None) -> RepoDeleted:
@@ -167,7 +203,10 @@ class Repository:
         return Copied(source=names[0], target=names[1], copied=copied, left=left, summaries=told)
 
     def items(self, scope: Scope, kind: str) -> list[Item]:
-        """Read all items of a kind, the last changed first; one that is malformed is an error and stays untouched."""
+        """Read all items of a kind, the last changed first.
+
+        One that is malformed is an error and stays untouched.
+        """
         folder = f"{scope.folder}/{FOLDERS[kind]}"
         scan = self.corpus.store.scan([folder])
         if scan.unreadable:
@@ -180,7 +219,11 @@ class Repository:
         """Leave out items that are archived or have expired."""
         hidden = {status.casefold() for status in self.corpus.lane.hidden}
         now = self.clock()
-        return [item for item in items if item.document.status.casefold() not in hidden and not item.expired(now)]
+        return [
+            item
+            for item in items
+            if item.document.status.casefold() not in hidden and not item.expired(now)
+        ]
 
     def _upsert(
         self, where: tuple[str, str, str | None], fields: Mapping[str, object], text: str, name: str
@@ -201,11 +244,15 @@ class Repository:
                 own_id = item_id
             else:
                 before, own_id, path = self._by_name(scope, kind, name_text)
-            put = self._put(path, kind, before, {**fields, "id": before.id if before else own_id}, text)
+            put = self._put(
+                path, kind, before, {**fields, "id": before.id if before else own_id}, text
+            )
             warnings: list[str] = []
             if put is not None:
                 try:
-                    warnings = answers.removed(self.corpus.commit([put], "update" if before else "create")[0])
+                    warnings = answers.removed(
+                        self.corpus.commit([put], "update" if before else "create")[0]
+                    )
                 except (ConflictError, AlreadyExistsError, NotFoundError):
                     continue  # somebody was faster: what is there now is what this changes
             item = self._known(kind, path)
@@ -214,18 +261,35 @@ class Repository:
                     warnings.append("it was archived or had expired; it is active again")
                 place = self.corpus.store.locate(path)
                 changed = put is not None
-                return item, {"created": not before, "changed": changed, "path": place, "warnings": warnings}
+                return item, {
+                    "created": not before,
+                    "changed": changed,
+                    "path": place,
+                    "warnings": warnings,
+                }
         raise ConflictError(f"{path} was changed by others {TRIES} times in a row", "Try again")
 
-    def _put(self, path: str, kind: str, before: Item | None, fields: Mapping[str, object], text: str) -> Put | None:
+    def _put(
+        self, path: str, kind: str, before: Item | None, fields: Mapping[str, object], text: str
+    ) -> Put | None:
         """Return the change to make, or nothing where the item says all this already."""
         now = times.stamp(self.clock())
-        kept = {"type": kind, "status": "active", "tags": [], "created_at": iso(before.created) if before else now}
+        kept = {
+            "type": kind,
+            "status": "active",
+            "tags": [],
+            "created_at": iso(before.created) if before else now,
+        }
         kept |= before.fields if before else {}
         cleaned = self.corpus.redactor.redact(text).text
-        # An id is written with the next change; an item without one is known by its file's name until then.
+        # An id is written with the next change; an item without one is known by its file's name
+        # until then.
         compared = {name: value for name, value in fields.items() if name != "id"}
-        unchanged = before and before.body == cleaned and all(kept.get(k) == value for k, value in compared.items())
+        unchanged = (
+            before
+            and before.body == cleaned
+            and all(kept.get(k) == value for k, value in compared.items())
+        )
         if before and not self.current([before]):
             # Whoever writes an item down again wants it to count.
             unchanged = False
@@ -239,7 +303,9 @@ class Repository:
         missing = {name: value for name, value in kept.items() if name not in before.fields}
         header = metadata.set_fields(before.text, {**missing, **fields})
         end = metadata.newline(before.text)
-        return Put(path, f"{header}\n{text}\n".replace("\r\n", "\n").replace("\n", end), before.version)
+        return Put(
+            path, f"{header}\n{text}\n".replace("\r\n", "\n").replace("\n", end), before.version
+        )
 
     def _by_id(self, scope: Scope, kind: str, item_id: str) -> Item | None:
         """Find an item by its id, whatever its file is called, or by the name of its file."""
@@ -250,7 +316,10 @@ class Repository:
         return next((item for item in items if item.id == item_id), usual)
 
     def _by_name(self, scope: Scope, kind: str, name: str) -> tuple[Item | None, str, str]:
-        """Find an item by its title, or a note by its text; where there is none, return a free id and path."""
+        """Find an item by its title, or a note by its text.
+
+        Where there is none, return a free id and path.
+        """
         own_id = _own_id(kind, name)
         path = _place(scope, kind, own_id)
         usual = self._known(kind, path)
@@ -273,7 +342,10 @@ class Repository:
         return item.path if item else _place(scope, kind, item_id)
 
     def _readable(self, scope: Scope, kind: str) -> list[Item]:
-        """Read all items of a kind but the malformed ones: they must not keep others from being written."""
+        """Read all items of a kind but the malformed ones.
+
+        They must not keep others from being written.
+        """
         items = []
         for path in sorted(self.corpus.store.scan([f"{scope.folder}/{FOLDERS[kind]}"]).stamps):
             with suppress(ParseError, NotFoundError):
@@ -285,11 +357,15 @@ class Repository:
         named = set()
         for document in self.corpus.index.documents(Filter(prefix=f"{FOLDER}/")):
             name = document.extra.get("branch")
-            if isinstance(name, str) and document.path.startswith(f"{self.scope(PER_BRANCH, name).folder}/"):
+            if isinstance(name, str) and document.path.startswith(
+                f"{self.scope(PER_BRANCH, name).folder}/"
+            ):
                 named.add(name)
         name = self.corpus.redactor.redact(branch).text[:80]
         known = ", ".join(sorted(named)[:20]) or "none"
-        return NotFoundError(f"branch {name!r} has no items and no summaries", f"Branches with items: {known}")
+        return NotFoundError(
+            f"branch {name!r} has no items and no summaries", f"Branches with items: {known}"
+        )
 
     def _item_id(self, scope: Scope, reference: str, kinds: Sequence[str]) -> str:
         """Return the id of an item that may be given by any path of its file."""
@@ -308,7 +384,9 @@ class Repository:
 
     def _paths(self, paths: Sequence[str]) -> list[str]:
         if len(paths) > MOST_PATHS:
-            raise ValidationError(f"impacted_paths has more than {MOST_PATHS} entries", "Name folders, such as src/")
+            raise ValidationError(
+                f"impacted_paths has more than {MOST_PATHS} entries", "Name folders, such as src/"
+            )
         found = []
         for path in paths:
             clean = _clean(path)
@@ -328,7 +406,10 @@ def _with_id(items: Sequence[Item], item_id: str) -> list[Item]:
 
 
 def _free_place(scope: Scope, kind: str, item_id: str, taken: Container[str]) -> str:
-    """Return a path for an item: that of its id, or the next one where another item's file has that name."""
+    """Return a path for an item.
+
+    That of its id, or the next one where another item's file has that name.
+    """
     places = (_place(scope, kind, name) for name in _numbered(item_id))
     return next(path for path in places if path not in taken)
 
@@ -350,7 +431,10 @@ def _name(item: Item) -> str:
 
 
 def _own_id(kind: str, text: str) -> str:
-    """Return the id of what was given none: readable, and the same for the same title, or for the same text."""
+    """Return the id of what was given none.
+
+    Readable, and the same for the same title, or for the same text.
+    """
     folded = _folded(text)
     slug = "" if kind == "note" else "-".join(re.findall("[a-z0-9]+", folded))
     if len(slug) > _SLUG:
@@ -368,7 +452,9 @@ def _checked_id(item_id: str) -> str:
 
 def _check_kind(kind: str, *known: str) -> None:
     if kind not in known:
-        raise ValidationError(f"{kind[:40]!r} is not a kind", f"Use one of {', '.join(filter(None, known))}")
+        raise ValidationError(
+            f"{kind[:40]!r} is not a kind", f"Use one of {', '.join(filter(None, known))}"
+        )
 
 
 def _title(name: str, text: str) -> str:
@@ -376,7 +462,8 @@ def _title(name: str, text: str) -> str:
     said = " ".join(text.split())
     if len(said) > LONGEST_TITLE:
         raise ValidationError(
-            f"{name} is longer than {LONGEST_TITLE} characters", "Put the rest into the text below it"
+            f"{name} is longer than {LONGEST_TITLE} characters",
+            "Put the rest into the text below it",
         )
     return said
 
@@ -385,5 +472,7 @@ def _clean(path: str) -> str:
     """Return a path of the project as links name it, or refuse it."""
     clean = links.clean_target(path.strip().replace("\\", "/").removeprefix("./"))
     if not clean or path.strip().startswith(("/", "\\", "~")) or "\n" in path or len(clean) > 500:  # noqa: PLR2004 - a path
-        raise ValidationError(f"{path[:80]!r} is not a path in this project", "Give it as src/auth.py or src/")
+        raise ValidationError(
+            f"{path[:80]!r} is not a path in this project", "Give it as src/auth.py or src/"
+        )
     return clean

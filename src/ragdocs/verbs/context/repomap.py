@@ -1,4 +1,7 @@
-"""The source files of a project and what they define, read once and known again by their content."""
+"""The source files of a project and what they define.
+
+Read once and known again by their content.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,14 @@ from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text.outline import GRAMMARS, OUTLINER, is_generated, outline
 from ragdocs.text.redaction.redact import Redactor
 
-# Source code as a lane: what to include. A larger file is data or was made by a machine; a larger tree than that is
-# looked at from the top, and the answer says so.
-CODE = Lane(name="code", include=tuple(f"**/*{suffix}" for suffix in GRAMMARS), gitignore=True, largest=400_000)
+# Source code as a lane: what to include. A larger file is data or was made by a machine; a larger
+# tree than that is looked at from the top, and the answer says so.
+CODE = Lane(
+    name="code",
+    include=tuple(f"**/*{suffix}" for suffix in GRAMMARS),
+    gitignore=True,
+    largest=400_000,
+)
 MOST_FILES = 10_000
 # Outlines that are written down at once: a killed process loses no more.
 BATCH = 200
@@ -30,11 +38,24 @@ CREATE TABLE IF NOT EXISTS outlines (digest BLOB PRIMARY KEY, lines TEXT NOT NUL
 CREATE TABLE IF NOT EXISTS files (project TEXT, path TEXT, stamp TEXT NOT NULL, digest BLOB NOT NULL,
     PRIMARY KEY (project, path)) WITHOUT ROWID;
 """
-# What a reason to look at a file is worth. To be named beats all else; a rare word of the task in a path says more than
-# one in a definition, and as much as several links; a file that is called like that word, more than any links.
+# What a reason to look at a file is worth. To be named beats all else; a rare word of the task in a
+# path says more than one in a definition, and as much as several links; a file that is called like
+# that word, more than any links.
 NAMED, NEAR, LINKED, IN_PATH, IN_LINES, CALLED = 100.0, 4.0, 2.0, 6.0, 3.0, 12.0
 # Tests, examples and copies of other people's code explain a repository last.
-ASIDE = frozenset({"test", "tests", "testing", "bench", "benchmarks", "example", "examples", "vendor", "third_party"})
+ASIDE = frozenset(
+    {
+        "test",
+        "tests",
+        "testing",
+        "bench",
+        "benchmarks",
+        "example",
+        "examples",
+        "vendor",
+        "third_party",
+    }
+)
 ASIDE_COST = 2.0
 _WORD = re.compile(r"[^\W\d_][\w]{2,40}")
 # Rare in code, and yet no names.
@@ -49,7 +70,10 @@ _EMPTY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Files and their definitions, line by line; how many were parsed for it, and how many were left out and why."""
+    """Files and their definitions, line by line.
+
+    How many were parsed for it, and how many were left out and why.
+    """
 
     files: Mapping[str, str]
     parsed: int = 0
@@ -68,7 +92,11 @@ class RepoMap:
     def read(self) -> Map:
         """Return all files with their definitions, parsing only what was never seen."""
         stamps = self.store.scan().stamps
-        paths = sorted(stamps, key=lambda path: (path.count("/"), path)) if len(stamps) > MOST_FILES else list(stamps)
+        paths = (
+            sorted(stamps, key=lambda path: (path.count("/"), path))
+            if len(stamps) > MOST_FILES
+            else list(stamps)
+        )
         known = {path: (stamp, lines) for path, stamp, lines in self.cache.ask(self._rows) or ()}
         found: dict[str, str] = {}
         skipped: dict[str, int] = {}
@@ -105,7 +133,9 @@ class RepoMap:
                 continue
             data = source.text.encode(errors="replace")
             suffix = PurePosixPath(path).suffix
-            digest = hashlib.blake2b(data, digest_size=16, key=f"{OUTLINER}{suffix}".encode()).digest()
+            digest = hashlib.blake2b(
+                data, digest_size=16, key=f"{OUTLINER}{suffix}".encode()
+            ).digest()
             rows.append((self.project, path, source.stamp, digest))
             texts[digest] = (path, data)
         kept = self.cache.ask(lambda connection: _kept(connection, texts)) or {}
@@ -123,7 +153,9 @@ class RepoMap:
         return self.redactor.redact("\n".join(outline(path, data))).text
 
     def _rows(self, connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
-        question = "SELECT path, stamp, lines FROM files JOIN outlines USING (digest) WHERE project = ?"
+        question = (
+            "SELECT path, stamp, lines FROM files JOIN outlines USING (digest) WHERE project = ?"
+        )
         return connection.execute(question, (self.project,)).fetchall()
 
     def _forget(self, connection: sqlite3.Connection, paths: Iterable[str]) -> None:
@@ -139,17 +171,24 @@ GENERATED = "\x1fgenerated"
 def _kept(connection: sqlite3.Connection, digests: Iterable[bytes]) -> dict[bytes, str]:
     found = {}
     for digest in digests:
-        row = connection.execute("SELECT lines FROM outlines WHERE digest = ?", (digest,)).fetchone()
+        row = connection.execute(
+            "SELECT lines FROM outlines WHERE digest = ?", (digest,)
+        ).fetchone()
         if row:
             found[digest] = row[0]
     return found
 
 
-def _keep(connection: sqlite3.Connection, rows: Sequence[tuple[object, ...]], fresh: Mapping[bytes, str]) -> None:
+def _keep(
+    connection: sqlite3.Connection, rows: Sequence[tuple[object, ...]], fresh: Mapping[bytes, str]
+) -> None:
     with connection:
         connection.executemany("INSERT OR REPLACE INTO outlines VALUES (?, ?)", fresh.items())
         connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows)
-        connection.execute("DELETE FROM outlines WHERE rowid <= (SELECT MAX(rowid) FROM outlines) - ?", (MOST_KEPT,))
+        connection.execute(
+            "DELETE FROM outlines WHERE rowid <= (SELECT MAX(rowid) FROM outlines) - ?",
+            (MOST_KEPT,),
+        )
 
 
 def words(text: str) -> list[str]:
@@ -158,7 +197,9 @@ def words(text: str) -> list[str]:
     return [word for word in found if word not in _EMPTY]
 
 
-def ranked(files: Mapping[str, str], task: str, named: Sequence[str], linked: Mapping[str, float]) -> list[str]:
+def ranked(
+    files: Mapping[str, str], task: str, named: Sequence[str], linked: Mapping[str, float]
+) -> list[str]:
     """Return files, those first at which the caller, the task and the graph point most."""
     scores = {path: _standing(path, lines) + _pointed(path, named) for path, lines in files.items()}
     for path in linked.keys() & files.keys():
@@ -170,13 +211,22 @@ def ranked(files: Mapping[str, str], task: str, named: Sequence[str], linked: Ma
         rare = math.log((1 + len(texts)) / (1 + len(holding))) / math.log(2 + len(texts))
         for path in holding:
             in_path = word in path.casefold()
-            scores[path] += rare * (IN_PATH * in_path + IN_LINES * (not in_path or word in texts[path][len(path) :]))
-            scores[path] += rare * CALLED * (word.rstrip("s") == PurePosixPath(path).stem.casefold().rstrip("s"))
+            scores[path] += rare * (
+                IN_PATH * in_path + IN_LINES * (not in_path or word in texts[path][len(path) :])
+            )
+            scores[path] += (
+                rare
+                * CALLED
+                * (word.rstrip("s") == PurePosixPath(path).stem.casefold().rstrip("s"))
+            )
     return sorted(files, key=lambda path: (-scores[path], path))
 
 
 def _standing(path: str, lines: str) -> float:
-    """Order what nobody points at: what defines more says more, what lies higher up is more general."""
+    """Order what nobody points at.
+
+    What defines more says more, what lies higher up is more general.
+    """
     folders = path.split("/")[:-1]
     aside = ASIDE_COST if not ASIDE.isdisjoint(folders) else 0.0
     return math.log2(2 + lines.count("\n")) / 4 - len(folders) / 8 - aside
@@ -190,9 +240,14 @@ def _pointed(path: str, named: Sequence[str]) -> float:
 
 
 def shown(lines: str, most: int) -> list[str]:
-    """Return as many definitions as wanted, in their order: public ones first, and outer ones before members."""
+    """Return as many definitions as wanted, in their order.
+
+    Public ones first, and outer ones before members.
+    """
     definitions = lines.split("\n") if lines else []
-    chosen = sorted(range(len(definitions)), key=lambda place: (*_retirement(definitions[place]), place))[:most]
+    chosen = sorted(
+        range(len(definitions)), key=lambda place: (*_retirement(definitions[place]), place)
+    )[:most]
     more = [f"… {len(definitions) - most} more"] if len(definitions) > most else []
     return [*(definitions[place] for place in sorted(chosen)), *more]
 

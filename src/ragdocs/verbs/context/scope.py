@@ -1,4 +1,7 @@
-"""Whose knowledge is it: that of a branch, or of the whole repository? The answer decides where it is kept."""
+"""Whose knowledge is it.
+
+That of a branch, or of the whole repository? The answer decides where it is kept.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ _PLAIN = re.compile(r"(?!(?:con|prn|aux|nul|com\d|lpt\d)\Z)[a-z0-9]+(?:-[a-z0-9]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One store of a repository's knowledge: its hash, its branch or commit, and its folder below the memories."""
+    """One store of a repository's knowledge.
+
+    Its hash, its branch or commit, and its folder below the memories.
+    """
 
     identity: str
     branch: str
@@ -34,11 +40,14 @@ class Scope:
 def find_scope(root: Path, policy: str, *, own_bank: bool, branch: str | None = None) -> Scope:
     """Return the scope of the branch that is checked out, or of another one.
 
-    Memories that lie in the project are those of its repository already, so the branch alone names their folder, and
-    clones of a teammate agree. A bank for many projects tells them apart by the hash.
+    Memories that lie in the project are those of its repository already, so the branch alone names
+    their folder, and clones of a teammate agree. A bank for many projects tells them apart by the
+    hash.
     """
     if policy not in POLICIES:
-        raise ValidationError(f"{policy[:40]!r} is not a branch scope", f"Use {' or '.join(POLICIES)}")
+        raise ValidationError(
+            f"{policy[:40]!r} is not a branch scope", f"Use {' or '.join(POLICIES)}"
+        )
     name = "" if policy == SHARED else git.branch(root) if branch is None else branch
     identity = project.identity(root, name)
     return Scope(identity, name, policy, f"{FOLDER}/{label(name) if own_bank else identity}")
@@ -51,5 +60,7 @@ def label(branch: str) -> str:
     plain = "-".join(re.findall("[a-z0-9]+", branch.casefold()))[:_LONGEST].rstrip("-")
     if branch == plain and branch != EVERYWHERE and _PLAIN.fullmatch(branch):
         return plain
-    digest = hashlib.blake2b(branch.encode(errors="surrogateescape"), digest_size=_DIGITS // 2).hexdigest()
+    digest = hashlib.blake2b(
+        branch.encode(errors="surrogateescape"), digest_size=_DIGITS // 2
+    ).hexdigest()
     return f"{plain}-{digest}".lstrip("-")

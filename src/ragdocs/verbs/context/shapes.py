@@ -1,4 +1,7 @@
-"""The shapes of a repository's knowledge; field names are those of the document that describes it."""
+"""The shapes of a repository's knowledge.
+
+Field names are those of the document that describes it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,10 @@ class Summary(TypedDict):
 
 
 class Upserted(TypedDict):
-    """What became of a write: whether the item is new, whether anything changed, and where it is."""
+    """What became of a write.
+
+    Whether the item is new, whether anything changed, and where it is.
+    """
 
     created: bool
     changed: bool
@@ -70,7 +76,10 @@ class SavedNote(Note, Upserted):
 
 
 class RepoMemory(TypedDict):
-    """The knowledge of one repository or branch, newest first; `omitted` counts by kind what did not fit."""
+    """The knowledge of one repository or branch, newest first.
+
+    `omitted` counts by kind what did not fit.
+    """
 
     repoHash: str
     branch: str
@@ -105,7 +114,10 @@ class Appended(TypedDict):
 
 
 class Copied(TypedDict):
-    """What was copied from one branch to another; `left` names items that the other branch has already."""
+    """What was copied from one branch to another.
+
+    `left` names items that the other branch has already.
+    """
 
     source: str
     target: str
@@ -115,7 +127,10 @@ class Copied(TypedDict):
 
 
 class Pack(TypedDict):
-    """What an agent should know when it begins, its size, and what was left out and how to get it."""
+    """What an agent should know when it begins, its size.
+
+    And what was left out and how to get it.
+    """
 
     context: str
     chars: int

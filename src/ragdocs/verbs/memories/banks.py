@@ -1,4 +1,7 @@
-"""The memories of this user's other projects, opened from their snapshots; nothing is written there."""
+"""The memories of this user's other projects, opened from their snapshots.
+
+Nothing is written there.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,16 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.system import files as fsio
 from ragdocs.verbs.memories.recall import Bank
 
-# Projects that are asked, and those whose indexes stay open: some ten megabytes for 10,000 memories.
+# Projects that are asked, and those whose indexes stay open: some ten megabytes for 10,000
+# memories.
 MOST_BANKS = 32
 MOST_OPEN = 8
-# How long a look at all files is good for, while the times of their folders stay: only an edit in place hides so long.
+# How long a look at all files is good for, while the times of their folders stay: only an edit in
+# place hides so long.
 LOOK_SECONDS = 60.0
 
-# Opens a snapshot to be read: a lane, the folder of the files, the folder of the index; nothing if it is not trusted.
+# Opens a snapshot to be read: a lane, the folder of the files, the folder of the index; nothing if
+# it is not trusted.
 Reader = Callable[[Lane, Path, Path], Corpus | None]
 
 
@@ -53,14 +59,21 @@ class Elsewhere:
         self._opening = threading.Lock()
 
     def banks(self) -> tuple[list[Bank], list[str]]:
-        """Return a bank for each project that can be opened, the last used first, and what to say about the others."""
+        """Return a bank for each project that can be opened, the last used first.
+
+        And what to say about the others.
+        """
         known, notes = registry.projects()
-        places = [(Config(root=one.path), one.name) for one in known if one.path != self._config.root]
+        places = [
+            (Config(root=one.path), one.name) for one in known if one.path != self._config.root
+        ]
         if self._config.memory.storage_strategy != "user":
             shared = Config(root=project.data_dir(), memory=MemoryConfig(storage_strategy="user"))
             places += [(shared, "user")] if layout.memory_root(shared).is_dir() else []
         if len(places) > MOST_BANKS:
-            notes.append(f"{len(places) - MOST_BANKS} projects that were not used for longest were not asked")
+            notes.append(
+                f"{len(places) - MOST_BANKS} projects that were not used for longest were not asked"
+            )
         banks = []
         with self._opening:
             for config, name in places[:MOST_BANKS]:
@@ -68,7 +81,9 @@ class Elsewhere:
                     one = self._open(config)
                     banks.append(Bank(name, str(registry.main_worktree(config.root)), one.corpus))
                     if behind := _behind(one):
-                        notes.append(f"{name}: {behind} files changed since its index was saved and were not asked")
+                        notes.append(
+                            f"{name}: {behind} files changed since its index was saved and were not asked"
+                        )
                 except RagdocsError as error:
                     notes.append(f"{name} was left out: {error}")
             for root in list(self._opened)[:-MOST_OPEN]:
@@ -76,7 +91,8 @@ class Elsewhere:
         return banks, notes
 
     def _open(self, config: Config) -> _Opened:
-        # Nothing that stands in the other folder decides anything: not its configuration, and no lane that may write.
+        # Nothing that stands in the other folder decides anything: not its configuration, and no
+        # lane that may write.
         base = "" if config.memory.storage_strategy == "user" else MEMORY.base
         lane = replace(self._lane, writable=False, base=base)
         root, directory = layout.memory_root(config), layout.index_root(config, MEMORY)
@@ -89,8 +105,12 @@ class Elsewhere:
         if one is None or one.generation != generation:
             corpus = self._reader(lane, root, directory)
             if corpus is None:
-                raise UnavailableError("its index is damaged, outdated, or was not made here by you", hint)
-            parents = {parent for path in corpus.index.stamps() for parent in PurePosixPath(path).parents}
+                raise UnavailableError(
+                    "its index is damaged, outdated, or was not made here by you", hint
+                )
+            parents = {
+                parent for path in corpus.index.stamps() for parent in PurePosixPath(path).parents
+            }
             folders = [corpus.store.locate(str(parent)) for parent in parents or {PurePosixPath()}]
             one = _Opened(generation, corpus, folders)
         self._opened[config.root] = one
@@ -106,7 +126,10 @@ def _behind(one: _Opened) -> int:
     if times != one.times or time.monotonic() - one.looked > LOOK_SECONDS:
         seen = one.corpus.store.scan().stamps
         # A stamp that was taken right after a write says so in front; here that is as good as any.
-        known = {path: stamp.removeprefix("racy-") for path, (stamp, _) in one.corpus.index.stamps().items()}
+        known = {
+            path: stamp.removeprefix("racy-")
+            for path, (stamp, _) in one.corpus.index.stamps().items()
+        }
         changed = sum(known.get(path) != stamp for path, stamp in seen.items())
         one.behind = changed + len(known.keys() - seen.keys())
         one.times, one.looked = times, time.monotonic()

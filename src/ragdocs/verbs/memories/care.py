@@ -1,4 +1,7 @@
-"""Entries in the course of time: those whose time is over go to the trash, others are named for somebody to look at."""
+"""Entries in the course of time.
+
+Those whose time is over go to the trash, others are named for somebody to look at.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from ragdocs.verbs import page as answers
 from ragdocs.verbs.memories.entry_shapes import Expired, ExpiredEntry, Reviewed, ReviewedEntry
 from ragdocs.verbs.memories.merge import PREVIEW, similar_pairs
 
-# What is as alike as this says the same in other words; the same measure as for suggestions to merge.
+# What is as alike as this says the same in other words; the same measure as for suggestions to
+# merge.
 ALIKE = 0.85
 # An entry deserves a month to be needed once.
 NEEDED_WITHIN = timedelta(days=30)
@@ -49,19 +53,30 @@ class EntryCare:
             if not dry_run:
                 try:
                     # The version that said so: one that was given more time since stays.
-                    moved_to = self.corpus.commit([Discard(document.path, document.version)], "delete")[0].moved_to
+                    moved_to = self.corpus.commit(
+                        [Discard(document.path, document.version)], "delete"
+                    )[0].moved_to
                 except (ConflictError, NotFoundError) as error:
                     notes.append(f"{document.path} stays: {error.message}")
                     continue
             expired_at = answers.iso(document.expires_at)
             place = self.corpus.store.locate(document.path)
             result.append(
-                ExpiredEntry(id=own_id(document), path=place, expiredAt=expired_at, preview=preview, movedTo=moved_to)
+                ExpiredEntry(
+                    id=own_id(document),
+                    path=place,
+                    expiredAt=expired_at,
+                    preview=preview,
+                    movedTo=moved_to,
+                )
             )
         return Expired(result=result, moved=0 if dry_run else len(result), notes=notes)
 
     def review(self, limit: int = 20) -> Reviewed:
-        """List entries that are old, never used, or replaced by a newer one that says nearly the same."""
+        """List entries that are old, never used.
+
+        Or replaced by a newer one that says nearly the same.
+        """
         answers.check_limit(limit)
         now = self.clock()
         alive = self.corpus.index.documents(Filter(hidden=self.corpus.lane.hidden, alive_at=now))
@@ -81,7 +96,9 @@ class EntryCare:
             )
             for document in doubted[:limit]
         ]
-        return Reviewed(result=result, omitted=len(doubted) - len(result), notes=list(self.corpus.notes()))
+        return Reviewed(
+            result=result, omitted=len(doubted) - len(result), notes=list(self.corpus.notes())
+        )
 
     def _doubts(self, entries: Sequence[Document], now: datetime) -> Mapping[str, _Doubts]:
         found = {document.id: _Doubts() for document in entries}
@@ -100,11 +117,16 @@ class EntryCare:
         return found
 
     def _replaced(self, entries: Sequence[Document]) -> list[tuple[float, int, int]]:
-        """Return (similarity, older, newer) for entries of one type that say nearly the same, the most alike first."""
+        """Return (similarity, older, newer) for entries of one type that say nearly the same.
+
+        The most alike first.
+        """
         vectors = self.corpus.index.vectors([document.id for document in entries])
         pairs = []
         for similarity, one, other in similar_pairs(vectors, ALIKE):
-            if entries[one].kind == entries[other].kind and _created(entries[one]) != _created(entries[other]):
+            if entries[one].kind == entries[other].kind and _created(entries[one]) != _created(
+                entries[other]
+            ):
                 older, newer = sorted((one, other), key=lambda place: _created(entries[place]))
                 pairs.append((similarity, older, newer))
         return pairs

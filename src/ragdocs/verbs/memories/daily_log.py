@@ -8,7 +8,8 @@ from pathlib import Path
 from ragdocs.system import files as fsio
 from ragdocs.system.locks import lock
 
-# Folders with a dot in front belong to no lane, so what is logged is not found a second time as a memory.
+# Folders with a dot in front belong to no lane, so what is logged is not found a second time as a
+# memory.
 FOLDER = ".daily"
 LONGEST = 200
 # The entry is written already, and its writer waits.

@@ -36,7 +36,10 @@ class Edits:
     budget: int
 
     def edit(self, filename: str, edit: Edit, expected_version: str | None = None) -> Edited:
-        """Change a part of a memory; the rest, and what it replaces in history, keep their bytes."""
+        """Change a part of a memory.
+
+        The rest, and what it replaces in history, keep their bytes.
+        """
         name = memory_path(self.corpus, filename)
         edit = replace(edit, fields=_checked(edit.fields)) if edit.fields else edit
         for attempt in range(APPEND_TRIES):
@@ -45,10 +48,14 @@ class Edits:
                 raise self._stale(before, edit, expected_version)
             revised = revise(before.text, before.path, edit)
             if revised.text == before.text:
-                return self._edited("unchanged", before.path, revised, Written(before.path, before.version))
+                return self._edited(
+                    "unchanged", before.path, revised, Written(before.path, before.version)
+                )
             check_content(revised.text)
             try:
-                written = self.corpus.commit([Put(before.path, revised.text, before.version)], "edit")[0]
+                written = self.corpus.commit(
+                    [Put(before.path, revised.text, before.version)], "edit"
+                )[0]
             except ConflictError as error:
                 if expected_version:
                     raise self._stale(self._read(name), edit, expected_version) from error
@@ -59,7 +66,10 @@ class Edits:
         raise AssertionError  # the loop returns or raises
 
     def rename(self, filename: str, new_name: str, expected_version: str | None = None) -> Renamed:
-        """Give a memory another name and rewrite the links that would no longer reach it: all of it, or nothing."""
+        """Give a memory another name and rewrite the links that would no longer reach it.
+
+        All of it, or nothing.
+        """
         old, new = memory_path(self.corpus, filename), new_path(self.corpus, new_name)
         # Links that were written by hand a moment ago count too.
         unread = self.corpus.sync().skipped
@@ -67,7 +77,9 @@ class Edits:
         if source.path == new:
             raise ValidationError(f"{new} is its name already", "Give another new_name")
         move, warnings = self._move(source, new)
-        warnings += [f"links in {path} are as they were: {reason}" for path, reason in unread.items()]
+        warnings += [
+            f"links in {path} are as they were: {reason}" for path, reason in unread.items()
+        ]
         text, own = relink(source.text, source.path, move)
         discard = Discard(source.path, expected_version or source.version, trash=False)
         changes: list[Change] = [Put(new, _mark(source) + text, Expect.ABSENT), discard]
@@ -86,7 +98,9 @@ class Edits:
         warnings += [warning for one in written for warning in answers.removed(one)]
         shown = dict(answers.within(files.items(), self.budget // 2))
         if len(shown) < len(files):
-            warnings.append(f"{len(files) - len(shown)} more files with rewritten links are not listed")
+            warnings.append(
+                f"{len(files) - len(shown)} more files with rewritten links are not listed"
+            )
         return Renamed(
             status="renamed",
             filename=new,
@@ -101,11 +115,17 @@ class Edits:
     def _read(self, name: str) -> Source:
         source = self.corpus.store.read(name)
         if source.problems:
-            raise ParseError(f"{source.path} is {source.problems[0]}", "Save it as UTF-8 first: nothing was changed")
+            raise ParseError(
+                f"{source.path} is {source.problems[0]}",
+                "Save it as UTF-8 first: nothing was changed",
+            )
         return source
 
     def _stale(self, current: Source, edit: Edit, expected: str) -> ConflictError:
-        """Tell what the edit would have made of the text it was meant for, and what it makes of the one there now."""
+        """Tell what the edit would have made of the text it was meant for.
+
+        And what it makes of the one there now.
+        """
         base = yours = merged = ""
         overlaps = 0
         with suppress(RagdocsError):
@@ -118,7 +138,9 @@ class Edits:
                 merged, overlaps = both.text, both.overlaps
         message = f"{current.path} changed since version {expected[:16]} was read"
         hint = "Look at the text there now, and repeat the edit with its version"
-        error = ConflictError(message, hint, theirs=current.text, yours=yours, version=current.version)
+        error = ConflictError(
+            message, hint, theirs=current.text, yours=yours, version=current.version
+        )
         error.base, error.merged, error.overlaps = base, merged, overlaps
         return error
 
@@ -140,13 +162,19 @@ class Edits:
         )
 
     def _move(self, source: Source, new: str) -> tuple[Move, list[str]]:
-        """Find out which names no longer mean the file, and which are left because they mean others as well."""
+        """Find out which names no longer mean the file.
+
+        And which are left because they mean others as well.
+        """
         lane = self.corpus.lane
         before = parse.parse(source, lane).document
         after = parse.parse(replace(source, path=new), lane).document
-        others = [link_keys(one) for one in self.corpus.index.documents() if one.path != source.path]
+        others = [
+            link_keys(one) for one in self.corpus.index.documents() if one.path != source.path
+        ]
         taken = {name for each in others for name in each}
-        # Who wrote the file's name meant the file, even where its title happens to be the same word.
+        # Who wrote the file's name meant the file, even where its title happens to be the same
+        # word.
         lost = {*file_keys(source.path)} - {*file_keys(new)}
         lost |= {*link_keys(before)} - {*link_keys(after)}
         exact = {link_key(source.path), link_key(source.path.removesuffix(".md"))}
@@ -154,7 +182,9 @@ class Edits:
         stem = new.removesuffix(".md").rpartition("/")[2]
         short = stem if link_key(stem) not in taken else new.removesuffix(".md")
         pointing = self.corpus.index.links_to(sorted(shared)) if shared else {}
-        warnings = [f"links to {', '.join(sorted(shared))} are as they were: others have that name too"]
+        warnings = [
+            f"links to {', '.join(sorted(shared))} are as they were: others have that name too"
+        ]
         move = Move(source.path, new, lane.base, frozenset(lost - shared), short)
         return move, warnings if any(pointing.values()) else []
 
@@ -173,7 +203,9 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields as they may be written."""
     for key in fields:
         if not key.strip() or len(key) > KEY_LENGTH or "\n" in key or "\r" in key:
-            raise ValidationError(f"{key[:60]!r} is not the name of a field", "Use one word, such as status")
+            raise ValidationError(
+                f"{key[:60]!r} is not the name of a field", "Use one word, such as status"
+            )
     checked = dict(fields)
     if isinstance(tags := checked.get("tags"), list | str):
         words = tags.split(",") if isinstance(tags, str) else tags

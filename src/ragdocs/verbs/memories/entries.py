@@ -1,4 +1,7 @@
-"""Entries: memories that are added without a name, found by what they say, and known by an id that stays."""
+"""Entries: memories that are added without a name, found by what they say.
+
+And known by an id that stays.
+"""
 
 from __future__ import annotations
 
@@ -61,12 +64,14 @@ FILES = "file-index"
 SHOWN_CONTEXT = 300
 # Importance that uses can earn, in points: a first use one, three of them both.
 MOST_EARNED = 2.0
-# Hexadecimal digits of an id. An id that is taken by another text, or by an edited one, leads to the next of five.
+# Hexadecimal digits of an id. An id that is taken by another text, or by an edited one, leads to
+# the next of five.
 DIGITS = 12
 # What an entry takes in an answer beside its content.
 BESIDE_CONTENT = 3000
 
-# Two that add the same at once both get an answer; so many lost races in a row mean that something else is wrong.
+# Two that add the same at once both get an answer; so many lost races in a row mean that something
+# else is wrong.
 TRIES = 50
 
 _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
@@ -74,7 +79,10 @@ _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """What can be asked of memories as entries; `vector_weight` is what meaning counts beside words."""
+    """What can be asked of memories as entries.
+
+    `vector_weight` is what meaning counts beside words.
+    """
 
     corpus: Corpus
     access: AccessLog
@@ -92,18 +100,30 @@ class Entries:
             if added:
                 break
         else:
-            raise AlreadyExistsError("all ids of this text are taken by other texts", "Say it in other words")
+            raise AlreadyExistsError(
+                "all ids of this text are taken by other texts", "Say it in other words"
+            )
         if added["created"]:
-            removed = tuple(f"{finding.rule} in line {finding.line} of the content" for finding in cleaned.findings)
+            removed = tuple(
+                f"{finding.rule} in line {finding.line} of the content"
+                for finding in cleaned.findings
+            )
             added["warnings"] += answers.removed(Written(added["path"], removed=removed))
             added["warnings"] += self._logged(now, new.kind, str(fields["source"]), cleaned.text)
         return added
 
-    def search(self, query: str, mode: str = HYBRID, limit: int = 10, wanted: Wanted | None = None) -> EntryHits:
-        """Find entries by meaning, by words or by both; importance and confidence order what is nearly equal."""
+    def search(
+        self, query: str, mode: str = HYBRID, limit: int = 10, wanted: Wanted | None = None
+    ) -> EntryHits:
+        """Find entries by meaning, by words or by both.
+
+        Importance and confidence order what is nearly equal.
+        """
         answers.check_limit(limit)
         if mode not in {HYBRID, *MODES}:
-            raise ValidationError(f"{mode[:40]!r} is not a mode", f"Use {', '.join((HYBRID, *MODES))}")
+            raise ValidationError(
+                f"{mode[:40]!r} is not a mode", f"Use {', '.join((HYBRID, *MODES))}"
+            )
         now = self.clock()
         asked = Query(
             probes=(Probe(query),),
@@ -121,7 +141,9 @@ class Entries:
         kept = replace(findings, hits=hits, omitted=findings.omitted + len(found) - len(hits))
         shaped, omitted, notes = answers.fit(kept, lambda hit: self._hit(hit, now), self.budget)
         shown = [(one["id"], one["score"]) for one in shaped]
-        self.access.note("search", shown, now, self.corpus.redactor.redact(query).text if shown else "")
+        self.access.note(
+            "search", shown, now, self.corpus.redactor.redact(query).text if shown else ""
+        )
         return EntryHits(results=shaped, total=len(shaped) + omitted, notes=notes)
 
     def get(self, entry_id: str, *, used: bool = False) -> EntryFound:
@@ -135,7 +157,10 @@ class Entries:
         expired = document.expires_at is not None and document.expires_at <= now
         said = [f"it expired {answers.age(document.expires_at, now)}"] if expired else []
         said += ["the content is cut; the file at path has the rest"] if shown != content else []
-        if not self.access.note("used" if used else "get", [(own_id(document), None)], now) and used:
+        if (
+            not self.access.note("used" if used else "get", [(own_id(document), None)], now)
+            and used
+        ):
             said.append("the use could not be noted")
         accesses, last = self.access.of(own_id(document))
         entry = EntryText(
@@ -164,7 +189,10 @@ class Entries:
             accesses=self.access.totals(),
             oldest=_milliseconds(created[0]) if created else None,
             newest=_milliseconds(created[-1]) if created else None,
-            expired=sum(document.expires_at is not None and document.expires_at <= now for document in documents),
+            expired=sum(
+                document.expires_at is not None and document.expires_at <= now
+                for document in documents
+            ),
             notes=[f"{hidden} rarer types are not listed"] if hidden else [],
         )
 
@@ -174,7 +202,9 @@ class Entries:
         written = None
         # Somebody else may have deleted it since the index was made.
         with suppress(NotFoundError):
-            written = self.corpus.commit([Discard(document.path)], "delete")[0] if document else None
+            written = (
+                self.corpus.commit([Discard(document.path)], "delete")[0] if document else None
+            )
         if written is None:
             asked = self._named(entry_id)
             return EntryDeleted(id=asked, deleted=False, message=_absent(asked), movedTo="")
@@ -182,15 +212,26 @@ class Entries:
         return EntryDeleted(id=entry_id, deleted=True, message=message, movedTo=written.moved_to)
 
     def _named(self, entry_id: str) -> str:
-        """Return what was asked for as it may be repeated: what is no id may be anything, a secret too."""
+        """Return what was asked for as it may be repeated.
+
+        What is no id may be anything, a secret too.
+        """
         return self.corpus.redactor.redact(entry_id).text[:60]
 
     def find(self, entry_id: str) -> Document | None:
-        """Return the card of an entry by its own id, wherever its file is now, or by any other name of the memory."""
+        """Return the card of an entry by its own id, wherever its file is now.
+
+        Or by any other name of the memory.
+        """
         return references.find(self.corpus, entry_id)
 
-    def _add_as(self, entry_id: str, content: str, fields: Mapping[str, object], now: datetime) -> EntryAdded | None:
-        """Write an entry under this id or find it written; nothing where the id belongs to another text."""
+    def _add_as(
+        self, entry_id: str, content: str, fields: Mapping[str, object], now: datetime
+    ) -> EntryAdded | None:
+        """Write an entry under this id or find it written.
+
+        Nothing where the id belongs to another text.
+        """
         for _ in range(TRIES):
             known = next(iter(references.owners(self.corpus, entry_id)), None)
             path = known.path if known else _home(entry_id)
@@ -215,8 +256,13 @@ class Entries:
         written = self.corpus.commit([Put(path, text, Expect.ABSENT)], "create")[0]
         return self._added(entry_id, path, created=True, warnings=answers.removed(written))
 
-    def _revive(self, entry_id: str, existing: Source, document: Document, fields: Mapping[str, object]) -> EntryAdded:
-        """Make an archived or expired entry live again with the new fields; history keeps the earlier text."""
+    def _revive(
+        self, entry_id: str, existing: Source, document: Document, fields: Mapping[str, object]
+    ) -> EntryAdded:
+        """Make an archived or expired entry live again with the new fields.
+
+        History keeps the earlier text.
+        """
         # A field that is None is removed: without a new expiry there is none.
         changed = {"expires_at": None, **fields, "id": entry_id}
         if not fields["tags"]:
@@ -226,10 +272,15 @@ class Entries:
         written = self.corpus.commit([put], "update")[0]
         was = "archived" if self._is_hidden(document) else "expired"
         note = f"this content was there and {was}; it is live again with these fields, history has the earlier text"
-        return self._added(entry_id, existing.path, created=True, warnings=[note, *answers.removed(written)])
+        return self._added(
+            entry_id, existing.path, created=True, warnings=[note, *answers.removed(written)]
+        )
 
     def _ignored(self, document: Document, fields: Mapping[str, object]) -> list[str]:
-        """Name the fields that were given for a duplicate and differ from those of the entry: nothing is written."""
+        """Name the fields that were given for a duplicate and differ from those of the entry.
+
+        Nothing is written.
+        """
         existing: dict[str, object] = {
             "type": document.kind,
             "source": document.source or FILES,
@@ -257,7 +308,9 @@ class Entries:
         return [f"{ignored}. Edit the fields of its file to change them"]
 
     def _is_hidden(self, document: Document) -> bool:
-        return document.status.casefold() in {status.casefold() for status in self.corpus.lane.hidden}
+        return document.status.casefold() in {
+            status.casefold() for status in self.corpus.lane.hidden
+        }
 
     def _is_live(self, document: Document, now: datetime) -> bool:
         expired = document.expires_at is not None and document.expires_at <= now
@@ -274,9 +327,13 @@ class Entries:
             return [f"the entry is written, but not in the daily log: {error}"]
         return []
 
-    def _added(self, entry_id: str, path: str, *, created: bool, warnings: Sequence[str] = ()) -> EntryAdded:
+    def _added(
+        self, entry_id: str, path: str, *, created: bool, warnings: Sequence[str] = ()
+    ) -> EntryAdded:
         place = self.corpus.store.locate(path)
-        return EntryAdded(id=entry_id, created=created, duplicate=not created, path=place, warnings=list(warnings))
+        return EntryAdded(
+            id=entry_id, created=created, duplicate=not created, path=place, warnings=list(warnings)
+        )
 
     def _source(self, path: str) -> Source | None:
         try:
@@ -310,7 +367,10 @@ class Entries:
 
 
 class _Earned(Mapping[str, float]):
-    """Importance by document id, of memories known by ids of their own; looked up for the few that are candidates."""
+    """Importance by document id, of memories known by ids of their own.
+
+    Looked up for the few that are candidates.
+    """
 
     def __init__(self, corpus: Corpus, uses: Mapping[str, int]) -> None:
         self._corpus = corpus
@@ -322,7 +382,11 @@ class _Earned(Mapping[str, float]):
         return earned(uses)
 
     def __iter__(self) -> Iterator[str]:
-        return (document.id for document in self._corpus.index.documents() if own_id(document) in self._uses)
+        return (
+            document.id
+            for document in self._corpus.index.documents()
+            if own_id(document) in self._uses
+        )
 
     def __len__(self) -> int:
         return len(self._uses)
@@ -339,7 +403,10 @@ def _home(entry_id: str) -> str:
 
 def _ids(content: str) -> list[str]:
     digest = sha256(content.strip().encode()).hexdigest()
-    return [f"mem_{digest[start : start + DIGITS]}" for start in range(0, len(digest) - DIGITS + 1, DIGITS)]
+    return [
+        f"mem_{digest[start : start + DIGITS]}"
+        for start in range(0, len(digest) - DIGITS + 1, DIGITS)
+    ]
 
 
 def _bare(text: str) -> str:
@@ -366,7 +433,10 @@ def _matched_by(hit: Hit) -> str:
 
 
 def _plain(hit: Hit) -> Hit:
-    """Take the context, which is searched in front of what an entry says, out of the passage that was found."""
+    """Take the context, which is searched in front of what an entry says.
+
+    Out of the passage that was found.
+    """
     context, text = _context(hit.document), hit.chunk.text
     if not context or not text.startswith(f"Context: {context}"):
         return hit
@@ -376,7 +446,11 @@ def _plain(hit: Hit) -> Hit:
 
 def _context(document: Document) -> str:
     said = document.extra.get("context")
-    return " ".join(metadata.as_text(said).split()) if said and not isinstance(said, list | dict) else ""
+    return (
+        " ".join(metadata.as_text(said).split())
+        if said and not isinstance(said, list | dict)
+        else ""
+    )
 
 
 def _importance(document: Document) -> float:

@@ -1,4 +1,7 @@
-"""What may be said of an entry, and asked for: checked at the door, written as the frontmatter of a memory."""
+"""What may be said of an entry, and asked for.
+
+Checked at the door, written as the frontmatter of a memory.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,9 @@ def fields(new: NewEntry, now: datetime) -> dict[str, object]:
     check_content(new.content)
     _check_kind(new.kind)
     if not LOWEST_IMPORTANCE <= new.importance <= HIGHEST_IMPORTANCE:
-        hint = f"Give a whole number from {LOWEST_IMPORTANCE} to {HIGHEST_IMPORTANCE}; 5 is ordinary"
+        hint = (
+            f"Give a whole number from {LOWEST_IMPORTANCE} to {HIGHEST_IMPORTANCE}; 5 is ordinary"
+        )
         raise ValidationError(f"importance is {new.importance}", hint)
     _check_confidence("confidence", new.confidence)
     found: dict[str, object] = {"type": new.kind, "status": "active", "tags": check_tags(new.tags)}
@@ -71,12 +76,16 @@ def fields(new: NewEntry, now: datetime) -> dict[str, object]:
 
 def _check_kind(kind: str) -> None:
     if kind not in TYPES:
-        raise ValidationError(f"{kind[:40]!r} is not a type of entry", f"Use one of {', '.join(TYPES)}")
+        raise ValidationError(
+            f"{kind[:40]!r} is not a type of entry", f"Use one of {', '.join(TYPES)}"
+        )
 
 
 def _check_confidence(name: str, value: float) -> None:
     if not 0.0 <= value <= 1.0:
-        raise ValidationError(f"{name} is {value}", "Give a number from 0.0 (a guess) to 1.0 (certain)")
+        raise ValidationError(
+            f"{name} is {value}", "Give a number from 0.0 (a guess) to 1.0 (certain)"
+        )
 
 
 def _line(name: str, text: str, longest: int) -> str:
@@ -85,18 +94,26 @@ def _line(name: str, text: str, longest: int) -> str:
     check_content(text, name)
     said = " ".join(text.split())
     if len(said) > longest:
-        raise ValidationError(f"{name} is longer than {longest} characters", "Say it shorter, or in the content")
+        raise ValidationError(
+            f"{name} is longer than {longest} characters", "Say it shorter, or in the content"
+        )
     return said
 
 
 def _expiry(value: str | int, now: datetime) -> datetime:
     hint = 'Give a time to come, as "2027-01-31T09:00:00Z" or in milliseconds since 1970'
     try:
-        moment = datetime.fromtimestamp(value / 1000, UTC) if isinstance(value, int) else datetime.fromisoformat(value)
+        moment = (
+            datetime.fromtimestamp(value / 1000, UTC)
+            if isinstance(value, int)
+            else datetime.fromisoformat(value)
+        )
         # As in every memory: a time without an offset is UTC.
         moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
-        raise ValidationError(f"expiresAt is {str(value)[:40]!r}, which is not a time", hint) from None
+        raise ValidationError(
+            f"expiresAt is {str(value)[:40]!r}, which is not a time", hint
+        ) from None
     if moment <= now:
         raise ValidationError(f"expiresAt is {iso(moment)}, which is over", hint)
     return moment

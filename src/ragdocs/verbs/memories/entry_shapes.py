@@ -1,4 +1,7 @@
-"""The shapes of answers about entries; their names are those of the document that describes these tools."""
+"""The shapes of answers about entries.
+
+Their names are those of the document that describes these tools.
+"""
 
 from __future__ import annotations
 

@@ -27,43 +27,69 @@ class Versions:
     budget: int
 
     def history(self, filename: str = "", limit: int = 10) -> Revisions:
-        """List the earlier texts that were kept, of one memory under all its names or of all, newest first."""
+        """List the earlier texts that were kept, of one memory under all its names or of all.
+
+        Newest first.
+        """
         answers.check_limit(limit)
         name = past_path(self.corpus, filename) if filename else ""
         revisions = list(self._past(name))
         current = self._version(name) if name else ""
         if name and not revisions and not current:
-            raise NotFoundError(f"{name} does not exist and no text of it is kept", "Leave filename out to list all")
+            raise NotFoundError(
+                f"{name} does not exist and no text of it is kept", "Leave filename out to list all"
+            )
         shown = answers.within([self._shape(one) for one in revisions[:limit]], self.budget)
         notes = [] if revisions else ["no earlier texts are kept: nothing was changed yet"]
-        return Revisions(result=shown, current=current, omitted=len(revisions) - len(shown), notes=notes)
+        return Revisions(
+            result=shown, current=current, omitted=len(revisions) - len(shown), notes=notes
+        )
 
     def restore(self, filename: str, version: str | None = None) -> Saved:
-        """Bring back an earlier text of a memory, unless a version is named the latest that is not there now."""
+        """Bring back an earlier text of a memory.
+
+        Unless a version is named the latest that is not there now.
+        """
         name = past_path(self.corpus, filename)
         current = self._version(name)
         wanted = self._wanted(name, version, current)
         path = self.corpus.store.locate(name)
         if wanted == current:
             return Saved(status="unchanged", filename=name, path=path, version=current, warnings=[])
-        written = self.corpus.commit([self._back(name, wanted, current or Expect.ABSENT)], "restore")[0]
+        written = self.corpus.commit(
+            [self._back(name, wanted, current or Expect.ABSENT)], "restore"
+        )[0]
         warnings = answers.removed(written)
-        return Saved(status="restored", filename=name, path=path, version=written.version, warnings=warnings)
+        return Saved(
+            status="restored", filename=name, path=path, version=written.version, warnings=warnings
+        )
 
-    def diff(self, filename: str, first: str | None = None, second: str | None = None) -> Difference:
-        """Compare an earlier text of a memory, the latest unless named, with another or with the one there now."""
+    def diff(
+        self, filename: str, first: str | None = None, second: str | None = None
+    ) -> Difference:
+        """Compare an earlier text of a memory, the latest unless named.
+
+        With another or with the one there now.
+        """
         name = past_path(self.corpus, filename)
         current = self._version(name)
         before = self._wanted(name, first, current)
         after = self._wanted(name, second, current) if second else current
         old, new = (self._text(name, version, current) for version in (before, after))
         lines = difflib.unified_diff(
-            old.splitlines(), new.splitlines(), f"{name} {before}", f"{name} {after or 'removed'}", lineterm=""
+            old.splitlines(),
+            new.splitlines(),
+            f"{name} {before}",
+            f"{name} {after or 'removed'}",
+            lineterm="",
         )
         return Difference(filename=name, before=before, after=after, content="\n".join(lines))
 
     def undo(self) -> Undone:
-        """Take back the last change that stands, whatever it was, with all its files or not at all."""
+        """Take back the last change that stands, whatever it was.
+
+        With all its files or not at all.
+        """
         commit = self._standing()
         changes: list[Change] = []
         for step in commit.steps:
@@ -87,16 +113,24 @@ class Versions:
         )
 
     def _past(self, name: str) -> Iterator[Revision]:
-        """Yield the kept texts of a memory under all the names it had, or of all memories, newest first."""
+        """Yield the kept texts of a memory under all the names it had, or of all memories.
+
+        Newest first.
+        """
         for commit in self.corpus.store.commits():
             made = [step.path for step in commit.steps if not step.version]
             gone = [step for step in commit.steps if not step.after]
             if commit.verb in ("rename", "undo") and made == [name] and len(gone) == 1:
                 name = gone[0].path
-            yield from (step for step in commit.steps if step.version and (not name or step.path == name))
+            yield from (
+                step for step in commit.steps if step.version and (not name or step.path == name)
+            )
 
     def _standing(self) -> Commit:
-        """Find the last change that was made and not taken back; refuse if its files were edited since."""
+        """Find the last change that was made and not taken back.
+
+        Refuse if its files were edited since.
+        """
         now: dict[str, str] = {}
         undone: list[set[tuple[str, str]]] = []
         for commit in self.corpus.store.commits():
@@ -115,7 +149,9 @@ class Versions:
                 if foreign:
                     raise _refusal(commit, f"{', '.join(foreign[:5])} changed since")
                 return commit
-            now.update({step.path: step.version for step in commit.steps if now[step.path] == step.after})
+            now.update(
+                {step.path: step.version for step in commit.steps if now[step.path] == step.after}
+            )
         raise NotFoundError("there is nothing to undo", "Only changes made by ragdocs are kept")
 
     def _wanted(self, name: str, version: str | None, current: str) -> str:
@@ -124,21 +160,30 @@ class Versions:
         if version is None:
             other = next((one for one in kept if one != current), None)
             if other is None:
-                raise NotFoundError(f"no earlier text of {name} is kept", "It has not been changed by ragdocs")
+                raise NotFoundError(
+                    f"no earlier text of {name} is kept", "It has not been changed by ragdocs"
+                )
             return other
         if len(version) < LEAST_DIGITS:
-            raise ValidationError(f"{version!r} is too short", f"Give at least {LEAST_DIGITS} digits of a version")
+            raise ValidationError(
+                f"{version!r} is too short", f"Give at least {LEAST_DIGITS} digits of a version"
+            )
         every = dict.fromkeys([*kept, *([current] if current else [])])
         found = [one for one in every if one.startswith(version.casefold())]
         if not found:
             hint = f"Kept versions: {', '.join(kept[:5]) or 'none'}"
             raise NotFoundError(f"no text of {name} is kept under version {version[:40]}", hint)
         if len(found) > 1:
-            raise ValidationError(f"several versions start with {version}: {', '.join(found[:5])}", "Give more digits")
+            raise ValidationError(
+                f"several versions start with {version}: {', '.join(found[:5])}", "Give more digits"
+            )
         return found[0]
 
     def _back(self, path: str, version: str, expect: str | Expect) -> Change:
-        """Return the change that brings a kept text back: its very bytes, unless there is a secret in them."""
+        """Return the change that brings a kept text back.
+
+        Its very bytes, unless there is a secret in them.
+        """
         text = self.corpus.store.recover(version)
         clean = not self.corpus.redactor.redact(text).findings
         return Restore(path, version, expect) if clean else Put(path, text, expect)
@@ -146,7 +191,11 @@ class Versions:
     def _text(self, name: str, version: str, current: str) -> str:
         if not version:
             return ""
-        return self.corpus.store.read(name).text if version == current else self.corpus.store.recover(version)
+        return (
+            self.corpus.store.read(name).text
+            if version == current
+            else self.corpus.store.recover(version)
+        )
 
     def _version(self, path: str) -> str:
         try:
@@ -168,5 +217,9 @@ class Versions:
 
 def _refusal(commit: Commit, why: str) -> ConflictError:
     names = ", ".join(step.path for step in commit.steps[:5])
-    message = f"the last change, {commit.verb} of {names}, cannot be undone: {why}; nothing was changed"
-    return ConflictError(message, "See `ragdocs memory log` and restore the versions you want one by one")
+    message = (
+        f"the last change, {commit.verb} of {names}, cannot be undone: {why}; nothing was changed"
+    )
+    return ConflictError(
+        message, "See `ragdocs memory log` and restore the versions you want one by one"
+    )

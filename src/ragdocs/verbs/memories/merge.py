@@ -25,7 +25,8 @@ PREVIEW = 160
 # Of one cluster: more would never fit into an answer, fewer than two say nothing.
 MOST_MEMBERS = 50
 LEAST_MEMBERS = 2
-# Similarities are compared in stripes, so that ten thousand memories need megabytes, not hundreds of them.
+# Similarities are compared in stripes, so that ten thousand memories need megabytes, not hundreds
+# of them.
 STRIPE = 1024
 
 
@@ -38,18 +39,29 @@ class Merges:
     budget: int
 
     def merge(
-        self, source_files: Sequence[str], target_file: str, summary_content: str, expected_version: str | None = None
+        self,
+        source_files: Sequence[str],
+        target_file: str,
+        summary_content: str,
+        expected_version: str | None = None,
     ) -> Merged:
-        """Write one memory and move its sources to the trash: all of it happens, or nothing does."""
+        """Write one memory and move its sources to the trash.
+
+        All of it happens, or nothing does.
+        """
         sources = list(dict.fromkeys(memory_path(self.corpus, name) for name in source_files))
         target = memory_path(self.corpus, target_file)
         if not sources:
-            raise ValidationError("there are no source files", "Name the memories that the new one replaces")
+            raise ValidationError(
+                "there are no source files", "Name the memories that the new one replaces"
+            )
         check_content(summary_content, "summary_content")
         texts = {name: self.corpus.store.read(name) for name in sources}
         if expected_version and target not in texts:
             hint = "Leave it out, or name the target_file among the source_files"
-            raise ValidationError("expected_version is the version of a target that is replaced", hint)
+            raise ValidationError(
+                "expected_version is the version of a target that is replaced", hint
+            )
         if target not in texts and self._exists(target):
             hint = "Choose another target_file, or name it among the source_files to replace it"
             raise AlreadyExistsError(f"{target} exists and is not one of the sources", hint)
@@ -70,7 +82,9 @@ class Merges:
             warnings=answers.removed(written[0]),
         )
 
-    def suggest(self, threshold: float = 0.85, limit: int = 5, filter_type: str | None = "journal") -> Clusters:
+    def suggest(
+        self, threshold: float = 0.85, limit: int = 5, filter_type: str | None = "journal"
+    ) -> Clusters:
         """Group active memories whose texts are alike, the tightest group first."""
         if not 0.0 <= threshold <= 1.0:
             raise ValidationError(f"threshold is {threshold}", "Give a similarity from 0.0 to 1.0")
@@ -78,7 +92,9 @@ class Merges:
         if self.corpus.silence:
             raise UnavailableError(f"similarity needs embeddings: {self.corpus.silence}")
         where = Filter(
-            kinds=(filter_type,) if filter_type else (), hidden=self.corpus.lane.hidden, alive_at=self.clock()
+            kinds=(filter_type,) if filter_type else (),
+            hidden=self.corpus.lane.hidden,
+            alive_at=self.clock(),
         )
         documents = self.corpus.index.documents(where)
         vectors = self.corpus.index.vectors([document.id for document in documents])
@@ -104,7 +120,9 @@ class Merges:
     def _defaults(self, sources: Sequence[str]) -> dict[str, object]:
         """Return what a merged memory inherits where its text does not say otherwise."""
         chosen = set(sources)
-        documents = [document for document in self.corpus.index.documents() if document.path in chosen]
+        documents = [
+            document for document in self.corpus.index.documents() if document.path in chosen
+        ]
         kinds = {document.kind for document in documents}
         tags = dict.fromkeys(tag for document in documents for tag in document.tags)
         created = times.stamp(self.clock())
@@ -115,11 +133,16 @@ class Merges:
         with self.corpus.index.held():
             loaded = self.corpus.index.load(self.corpus.index.chunks(document.id)[:1])
         preview = answers.cut(" ".join(loaded[0][1].text.split()), PREVIEW) if loaded else ""
-        return ClusterMember(id=document.id, file_path=self.corpus.store.locate(document.path), preview=preview)
+        return ClusterMember(
+            id=document.id, file_path=self.corpus.store.locate(document.path), preview=preview
+        )
 
 
 def _shrink(clusters: list[Cluster], budget: int) -> list[str]:
-    """Drop members of the largest clusters, then clusters, until all fit; return what to say about it."""
+    """Drop members of the largest clusters, then clusters, until all fit.
+
+    Return what to say about it.
+    """
     size = answers.cost(clusters)
     found = len(clusters)
     while size > budget and clusters:
@@ -128,7 +151,11 @@ def _shrink(clusters: list[Cluster], budget: int) -> list[str]:
             size -= answers.cost(clusters.pop())
         else:
             size -= answers.cost(largest["memories"].pop())
-    notes = [f"{found - len(clusters)} more groups did not fit in {budget} characters"] if found > len(clusters) else []
+    notes = (
+        [f"{found - len(clusters)} more groups did not fit in {budget} characters"]
+        if found > len(clusters)
+        else []
+    )
     for cluster in clusters:
         hidden = cluster["memory_count"] - len(cluster["memories"])
         if hidden:
@@ -137,7 +164,10 @@ def _shrink(clusters: list[Cluster], budget: int) -> list[str]:
 
 
 def _cluster(vectors: Vectors, threshold: float) -> list[tuple[float, list[int]]]:
-    """Join the most similar pairs first; a group grows only while every two of its members are alike."""
+    """Join the most similar pairs first.
+
+    A group grows only while every two of its members are alike.
+    """
     groups = {number: [number] for number in range(len(vectors))}
     home = list(range(len(vectors)))
     for _, one, other in similar_pairs(vectors, threshold):
@@ -163,7 +193,10 @@ def similar_pairs(vectors: Vectors, threshold: float) -> list[tuple[float, int, 
     for start in range(0, len(vectors), STRIPE):
         similar = vectors[start : start + STRIPE] @ vectors.T
         rows, columns = np.nonzero(similar >= threshold)
-        found = ((float(similar[r, c]), start + int(r), int(c)) for r, c in zip(rows, columns, strict=True))
+        found = (
+            (float(similar[r, c]), start + int(r), int(c))
+            for r, c in zip(rows, columns, strict=True)
+        )
         # A document that has no vector yet is like nothing, whatever the threshold.
         pairs += [(s, a, b) for s, a, b in found if a < b and vectors[a].any() and vectors[b].any()]
     return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))

@@ -1,4 +1,7 @@
-"""Remembering without thinking of a name, and recalling by time, tag or words, here or in all projects."""
+"""Remembering without thinking of a name.
+
+And recalling by time, tag or words, here or in all projects.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ from ragdocs.verbs.newest import age_order
 from ragdocs.verbs.shapes import GitShape, Recalled, RecalledMemory, Remembered
 
 SCOPES = ("project", "global")
-# Four hexadecimal digits tell memories of one second apart; that many collisions in a row mean something else.
+# Four hexadecimal digits tell memories of one second apart; that many collisions in a row mean
+# something else.
 TRIES = 20
 # About what a result takes beside its content.
 BESIDE_CONTENT = 350
@@ -38,7 +42,10 @@ CUT = "contents that begin or end with … are parts; the file at the given path
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """The memories of one project; `key` is what the worktrees of a repository share, and one bank is at home."""
+    """The memories of one project.
+
+    `key` is what the worktrees of a repository share, and one bank is at home.
+    """
 
     name: str
     key: str
@@ -48,7 +55,10 @@ class Bank:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How memories are shown: whether with their projects, and with how much room for the names of files."""
+    """How memories are shown.
+
+    Whether with their projects, and with how much room for the names of files.
+    """
 
     everywhere: bool
     files: int
@@ -88,11 +98,19 @@ class Recall:
             if corpus.lane.base:
                 registry.register(self.root, now.timestamp())
         except RagdocsError as error:
-            warnings.append(f"the memory is written, but other projects cannot find this one: {error}")
+            warnings.append(
+                f"the memory is written, but other projects cannot find this one: {error}"
+            )
         return Remembered(id=new_id, path=_path(corpus, name, home=True), warnings=warnings)
 
     def recall(
-        self, query: str = "", *, tags: Sequence[str] = (), since: str = "", limit: int = 10, scope: str = "project"
+        self,
+        query: str = "",
+        *,
+        tags: Sequence[str] = (),
+        since: str = "",
+        limit: int = 10,
+        scope: str = "project",
     ) -> Recalled:
         """Return memories: the newest, or the best for a query; of this project, or of all."""
         answers.check_limit(limit)
@@ -100,13 +118,18 @@ class Recall:
             raise ValidationError(f"{scope[:40]!r} is not a scope", f"Use {' or '.join(SCOPES)}")
         now, everywhere = self.clock(), scope == "global"
         begin = times.start(since, now) if since.strip() else None
-        where = Filter(tags=tuple(check_tags(tags)), since=begin, until=now + SKEW if begin else None)
+        where = Filter(
+            tags=tuple(check_tags(tags)), since=begin, until=now + SKEW if begin else None
+        )
         banks, notes = self._banks(everywhere=everywhere)
         asked = [(bank, _ask(bank.corpus, query, where, limit, now)) for bank in banks]
         found, total = _joined(asked, now, searched=bool(query.strip()))
         chosen = found[:limit]
         room = self.budget // max(1, len(chosen)) - BESIDE_CONTENT
-        hits = tuple(_whole(bank.corpus.index, hit, room, searched=bool(query.strip())) for bank, hit in chosen)
+        hits = tuple(
+            _whole(bank.corpus.index, hit, room, searched=bool(query.strip()))
+            for bank, hit in chosen
+        )
         # A hit does not know its bank, so they are shaped here and handed over in the same order.
         shares = Shares(everywhere=everywhere, files=self.budget // (2 * max(1, len(chosen))))
         shapes = iter([_shape(bank, hit.document, now, shares) for bank, hit in chosen])
@@ -116,7 +139,9 @@ class Recall:
             told = [*(note for note in told if "are cut" not in note), CUT]
         return Recalled(result=shaped, omitted=omitted, notes=told)
 
-    def _fields(self, corpus: Corpus, now: datetime, new_id: str, state: GitContext | None) -> dict[str, object]:
+    def _fields(
+        self, corpus: Corpus, now: datetime, new_id: str, state: GitContext | None
+    ) -> dict[str, object]:
         fields: dict[str, object] = {"created_at": now.isoformat()}
         fields |= {"id": new_id, "timestamp": int(now.timestamp())}
         if not corpus.lane.base:
@@ -134,7 +159,10 @@ class Recall:
         return fields
 
     def _banks(self, *, everywhere: bool) -> tuple[list[Bank], list[str]]:
-        """Return the bank of this project and, if wanted, those of all others; one that is closed stops nobody."""
+        """Return the bank of this project and, if wanted, those of all others.
+
+        One that is closed stops nobody.
+        """
         banks, notes = self.others() if everywhere else ([], [])
         main = registry.main_worktree(self.root)
         try:
@@ -144,12 +172,20 @@ class Recall:
                 raise
             notes = [*notes, f"{main.name} was left out: {error}"]
         # Two projects with one name are told apart by their places.
-        keys = {name: {bank.key for bank in banks if bank.name == name} for name in {bank.name for bank in banks}}
-        return [bank if len(keys[bank.name]) == 1 else replace(bank, name=bank.key) for bank in banks], notes
+        keys = {
+            name: {bank.key for bank in banks if bank.name == name}
+            for name in {bank.name for bank in banks}
+        }
+        return [
+            bank if len(keys[bank.name]) == 1 else replace(bank, name=bank.key) for bank in banks
+        ], notes
 
 
 def _stamped(content: str, fields: Mapping[str, object]) -> str:
-    """Write what is noted by itself into the text's block, over whatever a copied block said about another memory."""
+    """Write what is noted by itself into the text's block.
+
+    Over whatever a copied block said about another memory.
+    """
     end = metadata.newline(content)
     return metadata.merge(f"{content.rstrip()}{end}", {"tags": []}, fields)
 
@@ -161,14 +197,19 @@ def _ask(corpus: Corpus, query: str, where: Filter, limit: int, now: datetime) -
     with index.held():
         where = replace(where, hidden=corpus.lane.hidden, alive_at=now)
         every = index.documents(where)
-        newest = heapq.nsmallest(limit, _recent(index, where, limit, now) or every, key=partial(age_order, now=now))
+        newest = heapq.nsmallest(
+            limit, _recent(index, where, limit, now) or every, key=partial(age_order, now=now)
+        )
         pieces = index.load([index.chunks(document.id)[0] for document in newest])
     hits = tuple(Hit(document, piece, 0.0, ()) for document, piece in pieces)
     return Findings(hits=hits, omitted=len(every) - len(hits), notes=())
 
 
 def _recent(index: Index, where: Filter, limit: int, now: datetime) -> list[Document]:
-    """Return the memories of the last days, if there are enough: comparing thousands of dates takes long."""
+    """Return the memories of the last days, if there are enough.
+
+    Comparing thousands of dates takes long.
+    """
     for days in RECENT_DAYS:
         since = now - timedelta(days=days)
         young = replace(where, since=max(since, where.since or since), until=now + SKEW)
@@ -180,7 +221,10 @@ def _recent(index: Index, where: Filter, limit: int, now: datetime) -> list[Docu
 def _joined(
     asked: Sequence[tuple[Bank, Findings]], now: datetime, *, searched: bool
 ) -> tuple[list[tuple[Bank, Hit]], int]:
-    """Put the findings of all banks in one order, each memory once, and count what there is in all."""
+    """Put the findings of all banks in one order, each memory once.
+
+    And count what there is in all.
+    """
     totals: dict[str, int] = {}
     found: dict[tuple[str, str], tuple[Bank, Hit]] = {}
     for bank, findings in asked:
@@ -201,9 +245,14 @@ def _seconds(moment: datetime | None) -> float:
 
 
 def _whole(index: Index, hit: Hit, room: int, *, searched: bool) -> Hit:
-    """Give a hit the body of its memory; where that is too long, a search keeps the passage that it found."""
+    """Give a hit the body of its memory.
+
+    Where that is too long, a search keeps the passage that it found.
+    """
     with index.held():
-        pieces = [piece for _, piece in index.load(index.chunks(hit.document.id)[: room // 100 + 2])]
+        pieces = [
+            piece for _, piece in index.load(index.chunks(hit.document.id)[: room // 100 + 2])
+        ]
     text = pieces[0].text if pieces else hit.chunk.text
     for before, piece in pairwise(pieces):
         # Passages that share a line were cut between two words, or where a script needs no space.
@@ -234,16 +283,23 @@ def _shape(bank: Bank, document: Document, now: datetime, shares: Shares) -> Rec
         path=_path(bank.corpus, document.path, home=bank.home),
     )
     if shares.everywhere:
-        named = "" if bank.corpus.lane.base else metadata.as_text(document.extra.get("project") or "")
+        named = (
+            "" if bank.corpus.lane.base else metadata.as_text(document.extra.get("project") or "")
+        )
         shaped["project"] = answers.cut(named or bank.name, answers.LONGEST_TITLE)
     return shaped
 
 
 def _git(state: GitContext | None, room: int) -> GitShape | None:
-    """Return the state of the working tree with the changed files that fit into the room, and how many there were."""
+    """Return the state of the working tree with the changed files that fit into the room.
+
+    And how many there were.
+    """
     if state is None:
         return None
-    files = [answers.cut(path, answers.LONGEST_TITLE) for path in state.files_changed[: git.MOST_FILES]]
+    files = [
+        answers.cut(path, answers.LONGEST_TITLE) for path in state.files_changed[: git.MOST_FILES]
+    ]
     shape = GitShape(
         branch=answers.cut(state.branch, answers.LONGEST_TITLE),
         commit=answers.cut(state.commit, answers.LONGEST_TITLE),

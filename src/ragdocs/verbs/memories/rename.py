@@ -1,4 +1,7 @@
-"""A memory that gets another name: the links that would no longer reach it are written anew, and nothing else is."""
+"""A memory that gets another name.
+
+The links that would no longer reach it are written anew, and nothing else is.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ _WIKI = re.compile(r"(?<=\[\[)[^\[\]|#\n]+")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A file's old and new name below `base`; `lost` are the names that meant it alone and no longer do."""
+    """A file's old and new name below `base`.
+
+    `lost` are the names that meant it alone and no longer do.
+    """
 
     old: str
     new: str
@@ -30,7 +36,10 @@ class Move:
     short: str
 
     def name(self, written: str) -> str | None:
-        """Return what to write in [[…]] for a name that meant the file; nothing if it did not, or still does."""
+        """Return what to write in [[…]] for a name that meant the file.
+
+        Nothing if it did not, or still does.
+        """
         key = link_key(written.removeprefix(f"{self.base}/"))
         if key not in self.lost:
             return None
@@ -42,13 +51,18 @@ class Move:
         """Return the new path for the old one, with its ending or without."""
         if link_key(target) == link_key(self.old):
             return self.new
-        return self.new.removesuffix(".md") if f"{link_key(target)}.md" == link_key(self.old) else None
+        return (
+            self.new.removesuffix(".md") if f"{link_key(target)}.md" == link_key(self.old) else None
+        )
 
 
 def relink(text: str, path: str, move: Move) -> tuple[str, int]:
-    """Return a memory's text with every link to the moved file written anew, and how many there were.
+    """Return a memory's text with every link to the moved file written anew.
 
-    The moved file itself, named by its old path, also gets its relative links right for its new folder.
+    And how many there were.
+
+    The moved file itself, named by its old path, also gets its relative links right for its new
+    folder.
     """
     block = markup.front(text)
     start = block[2] if block else 0
@@ -64,7 +78,8 @@ def relink(text: str, path: str, move: Move) -> tuple[str, int]:
 
 
 def _edits(body: str, path: str, move: Move) -> Iterator[tuple[int, int, str]]:
-    # A line end of two characters hides blank lines from the patterns; one of the same length does not.
+    # A line end of two characters hides blank lines from the patterns; one of the same length does
+    # not.
     plain = body.replace("\r\n", " \n")
     shown = links.visible(plain, markup.blocks(plain, path))
     here = posixpath.join(move.base, path)
@@ -82,7 +97,11 @@ def _edits(body: str, path: str, move: Move) -> Iterator[tuple[int, int, str]]:
             meant = target if new is None else posixpath.join(move.base, new)
             fresh = f"/{meant}" if rooted else posixpath.relpath(meant, there or ".")
             is_angle = body[start - 1 : start] == "<"
-            yield start, stop, fresh if is_angle else _UNSAFE.sub(lambda sign: f"%{ord(sign[0]):02X}", fresh)
+            yield (
+                start,
+                stop,
+                fresh if is_angle else _UNSAFE.sub(lambda sign: f"%{ord(sign[0]):02X}", fresh),
+            )
 
 
 # --- the frontmatter ---
@@ -106,7 +125,10 @@ def _relink_fields(front: str, move: Move) -> tuple[str, int]:
 
 
 def _renamed(value: Any, move: Move) -> Any:
-    """Return a field's value with references to the file renamed: a text that is its path or id, or holds [[links]]."""
+    """Return a field's value with references to the file renamed.
+
+    A text that is its path or id, or holds [[links]].
+    """
     if isinstance(value, Mapping):
         return {key: _renamed(inner, move) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,7 @@
-"""Changing a part of a text: a passage by its words, a section by its heading, fields by name; the rest stays."""
+"""Changing a part of a text: a passage by its words, a section by its heading, fields by name.
+
+The rest stays.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from ragdocs.text.formats import markdown as markup
 from ragdocs.text.sections import SHOWN, Section
 
 MODES = ("replace", "replace_all", "append", "prepend")
-# Lines that are compared with a passage that was not found; a longer text costs too much to be helpful.
+# Lines that are compared with a passage that was not found; a longer text costs too much to be
+# helpful.
 NEAR_LINES = 5000
 # Of places in one message.
 LISTED = 8
@@ -26,7 +30,10 @@ _BULLET = re.compile(r"[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]")
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What to change: `text` at a passage, a section, or an end of the body; and fields, None to remove one."""
+    """What to change: `text` at a passage, a section, or an end of the body.
+
+    And fields, None to remove one.
+    """
 
     text: str | None = None
     find: str | None = None
@@ -37,7 +44,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """A text after an edit, where the first new passage stands in it, and how many places were changed."""
+    """A text after an edit, where the first new passage stands in it.
+
+    And how many places were changed.
+    """
 
     text: str
     start: int
@@ -55,9 +65,13 @@ def revise(text: str, path: str, edit: Edit) -> Revised:
     fields = edit.fields or {}
     if edit.text is None:
         if edit.find is not None or edit.section is not None:
-            raise ValidationError("there is no text", 'Give the new text; "" removes what was found')
+            raise ValidationError(
+                "there is no text", 'Give the new text; "" removes what was found'
+            )
         if not fields:
-            raise ValidationError("there is nothing to change", "Give text with find or section, or fields")
+            raise ValidationError(
+                "there is nothing to change", "Give text with find or section, or fields"
+            )
         front = metadata.set_fields(text, fields)
         return Revised(front + body, 0, len(front), len(fields))
     changed = _revise_body(body, front, path, edit)
@@ -80,7 +94,8 @@ def _revise_body(body: str, front: str, path: str, edit: Edit) -> Revised:
     text = text.strip("\r\n")
     if section is None:
         return _place(body, (0, len(body)), text, edit.mode)
-    # A subsection goes behind the other subsections; anything else belongs to the section itself, above them.
+    # A subsection goes behind the other subsections; anything else belongs to the section itself,
+    # above them.
     whole = edit.mode == "replace" or _begins_with_heading(text, path)
     start = section.block.stop - body[: section.block.stop].endswith("\r")
     return _place(body, (start, section.stop if whole else section.inner), text, edit.mode)
@@ -92,7 +107,10 @@ def _begins_with_heading(text: str, path: str) -> bool:
 
 
 def _place(body: str, span: tuple[int, int], text: str, mode: str) -> Revised:
-    """Put text into a span: in place of its content, before it or behind it, between the blank lines that are there."""
+    """Put text into a span.
+
+    In place of its content, before it or behind it, between the blank lines that are there.
+    """
     content = body[span[0] : span[1]]
     end = metadata.newline(body)
     leading = _LEADING.match(content)
@@ -116,7 +134,9 @@ def _place(body: str, span: tuple[int, int], text: str, mode: str) -> Revised:
         joint = _joint(text.rpartition("\n")[2], core, end)
         new, at = text + joint + core, 0
     start = span[0] + len(lead) + at
-    return Revised(body[: span[0]] + lead + new + tail + body[span[1] :], start, start + len(text), 1)
+    return Revised(
+        body[: span[0]] + lead + new + tail + body[span[1] :], start, start + len(text), 1
+    )
 
 
 def _joint(above: str, below: str, end: str) -> str:
@@ -125,21 +145,31 @@ def _joint(above: str, below: str, end: str) -> str:
     return end if rows or (_BULLET.match(above) and _BULLET.match(below)) else 2 * end
 
 
-def _revise_passages(body: str, front: str, text: str, edit: Edit, section: Section | None) -> Revised:
+def _revise_passages(
+    body: str, front: str, text: str, edit: Edit, section: Section | None
+) -> Revised:
     wanted = (edit.find or "").replace("\r\n", "\n")
     if not wanted:
-        raise ValidationError("find is empty", "Give some words of the passage as they stand in the text")
+        raise ValidationError(
+            "find is empty", "Give some words of the passage as they stand in the text"
+        )
     low, high = (section.block.start, section.stop) if section else (0, len(body))
     pattern = re.compile("\r?\n".join(map(re.escape, wanted.split("\n"))))
     matches = list(pattern.finditer(body, low, high))
     if not matches:
         raise _missing(body, front, wanted, section)
     first = _line(front + body, len(front) + matches[0].start())
-    more = edit.mode != "replace_all" and (len(matches) > 1 or pattern.search(body, matches[0].start() + 1, high))
+    more = edit.mode != "replace_all" and (
+        len(matches) > 1 or pattern.search(body, matches[0].start() + 1, high)
+    )
     if more:
         lines = [_line(front + body, len(front) + match.start()) for match in matches[:LISTED]]
         places = ", ".join(map(str, lines)) + ("…" if len(matches) > LISTED else "")
-        count = f"{len(matches)} times, in lines {places}" if len(matches) > 1 else f"more than once in line {first}"
+        count = (
+            f"{len(matches)} times, in lines {places}"
+            if len(matches) > 1
+            else f"more than once in line {first}"
+        )
         hint = "Give more of the words around the one you mean, name its section, or use mode replace_all"
         raise ValidationError(f"{sections.short(wanted)} stands in the text {count}", hint)
     pieces: list[str] = []
@@ -164,14 +194,20 @@ def _missing(body: str, front: str, wanted: str, section: Section | None) -> Not
         line = _line(text, len(front) + match.start())
         if section and wanted in match[0].replace("\r\n", "\n"):
             return NotFoundError(message, f"It stands in line {line}: name that section, or none")
-        return NotFoundError(message, f"Line {line} differs from it only in spaces: {sections.short(match[0])}")
+        return NotFoundError(
+            message, f"Line {line} differs from it only in spaces: {sections.short(match[0])}"
+        )
     lines = body.split("\n")[:NEAR_LINES]
     sample = max(wanted.split("\n"), key=len)[:SHOWN]
-    near = difflib.get_close_matches(sample, {line[:SHOWN] for line in lines if line.strip()}, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(
+        sample, {line[:SHOWN] for line in lines if line.strip()}, n=3, cutoff=0.5
+    )
     first = front.count("\n") + 1
     numbered = [(n, line) for n, line in enumerate(lines, first) if line[:SHOWN] in near]
     shown = "".join(f"\n   | {n}: {line[:SHOWN].rstrip()}" for n, line in numbered[:3])
-    return NotFoundError(message, f"These lines are like it:{shown}" if shown else "read_memory shows the text")
+    return NotFoundError(
+        message, f"These lines are like it:{shown}" if shown else "read_memory shows the text"
+    )
 
 
 def _line(text: str, offset: int) -> int:

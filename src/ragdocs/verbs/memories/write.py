@@ -36,7 +36,8 @@ from ragdocs.verbs.shapes import (
 LONGEST_MEMORY = 1_000_000
 KINDS = ("journal", "plan", "fact", "observation", "reflection")
 _KIND = re.compile(r"[^\W\d_][\w-]{0,39}")
-# Two agents appending at once both succeed; this many lost races in a row mean that something else is wrong.
+# Two agents appending at once both succeed; this many lost races in a row mean that something else
+# is wrong.
 APPEND_TRIES = 50
 # Of one memory in one answer; the text has them all.
 MOST_LINKS = 8
@@ -52,26 +53,44 @@ class Memories:
     clock: Callable[[], datetime]
     budget: int
 
-    def create(self, filename: str, content: str, tags: Sequence[str], memory_type: str = "journal") -> Saved:
+    def create(
+        self, filename: str, content: str, tags: Sequence[str], memory_type: str = "journal"
+    ) -> Saved:
         """Write a new memory; an existing one is never touched."""
         name = new_path(self.corpus, filename)
         check_kind(memory_type)
         check_content(content)
-        defaults = {"type": memory_type, "status": "active", "tags": [], "created_at": times.stamp(self.clock())}
+        defaults = {
+            "type": memory_type,
+            "status": "active",
+            "tags": [],
+            "created_at": times.stamp(self.clock()),
+        }
         text = tagged(metadata.merge(content, defaults), check_tags(tags))
         written = self.corpus.commit([Put(name, text, Expect.ABSENT)])[0]
         unknown = memory_type not in KINDS
-        warnings = [f"{memory_type!r} is not one of the usual types: {', '.join(KINDS)}"] if unknown else []
+        warnings = (
+            [f"{memory_type!r} is not one of the usual types: {', '.join(KINDS)}"]
+            if unknown
+            else []
+        )
         return self._saved("created", name, written, warnings)
 
     def read(self, filename: str, lines: str | None = None) -> MemoryText:
         """Return a memory as it stands in its file, cut to the budget if it is long."""
         name = memory_path(self.corpus, filename)
         source = self.corpus.store.read(name)
-        content, shown, omitted = answers.excerpt(source.text, 1, answers.parse_lines(lines), self.budget)
+        content, shown, omitted = answers.excerpt(
+            source.text, 1, answers.parse_lines(lines), self.budget
+        )
         path = self.corpus.store.locate(name)
         return MemoryText(
-            filename=name, content=content, path=path, version=source.version, lines=shown, omitted=omitted
+            filename=name,
+            content=content,
+            path=path,
+            version=source.version,
+            lines=shown,
+            omitted=omitted,
         )
 
     def update(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
@@ -84,7 +103,9 @@ class Memories:
         with proposing(self.corpus.store, expected_version):
             written = self.corpus.commit([put])[0]
         warnings = (
-            [f"dropped from the frontmatter: {', '.join(dropped)}; the old text is in history"] if dropped else []
+            [f"dropped from the frontmatter: {', '.join(dropped)}; the old text is in history"]
+            if dropped
+            else []
         )
         return self._saved("updated", name, written, warnings)
 
@@ -98,7 +119,9 @@ class Memories:
             check_content(text)
             try:
                 with proposing(self.corpus.store, expected_version):
-                    written = self.corpus.commit([Put(name, text, expected_version or before.version)], "append")[0]
+                    written = self.corpus.commit(
+                        [Put(name, text, expected_version or before.version)], "append"
+                    )[0]
             except ConflictError as error:
                 # Whatever stands there now, this goes behind it.
                 error.yours, error.merged, error.overlaps = content, error.yours, 0
@@ -111,7 +134,9 @@ class Memories:
     def delete(self, filename: str, expected_version: str | None = None) -> Deleted:
         """Move a memory to the trash."""
         name = memory_path(self.corpus, filename)
-        written = self.corpus.commit([Discard(name, expected_version or Expect.PRESENT)], "delete")[0]
+        written = self.corpus.commit([Discard(name, expected_version or Expect.PRESENT)], "delete")[
+            0
+        ]
         return Deleted(status="deleted", filename=name, moved_to=written.moved_to)
 
     def search(
@@ -126,15 +151,24 @@ class Memories:
     ) -> MemoryHits:
         """Find memories by meaning, words and links, recent ones first among equals."""
         answers.check_limit(limit)
-        where = Filter(tags=tuple(tags), kinds=(kind,) if kind else (), hidden=("",) if archived else ())
+        where = Filter(
+            tags=tuple(tags), kinds=(kind,) if kind else (), hidden=("",) if archived else ()
+        )
         now = self.clock()
-        findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where, floored=True), now)
+        findings = self.corpus.search(
+            Query(probes=(Probe(query),), limit=limit, where=where, floored=True), now
+        )
 
-        shaped, omitted, notes = answers.fit(findings, lambda hit: self._hit(hit, now, explain=explain), self.budget)
+        shaped, omitted, notes = answers.fit(
+            findings, lambda hit: self._hit(hit, now, explain=explain), self.budget
+        )
         return MemoryHits(result=shaped, omitted=omitted, notes=notes)
 
     def linked(self, query: str, target_document: str, limit: int = 5) -> LinkedHits:
-        """Find the memories that link to a document or source file, the best for the query first."""
+        """Find the memories that link to a document or source file.
+
+        The best for the query first.
+        """
         answers.check_limit(limit)
         now = self.clock()
         names = self._names(target_document)
@@ -145,10 +179,14 @@ class Memories:
         with self.corpus.index.held():
             hits, count = self._filled(findings.hits, where, limit, now)
         chosen = replace(findings, hits=hits, omitted=count - len(hits))
-        shaped, omitted, notes = answers.fit(chosen, lambda hit: self._linked(hit, now), self.budget)
+        shaped, omitted, notes = answers.fit(
+            chosen, lambda hit: self._linked(hit, now), self.budget
+        )
         for hit in hits[: len(shaped)]:
             if len(hit.links) > MOST_LINKS:
-                notes.append(f"{hit.document.id} has {len(hit.links) - MOST_LINKS} more links to it")
+                notes.append(
+                    f"{hit.document.id} has {len(hit.links) - MOST_LINKS} more links to it"
+                )
         return LinkedHits(result=shaped, omitted=omitted, notes=notes)
 
     def stats(self) -> Stats:
@@ -165,7 +203,9 @@ class Memories:
             tags=shown_tags,
             types=shown_kinds,
             memory_path=self.corpus.store.locate(""),
-            notes=[f"{count} rarer {what} are not listed" for what, count in hidden.items() if count],
+            notes=[
+                f"{count} rarer {what} are not listed" for what, count in hidden.items() if count
+            ],
         )
 
     def _names(self, target: str) -> tuple[str, ...]:
@@ -180,22 +220,37 @@ class Memories:
     def _saved(self, status: str, name: str, written: Written, warnings: list[str]) -> Saved:
         path = self.corpus.store.locate(name)
         warnings = warnings + answers.removed(written)
-        return Saved(status=status, filename=name, path=path, version=written.version, warnings=warnings)
+        return Saved(
+            status=status, filename=name, path=path, version=written.version, warnings=warnings
+        )
 
-    def _filled(self, hits: tuple[Hit, ...], where: Filter, limit: int, now: datetime) -> tuple[tuple[Hit, ...], int]:
-        """Fill up with linked memories that the query did not find, newest first: the link is reason enough.
+    def _filled(
+        self, hits: tuple[Hit, ...], where: Filter, limit: int, now: datetime
+    ) -> tuple[tuple[Hit, ...], int]:
+        """Fill up with linked memories that the query did not find, newest first.
+
+        The link is reason enough.
 
         Tell also how many memories are linked in all.
         """
         index = self.corpus.index
         linked = index.documents(replace(where, hidden=self.corpus.lane.hidden, alive_at=now))
         found = {hit.document.id for hit in hits}
-        others = [document for document in linked if document.id not in found and index.chunks(document.id)]
+        others = [
+            document
+            for document in linked
+            if document.id not in found and index.chunks(document.id)
+        ]
         others.sort(key=lambda document: age_order(document, now))
         others = others[: limit - len(hits)]
         links = index.links_to(where.linked_to, [document.id for document in others])
-        pieces = [piece for _, piece in index.load([index.chunks(document.id)[0] for document in others])]
-        more = [Hit(d, piece, 0.0, (), links.get(d.id, ())) for d, piece in zip(others, pieces, strict=True)]
+        pieces = [
+            piece for _, piece in index.load([index.chunks(document.id)[0] for document in others])
+        ]
+        more = [
+            Hit(d, piece, 0.0, (), links.get(d.id, ()))
+            for d, piece in zip(others, pieces, strict=True)
+        ]
         return (*hits, *more), len(linked)
 
     def _hit(self, hit: Hit, now: datetime, *, explain: bool) -> MemoryHit:
@@ -233,7 +288,10 @@ class Memories:
             created_at=answers.moment(hit.document.created_at),
             age=answers.age(hit.document.created_at, now),
             why=answers.why(hit),
-            links=[LinkShape(edge_type=link.kind, anchor_context=link.context) for link in hit.links[:MOST_LINKS]],
+            links=[
+                LinkShape(edge_type=link.kind, anchor_context=link.context)
+                for link in hit.links[:MOST_LINKS]
+            ],
             **answers.provenance(hit.document),
         )
 
@@ -241,15 +299,21 @@ class Memories:
 def check_kind(kind: str) -> None:
     """Refuse a type that is not one word."""
     if not _KIND.fullmatch(kind):
-        raise ValidationError(f"{kind[:60]!r} is not a memory type", f"Use one of {', '.join(KINDS)}")
+        raise ValidationError(
+            f"{kind[:60]!r} is not a memory type", f"Use one of {', '.join(KINDS)}"
+        )
 
 
 def check_tags(tags: Sequence[str]) -> list[str]:
     """Return tags stripped and without repetitions."""
     if any(not isinstance(tag, str) or "\n" in tag or len(tag) > 100 for tag in tags):  # noqa: PLR2004 - a tag is a word
-        raise ValidationError("a tag is not one short line of text", 'Give tags as a list of words, such as ["auth"]')
+        raise ValidationError(
+            "a tag is not one short line of text", 'Give tags as a list of words, such as ["auth"]'
+        )
     stripped = (tag.strip().lstrip("#").strip() for tag in tags)
-    return list({tag.casefold(): tag for tag in reversed([tag for tag in stripped if tag])}.values())[::-1]
+    return list(
+        {tag.casefold(): tag for tag in reversed([tag for tag in stripped if tag])}.values()
+    )[::-1]
 
 
 def check_content(content: str, name: str = "content") -> None:
@@ -257,9 +321,13 @@ def check_content(content: str, name: str = "content") -> None:
     if not content.strip():
         raise ValidationError(f"{name} is empty", "Say what should be remembered")
     if len(content) > LONGEST_MEMORY:
-        raise ValidationError(f"{name} is longer than {LONGEST_MEMORY} characters", "Split it into several memories")
+        raise ValidationError(
+            f"{name} is longer than {LONGEST_MEMORY} characters", "Split it into several memories"
+        )
     if "\x00" in content or any("\ud800" <= character <= "\udfff" for character in content):
-        raise ValidationError(f"{name} holds characters that no text file can", "Remove NUL and lone surrogates")
+        raise ValidationError(
+            f"{name} holds characters that no text file can", "Remove NUL and lone surrogates"
+        )
 
 
 def tagged(text: str, tags: Sequence[str]) -> str:
@@ -280,8 +348,18 @@ def _keys(text: str) -> set[str]:
 
 
 def spellings(target: str) -> tuple[str, ...]:
-    """Return the ways in which a link may name this document: with and without its markdown ending, or its folders."""
-    name = target.strip().removeprefix("ghost:").replace("\\", "/").removeprefix("./").split("#")[0].strip()
+    """Return the ways in which a link may name this document.
+
+    With and without its markdown ending, or its folders.
+    """
+    name = (
+        target.strip()
+        .removeprefix("ghost:")
+        .replace("\\", "/")
+        .removeprefix("./")
+        .split("#")[0]
+        .strip()
+    )
     name = name.removeprefix("docs:").removeprefix("memory:").rstrip("/")
     if not name:
         return ()
@@ -292,7 +370,8 @@ def spellings(target: str) -> tuple[str, ...]:
 def _folders(name: str) -> list[str]:
     """List a path and the folders above it, the nearest first, as far as a link can name them.
 
-    No link is longer than `NAME_BYTES`; to spell every folder of a longer path would cost the square of its length.
+    No link is longer than `NAME_BYTES`; to spell every folder of a longer path would cost the
+    square of its length.
     """
     folder = str(PurePosixPath(name))
     if len(folder) > NAME_BYTES:

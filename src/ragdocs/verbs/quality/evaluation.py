@@ -1,4 +1,7 @@
-"""Asks a corpus questions whose answers are known, through the same search that everybody uses, and keeps score."""
+"""Asks a corpus questions whose answers are known, through the same search that everybody uses.
+
+And keeps score.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one question: the documents that were found, what that is worth, and the seconds it took."""
+    """What became of one question.
+
+    The documents that were found, what that is worth, and the seconds it took.
+    """
 
     question: Question
     ranked: tuple[str, ...]
@@ -50,7 +56,11 @@ class Outcome:
     @property
     def place(self) -> int:
         """Where the first answer is, or 0 if it is not among the first ten."""
-        found = (place for place, path in enumerate(self.ranked[:DEEP], start=1) if self.question.answers.get(path))
+        found = (
+            place
+            for place, path in enumerate(self.ranked[:DEEP], start=1)
+            if self.question.answers.get(path)
+        )
         return next(found, 0)
 
 
@@ -58,7 +68,10 @@ def ask(corpus: Corpus, question: Question, now: datetime, weights: Weights = No
     """Ask one question as the verbs do; a document stands where its best passage is."""
     # A page may give several passages, so more are asked for than documents are measured.
     query = Query(
-        probes=(Probe(question.text),), limit=MOST_RESULTS, where=Filter(prefix=question.prefix), weights=weights
+        probes=(Probe(question.text),),
+        limit=MOST_RESULTS,
+        where=Filter(prefix=question.prefix),
+        weights=weights,
     )
     found = corpus.search(query, question.asked_at or now)
     ranked = tuple(dict.fromkeys(hit.document.path for hit in found.hits))
@@ -83,7 +96,10 @@ def run(
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return the means of each kind of question and of all, what share passed the floor, and what each stage took."""
+    """Return the means of each kind of question and of all, what share passed the floor.
+
+    And what each stage took.
+    """
     kinds = sorted({one.question.kind for one in outcomes})
     slices = [(kind, [one for one in outcomes if one.question.kind == kind]) for kind in kinds]
     if len(slices) != 1:
@@ -92,10 +108,16 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     times = {stage: [one.seconds.get(stage, 0.0) * 1000 for one in outcomes] for stage in stages}
     times["all"] = [sum(one.seconds.values()) * 1000 for one in outcomes]
     return {
-        "slices": [{"slice": kind or "all", "questions": len(some), **_means(some)} for kind, some in slices],
+        "slices": [
+            {"slice": kind or "all", "questions": len(some), **_means(some)}
+            for kind, some in slices
+        ],
         "passed": round(fmean(one.score >= FLOOR for one in outcomes), 4) if outcomes else 0.0,
         "milliseconds": {
-            stage: {"p50": round(_quantile(values, 0.5), 2), "p95": round(_quantile(values, 0.95), 2)}
+            stage: {
+                "p50": round(_quantile(values, 0.5), 2),
+                "p95": round(_quantile(values, 0.95), 2),
+            }
             for stage, values in times.items()
         },
     }
@@ -104,17 +126,27 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 def kept(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
     """Return of each question what a later run is compared with."""
     return {
-        one.question.id: {"text": one.question.text, "ndcg_10": round(one.worth.ndcg_10, 6), "place": one.place}
+        one.question.id: {
+            "text": one.question.text,
+            "ndcg_10": round(one.worth.ndcg_10, 6),
+            "place": one.place,
+        }
         for one in outcomes
     }
 
 
 def against(outcomes: Sequence[Outcome], other: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Compare with what `kept` returned of another run: by how much, how surely, and question by question."""
+    """Compare with what `kept` returned of another run.
+
+    By how much, how surely, and question by question.
+    """
     pairs = [(one, other[one.question.id]) for one in outcomes if one.question.id in other]
     # A text that changed under its id is another question.
     pairs = [(one, was) for one, was in pairs if was["text"] == one.question.text]
-    mine, theirs = [one.worth.ndcg_10 for one, _ in pairs], [float(was["ndcg_10"]) for _, was in pairs]
+    mine, theirs = (
+        [one.worth.ndcg_10 for one, _ in pairs],
+        [float(was["ndcg_10"]) for _, was in pairs],
+    )
     difference = compare(mine, theirs)
     changes = [
         {
@@ -143,7 +175,9 @@ def against(outcomes: Sequence[Outcome], other: Mapping[str, Mapping[str, Any]])
 
 
 def _means(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    return {name: round(fmean(getattr(one.worth, name) for one in outcomes), 4) for name in MEASURES}
+    return {
+        name: round(fmean(getattr(one.worth, name) for one in outcomes), 4) for name in MEASURES
+    }
 
 
 def _quantile(values: Sequence[float], share: float) -> float:

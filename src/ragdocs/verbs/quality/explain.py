@@ -26,8 +26,13 @@ class Explain:
     corpus: Corpus
     clock: Callable[[], datetime]
 
-    def explain(self, query: str, path: str, limit: int = 5, *, tags: Sequence[str] = (), kind: str = "") -> Explained:
-        """Tell where a document stands for a query, by which signals, or at which stage it dropped out."""
+    def explain(
+        self, query: str, path: str, limit: int = 5, *, tags: Sequence[str] = (), kind: str = ""
+    ) -> Explained:
+        """Tell where a document stands for a query, by which signals.
+
+        Or at which stage it dropped out.
+        """
         answers.check_limit(limit)
         if not query.strip():
             raise ValidationError("the query is empty", "Give the words that were searched for")
@@ -37,12 +42,16 @@ class Explain:
         now, where = self.clock(), Filter(tags=tuple(tags), kinds=(kind,) if kind else ())
         asked = Query(probes=(Probe(query),), limit=answers.MOST_RESULTS, where=where)
         found = self.corpus.search(asked, now).hits
-        place = next((at for at, hit in enumerate(found, start=1) if hit.document.id == document.id), 0)
+        place = next(
+            (at for at, hit in enumerate(found, start=1) if hit.document.id == document.id), 0
+        )
         hit = found[place - 1] if place else None
         answer = self._measured(query, document, hit)
         answer["place"] = place
         filtered = self._filtered(document, where, now)
-        answer["stage"], answer["why"] = ("filtered", filtered) if filtered else self._verdict(hit, answer, limit)
+        answer["stage"], answer["why"] = (
+            ("filtered", filtered) if filtered else self._verdict(hit, answer, limit)
+        )
         return answer
 
     def _document(self, path: str) -> Document | None:
@@ -61,11 +70,12 @@ class Explain:
             known = [document.path for document in self.corpus.index.documents()]
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
             if not near and not known:
-                raise NotFoundError(f"the {self.corpus.lane.name} lane is empty", "Add documents, or ask another lane")
+                raise NotFoundError(
+                    f"the {self.corpus.lane.name} lane is empty",
+                    "Add documents, or ask another lane",
+                )
             meant = f"; did you mean {', '.join(near)}?" if near else ""
-            why = (
-                f"not indexed: no file of that name belongs to this lane ({', '.join(self.corpus.lane.include)}){meant}"
-            )
+            why = f"not indexed: no file of that name belongs to this lane ({', '.join(self.corpus.lane.include)}){meant}"
         return _blank(query, name, "not indexed", why)
 
     def _filtered(self, document: Document, where: Filter, now: datetime) -> str:
@@ -85,12 +95,17 @@ class Explain:
         vector = self._vector(query)
         words, nearness = index.weigh(query, vector, np.array(keys))
         ranking = self.corpus.lane.ranking
-        totals = [ranking.keyword_weight * w + ranking.vector_weight * n for w, n in zip(words, nearness, strict=True)]
+        totals = [
+            ranking.keyword_weight * w + ranking.vector_weight * n
+            for w, n in zip(words, nearness, strict=True)
+        ]
         best = max(range(len(keys)), key=lambda place: totals[place])
         place = keys.index(hit.key) if hit is not None and hit.key in keys else best
         count = index.counts()["chunks"]
         by_words = [key for key, _ in index.match(query, count, Filter())]
-        by_meaning = [key for key, _ in index.nearest(vector, count, Filter())] if vector is not None else []
+        by_meaning = (
+            [key for key, _ in index.nearest(vector, count, Filter())] if vector is not None else []
+        )
         piece = index.load([keys[place]])[0][1]
         held = index.matched(query, [keys[place]])[0]
         return {
@@ -98,7 +113,11 @@ class Explain:
             "score": round(hit.score, 4) if hit else 0.0,
             "lines": f"{piece.start_line}-{piece.end_line}",
             "words": list(held),
-            "missing": [word for word in dict.fromkeys(query.split()) if word.strip(".,;:!?\"'()") not in held],
+            "missing": [
+                word
+                for word in dict.fromkeys(query.split())
+                if word.strip(".,;:!?\"'()") not in held
+            ],
             "keyword": round(float(words[place]), 4),
             "keyword_rank": _rank(by_words, keys),
             "meaning": round(float(nearness[place]), 4),
@@ -132,11 +151,16 @@ class Explain:
         if not answer["words"] and not answer["keyword"]:
             ranked = answer["meaning_rank"]
             near = (
-                f", and by meaning ({answer['meaning']:.2f}) its best passage is only number {ranked}" if ranked else ""
+                f", and by meaning ({answer['meaning']:.2f}) its best passage is only number {ranked}"
+                if ranked
+                else ""
             )
             return "other words", f"other words: no word of the query stands in it{near}"
         ranks = f"number {answer['keyword_rank']} by words and {answer['meaning_rank'] or 'none'} by meaning"
-        return "not a candidate", f"not a candidate: its best passage is {ranks}; the first {k} of each are looked at"
+        return (
+            "not a candidate",
+            f"not a candidate: its best passage is {ranks}; the first {k} of each are looked at",
+        )
 
 
 def _rank(ordered: Sequence[int], keys: Sequence[int]) -> int:

@@ -1,4 +1,7 @@
-"""Secrets that are written down already: in texts that people wrote by hand, in earlier texts, in the trash."""
+"""Secrets that are written down already.
+
+In texts that people wrote by hand, in earlier texts, in the trash.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,10 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What one way gains on another in points, its standard error, and how often chance alone does as well."""
+    """What one way gains on another in points, its standard error.
+
+    And how often chance alone does as well.
+    """
 
     points: float
     error: float
@@ -56,7 +59,10 @@ def ndcg(ranked: Sequence[str], grades: Mapping[str, int], k: int = DEEP) -> flo
 
 
 def compare(one: Sequence[float], other: Sequence[float], seed: int = 0) -> Difference:
-    """Compare two ways over the same questions, by flipping the sign of their differences at random."""
+    """Compare two ways over the same questions.
+
+    By flipping the sign of their differences at random.
+    """
     gained = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
     gained = gained[~np.isnan(gained)] * 100
     if not len(gained):
@@ -68,7 +74,11 @@ def compare(one: Sequence[float], other: Sequence[float], seed: int = 0) -> Diff
     for _ in range(0, DRAWS, 500):
         flips = rng.integers(0, 2, (500, len(told))) * 2 - 1
         beaten += int(np.count_nonzero(np.abs(flips @ told) >= abs(told.sum()) - 1e-9))
-    return Difference(float(gained.mean()), float(gained.std() / math.sqrt(len(gained))), (beaten + 1) / (DRAWS + 1))
+    return Difference(
+        float(gained.mean()),
+        float(gained.std() / math.sqrt(len(gained))),
+        (beaten + 1) / (DRAWS + 1),
+    )
 
 
 def _gain(grades: Sequence[int]) -> float:

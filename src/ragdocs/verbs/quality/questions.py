@@ -1,8 +1,11 @@
-"""Makes questions out of a corpus that nobody labelled: something that one document says, and that document.
+"""Makes questions out of a corpus that nobody labelled.
 
-A heading that stands in one document only, the words of a link to a document, and a sentence with rare words are each
-a question with a known answer. Edited variants ask the same less exactly: with a typo, with words left out, and with
-words replaced by others that the corpus uses in the same places.
+Something that one document says, and that document.
+
+A heading that stands in one document only, the words of a link to a document, and a sentence with
+rare words are each a question with a known answer. Edited variants ask the same less exactly: with
+a typo, with words left out, and with words replaced by others that the corpus uses in the same
+places.
 """
 
 from __future__ import annotations
@@ -20,12 +23,19 @@ from ragdocs.verbs.quality.evaluation import Question
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
-_LABEL = re.compile(r"(?<!!)\[(?P<label>[^\[\]]{3,120})\]\(|\[\[[^\[\]|]+\|(?P<alias>[^\[\]]{3,120})\]\]")
+_LABEL = re.compile(
+    r"(?<!!)\[(?P<label>[^\[\]]{3,120})\]\(|\[\[[^\[\]|]+\|(?P<alias>[^\[\]]{3,120})\]\]"
+)
 # Words a sentence must have to say something, and those of its words that are asked for.
 LEAST_WORDS, ASKED_WORDS = 8, 10
 # A word that stands in more than this share of all passages says nothing about one of them.
 COMMON_SHARE = 0.1
-# Words that are looked at for synonyms, the most frequent first; words this near on either side are their company.
+# A text of fewer words is asked as it stands.
+FEWEST_WORDS = 3
+# A word that is used less often says little about the corpus.
+FEWEST_USES = 3
+# Words that are looked at for synonyms, the most frequent first; words this near on either side are
+# their company.
 VOCABULARY, WINDOW = 1_500, 3
 # Two words that keep company as alike as this may stand for each other.
 ALIKE = 0.35
@@ -54,12 +64,18 @@ def make(corpus: Corpus, most: int) -> list[Question]:
         questions += [_question(text, path, kind) for text, path in pairs]
         for edit, change in edits.items():
             changed = [(change(text), text, path) for text, path in pairs]
-            questions += [_question(new, path, f"{kind}, {edit}") for new, text, path in changed if new != text]
+            questions += [
+                _question(new, path, f"{kind}, {edit}")
+                for new, text, path in changed
+                if new != text
+            ]
     return questions
 
 
 def _question(text: str, path: str, kind: str) -> Question:
-    name = blake2b(f"{kind}\0{text}\0{path}".encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    name = blake2b(
+        f"{kind}\0{text}\0{path}".encode("utf-8", "surrogatepass"), digest_size=8
+    ).hexdigest()
     return Question(name, text, {path: 1}, kind)
 
 
@@ -85,7 +101,11 @@ def _headings(passages: Sequence[tuple[Document, Chunk]]) -> Iterator[tuple[str,
 
 def _links(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
     """Yield the words of links together with the document they lead to."""
-    named = {name: document.path for document in documents for name in (document.path, document.path[:-3])}
+    named = {
+        name: document.path
+        for document in documents
+        for name in (document.path, document.path[:-3])
+    }
     for document in documents:
         for link in document.links:
             target = named.get(link.target)
@@ -95,17 +115,23 @@ def _links(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
                 yield " ".join(label.split()), target
 
 
-def _sentences(passages: Sequence[tuple[Document, Chunk]], counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+def _sentences(
+    passages: Sequence[tuple[Document, Chunk]], counts: Mapping[str, int]
+) -> Iterator[tuple[str, str]]:
     """Yield for each document the telling words of its rarest sentence, in their order."""
     best: dict[str, tuple[float, str]] = {}
     common = max(2, COMMON_SHARE * len(passages))
     for document, piece in passages:
         for sentence in _SENTENCE.split(piece.text):
             words = _words(sentence)
-            telling = list(dict.fromkeys(word for word in words if counts[word] <= common))[:ASKED_WORDS]
+            telling = list(dict.fromkeys(word for word in words if counts[word] <= common))[
+                :ASKED_WORDS
+            ]
             if len(words) >= LEAST_WORDS and len(telling) > LEAST_WORDS // 2:
                 rarity = sum(1 / counts[word] for word in telling)
-                best[document.path] = max(best.get(document.path, (0.0, "")), (rarity, " ".join(telling)))
+                best[document.path] = max(
+                    best.get(document.path, (0.0, "")), (rarity, " ".join(telling))
+                )
     yield from ((text, path) for path, (_, text) in best.items())
 
 
@@ -124,7 +150,9 @@ def _mistype(text: str) -> str:
 def _shorten(text: str) -> str:
     """Leave out every third word."""
     words = text.split(" ")
-    return " ".join(word for place, word in enumerate(words) if place % 3 != 1) if len(words) > 2 else text  # noqa: PLR2004 - of two words both are needed
+    if len(words) < FEWEST_WORDS:
+        return text
+    return " ".join(word for position, word in enumerate(words) if position % 3 != 1)
 
 
 def _reword(text: str, synonyms: Mapping[str, str]) -> str:
@@ -137,8 +165,15 @@ def _reword(text: str, synonyms: Mapping[str, str]) -> str:
 
 
 def _synonyms(texts: Sequence[Sequence[str]], counts: Mapping[str, int]) -> dict[str, str]:
-    """Map words to the word that keeps the most similar company, where there is one that is similar enough."""
-    frequent = [word for word, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])) if count > 2]  # noqa: PLR2004 - two places may be chance
+    """Map words to the word that keeps the most similar company.
+
+    Where there is one that is similar enough.
+    """
+    frequent = [
+        word
+        for word, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        if count >= FEWEST_USES
+    ]
     number = {word: place for place, word in enumerate(frequent[:VOCABULARY])}
     if len(number) < LEAST_WORDS:
         return {}
@@ -151,8 +186,16 @@ def _synonyms(texts: Sequence[Sequence[str]], counts: Mapping[str, int]) -> dict
             np.add.at(company, (one[both], other[both]), 1)
     company += company.T
     # Positive pointwise mutual information: company that every word keeps says nothing.
-    expected = company.sum(axis=1, keepdims=True) * company.sum(axis=0, keepdims=True) / max(1.0, company.sum())
-    told = np.log(np.divide(company, expected, out=np.ones_like(company), where=(company > 0) & (expected > 0)))
+    expected = (
+        company.sum(axis=1, keepdims=True)
+        * company.sum(axis=0, keepdims=True)
+        / max(1.0, company.sum())
+    )
+    told = np.log(
+        np.divide(
+            company, expected, out=np.ones_like(company), where=(company > 0) & (expected > 0)
+        )
+    )
     told = np.maximum(told, 0)
     told /= np.maximum(np.linalg.norm(told, axis=1, keepdims=True), 1e-9)
     alike = told @ told.T
@@ -161,7 +204,9 @@ def _synonyms(texts: Sequence[Sequence[str]], counts: Mapping[str, int]) -> dict
     nearest = alike.argmax(axis=1)
     return {
         word: words[near]
-        for word, near, there in zip(words, nearest.tolist(), alike.max(axis=1).tolist(), strict=True)
+        for word, near, there in zip(
+            words, nearest.tolist(), alike.max(axis=1).tolist(), strict=True
+        )
         # One that begins alike is a form of the same word, not another word.
         if there >= ALIKE and len(word) >= LEAST_LETTERS and words[near][:4] != word[:4]
     }

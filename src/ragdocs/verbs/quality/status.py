@@ -11,12 +11,16 @@ from ragdocs.verbs.shapes import LaneStatus
 # Enough to act on, and small enough that two lanes fit into one answer; the rest are counted.
 PROBLEM_CHARS = 3_500
 PROBLEM_LENGTH = 160
-# Files that are not indexed are read to tell whether they can be; after so many, the rest are taken for new.
+# Files that are not indexed are read to tell whether they can be; after so many, the rest are taken
+# for new.
 MOST_READ = 100
 
 
 def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
-    """Count what is indexed, compare it with what is there now, and name the files with problems."""
+    """Count what is indexed, compare it with what is there now.
+
+    And name the files with problems.
+    """
     counts = corpus.index.counts()
     notes = list(corpus.notes())
     unreadable: dict[str, str] = {}
@@ -31,11 +35,16 @@ def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
             notes.append(f"{count} files changed on disk and are not indexed yet")
     found = {path: "; ".join(reasons) for path, reasons in problems(corpus).items()} | unreadable
     # The path stands beside its reason already: in full it would leave no room for it.
-    told = ((path, reason.replace(corpus.store.locate(path), path)) for path, reason in sorted(found.items()))
+    told = (
+        (path, reason.replace(corpus.store.locate(path), path))
+        for path, reason in sorted(found.items())
+    )
     cut = ((path, answers.cut(reason, PROBLEM_LENGTH)) for path, reason in told)
     listed = dict(answers.within(cut, PROBLEM_CHARS))
     if len(listed) < len(found):
-        notes.append(f"{len(found) - len(listed)} more files have problems; `ragdocs lint` lists them all")
+        notes.append(
+            f"{len(found) - len(listed)} more files have problems; `ragdocs lint` lists them all"
+        )
     return LaneStatus(
         lane=corpus.lane.name,
         root=corpus.store.locate(""),
@@ -53,5 +62,9 @@ def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
 def problems(corpus: Corpus) -> dict[str, tuple[str, ...]]:
     """Map the files that were not indexed, or not as their authors meant, to the reasons."""
     found: dict[str, tuple[str, ...]] = {path: (reason,) for path, reason in corpus.skipped.items()}
-    found |= {document.path: document.problems for document in corpus.index.documents() if document.problems}
+    found |= {
+        document.path: document.problems
+        for document in corpus.index.documents()
+        if document.problems
+    }
     return dict(sorted(found.items()))

@@ -1,4 +1,7 @@
-"""Is the live index what the files alone would give? Compared part by part, with the first difference named."""
+"""Is the live index what the files alone would give? Compared part by part.
+
+With the first difference named.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ class Comparison(TypedDict):
 
 
 class Behind(TypedDict):
-    """Paths by which an index is behind its files: changed, not indexed, gone; and those that cannot be read."""
+    """Paths by which an index is behind its files: changed, not indexed, gone.
+
+    And those that cannot be read.
+    """
 
     stale: list[str]
     missing: list[str]
@@ -41,7 +47,9 @@ def behind(corpus: Corpus, most_read: int | None = None) -> Behind:
         raise UnavailableError(scan.unreadable[""])
     refused = corpus.refused(scan)
     present = {path: stamp for path, stamp in scan.stamps.items() if path not in refused}
-    answer = Behind(stale=[], missing=[], extra=sorted(known.keys() - present.keys()), unreadable={})
+    answer = Behind(
+        stale=[], missing=[], extra=sorted(known.keys() - present.keys()), unreadable={}
+    )
     for path, stamp in sorted(present.items()):
         if path in known and known[path][0] == stamp:
             continue
@@ -73,7 +81,9 @@ def compare(live: Mapping[str, Sequence[Any]], rebuilt: Mapping[str, Sequence[An
         compared[part] = len(expected)
         for ours, theirs in zip_longest(live[part], expected):
             if not _same(ours, theirs):
-                found = f"{part}: the live index has {_short(ours)}, the rebuilt one {_short(theirs)}"
+                found = (
+                    f"{part}: the live index has {_short(ours)}, the rebuilt one {_short(theirs)}"
+                )
                 return Comparison(compared=compared, difference=found)
     return Comparison(compared=compared, difference="")
 
