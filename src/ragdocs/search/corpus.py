@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from ragdocs.search import calibration as gauge
 from ragdocs.search import chunk, parse, rank
 from ragdocs.search import score as fuse
 from ragdocs.search.calibration import Gauge
+from ragdocs.search.newest import age_order
+from ragdocs.search.query import passages_of_time, query_filters, with_floor
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import times
 from ragdocs.text.redaction.redact import Redactor
@@ -30,6 +34,7 @@ from ragdocs.types import (
     Filter,
     Findings,
     Hit,
+    Link,
     Probe,
     Put,
     Query,
@@ -39,6 +44,8 @@ from ragdocs.types import (
 )
 
 Progress = Callable[[str, int, int], None]
+Order = Literal["path", "newest"]
+Facet = Literal["tags", "kind", "status", "source"]
 
 # Chunks applied in the first step; each further step takes twice as many. Few steps make few
 # segments; a step of two milliseconds a chunk is what a write that comes between may have to wait
@@ -199,13 +206,15 @@ class Corpus:
         where, ranking = query.where, self._ranking(query)
         asked = " ".join(probe.text for probe in query.probes)
         meant = times.span(asked, now) if ranking.time_weight else None
-        wheres = _wheres(where, rank.youngest(ranking, now), meant)
+        wheres = query_filters(where, rank.youngest(ranking, now), meant)
         k = max(LEAST_CANDIDATES, query.limit * 5 // max(1, len(query.probes)))
         legs, clock = self._ask(query.probes, vectors, ranking, k, *wheres)
         board = self._board(legs, dict(zip(query.probes, vectors, strict=True)), ranking)
         owners = self.index.owners(board.keys)
         if meant:
-            board = fuse.lift(board, "time", _told(board.keys, owners, meant), ranking.time_weight)
+            board = fuse.lift(
+                board, "time", passages_of_time(board.keys, owners, meant), ranking.time_weight
+            )
         neighbours = self._neighbours(board, owners, where) if ranking.graph_weight else []
         measure = self.gauge()
         board = fuse.lift(board, "graph", neighbours, ranking.graph_weight)
@@ -235,7 +244,70 @@ class Corpus:
             zip(("words", "meaning", "ranking"), (b - a for a, b in pairwise(clock)), strict=True)
         )
         found = Findings(hits=hits, omitted=omitted, notes=self.notes(), seconds=seconds)
-        return floored(found) if query.floored and measure.measured else found
+        return with_floor(found) if query.floored and measure.measured else found
+
+    def get(self, name: str) -> Document | None:
+        """Return a document by its id or its path."""
+        document = self.index.document(name)
+        if document is None:
+            document = self.index.document(f"{self.lane.name}:{name.removesuffix('.md')}")
+        return document
+
+    def documents(
+        self,
+        where: Filter | None = None,
+        order: Order = "path",
+        limit: int | None = None,
+        now: datetime | None = None,
+    ) -> list[Document]:
+        """List documents by path, or the newest first as seen from `now`."""
+        documents = self.index.documents(where)
+        if order == "newest":
+            assert now is not None
+            moment = now
+            documents = sorted(documents, key=lambda document: age_order(document, moment))
+        return documents[:limit]
+
+    def count(self, where: Filter | None = None) -> int:
+        """Count documents."""
+        return len(self.index.documents(where))
+
+    def facets(self, field: Facet, where: Filter | None = None) -> dict[str, int]:
+        """Count documents by the values of a field, the most frequent first."""
+        counts: Counter[str] = Counter()
+        for document in self.index.documents(where):
+            value = getattr(document, field)
+            counts.update(value if isinstance(value, tuple) else (value,))
+        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    def links(
+        self, to: Sequence[str], among: Collection[str] | None = None
+    ) -> Mapping[str, tuple[Link, ...]]:
+        """Map each document, or each among these, to its links to any of these names."""
+        return self.index.links_to(to, among)
+
+    def passages(self, document_ids: Sequence[str], room: int = 0) -> dict[str, list[Chunk]]:
+        """Return the beginning of each document: its first passage, and more up to `room` characters."""
+        beginnings: dict[str, list[Chunk]] = {}
+        with self.index.held():
+            for document_id in document_ids:
+                beginnings[document_id] = []
+                size = 0
+                for key in self.index.chunks(document_id):
+                    if size > room or (beginnings[document_id] and not room):
+                        break
+                    passage = self.index.load([key])[0][1]
+                    beginnings[document_id].append(passage)
+                    size += len(passage.text)
+        return beginnings
+
+    def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
+        """Map each indexed path, or each of these that is indexed, to its stamp and version."""
+        return self.index.stamps(paths)
+
+    def counts(self) -> dict[str, int]:
+        """Count documents, passages, vectors and links."""
+        return self.index.counts()
 
     def gauge(self) -> Gauge:
         """Return what scores are measured by.
@@ -510,55 +582,6 @@ class Corpus:
             self.index.restamp(same)
             new = sum(entry.document.path not in known for entry in entries)
             return new, len(entries) - new, len(same), looked
-
-
-def _wheres(where: Filter, young: datetime | None, meant: times.Span | None) -> list[Filter]:
-    """Return the filters to ask with.
-
-    What a boost may lift must not be lost among many other candidates.
-    """
-    wheres = [where]
-    if young is not None:
-        wheres.append(replace(where, since=max(young, where.since or young)))
-    if meant is not None:
-        since, until = (
-            max(meant[0], where.since or meant[0]),
-            min(meant[1], where.until or meant[1]),
-        )
-        wheres.append(replace(where, since=since, until=until))
-    return wheres
-
-
-def _told(
-    keys: Sequence[int], owners: Sequence[Document], meant: times.Span
-) -> list[tuple[int, float]]:
-    """Return the chunks of documents that are of this time."""
-    pairs = zip(keys, owners, strict=True)
-    return [
-        (key, 1.0) for key, one in pairs if one.created_at and meant[0] <= one.created_at < meant[1]
-    ]
-
-
-def floored(found: Findings) -> Findings:
-    """Leave out everything if not even the best is better than what unrelated questions find.
-
-    And say so.
-    """
-    below = sum(hit.score < gauge.FLOOR for hit in found.hits)
-    if not below:
-        return found
-    rate = f"{gauge.FALSE_ALARMS:.0%} of unrelated questions"
-    if below < len(found.hits):
-        note = f"{below} of these score below {gauge.FLOOR}, which {rate} reach: they may be about something else"
-        return replace(found, notes=(*found.notes, note))
-    best = found.hits[0]
-    place = f"{best.document.path}:{best.chunk.start_line}-{best.chunk.end_line}"
-    more = found.omitted + len(found.hits)
-    note = (
-        f"nothing relevant: {more} passages share words or meaning with this, but none scores {gauge.FLOOR}, "
-        f"which {rate} reach; the best of them is {place} with {best.score:.2f}"
-    )
-    return replace(found, hits=(), omitted=0, notes=(*found.notes, note))
 
 
 def _below(path: str, folders: AbstractSet[str]) -> bool:

@@ -8,12 +8,12 @@ from datetime import datetime
 
 from ragdocs.errors import NotFoundError
 from ragdocs.search.corpus import Corpus
+from ragdocs.search.newest import age_order
 from ragdocs.text import times
 from ragdocs.text.formats.journal import SUFFIX
 from ragdocs.types import Filter, Findings, Hit, Probe, Query
 from ragdocs.verbs import page as answers
 from ragdocs.verbs.journal_shapes import CommitHit, CommitHits
-from ragdocs.verbs.newest import age_order
 
 # Paths of a commit that are shown.
 SHOWN_PATHS = 10

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from ragdocs.errors import RagdocsError, ValidationError
 from ragdocs.project import registry
 from ragdocs.search.corpus import Corpus
+from ragdocs.search.newest import age_order
 from ragdocs.text import outline
 from ragdocs.types import Document, Filter, Hit, Probe, Query
 from ragdocs.verbs import page as answers
@@ -27,7 +28,6 @@ from ragdocs.verbs.context.repomap import RepoMap
 from ragdocs.verbs.context.scope import FOLDER, Scope
 from ragdocs.verbs.context.shapes import Pack
 from ragdocs.verbs.memories.write import check_content, spellings
-from ragdocs.verbs.newest import age_order
 
 LEAST_CHARS, MOST_CHARS = 500, 100_000
 LONGEST_TASK = 4_000

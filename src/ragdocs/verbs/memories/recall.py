@@ -19,6 +19,7 @@ from ragdocs.errors import AlreadyExistsError, RagdocsError, UnavailableError, V
 from ragdocs.project import registry
 from ragdocs.protocols import Index
 from ragdocs.search.corpus import Corpus
+from ragdocs.search.newest import age_order
 from ragdocs.system import git
 from ragdocs.system.names import own_id
 from ragdocs.text import frontmatter as metadata
@@ -27,7 +28,6 @@ from ragdocs.text.times import SKEW
 from ragdocs.types import Document, Expect, Filter, Findings, GitContext, Hit, Probe, Put, Query
 from ragdocs.verbs import page as answers
 from ragdocs.verbs.memories.write import check_content, check_tags, tagged
-from ragdocs.verbs.newest import age_order
 from ragdocs.verbs.shapes import GitShape, Recalled, RecalledMemory, Remembered
 
 SCOPES = ("project", "global")

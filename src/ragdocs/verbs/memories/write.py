@@ -12,13 +12,13 @@ from typing import cast
 
 from ragdocs.errors import ConflictError, ValidationError
 from ragdocs.search.corpus import Corpus
+from ragdocs.search.newest import age_order
 from ragdocs.system.names import NAME_BYTES, own_id
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import times
 from ragdocs.text.merge import proposing
 from ragdocs.types import Discard, Expect, Filter, Hit, Probe, Put, Query, Written
 from ragdocs.verbs import page as answers
-from ragdocs.verbs.newest import age_order
 from ragdocs.verbs.references import find, memory_path, new_path
 from ragdocs.verbs.shapes import (
     Deleted,
