@@ -10,7 +10,7 @@ import click
 from ragdocs.errors import ValidationError
 from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.cli.project import open_workspace, save
-from ragdocs.serve.surface import REQUIRED, Ask, Param, Verb, bounds
+from ragdocs.serve.surface import REQUIRED, Ask, Param, Verb, bounds, hints
 from ragdocs.serve.surface.arguments import read_input, read_text
 
 EXIT_CODES = "exit codes: 0 done, 1 failed or refused with nothing changed, 2 wrong usage"
@@ -96,7 +96,9 @@ def _callback(verb: Verb) -> Any:
             current=verb.current,
             embed=verb.meaning,
         )
-        answer = verb.run(Ask(workspace=workspace), **arguments)
+        answer = hints.in_answer(
+            verb.run(Ask(workspace=workspace, rim="command"), **arguments), "command"
+        )
         if verb.role == "writer":
             save(workspace)
         print_answer(answer, _reader(verb, arguments), as_json=as_json)

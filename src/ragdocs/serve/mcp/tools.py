@@ -20,8 +20,9 @@ from pydantic import Field
 
 from ragdocs.caller import Caller, current
 from ragdocs.config import Config
+from ragdocs.errors import RagdocsError
 from ragdocs.serve.live import Live
-from ragdocs.serve.surface import REQUIRED, Ask, ModelAnswer, Param, Verb
+from ragdocs.serve.surface import REQUIRED, Ask, ModelAnswer, Param, Verb, hints
 from ragdocs.serve.surface.catalog import offered
 
 if TYPE_CHECKING:
@@ -78,7 +79,11 @@ def _tool(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
             state=live.state(),
             model_answer=_model_answer(sampled),
         )
-        answer = verb.run(ask, **arguments)
+        try:
+            answer = hints.in_answer(verb.run(ask, **arguments), "tool")
+        except RagdocsError as error:
+            error.hint = hints.addressed(error.hint, "tool")
+            raise
         text = TextContent(type="text", text=verb.text(answer))
         return CallToolResult(content=[text], structured_content=dict(answer))
 

@@ -111,6 +111,8 @@ class Ask:
     """One call: of which project, by whom, and what only the rim knows."""
 
     workspace: Workspace
+    # Whose words an answer uses: an agent's tools or a person's commands.
+    rim: Literal["tool", "command"] = "tool"
     # What the caller has read since it connected; nothing for a command, which is alone.
     session: dict[str, Any] | None = None
     state: ServerState | None = None
