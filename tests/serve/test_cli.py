@@ -8,11 +8,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ragdocs.serve.cli import app as cli
+from ragdocs.system import files
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -224,3 +226,25 @@ def test_help_has_examples_and_the_command_runs_as_a_module() -> None:
         ).returncode
         == 2
     )
+
+
+def test_a_command_reads_only_the_lanes_it_needs(
+    enabled: Project, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1000):
+        enabled.doc(f"page-{number}.md", f"# Page {number}\n\nNothing about memories.\n")
+    enabled.memory("harbour.md", "The harbour master calls on Mondays.")
+    files_read: list[str] = []
+    read_bytes = files.read_bytes
+
+    def counted(path: Path, *arguments: Any, **named: Any) -> bytes:
+        files_read.append(path.as_posix())
+        return read_bytes(path, *arguments, **named)
+
+    monkeypatch.setattr(files, "read_bytes", counted)
+    assert run("recall")[0] == 0
+    assert run("memory", "read", "harbour.md")[0] == 0
+    assert [path for path in files_read if "/docs/" in path] == []
+    assert any(path.endswith("harbour.md") for path in files_read)
+    assert run("search", "page")[0] == 0
+    assert any("/docs/" in path for path in files_read)
