@@ -8,13 +8,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ragdocs.serve.cli import app as cli
-from ragdocs.system import files
+from ragdocs.stores.files.store import FileStore
+from ragdocs.types import Source
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -235,13 +235,13 @@ def test_a_command_reads_only_the_lanes_it_needs(
         enabled.doc(f"page-{number}.md", f"# Page {number}\n\nNothing about memories.\n")
     enabled.memory("harbour.md", "The harbour master calls on Mondays.")
     files_read: list[str] = []
-    read_bytes = files.read_bytes
+    read = FileStore.read
 
-    def counted(path: Path, *arguments: Any, **named: Any) -> bytes:
-        files_read.append(path.as_posix())
-        return read_bytes(path, *arguments, **named)
+    def counted(store: FileStore, path: str) -> Source:
+        files_read.append(store.locate(path))
+        return read(store, path)
 
-    monkeypatch.setattr(files, "read_bytes", counted)
+    monkeypatch.setattr(FileStore, "read", counted)
     assert run("recall")[0] == 0
     assert run("memory", "read", "harbour.md")[0] == 0
     assert [path for path in files_read if "/docs/" in path] == []
