@@ -10,7 +10,7 @@ import click
 from ragdocs.errors import ValidationError
 from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.cli.project import open_workspace, save
-from ragdocs.serve.surface import REQUIRED, Ask, Param, Verb, bounds, hints
+from ragdocs.serve.surface import REQUIRED, Ask, Param, Verb, bounds, call
 from ragdocs.serve.surface.arguments import read_input, read_text
 
 EXIT_CODES = "exit codes: 0 done, 1 failed or refused with nothing changed, 2 wrong usage"
@@ -96,9 +96,7 @@ def _callback(verb: Verb) -> Any:
             current=verb.current,
             embed=verb.meaning,
         )
-        answer = hints.in_answer(
-            verb.run(Ask(workspace=workspace, rim="command"), **arguments), "command"
-        )
+        answer = call.answer(verb, Ask(workspace=workspace, rim="command"), arguments)
         if verb.role == "writer":
             save(workspace)
         print_answer(answer, _reader(verb, arguments), as_json=as_json)
