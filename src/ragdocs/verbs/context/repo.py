@@ -236,10 +236,10 @@ class Repository:
         name_text = self.corpus.redactor.redact(str(fields.get("title") or text)).text
         fields = {**fields, **({"branch": scope.branch} if scope.branch else {})}
         if item_id:
-            item_id = self._item_id(scope, item_id, [kind])
+            item_id = _checked_id(self._item_id(scope, item_id, [kind]))
         for _ in range(TRIES):
             if item_id:
-                before = self._by_id(scope, kind, _checked_id(item_id))
+                before = self._by_id(scope, kind, item_id)
                 path = before.path if before else _place(scope, kind, item_id)
                 own_id = item_id
             else:
