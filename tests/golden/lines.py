@@ -120,6 +120,7 @@ MEMORY: dict[str, tuple[Line, ...]] = {
         ("memory", "linked", "src/none.py"),
     ),
     "memory stats": (("memory", "stats"),),
+    "completion": (("completion", "fish"), ("completion", "tcsh")),
     "docs search": (
         ("docs", "search", "tokens", "--limit", "2"),
         ("docs", "search", "tokens", "--path", "docs/nowhere"),

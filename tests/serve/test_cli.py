@@ -248,3 +248,16 @@ def test_a_command_reads_only_the_lanes_it_needs(
     assert any(path.endswith("harbour.md") for path in files_read)
     assert run("search", "page")[0] == 0
     assert any("/docs/" in path for path in files_read)
+
+
+def test_the_shell_is_told_what_comes_next() -> None:
+    environ = {**os.environ, "COMP_WORDS": "ragdocs memory re", "COMP_CWORD": "2"}
+    environ["_RAGDOCS_COMPLETE"] = "bash_complete"
+    command = [sys.executable, "-P", "-m", "ragdocs"]
+    output = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert [line.split(",")[1] for line in output.stdout.split()] == [
+        "read",
+        "restore",
+        "rename",
+        "review",
+    ]

@@ -37,6 +37,8 @@ examples:
 exit codes: 0 done, 1 failed or a difference was found, 2 wrong usage
 """
 INTERRUPTED = 130
+# Set by the shell when it asks for completions.
+COMPLETION = "_RAGDOCS_COMPLETE"
 GROUPS = {
     "docs": "search and read the documentation",
     "memory": "create, read, change, find and merge memories",
@@ -87,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     root = build()
-    if not words:
+    if not words and COMPLETION not in os.environ:
         click.echo(root.get_help(click.Context(root, info_name="ragdocs")))
         return 2
     try:

@@ -204,6 +204,19 @@ def _check_config_text(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _completion(
+    project: str | None, as_json: bool, settings: tuple[str, ...], *, shell: str
+) -> int:
+    from click.shell_completion import get_completion_class
+
+    del project, as_json, settings
+    completion = get_completion_class(shell)
+    assert completion is not None
+    context = click.get_current_context().find_root()
+    click.echo(completion(context.command, {}, "ragdocs", "_RAGDOCS_COMPLETE").source())
+    return 0
+
+
 def _command(
     name: str, about: str, run: Callable[..., int], *options: click.Parameter
 ) -> click.Command:
@@ -230,5 +243,11 @@ COMMANDS = (
         ),
     ),
     _command("verify", "prove that the index equals one built from the files alone", _verify),
+    _command(
+        "completion",
+        "print a script for your shell, for example: source <(ragdocs completion bash)",
+        _completion,
+        click.Argument(["shell"], type=click.Choice(("bash", "zsh", "fish"))),
+    ),
     _command("check-config", "show every setting, its value and where it came from", _check_config),
 )
