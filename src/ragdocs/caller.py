@@ -24,7 +24,7 @@ class Caller:
     """
 
     name: str = ""
-    role: Literal["writer"] = "writer"
+    role: Literal["reader", "writer"] = "writer"
     session: str = field(default_factory=lambda: token_hex(8))
     # What MEMORY_BRANCH_SCOPE says; empty where it says nothing.
     branch_scope: str = ""

@@ -216,6 +216,13 @@ EDIT: dict[str, Scenario] = {
         {"filename": "missing.md"},
         ("read_memory", {"filename": "wrong.md"}),
     ),
+    "diff_memory": plain(
+        AUTH,
+        {"filename": "plain.md"},
+        {**AUTH, "before": "00000000"},
+        {"filename": "missing.md"},
+    ),
+    "undo_memory_change": plain({}, {}, ("memory_history", {"limit": 3})),
     "rename_memory": plain(
         {**AUTH, "new_name": "auth/plan.md"},
         ("read_memory", {"filename": "session-2025-05-10.md"}),

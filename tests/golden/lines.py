@@ -120,6 +120,29 @@ MEMORY: dict[str, tuple[Line, ...]] = {
         ("memory", "linked", "src/none.py"),
     ),
     "memory stats": (("memory", "stats"),),
+    "docs search": (
+        ("docs", "search", "tokens", "--limit", "2"),
+        ("docs", "search", "tokens", "--path", "docs/nowhere"),
+    ),
+    "docs read": (("docs", "read", "docs/missing.md"), ("docs", "read", "docs/auth.md")),
+    "entry add": (
+        ("entry", "add", "The user likes dark mode", "--type", "preference", "--tag", "ui"),
+        ("entry", "add", "The user likes dark mode"),
+        ("entry", "add", "x", "--confidence", "7"),
+    ),
+    "entry search": (
+        ("entry", "search", "redis"),
+        ("entry", "search", "redis", "--mode", "keyword"),
+    ),
+    "entry get": (("entry", "get", "mem_ffffffffffff"),),
+    "entry stats": (("entry", "stats"),),
+    "entry delete": (("entry", "delete", "mem_ffffffffffff"),),
+    "journal synthesize": (
+        (
+            *("journal", "synthesize", "project/api"),
+            *("--version-a", "# One\n\nA.", "--version-b", "# One\n\nB."),
+        ),
+    ),
     "memory merge": (
         (
             *("memory", "merge", "standup/monday.md", "standup/tuesday.md"),

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ragdocs.serve.cli import app as cli
+from ragdocs.stores.files.store import FileStore
+from ragdocs.types import Source
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -224,3 +226,25 @@ def test_help_has_examples_and_the_command_runs_as_a_module() -> None:
         ).returncode
         == 2
     )
+
+
+def test_a_command_reads_only_the_lanes_it_needs(
+    enabled: Project, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1000):
+        enabled.doc(f"page-{number}.md", f"# Page {number}\n\nNothing about memories.\n")
+    enabled.memory("harbour.md", "The harbour master calls on Mondays.")
+    files_read: list[str] = []
+    read = FileStore.read
+
+    def counted(store: FileStore, path: str) -> Source:
+        files_read.append(store.locate(path))
+        return read(store, path)
+
+    monkeypatch.setattr(FileStore, "read", counted)
+    assert run("recall")[0] == 0
+    assert run("memory", "read", "harbour.md")[0] == 0
+    assert [path for path in files_read if "/docs/" in path] == []
+    assert any(path.endswith("harbour.md") for path in files_read)
+    assert run("search", "page")[0] == 0
+    assert any("/docs/" in path for path in files_read)

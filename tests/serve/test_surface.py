@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pytest
 from typing_extensions import TypedDict
 
+from ragdocs.caller import Caller
+from ragdocs.errors import UnavailableError
 from ragdocs.serve import reference
 from ragdocs.serve.cli import app
-from ragdocs.serve.surface import VERBS, Arg, Ask, catalog, docs, verb
+from ragdocs.serve.surface import VERBS, Arg, Ask, call, catalog, docs, verb
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -112,3 +114,20 @@ def test_a_parameter_without_words_about_it_cannot_be_declared() -> None:
     mute.__annotations__ = {"ask": Any, "name": str, "return": Greeting}
     with pytest.raises(TypeError, match="name has no Arg"):
         verb(toolset="docs", title="Mute", effect="read", text=str)(mute)
+
+
+def test_a_reader_may_not_write(project: Project) -> None:
+    workspace = project.open()
+    reader = Ask(workspace=workspace, caller=Caller(role="reader"))
+    assert call.answer(VERBS["get_memory_stats"], reader, {})["count"] == 0
+    note = {"content": "Ships in the night."}
+    with pytest.raises(UnavailableError, match="remember is for writers"):
+        call.answer(VERBS["remember"], reader, note)
+    writer = Ask(workspace=workspace, caller=Caller())
+    assert call.answer(VERBS["remember"], writer, note)["id"].startswith("mem_")
+
+
+def test_every_verb_that_changes_something_is_for_writers() -> None:
+    for declared in catalog.every():
+        if declared.effect != "read" and declared.name != "memory_get":
+            assert declared.role == "writer", declared.name

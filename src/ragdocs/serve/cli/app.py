@@ -15,6 +15,7 @@ from ragdocs.errors import ConflictError, RagdocsError
 from ragdocs.serve.cli import evaluate, machine
 from ragdocs.serve.cli.commands import add_verbs
 from ragdocs.serve.surface.catalog import every
+from ragdocs.serve.surface.hints import addressed
 from ragdocs.text.visible import visible
 
 ABOUT = "Documentation search and a memory graph for the agents in your IDE."
@@ -112,7 +113,7 @@ def explained(error: RagdocsError) -> str:
 
     text = f"ragdocs: {error.message}"
     if error.hint:
-        text += f"\n  {error.hint}"
+        text += f"\n  {addressed(error.hint, 'command')}"
     if isinstance(error, ConflictError) and error.theirs:
         text += f"\n--- the text there now (version {error.version}) ---\n{error.theirs}"
         if error.merged:

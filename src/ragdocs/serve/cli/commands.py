@@ -10,7 +10,7 @@ import click
 from ragdocs.errors import ValidationError
 from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.cli.project import open_workspace, save
-from ragdocs.serve.surface import REQUIRED, Ask, Param, Verb, bounds
+from ragdocs.serve.surface import REQUIRED, Ask, Param, Verb, bounds, call
 from ragdocs.serve.surface.arguments import read_input, read_text
 
 EXIT_CODES = "exit codes: 0 done, 1 failed or refused with nothing changed, 2 wrong usage"
@@ -96,7 +96,7 @@ def _callback(verb: Verb) -> Any:
             current=verb.current,
             embed=verb.meaning,
         )
-        answer = verb.run(Ask(workspace=workspace), **arguments)
+        answer = call.answer(verb, Ask(workspace=workspace, rim="command"), arguments)
         if verb.role == "writer":
             save(workspace)
         print_answer(answer, _reader(verb, arguments), as_json=as_json)
@@ -179,14 +179,15 @@ def _file_option(param: Param) -> click.Option:
 
 
 def _argument(param: Param) -> click.Argument:
-    many = param.repeated or param.arg.words
     default = param.command_default
-    required = default is REQUIRED and not param.arg.text
-    kind = click.Choice(param.choices) if param.choices else click.STRING
-    if many:
-        return click.Argument([param.name], nargs=-1, required=required, type=kind)
-    value = None if default is REQUIRED else default
-    return click.Argument([param.name], required=required, default=value, type=kind)
+    facts: dict[str, Any] = {"type": _click_type(param)}
+    facts["required"] = default is REQUIRED and not param.arg.text
+    if param.repeated or param.arg.words:
+        facts["nargs"] = -1
+    elif default is not REQUIRED or param.arg.text:
+        # A default that is said, even if it is nothing, makes a required argument optional.
+        facts["default"] = None if default is REQUIRED else default
+    return click.Argument([param.name], **facts)
 
 
 def _option(param: Param) -> click.Option:
@@ -194,22 +195,17 @@ def _option(param: Param) -> click.Option:
     help_text = param.arg.help
     if param.plain_type is bool:
         return click.Option(names, is_flag=True, help=help_text)
-    many = param.repeated or param.plain_type == dict[str, Any]
     default = param.command_default
-    required = default is REQUIRED and not param.arg.text
-    if many:
+    facts: dict[str, Any] = {"type": _click_type(param), "metavar": param.arg.metavar or None}
+    facts["required"] = default is REQUIRED and not param.arg.text
+    if param.repeated or param.plain_type == dict[str, Any]:
+        facts["multiple"] = True
         help_text += "; may be repeated"
-    elif default not in (REQUIRED, None, ""):
-        help_text += f" (default: {default})"
-    return click.Option(
-        names,
-        type=_click_type(param),
-        multiple=many,
-        required=required,
-        default=None if many or default is REQUIRED else default,
-        metavar=param.arg.metavar or None,
-        help=help_text,
-    )
+    elif default not in (REQUIRED, None):
+        facts["default"] = default
+        if default != "":
+            help_text += f" (default: {default})"
+    return click.Option(names, help=help_text, **facts)
 
 
 def _click_type(param: Param) -> Any:

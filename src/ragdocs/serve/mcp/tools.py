@@ -21,7 +21,7 @@ from pydantic import Field
 from ragdocs.caller import Caller, current
 from ragdocs.config import Config
 from ragdocs.serve.live import Live
-from ragdocs.serve.surface import REQUIRED, Ask, ModelAnswer, Param, Verb
+from ragdocs.serve.surface import REQUIRED, Ask, ModelAnswer, Param, Verb, call
 from ragdocs.serve.surface.catalog import offered
 
 if TYPE_CHECKING:
@@ -70,24 +70,26 @@ def _annotations(verb: Verb) -> ToolAnnotations:
 def _tool(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
     """Return a function with the signature that the SDK reads the schema off."""
 
-    def call(**arguments: Any) -> CallToolResult:
+    def tool(**arguments: Any) -> CallToolResult:
         sampled = arguments.pop(SAMPLED, None)
+        caller = current()
         ask = Ask(
             workspace=live.workspace(),
-            session=sessions.setdefault(current(), {}),
+            caller=caller,
+            session=sessions.setdefault(caller, {}),
             state=live.state(),
             model_answer=_model_answer(sampled),
         )
-        answer = verb.run(ask, **arguments)
+        answer = call.answer(verb, ask, arguments)
         text = TextContent(type="text", text=verb.text(answer))
         return CallToolResult(content=[text], structured_content=dict(answer))
 
     parameters = [_parameter(param, live.config) for param in verb.params_for("tool")]
     if verb.question is not None:
         parameters.append(_sampled(verb.question, parameters))
-    _give_signature(call, parameters, Annotated[CallToolResult, verb.result])
-    call.__name__ = verb.name
-    return call
+    _give_signature(tool, parameters, Annotated[CallToolResult, verb.result])
+    tool.__name__ = verb.name
+    return tool
 
 
 def _parameter(param: Param, config: Config) -> inspect.Parameter:

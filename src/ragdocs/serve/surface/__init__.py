@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+from ragdocs.caller import Caller, current
+
 if TYPE_CHECKING:
     # Opening a workspace imports every engine: whoever answers has done that.
     from ragdocs.workspace import Workspace
@@ -111,6 +113,9 @@ class Ask:
     """One call: of which project, by whom, and what only the rim knows."""
 
     workspace: Workspace
+    caller: Caller = field(default_factory=current)
+    # Whose words an answer uses: an agent's tools or a person's commands.
+    rim: Literal["tool", "command"] = "tool"
     # What the caller has read since it connected; nothing for a command, which is alone.
     session: dict[str, Any] | None = None
     state: ServerState | None = None

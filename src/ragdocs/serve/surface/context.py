@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from ragdocs.serve.surface import Arg, Ask, present_repo, verb
+from ragdocs.serve.surface.hints import in_pack
 from ragdocs.serve.surface.parameters import Scope, Tags
 from ragdocs.verbs.context.shapes import (
     Appended,
@@ -272,4 +273,6 @@ def build_context(
     listed with how to get it.
     """
     del hook
-    return ask.workspace.packs.build(max_chars, task or "", files or (), branch_scope)
+    pack = ask.workspace.packs.build(max_chars, task or "", files or (), branch_scope)
+    pack["context"] = in_pack(pack["context"], ask.rim, max_chars)
+    return pack
