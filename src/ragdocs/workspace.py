@@ -49,7 +49,7 @@ from ragdocs.verbs.memories.merge import Merges
 from ragdocs.verbs.memories.recall import Recall
 from ragdocs.verbs.memories.write import Memories
 from ragdocs.verbs.quality.explain import Explain
-from ragdocs.verbs.quality.status import lane_status
+from ragdocs.verbs.quality.health import lane_status
 from ragdocs.verbs.shapes import Status
 
 
