@@ -20,7 +20,7 @@ from pydantic import Field
 
 from ragdocs.caller import Caller, current
 from ragdocs.config import Config
-from ragdocs.errors import RagdocsError
+from ragdocs.errors import ConflictError, RagdocsError
 from ragdocs.serve.live import Live
 from ragdocs.serve.surface import REQUIRED, Ask, ModelAnswer, Param, Verb, hints
 from ragdocs.serve.surface.catalog import offered
@@ -83,6 +83,9 @@ def _tool(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
             answer = hints.in_answer(verb.run(ask, **arguments), "tool")
         except RagdocsError as error:
             error.hint = hints.addressed(error.hint, "tool")
+            if isinstance(error, ConflictError):
+                error.again = hints.addressed(error.again, "tool")
+                error.reader = hints.addressed(error.reader, "tool")
             raise
         text = TextContent(type="text", text=verb.text(answer))
         return CallToolResult(content=[text], structured_content=dict(answer))
