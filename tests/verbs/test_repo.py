@@ -289,6 +289,12 @@ def test_a_file_finds_the_decisions_about_it_and_about_its_folders(
     assert workspace.memories.linked("", "src/authority.py")["result"] == []
 
 
+@pytest.mark.parametrize("kind", ["note", "convention", "summary"])
+def test_only_decisions_are_asked_for_by_a_path(repository: Repository, kind: str) -> None:
+    with pytest.raises(ValidationError, match="only decisions are about paths"):
+        repository.get(kind, path="src/auth.py")
+
+
 def test_everything_is_found_by_the_ordinary_search(
     project: Project, repository: Repository
 ) -> None:
