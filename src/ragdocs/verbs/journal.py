@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 from ragdocs.errors import ConflictError, NotFoundError, UnavailableError, ValidationError
 from ragdocs.search.corpus import Corpus
@@ -432,7 +432,7 @@ def _contents(name: str, node: _Node, depth: int) -> Contents:
         kind = "section"
     elif name:
         kind = "folder"
-    contents = {
+    contents: dict[str, Any] = {
         "id": name,
         "type": kind,
         "last_updated": page.moment(node.last or node.latest),
