@@ -52,8 +52,8 @@ class Documents:
         """Return a document, the section under a heading, or a range of lines."""
         document, anchor = self._find(path)
         title = page.title(document)
-        source = self.corpus.store.read(document.path)
-        text = source.text.replace("\r\n", "\n").rstrip("\n")
+        text = self.corpus.store.read(document.path).text
+        text = text.replace("\r\n", "\n").rstrip("\n")
         outline = sections.outline(text, document.path, top=True)
         span = page.parse_lines(lines)
         wanted = heading or anchor

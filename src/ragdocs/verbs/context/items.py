@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -155,20 +156,19 @@ def view(
 
     Each kind has its share, and the room that one leaves goes to the next.
     """
-    groups: list[tuple[str, Sequence[Any], Callable[[Any, int], Any]]] = []
-    for kind, members in items.items():
-        groups.append((FOLDERS[kind], members, SHAPES[kind]))
-    groups.append((SUMMARIES, summaries, summary))
-    waiting = [group for group in groups if group[1]]
+    groups = [_Group(FOLDERS[kind], members, SHAPES[kind]) for kind, members in items.items()]
+    groups.append(_Group(SUMMARIES, summaries, summary))
+    waiting = [group for group in groups if group.members]
     results: dict[str, list[Any]] = {}
     omitted = {}
     room = budget - BESIDE_TEXT
-    for position, (name, members, shape) in enumerate(waiting):
+    for position, group in enumerate(waiting):
         share = room // (len(waiting) - position)
-        results[name] = _fitting(members, shape, share)
-        room -= sum(page.cost(result) + 2 for result in results[name])
-        if len(results[name]) < len(members):
-            omitted[name] = len(members) - len(results[name])
+        fitting = group.fitting(share)
+        room -= sum(page.cost(result) + 2 for result in fitting)
+        results[group.name] = fitting
+        if len(fitting) < len(group.members):
+            omitted[group.name] = len(group.members) - len(fitting)
     return RepoMemory(
         repoHash=scope.identity,
         branch=scope.branch,
@@ -182,19 +182,23 @@ def view(
     )
 
 
-def _fitting(
-    members: Sequence[Any], shape: Callable[[Any, int], Any], share: int
-) -> list[Mapping[str, Any]]:
-    """Return the first items of one kind that fit, with texts of equal room."""
-    each = max(page.LEAST_CONTENT, share // len(members) - BESIDE_TEXT)
-    return page.within([shape(member, each) for member in members], share)
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The items of one kind, and how one of them looks in a room of some size."""
+
+    name: str
+    members: Sequence[Any]
+    shape: Callable[[Any, int], Any]
+
+    def fitting(self, share: int) -> list[Any]:
+        """Return the first items that fit, with texts of equal room."""
+        each = max(page.LEAST_CONTENT, share // len(self.members) - BESIDE_TEXT)
+        return page.within([self.shape(member, each) for member in self.members], share)
 
 
-def _remarks(
-    results: Mapping[str, Sequence[Mapping[str, Any]]], omitted: Mapping[str, int]
-) -> list[str]:
+def _remarks(results: Mapping[str, Sequence[Any]], omitted: Mapping[str, int]) -> list[str]:
     remarks = []
-    if any(_is_cut(result) for members in results.values() for result in members):
+    if any(map(_is_cut, chain.from_iterable(results.values()))):
         remarks.append(CUT_REMARK)
     if omitted:
         remarks.append(OMITTED_REMARK)

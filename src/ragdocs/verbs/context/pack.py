@@ -88,6 +88,14 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """The passages of a lane that a pack may show, and how many others there are."""
+
+    hits: Sequence[Hit] = ()
+    others: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Packs:
     """Builds packs; a lane or a store that cannot be had is left out and named."""
 
@@ -114,22 +122,20 @@ class Packs:
         goal = Task(_words(task), self._paths(files))
         now = self.clock()
         scope, sections = self._knowledge(goal, now, branch_scope)
-        memories, weaker_memories = self._hits(self.memory, goal, now, scope)
-        passages: list[Hit] = []
-        weaker_passages = 0
+        memories = self._hits(self.memory, goal, now, scope)
+        passages = Chosen()
         if goal.probe:
-            passages, weaker_passages = self._hits(self.docs, goal, now, None)
+            passages = self._hits(self.docs, goal, now, None)
         heading = "Memories" if goal.probe else "Latest memories"
-        documents = [hit.document for hit in (*memories, *passages)]
-        remembered = _remembered("memories", heading, memories, self.memory, now)
-        documented = _remembered("docs", "Documentation", passages, self.docs, now)
+        documents = [hit.document for hit in (*memories.hits, *passages.hits)]
         sections += [
-            replace(remembered, unasked=weaker_memories),
-            replace(documented, unasked=weaker_passages),
+            _remembered("memories", heading, memories, self.memory, now),
+            _remembered("docs", "Documentation", passages, self.docs, now),
             self._outlined(goal, documents, max_chars),
         ]
         text, left_out = assemble(self._head(scope, now), sections, max_chars)
-        return Pack(context=text, chars=len(text), omitted=page.within(left_out, max_chars // 4))
+        omitted = page.within(left_out, max_chars // 4)
+        return Pack(context=text, chars=len(text), omitted=omitted)
 
     def _head(self, scope: Scope | None, now: datetime) -> str:
         """Return the beginning of a pack: which project, which branch, which day."""
@@ -178,9 +184,13 @@ class Packs:
         for path in matching:
             ranks.setdefault(path, len(ranks))
         ordered = sorted(items, key=lambda item: ranks.get(item.path, len(ranks)))
-        pieces = [self._piece(item, now) for item in ordered]
-        share = SHARES["conventions"]
-        return Section("conventions", "Conventions", share, pieces, _how("convention"))
+        return Section(
+            "conventions",
+            "Conventions",
+            SHARES["conventions"],
+            [self._piece(item, now) for item in ordered],
+            _how("convention"),
+        )
 
     def _decisions(
         self, items: Sequence[Item], goal: Task, matching: Sequence[str], now: datetime
@@ -192,10 +202,14 @@ class Packs:
         chosen = list(items)
         if goal.probe:
             chosen = _about(items, goal, matching)
-        pieces = [self._piece(item, now) for item in chosen]
-        unasked = len(items) - len(chosen)
-        share = SHARES["decisions"]
-        return Section("decisions", "Decisions", share, pieces, _how("decision"), unasked)
+        return Section(
+            "decisions",
+            "Decisions",
+            SHARES["decisions"],
+            [self._piece(item, now) for item in chosen],
+            _how("decision"),
+            len(items) - len(chosen),
+        )
 
     def _matching(self, kind: str, goal: Task, scope: Scope, now: datetime) -> list[str]:
         """Return the paths of items that fit the task, best first."""
@@ -215,13 +229,10 @@ class Packs:
 
     def _hits(
         self, corpus: Corpus | None, goal: Task, now: datetime, scope: Scope | None
-    ) -> tuple[list[Hit], int]:
-        """Return what links to the files, then what fits the task, or the newest.
-
-        And how many others there are.
-        """
+    ) -> Chosen:
+        """Return what links to the files, then what fits the task, or the newest."""
         if corpus is None:
-            return [], 0
+            return Chosen()
         where = Filter(hidden=corpus.lane.hidden, alive_at=now)
         linked: list[Hit] = []
         if goal.files:
@@ -234,9 +245,9 @@ class Packs:
         else:
             others = self._own(corpus, page.newest(corpus, where, MOST_NEWEST, now), scope)
             chosen = [*linked, *others]
-        best = list({hit.chunk.id: hit for hit in chosen}.values())[:MOST_HITS]
-        total = len({hit.chunk.id for hit in (*linked, *others)})
-        return best, total - len(best)
+        best = list(_by_passage(chosen).values())[:MOST_HITS]
+        total = len(_by_passage([*linked, *others]))
+        return Chosen(best, total - len(best))
 
     def _own(self, corpus: Corpus, findings: Findings, scope: Scope | None) -> list[Hit]:
         """Leave out texts of other branches, and in a bank for all projects those of others."""
@@ -299,7 +310,10 @@ class Packs:
             if corpus is not None:
                 for document in corpus.documents():
                     counts.update(link.target for link in document.links)
-        linked = {path: float(counts[path]) for path in files if path in counts}
+        linked: dict[str, float] = {}
+        for path in files:
+            if path in counts:
+                linked[path] = counts[path]
         for document in documents:
             for target in {link.target for link in document.links} & files.keys():
                 linked[target] = linked.get(target, 0.0) + FOUND
@@ -328,6 +342,10 @@ class Packs:
         return tuple(dict.fromkeys(paths))
 
 
+def _by_passage(hits: Sequence[Hit]) -> dict[str, Hit]:
+    return {hit.chunk.id: hit for hit in hits}
+
+
 def _words(task: str) -> str:
     if not task.strip():
         return ""
@@ -347,17 +365,14 @@ def _about(items: Sequence[Item], goal: Task, matching: Sequence[str]) -> list[I
     """Return the items about the files, about paths that the task names, and that fit it."""
     task_words = set(repomap.words(goal.text))
     by_path = {item.path: item for item in items}
-    chosen: dict[str, Item] = {}
-    for item in items:
-        if any(item.concerns(path) for path in goal.files):
-            chosen[item.path] = item
+    chosen = [item for item in items if any(map(item.concerns, goal.files))]
     for item in items:
         if not task_words.isdisjoint(_steps(item.paths)):
-            chosen.setdefault(item.path, item)
+            chosen.append(item)
     for path in matching:
         if path in by_path:
-            chosen.setdefault(path, by_path[path])
-    return list(chosen.values())
+            chosen.append(by_path[path])
+    return list({item.path: item for item in chosen}.values())
 
 
 def _summaries(summaries: Summaries, now: datetime) -> Section:
@@ -380,19 +395,26 @@ def _summaries(summaries: Summaries, now: datetime) -> Section:
 
 
 def _remembered(
-    name: str, heading: str, hits: Sequence[Hit], corpus: Corpus | None, now: datetime
+    name: str, heading: str, chosen: Chosen, corpus: Corpus | None, now: datetime
 ) -> Section:
     """Return the passages of a lane."""
     pieces = []
-    for hit in hits:
+    for hit in chosen.hits:
         document = hit.document
         title = page.place(page.title(document), page.header(hit))
         source = _one_line(f"{_location(corpus, document.path)}:{page.lines(hit)}")
         age = days_old(document.created_at or document.modified_at, now)
         text = _without_heading(hit.chunk.text, title)
         pieces.append(Piece(_one_line(title), source, age, text))
-    share = SHARES[name]
-    return Section(name, heading, share, pieces, SEARCHES[name], others="weaker or older")
+    return Section(
+        name,
+        heading,
+        SHARES[name],
+        pieces,
+        SEARCHES[name],
+        chosen.others,
+        others="weaker or older",
+    )
 
 
 def _location(corpus: Corpus | None, path: str) -> str:

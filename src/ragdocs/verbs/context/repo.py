@@ -99,7 +99,8 @@ class Repository:
             fields["tags"] = check_tags(tags)
         new = _NewItem("convention", item_id, branch_scope, fields, content, "content")
         item, saved = self._upsert(new)
-        return cast("SavedConvention", {**repo_items.convention(item, self.budget // 2), **saved})
+        shape = repo_items.convention(item, self.budget // 2)
+        return cast("SavedConvention", {**shape, **saved})
 
     def upsert_decision(
         self,
@@ -115,7 +116,8 @@ class Repository:
             fields["impacted_paths"] = self._paths(impacted_paths)
         new = _NewItem("decision", item_id, branch_scope, fields, rationale, "rationale")
         item, saved = self._upsert(new)
-        return cast("SavedDecision", {**repo_items.decision(item, self.budget // 2), **saved})
+        shape = repo_items.decision(item, self.budget // 2)
+        return cast("SavedDecision", {**shape, **saved})
 
     def upsert_note(
         self,
@@ -129,10 +131,15 @@ class Repository:
             raise ValidationError(f"source is {source[:40]!r}", f"Use one of {', '.join(SOURCES)}")
         new = _NewItem("note", item_id, branch_scope, {"source": source}, content, "content")
         item, saved = self._upsert(new)
-        return cast("SavedNote", {**repo_items.note(item, self.budget // 2), **saved})
+        shape = repo_items.note(item, self.budget // 2)
+        return cast("SavedNote", {**shape, **saved})
 
     def get(
-        self, kind: str = "", item_id: str = "", path: str = "", branch_scope: str | None = None
+        self,
+        kind: str = "",
+        item_id: str = "",
+        path: str = "",
+        branch_scope: str | None = None,
     ) -> RepoMemory:
         """Return everything, one kind, one item, or the decisions about a path.
 
@@ -235,7 +242,7 @@ class Repository:
             raise StorageError(f"{path} cannot be read: {reason}", "Check its permissions")
         items = [self._item(kind, path) for path in sorted(scan.stamps)]
         distinct = repo_items.with_own_ids(items)
-        return sorted(distinct, key=lambda item: (-item.updated.timestamp(), item.path))
+        return sorted(distinct, key=_newest_first)
 
     def current(self, items: Sequence[Item]) -> list[Item]:
         """Leave out items that are archived or have expired."""
@@ -273,7 +280,8 @@ class Repository:
                 continue
             path = _free_path(destination, kind, item.id, taken)
             taken.add(path)
-            puts.append(Put(path, self.corpus.store.read(item.path).text, Expect.ABSENT))
+            text = self.corpus.store.read(item.path).text
+            puts.append(Put(path, text, Expect.ABSENT))
         return puts, present
 
     def _upsert(self, new: _NewItem) -> tuple[Item, dict[str, object]]:
@@ -357,8 +365,9 @@ class Repository:
             item_id = self._item_id(scope, new.item_id, [new.kind])
             return self._target_by_id(scope, new.kind, item_id)
         # A secret in a title must not become the name of a file.
-        name = self.corpus.redactor.redact(str(new.fields.get("title") or text)).text
-        return self._target_by_name(scope, new.kind, name)
+        name = str(new.fields.get("title") or text)
+        clean_name = self.corpus.redactor.redact(name).text
+        return self._target_by_name(scope, new.kind, clean_name)
 
     def _target_by_id(self, scope: Scope, kind: str, item_id: str) -> _Target:
         """Find an item by its id, whatever its file is called, or by the name of its file."""
@@ -433,7 +442,8 @@ class Repository:
 
     def _item(self, kind: str, path: str) -> Item:
         store = self.corpus.store
-        return repo_items.read(kind, store.read(path), self.corpus.lane, store.locate(path))
+        source = store.read(path)
+        return repo_items.read(kind, source, self.corpus.lane, store.locate(path))
 
     def _paths(self, paths: Sequence[str]) -> list[str]:
         if len(paths) > MOST_PATHS:
@@ -443,8 +453,8 @@ class Repository:
         cleaned = []
         for path in paths:
             clean = _project_path(path)
-            is_folder = path.rstrip().endswith(("/", "\\")) or (self.root / clean).is_dir()
-            if is_folder:
+            looks_like_folder = path.rstrip().endswith(("/", "\\"))
+            if looks_like_folder or (self.root / clean).is_dir():
                 clean += "/"
             cleaned.append(clean)
         return list(dict.fromkeys(cleaned))
@@ -453,6 +463,10 @@ class Repository:
 def _defaults(kind: str, created: str) -> dict[str, object]:
     """Return the fields that every item has."""
     return {"type": kind, "status": "active", "tags": [], "created_at": created}
+
+
+def _newest_first(item: Item) -> tuple[float, str]:
+    return -item.updated.timestamp(), item.path
 
 
 def _count(items: Mapping[str, Sequence[Item]]) -> int:

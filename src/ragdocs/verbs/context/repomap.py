@@ -66,11 +66,15 @@ _EMPTY = frozenset(
 )
 
 
+# The definitions of each file, line by line.
+Outlines = Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Map:
     """Files and their definitions, how many were parsed for it, and how many left out and why."""
 
-    files: Mapping[str, str]
+    files: Outlines
     parsed: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
 
@@ -197,12 +201,12 @@ def _write(
 
 def words(text: str) -> list[str]:
     """Return the words of a task that may name something in the code, each once."""
-    distinct = dict.fromkeys(match[0].casefold() for match in _WORD.finditer(text))
+    distinct = dict.fromkeys(map(str.casefold, _WORD.findall(text)))
     return [word for word in distinct if word not in _EMPTY]
 
 
 def ranked(
-    files: Mapping[str, str], task: str, named: Sequence[str], linked: Mapping[str, float]
+    files: Outlines, task: str, named: Sequence[str], linked: Mapping[str, float]
 ) -> list[str]:
     """Return files, those first at which the caller, the task and the graph point most."""
     scores = {}
@@ -214,12 +218,17 @@ def ranked(
         scores[path] += math.log2(1 + linked[path]) * LINKED
     for word in words(task):
         holding = [path for path, text in texts.items() if word in text]
-        # From 0 to 1: a word that is everywhere tells nothing apart.
-        rarity = math.log((1 + len(texts)) / (1 + len(holding))) / math.log(2 + len(texts))
+        rarity = _rarity(len(holding), len(texts))
         for path in holding:
             definitions = texts[path][len(path) :]
             scores[path] += rarity * _worth(word, path, definitions)
     return sorted(files, key=lambda path: (-scores[path], path))
+
+
+def _rarity(holding: int, total: int) -> float:
+    """Return 0 to 1 for a word in so many files: one that is everywhere tells nothing apart."""
+    share = (1 + total) / (1 + holding)
+    return math.log(share) / math.log(2 + total)
 
 
 def _worth(word: str, path: str, definitions: str) -> float:
@@ -230,7 +239,8 @@ def _worth(word: str, path: str, definitions: str) -> float:
         worth += IN_PATH
     if not in_path or word in definitions:
         worth += IN_LINES
-    if word.rstrip("s") == PurePosixPath(path).stem.casefold().rstrip("s"):
+    name = PurePosixPath(path).stem.casefold()
+    if word.rstrip("s") == name.rstrip("s"):
         worth += CALLED
     return worth
 
@@ -267,7 +277,8 @@ def shown(lines: str, most: int) -> list[str]:
     if not lines:
         return []
     definitions = lines.split("\n")
-    by_worth = sorted(range(len(definitions)), key=lambda number: _retirement(definitions[number]))
+    numbers = range(len(definitions))
+    by_worth = sorted(numbers, key=lambda number: _retirement(definitions[number]))
     rows = [definitions[number] for number in sorted(by_worth[:most])]
     if len(definitions) > most:
         rows.append(f"… {len(definitions) - most} more")

@@ -23,6 +23,8 @@ MEASURES = ("recall_5", "recall_10", "mrr_10", "ndcg_10")
 
 Weights = tuple[float, float] | None
 Progress = Callable[[str, int, int], None]
+# What a run writes down of each question, by its id.
+Record = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,14 @@ def ask(corpus: Corpus, question: Question, now: datetime, weights: Weights = No
         weights=weights,
     )
     findings = corpus.search(query, question.asked_at or now)
-    ranked = tuple(dict.fromkeys(hit.document.path for hit in findings.hits))
-    best = max((hit.score for hit in findings.hits), default=0.0)
-    return Outcome(question, ranked, measure(ranked, question.answers), findings.seconds, best)
+    best = 0.0
+    paths = []
+    for hit in findings.hits:
+        best = max(best, hit.score)
+        paths.append(hit.document.path)
+    ranked = tuple(dict.fromkeys(paths))
+    worth = measure(ranked, question.answers)
+    return Outcome(question, ranked, worth, findings.seconds, best)
 
 
 def run(
@@ -111,7 +118,7 @@ def kept(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
     return record
 
 
-def against(outcomes: Sequence[Outcome], other: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def against(outcomes: Sequence[Outcome], other: Record) -> dict[str, Any]:
     """Compare with what `kept` returned of another run: how much, how surely, by question."""
     ours = []
     theirs = []
@@ -125,7 +132,7 @@ def against(outcomes: Sequence[Outcome], other: Mapping[str, Mapping[str, Any]])
         theirs.append(float(before["ndcg_10"]))
         changes.append(_change(outcome, before))
     difference = compare(ours, theirs)
-    changes.sort(key=lambda change: (-abs(change["change"]), change["question"]))
+    changes.sort(key=_by_size)
     better = [change for change in changes if change["change"] > NOTABLE]
     worse = [change for change in changes if change["change"] < -NOTABLE]
     return {
@@ -153,6 +160,10 @@ def _change(outcome: Outcome, before: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _by_size(change: Mapping[str, Any]) -> tuple[float, str]:
+    return -abs(change["change"]), change["question"]
+
+
 def _slices(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """Return the means by kind of question, and those of all where there are several kinds."""
     by_kind: dict[str, list[Outcome]] = defaultdict(list)
@@ -163,7 +174,8 @@ def _slices(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
         slices.append(("all", list(outcomes)))
     rows = []
     for kind, members in slices:
-        rows.append({"slice": kind or "all", "questions": len(members), **_means(members)})
+        row = {"slice": kind or "all", "questions": len(members)}
+        rows.append({**row, **_means(members)})
     return rows
 
 
@@ -180,11 +192,11 @@ def _milliseconds(outcomes: Sequence[Outcome]) -> dict[str, dict[str, float]]:
     stages: set[str] = set()
     for outcome in outcomes:
         stages.update(outcome.seconds)
-    times = {}
+    table = {}
     for stage in sorted(stages):
-        times[stage] = [outcome.seconds.get(stage, 0.0) for outcome in outcomes]
-    times["all"] = [sum(outcome.seconds.values()) for outcome in outcomes]
-    return {stage: _percentiles(seconds) for stage, seconds in times.items()}
+        table[stage] = _percentiles([outcome.seconds.get(stage, 0.0) for outcome in outcomes])
+    table["all"] = _percentiles([sum(outcome.seconds.values()) for outcome in outcomes])
+    return table
 
 
 def _percentiles(seconds: Sequence[float]) -> dict[str, float]:

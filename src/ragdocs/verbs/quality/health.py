@@ -31,6 +31,10 @@ ARCHIVES = (".trash", ".history")
 UNREAD = "cannot be read"
 
 
+# The parts of an index, each as a sorted list.
+Contents = Mapping[str, Sequence[Any]]
+
+
 class Behind(TypedDict):
     """Paths by which an index is behind its files: changed, not indexed, gone, not readable."""
 
@@ -66,7 +70,7 @@ def lane_status(corpus: Corpus, embedder: str) -> LaneStatus:
         notes.append(str(error))
     else:
         unreadable = paths["unreadable"]
-        count = len(paths["stale"]) + len(paths["missing"]) + len(paths["extra"])
+        count = len([*paths["stale"], *paths["missing"], *paths["extra"]])
         if count and not corpus.unread:
             notes.append(f"{count} files changed on disk and are not indexed yet")
     reasons = _reasons(corpus, unreadable)
@@ -138,7 +142,7 @@ def is_behind(answer: Behind) -> bool:
     return bool(answer["stale"] or answer["missing"] or answer["extra"])
 
 
-def compare(live: Mapping[str, Sequence[Any]], rebuilt: Mapping[str, Sequence[Any]]) -> Comparison:
+def compare(live: Contents, rebuilt: Contents) -> Comparison:
     """Compare the contents of two indexes: documents, chunks, postings, edges and vectors."""
     compared = {}
     for part, expected in rebuilt.items():
@@ -169,12 +173,14 @@ def secrets(corpus: Corpus) -> list[Leak]:
 
 def _reasons(corpus: Corpus, unreadable: Mapping[str, str]) -> dict[str, str]:
     """Map the files with problems to one short line each."""
-    lines = {path: "; ".join(reasons) for path, reasons in problems(corpus).items()}
+    lines = {}
+    for path, reasons in problems(corpus).items():
+        lines[path] = "; ".join(reasons)
     lines |= unreadable
     shortened = {}
-    for path, reason in sorted(lines.items()):
+    for path, line in sorted(lines.items()):
         # The path stands beside its reason already: in full it would leave no room for it.
-        plain = reason.replace(corpus.store.locate(path), path)
+        plain = line.replace(corpus.store.locate(path), path)
         shortened[path] = page.cut(plain, PROBLEM_LENGTH)
     return shortened
 
@@ -185,11 +191,16 @@ def _vector_search(corpus: Corpus) -> str:
 
 
 def _same(ours: Any, theirs: Any) -> bool:
-    if isinstance(ours, tuple) and isinstance(theirs, tuple) and isinstance(ours[-1], np.ndarray):
-        cosine = float(np.dot(ours[-1], theirs[-1]))
-        both_blank = not ours[-1].any() and not theirs[-1].any()
-        return bool(ours[:-1] == theirs[:-1]) and (both_blank or cosine >= SAME_VECTOR)
-    return bool(ours == theirs)
+    both_tuples = isinstance(ours, tuple) and isinstance(theirs, tuple)
+    if not both_tuples or not isinstance(ours[-1], np.ndarray):
+        return bool(ours == theirs)
+    *our_name, our_vector = ours
+    *their_name, their_vector = theirs
+    if our_name != their_name:
+        return False
+    if not our_vector.any() and not their_vector.any():
+        return True
+    return float(np.dot(our_vector, their_vector)) >= SAME_VECTOR
 
 
 def _short(value: Any) -> str:

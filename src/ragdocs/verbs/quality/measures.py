@@ -16,6 +16,12 @@ DRAWS = 10_000
 PORTION = 500
 
 
+# The documents of a ranking, best first.
+Ranked = Sequence[str]
+# How well each document answers; those above zero are answers.
+Grades = Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Measures:
     """What one ranking is worth, each from 0 to 1."""
@@ -39,19 +45,22 @@ class Difference:
         return f"{round(self.points, 1) + 0:+.1f} ± {self.error:.1f}"
 
 
-def measure(ranked: Sequence[str], grades: Mapping[str, int]) -> Measures:
+def measure(ranked: Ranked, grades: Grades) -> Measures:
     """Return what a ranking of distinct documents is worth; grades above zero are answers."""
     answers = {name for name, grade in grades.items() if grade > 0}
     first = first_answer(ranked, answers)
+    reciprocal_rank = 0.0
+    if first:
+        reciprocal_rank = 1 / first
     return Measures(
         recall_5=_recall(ranked[:FIRST], answers),
         recall_10=_recall(ranked[:DEEP], answers),
-        mrr_10=1 / first if first else 0.0,
+        mrr_10=reciprocal_rank,
         ndcg_10=ndcg(ranked, grades),
     )
 
 
-def first_answer(ranked: Sequence[str], answers: set[str]) -> int:
+def first_answer(ranked: Ranked, answers: set[str]) -> int:
     """Return the number of the first answer, or 0 if it is not among the first ten."""
     for number, name in enumerate(ranked[:DEEP], start=1):
         if name in answers:
@@ -59,7 +68,7 @@ def first_answer(ranked: Sequence[str], answers: set[str]) -> int:
     return 0
 
 
-def ndcg(ranked: Sequence[str], grades: Mapping[str, int], k: int = DEEP) -> float:
+def ndcg(ranked: Ranked, grades: Grades, k: int = DEEP) -> float:
     """Return how near the first k documents are to the best order there could be."""
     best = sorted(grades.values(), reverse=True)[:k]
     actual = [grades.get(name, 0) for name in ranked[:k]]
@@ -68,8 +77,10 @@ def ndcg(ranked: Sequence[str], grades: Mapping[str, int], k: int = DEEP) -> flo
 
 def compare(one: Sequence[float], other: Sequence[float], seed: int = 0) -> Difference:
     """Compare two ways over the same questions, by flipping the sign of differences at random."""
-    gains = np.asarray(one, dtype=np.float64) - np.asarray(other, dtype=np.float64)
-    gains = gains[~np.isnan(gains)] * 100
+    ours = np.asarray(one, dtype=np.float64)
+    theirs = np.asarray(other, dtype=np.float64)
+    gains = (ours - theirs) * 100
+    gains = gains[~np.isnan(gains)]
     if not len(gains):
         return Difference(0.0, 0.0, 1.0)
     changes = gains[gains != 0]
@@ -85,7 +96,7 @@ def compare(one: Sequence[float], other: Sequence[float], seed: int = 0) -> Diff
     return Difference(float(gains.mean()), float(error), chance)
 
 
-def _recall(ranked: Sequence[str], answers: set[str]) -> float:
+def _recall(ranked: Ranked, answers: set[str]) -> float:
     return len(answers.intersection(ranked)) / max(1, len(answers))
 
 

@@ -25,6 +25,11 @@ Passage = tuple[Document, Chunk]
 # A question's text and the path of the document that answers it.
 Pair = tuple[str, str]
 Matrix = npt.NDArray[np.float32]
+# The words of each passage.
+Texts = Sequence[Sequence[str]]
+# In how many passages each word stands.
+Counts = Mapping[str, int]
+Edit = Callable[[str], str]
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -56,15 +61,8 @@ def make(corpus: Corpus, most: int) -> list[Question]:
     documents = corpus.documents()
     passages = _passages(corpus, documents)
     texts = [_words(passage.text) for _, passage in passages]
-    counts: Counter[str] = Counter()
-    for words in texts:
-        counts.update(set(words))
-    synonyms = _synonyms(texts, counts)
-    edits: dict[str, Callable[[str], str]] = {
-        "typo": _mistype,
-        "fewer words": _shorten,
-        "other words": lambda text: _reword(text, synonyms),
-    }
+    counts = _counts(texts)
+    edits = _edits(_synonyms(texts, counts))
     exact = {
         "heading": _some(_headings(passages), most),
         "link": _some(_links(documents), most),
@@ -72,10 +70,27 @@ def make(corpus: Corpus, most: int) -> list[Question]:
     }
     questions = []
     for kind, pairs in exact.items():
-        questions += [_question(text, path, kind) for text, path in pairs]
-        for edit, change in edits.items():
-            questions += _edited(pairs, change, f"{kind}, {edit}")
+        for text, path in pairs:
+            questions.append(_question(text, path, kind))
+        for name, edit in edits.items():
+            questions += _edited(pairs, edit, f"{kind}, {name}")
     return questions
+
+
+def _counts(texts: Texts) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for words in texts:
+        counts.update(set(words))
+    return counts
+
+
+def _edits(synonyms: Mapping[str, str]) -> dict[str, Edit]:
+    """Return the ways to ask the same less exactly."""
+
+    def reword(text: str) -> str:
+        return _reword(text, synonyms)
+
+    return {"typo": _mistype, "fewer words": _shorten, "other words": reword}
 
 
 def _passages(corpus: Corpus, documents: Sequence[Document]) -> list[Passage]:
@@ -89,11 +104,11 @@ def _passages(corpus: Corpus, documents: Sequence[Document]) -> list[Passage]:
     return passages
 
 
-def _edited(pairs: Iterable[Pair], change: Callable[[str], str], kind: str) -> list[Question]:
+def _edited(pairs: Iterable[Pair], edit: Edit, kind: str) -> list[Question]:
     """Return the questions that an edit changes."""
     questions = []
     for text, path in pairs:
-        edited = change(text)
+        edited = edit(text)
         if edited != text:
             questions.append(_question(edited, path, kind))
     return questions
@@ -150,22 +165,30 @@ def _label(context: str) -> str:
     return match["label"] or match["alias"]
 
 
-def _sentences(passages: Sequence[Passage], counts: Mapping[str, int]) -> Iterator[Pair]:
+def _sentences(passages: Sequence[Passage], counts: Counts) -> Iterator[Pair]:
     """Yield for each document the telling words of its rarest sentence, in their order."""
     best: dict[str, tuple[float, str]] = {}
     common = max(2, COMMON_SHARE * len(passages))
     for document, passage in passages:
         for sentence in _SENTENCE.split(passage.text):
-            words = _words(sentence)
-            rare = dict.fromkeys(word for word in words if counts[word] <= common)
-            telling = list(rare)[:ASKED_WORDS]
-            if len(words) < LEAST_WORDS or len(telling) <= LEAST_WORDS // 2:
-                continue
-            rarity = sum(1 / counts[word] for word in telling)
-            before = best.get(document.path, (0.0, ""))
-            best[document.path] = max(before, (rarity, " ".join(telling)))
+            telling = _telling(_words(sentence), counts, common)
+            if telling:
+                rarity = sum(1 / counts[word] for word in telling)
+                before = best.get(document.path, (0.0, ""))
+                best[document.path] = max(before, (rarity, " ".join(telling)))
     for path, (_, text) in best.items():
         yield text, path
+
+
+def _telling(words: Sequence[str], counts: Counts, common: float) -> list[str]:
+    """Return the rare words of a sentence, or nothing if it says too little."""
+    if len(words) < LEAST_WORDS:
+        return []
+    rare = dict.fromkeys(word for word in words if counts[word] <= common)
+    telling = list(rare)[:ASKED_WORDS]
+    if len(telling) <= LEAST_WORDS // 2:
+        return []
+    return telling
 
 
 def _mistype(text: str) -> str:
@@ -174,9 +197,11 @@ def _mistype(text: str) -> str:
     word = max(words, key=len)
     if len(word) < LEAST_LETTERS:
         return text
+    letters = list(word)
     middle = len(word) // 2
-    swapped = word[middle] + word[middle - 1]
-    words[words.index(word)] = word[: middle - 1] + swapped + word[middle + 1 :]
+    letters[middle - 1] = word[middle]
+    letters[middle] = word[middle - 1]
+    words[words.index(word)] = "".join(letters)
     return " ".join(words)
 
 
@@ -185,7 +210,8 @@ def _shorten(text: str) -> str:
     words = text.split(" ")
     if len(words) < FEWEST_WORDS:
         return text
-    return " ".join(word for position, word in enumerate(words) if position % 3 != 1)
+    del words[1::3]
+    return " ".join(words)
 
 
 def _reword(text: str, synonyms: Mapping[str, str]) -> str:
@@ -200,7 +226,7 @@ def _reword(text: str, synonyms: Mapping[str, str]) -> str:
     return " ".join(words)
 
 
-def _synonyms(texts: Sequence[Sequence[str]], counts: Mapping[str, int]) -> dict[str, str]:
+def _synonyms(texts: Texts, counts: Counts) -> dict[str, str]:
     """Map words to the word that keeps the most similar company, if that is similar enough."""
     vocabulary = _vocabulary(counts)
     if len(vocabulary) < LEAST_WORDS:
@@ -218,19 +244,21 @@ def _synonyms(texts: Sequence[Sequence[str]], counts: Mapping[str, int]) -> dict
     return synonyms
 
 
-def _vocabulary(counts: Mapping[str, int]) -> list[str]:
+def _vocabulary(counts: Counts) -> list[str]:
     """Return the words that are looked at, the most frequent first."""
     ordered = sorted(counts, key=lambda word: (-counts[word], word))
     frequent = [word for word in ordered if counts[word] >= FEWEST_USES]
     return frequent[:VOCABULARY]
 
 
-def _company(texts: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Matrix:
+def _company(texts: Texts, vocabulary: Sequence[str]) -> Matrix:
     """Count how often each two words stand near each other."""
-    numbers = {word: number for number, word in enumerate(vocabulary)}
-    company = np.zeros((len(numbers), len(numbers)), dtype=np.float32)
+    size = len(vocabulary)
+    numbers = dict(zip(vocabulary, range(size), strict=True))
+    company = np.zeros((size, size), dtype=np.float32)
     for words in texts:
-        row = np.array([numbers.get(word, -1) for word in words], dtype=np.int64)
+        row_numbers = [numbers.get(word, -1) for word in words]
+        row = np.array(row_numbers, dtype=np.int64)
         for distance in range(1, WINDOW + 1):
             left = row[:-distance]
             right = row[distance:]
