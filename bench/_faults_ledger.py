@@ -17,7 +17,7 @@ from typing import Any
 from ragdocs.config import load
 from ragdocs.errors import RagdocsError
 from ragdocs.stores.files.history import History, version_of
-from ragdocs.verbs.quality.verify import compare
+from ragdocs.verbs.quality.health import compare
 from ragdocs.workspace import Workspace
 
 # Words that no detector of secrets takes for one.

@@ -21,7 +21,7 @@ from ragdocs.search.chunk import CHUNKER
 from ragdocs.serve import reference
 from ragdocs.serve.live import Live
 from ragdocs.serve.mcp.server import ToolServer
-from ragdocs.verbs.quality.verify import compare
+from ragdocs.verbs.quality.health import compare
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -21,12 +21,12 @@ from ragdocs.protocols import Encoder
 from ragdocs.search.chunk import CHUNKER
 from ragdocs.search.corpus import Corpus, Progress
 from ragdocs.search.encoders.minilm import open_encoder
-from ragdocs.stores.access import AccessLog
+from ragdocs.stores.access import SqliteAccessLog
 from ragdocs.stores.files.store import FileStore
 from ragdocs.stores.git.commits import CommitStore
 from ragdocs.stores.git.exchange import Exchange
 from ragdocs.stores.git.journal import JournalStore
-from ragdocs.stores.summaries import Limits, Summaries
+from ragdocs.stores.summaries import Limits, SummaryFile
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text import times
 from ragdocs.text.merge import merge
@@ -49,7 +49,7 @@ from ragdocs.verbs.memories.merge import Merges
 from ragdocs.verbs.memories.recall import Recall
 from ragdocs.verbs.memories.write import Memories
 from ragdocs.verbs.quality.explain import Explain
-from ragdocs.verbs.quality.status import lane_status
+from ragdocs.verbs.quality.health import lane_status
 from ragdocs.verbs.shapes import Status
 
 
@@ -203,7 +203,7 @@ class Workspace:
             self.config.root, policy or self._branch_scope(), own_bank=own_bank, branch=branch
         )
 
-    def summaries(self, where: Scope) -> Summaries:
+    def summaries(self, where: Scope) -> SummaryFile:
         """Return the summaries of a scope."""
         memory = self.config.memory
         limits = Limits(
@@ -212,7 +212,7 @@ class Workspace:
             memory.summaries_max_bytes,
         )
         folder = os.path.realpath(project.data_dir() / "repos" / where.identity)
-        return Summaries(Path(folder), limits, self.redactor)
+        return SummaryFile(Path(folder), limits, self.redactor)
 
     @property
     def commits(self) -> Commits:
@@ -251,14 +251,14 @@ class Workspace:
         )
 
     @cached_property
-    def access(self) -> AccessLog:
+    def access(self) -> SqliteAccessLog:
         """What is known about the use of memories.
 
         Of the user's bank, or of this project in all its worktrees.
         """
         own = self.config.memory.storage_strategy != "user"
         key = project.project_key(registry.main_worktree(self.config.root)) if own else "user"
-        return AccessLog(project.state_dir() / "access.sqlite", key)
+        return SqliteAccessLog(project.state_dir() / "access.sqlite", key)
 
     def load(self) -> None:
         """Open the snapshot of each index, where there is one that can be trusted."""

@@ -16,7 +16,7 @@ from ragdocs.engines.local import index as local
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.protocols import Index, Vectors
 from ragdocs.types import Entry, Filter, Link
-from ragdocs.verbs.quality.verify import compare
+from ragdocs.verbs.quality.health import compare
 
 from .contract import ANYTHING, DIM, IndexContract, axis, digest, entry, matching
 

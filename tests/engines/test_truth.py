@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ragdocs.verbs.quality.verify import compare
+from ragdocs.verbs.quality.health import compare
 from ragdocs.workspace import Workspace
 
 from .test_snapshot import live, sign

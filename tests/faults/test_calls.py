@@ -30,7 +30,7 @@ from ragdocs.verbs.memories.edit import Edits
 from ragdocs.verbs.memories.history import Versions
 from ragdocs.verbs.memories.merge import Merges
 from ragdocs.verbs.memories.write import Memories
-from ragdocs.verbs.quality.verify import compare
+from ragdocs.verbs.quality.health import compare
 
 from .disk import CHANGES, LOOKS, Blow, Call, KilledError, Platter, fail, kill, shorten, struck
 

@@ -22,7 +22,7 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.search.encoders.minilm import HashEncoder
 from ragdocs.stores.files.store import FileStore
 from ragdocs.types import Change, Discard, Expect, Probe, Put, Query
-from ragdocs.verbs.quality.verify import compare
+from ragdocs.verbs.quality.health import compare
 
 if TYPE_CHECKING:
     from .conftest import Tally

@@ -23,7 +23,7 @@ from ragdocs.lanes import MEMORY
 from ragdocs.search import chunk, parse
 from ragdocs.stores.files.store import SIZE_LIMIT
 from ragdocs.types import Filter, Source
-from ragdocs.verbs.quality.status import lane_status
+from ragdocs.verbs.quality.health import lane_status
 from ragdocs.workspace import Workspace
 
 if TYPE_CHECKING:

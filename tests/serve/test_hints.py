@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
+import ragdocs
 from ragdocs.serve.surface import catalog, hints
 
 
@@ -38,3 +42,14 @@ def test_a_pack_stays_within_its_size() -> None:
     spoken = "# Context\n- <read a memory>\n## Left out\n- 3 more; `ragdocs memory read`"
     assert hints.in_pack(text, "command", 1000) == spoken
     assert hints.in_pack(text, "command", len(text)) == text
+
+
+def test_every_verb_that_a_sentence_names_is_declared() -> None:
+    titles = {verb.title.casefold() for verb in catalog.every()}
+    named = set()
+    for path in Path(ragdocs.__file__).parent.joinpath("verbs").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                # A named group of a pattern looks alike.
+                named.update(hints.REFERENCE.findall(node.value.replace("(?P<", "(")))
+    assert {"read the journal", "read the repository's memory"} <= named <= titles

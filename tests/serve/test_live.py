@@ -20,7 +20,7 @@ from ragdocs.search.encoders.minilm import HashEncoder
 from ragdocs.serve import live as keeping
 from ragdocs.serve.live import Live
 from ragdocs.types import Filter
-from ragdocs.verbs.quality.verify import compare
+from ragdocs.verbs.quality.health import compare
 
 if TYPE_CHECKING:
     from tests.conftest import Project

@@ -240,6 +240,7 @@ def test_an_overview_that_changed_since_it_was_read_is_a_conflict_with_a_draft(
         "journal_write", path="design", entry="mine", overview="# Design\n\nfirst\n\nmiddle\n\nLAST"
     )
     assert "design says something else now since you read it" in message
+    assert "read the section again with journal_read and send it as overview" in message
     draft = "# Design\n\nFIRST\n\nmiddle\n\nLAST"
     for text in (
         draft,

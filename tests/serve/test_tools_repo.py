@@ -173,6 +173,16 @@ def test_the_text_of_an_answer_quotes_what_others_wrote(session: Session) -> Non
     assert not [line for line in text.splitlines() if line.startswith("Note: ")]
 
 
+def test_a_pack_says_with_which_tool_to_get_what_it_leaves_out(session: Session) -> None:
+    rationale = "Stale beats slow, said everybody. " * 100
+    session.call("upsert_decision", summary="Results live an hour", rationale=rationale)
+    pack = session.call("build_context", max_chars=1000)
+    left_out = 'decisions: 1 cut short; get_repo_memory with kind "decision"'
+    assert left_out in pack["omitted"]
+    assert left_out in pack["context"].partition("## Left out")[2]
+    assert pack["chars"] == len(pack["context"])
+
+
 def test_a_workflow_of_three_steps_in_which_the_last_knows_what_the_first_did(
     project: Project, connect: Connect
 ) -> None:

@@ -181,7 +181,7 @@ def test_decisions_are_those_about_the_files_and_the_task(repository: Project) -
     text = context(repository, 8000, "", "src/auth/login.py")
     assert "Sessions instead of JWT (impacts src/auth/)" in text
     assert "Herons over storks" not in text
-    assert "decisions: 1 not about this; get_repo_memory" in text
+    assert "decisions: 1 not about this; <read the repository's memory>" in text
     assert "Cookie trouble" in text, "it links to the file"
     assert "- src/auth/login.py" in text.partition("## Outline")[2].split("\n")[1]
     assert "Herons over storks" in context(repository, 8000, "do we like herons")
@@ -226,7 +226,7 @@ def test_at_most_so_many_summaries_come_newest_first(repository: Project) -> Non
     text = known.packs.build()["context"]
     assert re.findall(r"step (\d)", text) == ["6", "5", "4"]
     assert "summaries: 3 not about this" not in text
-    assert "summaries: 3 older; get_repo_memory" in text
+    assert "summaries: 3 older; <read the repository's memory>" in text
 
 
 def test_other_branches_have_no_say(repository: Project) -> None:

@@ -47,15 +47,17 @@ def proposing(store: Store, expected: str | None) -> Iterator[None]:
     except ConflictError as error:
         if expected and error.yours:
             with suppress(RagdocsError):
-                error.base = store.recover(expected)
-                merged = merge(
-                    *(
-                        text.replace("\r\n", "\n")
-                        for text in (error.base, error.theirs, error.yours)
-                    )
-                )
-                error.merged, error.overlaps = merged.text, merged.overlaps
+                propose(error, store.recover(expected))
         raise
+
+
+def propose(error: ConflictError, base: str) -> None:
+    """Let a conflict tell the text that both sides started from, and how the two go together."""
+    error.base = base
+    texts = [text.replace("\r\n", "\n") for text in (base, error.theirs, error.yours)]
+    merged = merge(*texts)
+    error.merged = merged.text
+    error.overlaps = merged.overlaps
 
 
 def merge(base: str, theirs: str, yours: str) -> Merge:

@@ -8,15 +8,16 @@ from datetime import datetime
 
 from ragdocs.errors import NotFoundError
 from ragdocs.search.corpus import Corpus
-from ragdocs.search.newest import age_order
 from ragdocs.text import times
 from ragdocs.text.formats.journal import SUFFIX
-from ragdocs.types import Filter, Findings, Hit, Probe, Query
-from ragdocs.verbs import page as answers
+from ragdocs.types import Document, Filter, Hit, Probe, Query
+from ragdocs.verbs import page
 from ragdocs.verbs.journal_shapes import CommitHit, CommitHits
 
-# Paths of a commit that are shown.
-SHOWN_PATHS = 10
+# Paths of a commit that are listed.
+MOST_PATHS = 10
+# Authors that are named where nobody has the name that was asked for.
+MOST_AUTHORS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,60 +40,59 @@ class Commits:
 
         Without words, the newest that pass the filters.
         """
-        answers.check_limit(limit)
+        page.check_limit(limit)
         now = self.clock()
-        where = Filter(
-            linked_to=tuple(path.strip().removeprefix("./").rstrip("/") for path in paths),
-            since=times.start(since, now) if since.strip() else None,
-            tags=self._authors(author),
-        )
+        start = None
+        if since.strip():
+            start = times.start(since, now)
+        changed = tuple(path.strip().removeprefix("./").rstrip("/") for path in paths)
+        where = Filter(linked_to=changed, since=start, tags=self._authors(author))
         if query.strip():
-            findings = self.corpus.search(
-                Query(probes=(Probe(query),), limit=limit, where=where), now
-            )
+            words = Query(probes=(Probe(query),), limit=limit, where=where)
+            findings = self.corpus.search(words, now)
         else:
-            findings = self._newest(where, limit, now)
-        shaped, omitted, notes = answers.fit(findings, lambda hit: _shape(hit, now), self.budget)
-        return CommitHits(result=shaped, omitted=omitted, notes=notes)
+            findings = page.newest(self.corpus, where, limit, now)
+        results, omitted, notes = page.fit(findings, lambda hit: _shape(hit, now), self.budget)
+        return CommitHits(result=results, omitted=omitted, notes=notes)
 
     def _authors(self, author: str) -> tuple[str, ...]:
         """Return the names and addresses that contain a word; git takes a part of a name, too."""
         word = author.strip().casefold()
         if not word:
             return ()
-        known = {tag for document in self.corpus.index.documents() for tag in document.tags}
-        found = tuple(sorted(tag for tag in known if word in tag.casefold()))
-        if not found:
-            raise NotFoundError(
-                f"no commit is by {author[:80]!r}", f"There are {', '.join(sorted(known)[:20])}"
-            )
-        return found
-
-    def _newest(self, where: Filter, limit: int, now: datetime) -> Findings:
-        index = self.corpus.index
-        with index.held():
-            found = sorted(index.documents(where), key=lambda document: age_order(document, now))
-            keys = [index.chunks(document.id)[0] for document in found[:limit]]
-            hits = tuple(Hit(card, piece, 0.0, ()) for card, piece in index.load(keys))
-        return Findings(hits=hits, omitted=len(found) - len(hits), notes=self.corpus.notes())
+        authors = sorted(self.corpus.facets("tags"))
+        matching = tuple(name for name in authors if word in name.casefold())
+        if not matching:
+            existing = ", ".join(authors[:MOST_AUTHORS])
+            raise NotFoundError(f"no commit is by {author[:80]!r}", f"There are {existing}")
+        return matching
 
 
 def _shape(hit: Hit, now: datetime) -> CommitHit:
     document = hit.document
-    changed = [str(path) for path in document.git.files_changed] if document.git else []
-    folders = {path.rpartition("/")[0] for path in changed}
-    files = [path for path in changed if path not in folders]
+    files = _files(document)
     shape = CommitHit(
         commit=document.path.removesuffix(SUFFIX),
-        subject=answers.title(document),
+        subject=page.title(document),
         content="",
-        author=answers.cut(document.source, answers.LONGEST_ORIGIN),
-        timestamp=answers.moment(document.created_at),
-        age=answers.age(document.created_at, now),
-        paths=files[:SHOWN_PATHS],
+        author=page.cut(document.source, page.LONGEST_ORIGIN),
+        timestamp=page.moment(document.created_at),
+        age=page.age(document.created_at, now),
+        paths=files[:MOST_PATHS],
         score=round(hit.score, 3),
-        why=answers.why(hit) if hit.signals else "",
+        why="",
     )
-    if len(files) > SHOWN_PATHS:
+    if hit.signals:
+        shape["why"] = page.why(hit)
+    if len(files) > MOST_PATHS:
         shape["paths_total"] = len(files)
     return shape
+
+
+def _files(document: Document) -> list[str]:
+    """Return the files that a commit changed, without the folders they are in."""
+    if document.git is None:
+        return []
+    changed = [str(path) for path in document.git.files_changed]
+    folders = {path.rpartition("/")[0] for path in changed}
+    return [path for path in changed if path not in folders]

@@ -12,9 +12,11 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.text import sections
 from ragdocs.text.sections import Section
 from ragdocs.types import Document, Filter, Hit, Probe, Query
-from ragdocs.verbs import page as answers
-from ragdocs.verbs import references
+from ragdocs.verbs import page, references
 from ragdocs.verbs.shapes import DocHit, DocHits, DocText
+
+# The share of an answer that the list of headings may take.
+HEADINGS_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +37,38 @@ class Documents:
         explain: bool = False,
     ) -> DocHits:
         """Find the passages that answer a question."""
-        answers.check_limit(limit)
+        page.check_limit(limit)
         where = Filter(prefix=self._prefix(path), tags=tuple(tags))
-        findings = self.corpus.search(
-            Query(probes=(Probe(query),), limit=limit, where=where, floored=True), self.clock()
+        results, omitted, notes = page.search(
+            self.corpus,
+            Query(probes=(Probe(query),), limit=limit, where=where, floored=True),
+            lambda hit: _shape(hit, explain=explain),
+            self.clock(),
+            self.budget,
         )
-        shaped, omitted, notes = answers.fit(
-            findings, lambda hit: _shape(hit, explain=explain), self.budget
-        )
-        return DocHits(result=shaped, omitted=omitted, notes=notes)
+        return DocHits(result=results, omitted=omitted, notes=notes)
 
     def read(self, path: str, heading: str | None = None, lines: str | None = None) -> DocText:
         """Return a document, the section under a heading, or a range of lines."""
         document, anchor = self._find(path)
-        source = self.corpus.store.read(document.path)
-        text = source.text.replace("\r\n", "\n").rstrip("\n")
+        title = page.title(document)
+        text = self.corpus.store.read(document.path).text
+        text = text.replace("\r\n", "\n").rstrip("\n")
         outline = sections.outline(text, document.path, top=True)
-        span = answers.parse_lines(lines)
+        span = page.parse_lines(lines)
         wanted = heading or anchor
         if wanted and span is None:
-            span = _span(outline, wanted, answers.title(document), anchor=not heading)
-        content, shown, omitted = answers.excerpt(text, 1, span, self.budget)
+            span = _span(outline, wanted, title, anchor=not heading)
+        content, shown, omitted = page.excerpt(text, 1, span, self.budget)
         headings: list[str] = []
         # The outline helps only where something is left to be asked for.
         if omitted and not wanted:
-            headings = _listed(outline, self.budget // 4)
-            content, shown, omitted = answers.excerpt(
-                text, 1, span, self.budget - answers.cost(headings)
-            )
+            headings = _headings(outline, self.budget // HEADINGS_SHARE)
+            room = self.budget - page.cost(headings)
+            content, shown, omitted = page.excerpt(text, 1, span, room)
         return DocText(
             path=document.path,
-            title=answers.title(document),
+            title=title,
             content=content,
             lines=shown,
             headings=headings,
@@ -73,12 +76,11 @@ class Documents:
         )
 
     def _prefix(self, path: str) -> str:
-        """Return what the paths of a folder begin with.
-
-        Or the path itself if it names a document.
-        """
+        """Return what the paths of a folder begin with, or the path itself of a document."""
         name = references.inside(self.corpus, path.strip().removeprefix("./")).strip("/")
-        return name if not name or name in self.corpus.index.stamps() else f"{name}/"
+        if not name or name in self.corpus.stamps([name]):
+            return name
+        return f"{name}/"
 
     def _find(self, path: str) -> tuple[Document, str]:
         """Find a document by path, id, or path without its ending, with an optional #heading."""
@@ -94,22 +96,21 @@ class Documents:
             document = references.find(self.corpus, "#".join(parts[:count]))
             if document is not None:
                 return document, "#".join(parts[count:])
-        near = difflib.get_close_matches(name, self.corpus.index.stamps(), n=3, cutoff=0.5)
-        hint = (
-            f"Did you mean {', '.join(near)}?"
-            if near
-            else "search_docs finds documents by their content"
-        )
+        hint = "<search documentation> finds documents by their content"
+        similar = difflib.get_close_matches(name, self.corpus.stamps(), n=3, cutoff=0.5)
+        if similar:
+            hint = f"Did you mean {', '.join(similar)}?"
         raise NotFoundError(f"there is no document {name[:200]!r} in the documentation", hint)
 
 
-def _listed(outline: Sequence[Section], budget: int) -> list[str]:
-    named = [section for section in outline if section.block.title]
-    rows = [
-        f"{'#' * section.block.level} {section.names[-1]} (line {section.line})"
-        for section in named
-    ]
-    listed = answers.within(rows, budget)
+def _headings(outline: Sequence[Section], budget: int) -> list[str]:
+    """Return the headings with their lines, and how many more there are."""
+    rows = []
+    for section in outline:
+        block = section.block
+        if block.title:
+            rows.append(f"{'#' * block.level} {section.names[-1]} (line {section.line})")
+    listed = page.within(rows, budget)
     if len(listed) < len(rows):
         listed.append(f"… {len(rows) - len(listed)} more headings")
     return listed
@@ -118,10 +119,7 @@ def _listed(outline: Sequence[Section], budget: int) -> list[str]:
 def _span(
     outline: Sequence[Section], wanted: str, title: str, *, anchor: bool
 ) -> tuple[int, int] | None:
-    """Return the lines of the section that is wanted.
-
-    A passage above all headings is called by the title alone.
-    """
+    """Return the lines of a section; a passage above all headings is called by the title alone."""
     try:
         section = sections.find(outline, wanted, anchor=anchor)
     except NotFoundError:
@@ -132,17 +130,17 @@ def _span(
 
 
 def _shape(hit: Hit, *, explain: bool) -> DocHit:
-    shaped = DocHit(
+    shape = DocHit(
         path=hit.document.path,
         score=round(hit.score, 3),
         content="",
-        title=answers.title(hit.document),
-        header_path=answers.header(hit),
-        lines=answers.lines(hit),
-        tags=answers.tags(hit.document),
-        modified_at=answers.moment(hit.document.modified_at),
-        why=answers.why(hit),
+        title=page.title(hit.document),
+        header_path=page.header(hit),
+        lines=page.lines(hit),
+        tags=page.tags(hit.document),
+        modified_at=page.moment(hit.document.modified_at),
+        why=page.why(hit),
     )
     if explain:
-        shaped["signals"] = answers.signals(hit)
-    return shaped
+        shape["signals"] = page.signals(hit)
+    return shape

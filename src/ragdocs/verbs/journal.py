@@ -1,22 +1,21 @@
-"""The journal: what is understood now, by section, and how it came to that, entry by entry."""
+"""The journal: an overview of what is understood now by section, and the entries behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
 from ragdocs.errors import ConflictError, NotFoundError, UnavailableError, ValidationError
-from ragdocs.protocols import Store
 from ragdocs.search.corpus import Corpus
 from ragdocs.system import git
 from ragdocs.system.files import relative_name
 from ragdocs.text.formats.journal import MARK, SUFFIX, compose, summary_of
-from ragdocs.text.merge import merge
+from ragdocs.text.merge import propose
 from ragdocs.types import Commit, Expect, Hit, Probe, Put, Query, Revision, Source, Written
-from ragdocs.verbs import page as answers
+from ragdocs.verbs import page
 from ragdocs.verbs.journal_shapes import (
     Contents,
     Exchanged,
@@ -34,24 +33,25 @@ MOST_LISTED = 100
 # Others may write between a look and a write; so often in a row nobody does.
 ATTEMPTS = 8
 CONTEXT, CONTENT = "work_context", "content"
-AGAIN = "read the section again with journal_read and send it as overview with journal_write"
+READER = "<read the journal>"
+AGAIN = f"read the section again with {READER} and send it as overview with <write to the journal>"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one session was last shown of a section; "" where it was shown that there is none."""
+    """The version and text of a section that a session read; both "" where there was none."""
 
     version: str
     text: str
 
 
-# What a session has read, by path.
+# The sections that a session has read, by path.
 Reads = MutableMapping[str, Seen]
 
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """What is to be written about a section."""
+    """An entry to write about a section."""
 
     entry: str
     overview: str | None = None
@@ -61,22 +61,29 @@ class NewEntry:
 
 @dataclass(slots=True)
 class _Node:
-    """A place in the tree of sections."""
+    """A section or a folder in the tree of sections."""
 
     count: int = 0
     last: datetime | None = None
     below: dict[str, _Node] = field(default_factory=dict)
 
     @property
-    def all(self) -> int:
-        """All entries here and below."""
-        return self.count + sum(child.all for child in self.below.values())
+    def total(self) -> int:
+        """The number of entries here and below."""
+        total = self.count
+        for child in self.below.values():
+            total += child.total
+        return total
 
     @property
     def latest(self) -> datetime | None:
         """The newest entry here or below."""
-        every = (self.last, *(child.latest for child in self.below.values()))
-        return max((moment for moment in every if moment), default=None)
+        latest = self.last
+        for child in self.below.values():
+            moment = child.latest
+            if latest is None or (moment is not None and moment > latest):
+                latest = moment
+        return latest
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,40 +102,29 @@ class Journal:
     def read(
         self, entry_id: str, lines: str | None = None, reads: Reads | None = None
     ) -> JournalText:
-        """Return what a section says now and note that this session has seen it.
-
-        Or return one entry.
-        """
+        """Return one entry, or the overview of a section and note that this session has read it."""
         section, mark, prefix = entry_id.partition(MARK)
         if mark:
             return self._entry(section, prefix, lines)
         path = relative_name(section)
         source = self._current(path)
-        if source is None and self.corpus.redactor.redact(path).findings:
-            raise ValidationError("the name of the section holds a secret", "Choose another name")
-        entries = self._history(path) if source else []
+        if source is None:
+            return self._no_overview(path, lines, reads)
+        entries = self._history(path)
         if reads is not None:
-            reads[path] = Seen(source.version, source.text) if source else Seen("", "")
-        span = answers.parse_lines(lines)
-        content, shown, omitted = answers.excerpt(
-            source.text if source else "", 1, span, self.budget
-        )
-        notes = (
-            list(source.problems)
-            if source
-            else ["there is no such section yet; journal_write makes it"]
-        )
+            reads[path] = Seen(source.version, source.text)
+        content, shown, omitted = page.excerpt(source.text, 1, page.parse_lines(lines), self.budget)
         return JournalText(
-            id=(source.path if source else path).removesuffix(SUFFIX),
+            id=source.path.removesuffix(SUFFIX),
             type="overview",
             content=content,
             lines=shown,
             version=entries[0].version if entries else "",
-            timestamp=answers.moment(source.modified_at) if source else None,
+            timestamp=page.moment(source.modified_at),
             entry_count=len(entries),
-            exists=source is not None,
+            exists=True,
             omitted=omitted,
-            notes=notes,
+            notes=list(source.problems),
         )
 
     def write(self, section: str, new: NewEntry, reads: Reads) -> JournalWritten:
@@ -136,39 +132,32 @@ class Journal:
 
         A session writes only where it has read.
         """
-        if MARK in section:
-            raise ValidationError(
-                f"{section[:80]!r} names an entry", "Give the section alone, without #"
-            )
-        path = relative_name(section)
-        if not new.entry.strip():
-            raise ValidationError("the entry is empty", "Say what changed or was learned")
-        if path not in reads:
-            name = path.removesuffix(SUFFIX)
-            raise ValidationError(
-                f"{name} was not read in this session", f'Call journal_read with id "{name}" first'
-            )
+        path = _writable(section, new, reads)
         message = compose(new.entry, new.summary, new.work_context)
-        seen, before = reads[path], self._current(path)
+        seen = reads[path]
+        before = self._current(path)
         if new.overview is None:
-            written, shown = self._append(path, message, before)
-            # Whoever only adds an entry has not seen what others made of the overview meanwhile.
-            known = shown == seen.text
+            written, text = self._append(path, message, before)
         else:
-            put = Put(path, new.overview, seen.version or Expect.ABSENT, message)
-            with _proposing(self.corpus.store, seen.version):
-                written, shown, known = self.corpus.commit([put], "append")[0], new.overview, True
-        if known:
-            reads[path] = Seen(written.version, shown)
+            text = new.overview
+            written = self._replace(path, text, seen, message)
+        # Whoever only adds an entry has not seen what others made of the overview meanwhile.
+        if new.overview is not None or text == seen.text:
+            reads[path] = Seen(written.version, text)
         name, _, commit = written.path.removesuffix(SUFFIX).partition(MARK)
+        version = ""
+        warnings = page.removed(written)
+        if before is not None:
+            version = before.version
+            warnings += before.problems
         return JournalWritten(
             id=f"{name}{MARK}{self.short(commit)}",
             path=self.corpus.store.locate(written.path),
             commit=commit,
             entry_count=len(self._history(path)),
             overview_changed=new.overview is not None,
-            rebased=(before.version if before else "") != seen.version,
-            warnings=answers.removed(written) + (list(before.problems) if before else []),
+            rebased=version != seen.version,
+            warnings=warnings,
         )
 
     def contents(self, section: str = "", depth: int = 1) -> Contents:
@@ -178,22 +167,21 @@ class Journal:
         """
         if not 1 <= depth <= DEEPEST:
             raise ValidationError(f"depth is {depth}", f"Give 1 to {DEEPEST}")
-        root = _tree(self.corpus.store.commits())
         name = section.strip("/").removesuffix(SUFFIX)
-        node = root
-        for part in filter(None, name.split("/")):
-            if part not in node.below or not node.below[part].all:
-                raise NotFoundError(
-                    f"there is no section {name[:200]!r}",
-                    "journal_toc without an id lists them all",
-                )
-            node = node.below[part]
-        shown = _shown(name, node, depth + (not name))
-        below = shown.get("subsections", [])
-        kept = answers.within(below, self.budget)
-        notes = [f"{len(below) - len(kept)} more do not fit; ask for less depth or for one of them"]
-        shown |= {"subsections": kept} if "subsections" in shown else {}
-        return cast("Contents", {**shown, "notes": notes if len(kept) < len(below) else []})
+        node = _node(_tree(self.corpus.store.commits()), name)
+        if not name:
+            depth += 1
+        contents = _contents(name, node, depth)
+        contents["notes"] = []
+        if "subsections" in contents:
+            below = contents["subsections"]
+            fitting = page.within(below, self.budget)
+            contents["subsections"] = fitting
+            unfit = len(below) - len(fitting)
+            if unfit:
+                note = f"{unfit} more do not fit; ask for less depth or for one of them"
+                contents["notes"].append(note)
+        return contents
 
     def entries(self, section: str, start: int = 0, length: int = 10) -> ListedEntries:
         """List the entries of a section, newest first."""
@@ -206,13 +194,11 @@ class Journal:
         if not every:
             self.corpus.store.read(path)
         chosen = [self._listed(step) for step in every[start : start + length]]
-        kept = answers.within(chosen, self.budget)
-        notes = (
-            [f"{len(chosen) - len(kept)} did not fit; ask for fewer"]
-            if len(kept) < len(chosen)
-            else []
-        )
-        return ListedEntries(result=kept, total=len(every), notes=notes)
+        fitting = page.within(chosen, self.budget)
+        notes = []
+        if len(fitting) < len(chosen):
+            notes.append(f"{len(chosen) - len(fitting)} did not fit; ask for fewer")
+        return ListedEntries(result=fitting, total=len(every), notes=notes)
 
     def search(
         self, work_context: str, content: str, threshold: float | None = None
@@ -225,32 +211,93 @@ class Journal:
             threshold = self.default_threshold
         if not 0 <= threshold <= 1:
             raise ValidationError(f"salience_threshold is {threshold}", "Give a number from 0 to 1")
-        weights = {CONTEXT: self.context_weight, CONTENT: 1 - self.context_weight}
-        texts = {CONTEXT: work_context, CONTENT: content}
-        probes = tuple(
-            Probe(texts[name], name, weights[name])
-            for name in texts
-            if weights[name] and texts[name].strip()
-        )
+        probes = self._probes(work_context, content)
+        total = sum(probe.weight for probe in probes)
+        shares = {probe.name: probe.weight / total for probe in probes}
         now = self.clock()
-        findings = self.corpus.search(
-            Query(probes=probes, limit=self.max_results, min_score=threshold), now
+        results, omitted, notes = page.search(
+            self.corpus,
+            Query(probes=probes, limit=self.max_results, min_score=threshold),
+            lambda hit: self._hit(hit, shares, now),
+            now,
+            self.budget,
         )
-        whole = sum(probe.weight for probe in probes)
-        shares = {probe.name: probe.weight / whole for probe in probes}
-        shaped, omitted, notes = answers.fit(
-            findings, lambda hit: self._hit(hit, shares, now), self.budget
-        )
-        return JournalHits(result=shaped, omitted=omitted, notes=notes)
+        return JournalHits(result=results, omitted=omitted, notes=notes)
 
     def sync(self, remote: str = "", resolved: Mapping[str, str] | None = None) -> Exchanged:
         """Fetch from a remote that a person configured, merge, and push; then index what came."""
-        redact = self.corpus.redactor.redact
-        chosen = {relative_name(name): redact(text).text for name, text in (resolved or {}).items()}
-        answer = self.exchange(remote, chosen)
+        texts = {}
+        for name, text in (resolved or {}).items():
+            texts[relative_name(name)] = self.corpus.redactor.redact(text).text
+        answer = self.exchange(remote, texts)
         self.corpus.sync()
         self.corpus.embed()
         return answer
+
+    def _probes(self, work_context: str, content: str) -> tuple[Probe, ...]:
+        """Return the two dimensions of a search, without one that is empty or weighs nothing."""
+        weights = {CONTEXT: self.context_weight, CONTENT: 1 - self.context_weight}
+        texts = {CONTEXT: work_context, CONTENT: content}
+        probes = []
+        for name, text in texts.items():
+            if weights[name] and text.strip():
+                probes.append(Probe(text, name, weights[name]))
+        return tuple(probes)
+
+    def _no_overview(self, path: str, lines: str | None, reads: Reads | None) -> JournalText:
+        """Return the text of a section that is not there yet, and note that this was read."""
+        if self.corpus.redactor.redact(path).findings:
+            raise ValidationError("the name of the section holds a secret", "Choose another name")
+        if reads is not None:
+            reads[path] = Seen("", "")
+        content, shown, omitted = page.excerpt("", 1, page.parse_lines(lines), self.budget)
+        return JournalText(
+            id=path.removesuffix(SUFFIX),
+            type="overview",
+            content=content,
+            lines=shown,
+            version="",
+            timestamp=None,
+            entry_count=0,
+            exists=False,
+            omitted=omitted,
+            notes=["there is no such section yet; <write to the journal> makes it"],
+        )
+
+    def _entry(self, section: str, prefix: str, lines: str | None) -> JournalText:
+        """Return one entry by the beginning of its commit."""
+        name = relative_name(section).removesuffix(SUFFIX)
+        source = self.corpus.store.read(self._entry_path(name, prefix))
+        content, shown, omitted = page.excerpt(source.text, 1, page.parse_lines(lines), self.budget)
+        return JournalText(
+            id=f"{name}{MARK}{self.short(source.version)}",
+            type="entry",
+            content=content,
+            lines=shown,
+            version=source.version,
+            timestamp=page.moment(source.modified_at),
+            entry_count=1,
+            exists=True,
+            omitted=omitted,
+            notes=[],
+        )
+
+    def _entry_path(self, name: str, prefix: str) -> str:
+        """Return the path of the one entry of a section whose commit begins like this."""
+        if not git.is_hash(prefix):
+            raise ValidationError(
+                f"{prefix[:80]!r} is not the name of a commit", "Give at least four of its digits"
+            )
+        paths = sorted(self.corpus.store.scan([f"{name}{MARK}{prefix}"]).stamps)
+        if not paths:
+            hint = "<list journal entries> lists those it has"
+            raise NotFoundError(f"{name} has no entry {prefix}", hint)
+        if len(paths) > 1:
+            candidates = ", ".join(path.removesuffix(SUFFIX) for path in paths[:MOST_CANDIDATES])
+            raise ValidationError(
+                f"{prefix} is the beginning of {len(paths)} entries", f"Give one of {candidates}"
+            )
+        return paths[0]
 
     def _append(self, path: str, message: str, current: Source | None) -> tuple[Written, str]:
         """Commit an entry on top of whatever the section says by now.
@@ -258,45 +305,34 @@ class Journal:
         Entries do not contradict each other.
         """
         for _ in range(ATTEMPTS):
-            text, expect = (current.text, current.version) if current else ("", Expect.ABSENT)
+            text = ""
+            expect: str | Expect = Expect.ABSENT
+            if current is not None:
+                text = current.text
+                expect = current.version
             with suppress(ConflictError):
-                return self.corpus.commit([Put(path, text, expect, message)], "append")[0], text
+                written = self.corpus.commit([Put(path, text, expect, message)], "append")[0]
+                return written, text
             current = self._current(path)
         raise UnavailableError("others change this section all the time", "Try again")
 
-    def _entry(self, section: str, prefix: str, lines: str | None) -> JournalText:
-        path = relative_name(section)
-        name = path.removesuffix(SUFFIX)
-        if not git.is_hash(prefix):
-            raise ValidationError(
-                f"{prefix[:80]!r} is not the name of a commit", "Give at least four of its digits"
-            )
-        found = sorted(self.corpus.store.scan([f"{name}{MARK}{prefix}"]).stamps)
-        if not found:
-            raise NotFoundError(
-                f"{name} has no entry {prefix}", "journal_list_entries lists those it has"
-            )
-        if len(found) > 1:
-            shown = ", ".join(one.removesuffix(SUFFIX) for one in found[:MOST_CANDIDATES])
-            raise ValidationError(
-                f"{prefix} is the beginning of {len(found)} entries", f"Give one of {shown}"
-            )
-        source = self.corpus.store.read(found[0])
-        content, shown, omitted = answers.excerpt(
-            source.text, 1, answers.parse_lines(lines), self.budget
-        )
-        return JournalText(
-            id=f"{name}{MARK}{self.short(source.version)}",
-            type="entry",
-            content=content,
-            lines=shown,
-            version=source.version,
-            timestamp=answers.moment(source.modified_at),
-            entry_count=1,
-            exists=True,
-            omitted=omitted,
-            notes=[],
-        )
+    def _replace(self, path: str, overview: str, seen: Seen, message: str) -> Written:
+        """Commit an entry with a new overview in place of the one that was read."""
+        put = Put(path, overview, seen.version or Expect.ABSENT, message)
+        try:
+            return self.corpus.commit([put], "append")[0]
+        except ConflictError as error:
+            error.again = AGAIN
+            error.reader = READER
+            propose(error, self._base(seen.version))
+            raise
+
+    def _base(self, version: str) -> str:
+        """Return the text of a version, or nothing where there was none or it is lost."""
+        with suppress(NotFoundError):
+            if version:
+                return self.corpus.store.recover(version)
+        return ""
 
     def _current(self, path: str) -> Source | None:
         with suppress(NotFoundError):
@@ -307,72 +343,106 @@ class Journal:
         return self.corpus.store.history(path)
 
     def _listed(self, step: Revision) -> ListedEntry:
-        name = f"{step.path.removesuffix(SUFFIX)}{MARK}{step.version}"
-        card = self.corpus.index.document(f"{self.corpus.lane.name}:{name}")
-        summary = card.extra.get("summary") if card else None
+        section = step.path.removesuffix(SUFFIX)
+        name = f"{section}{MARK}{step.version}"
+        document = self.corpus.get(f"{self.corpus.lane.name}:{name}")
+        summary = None
+        if document is not None:
+            summary = document.extra.get("summary")
         if summary is None:
             summary = summary_of(self.corpus.store.read(f"{name}{SUFFIX}").text)
-        short = f"{step.path.removesuffix(SUFFIX)}{MARK}{self.short(step.version)}"
-        return ListedEntry(id=short, timestamp=answers.iso(step.at), summary=str(summary))
+        return ListedEntry(
+            id=f"{section}{MARK}{self.short(step.version)}",
+            timestamp=page.iso(step.at),
+            summary=str(summary),
+        )
 
     def _hit(self, hit: Hit, shares: Mapping[str, float], now: datetime) -> JournalHit:
         name, _, commit = hit.document.path.removesuffix(SUFFIX).partition(MARK)
-        said = {
-            probe: sum(signal.share for signal in hit.signals if signal.probe == probe) / share
-            for probe, share in shares.items()
-        }
         return JournalHit(
             id=f"{name}{MARK}{self.short(commit)}",
             content="",
-            work_context_score=round(min(1.0, said.get(CONTEXT, 0.0)), 3),
-            content_score=round(min(1.0, said.get(CONTENT, 0.0)), 3),
+            work_context_score=_score(hit, CONTEXT, shares),
+            content_score=_score(hit, CONTENT, shares),
             combined_score=round(hit.score, 3),
-            timestamp=answers.moment(hit.document.created_at),
-            age=answers.age(hit.document.created_at, now),
+            timestamp=page.moment(hit.document.created_at),
+            age=page.age(hit.document.created_at, now),
         )
 
 
-@contextmanager
-def _proposing(store: Store, version: str) -> Iterator[None]:
-    """Let a conflict tell how both sides go together, and what to do then."""
-    try:
-        yield
-    except ConflictError as error:
-        error.again, error.reader = AGAIN, "journal_read"
-        with suppress(NotFoundError):
-            error.base = store.recover(version) if version else ""
-        merged = merge(error.base, error.theirs, error.yours)
-        error.merged, error.overlaps = merged.text, merged.overlaps
-        raise
+def _score(hit: Hit, dimension: str, shares: Mapping[str, float]) -> float:
+    """Return the score of one dimension of a search, from 0 to 1."""
+    if dimension not in shares:
+        return 0.0
+    total = sum(signal.share for signal in hit.signals if signal.probe == dimension)
+    return round(min(1.0, total / shares[dimension]), 3)
+
+
+def _writable(section: str, new: NewEntry, reads: Reads) -> str:
+    """Return the path of a section to write to; refuse one that was not read."""
+    if MARK in section:
+        raise ValidationError(
+            f"{section[:80]!r} names an entry", "Give the section alone, without #"
+        )
+    path = relative_name(section)
+    if not new.entry.strip():
+        raise ValidationError("the entry is empty", "Say what changed or was learned")
+    if path not in reads:
+        name = path.removesuffix(SUFFIX)
+        raise ValidationError(
+            f"{name} was not read in this session", f'Call {READER} with id "{name}" first'
+        )
+    return path
 
 
 def _tree(commits: Iterable[Commit]) -> _Node:
-    """Count entries by section; what the newest entry of a section removed is left out."""
-    root, gone = _Node(), set[str]()
+    """Count entries by section; a section that its newest entry removed is left out."""
+    root = _Node()
+    removed: set[str] = set()
     for commit in commits:
         for step in commit.steps:
             node = root
             for part in step.path.removesuffix(SUFFIX).split("/"):
                 node = node.below.setdefault(part, _Node())
             if not step.after and not node.count:
-                gone.add(step.path)
-            if step.path not in gone:
+                removed.add(step.path)
+            if step.path not in removed:
                 node.count += 1
                 node.last = node.last or step.at
     return root
 
 
-def _shown(name: str, node: _Node, depth: int) -> dict[str, Any]:
-    children = (
-        (f"{name}/{part}".lstrip("/"), child)
-        for part, child in sorted(node.below.items())
-        if child.all
-    )
-    below = [_shown(place, child, depth - 1) for place, child in children] if depth > 1 else []
-    answer = {
+def _node(root: _Node, name: str) -> _Node:
+    """Return the node of a section or a folder, the root for no name."""
+    node = root
+    for part in filter(None, name.split("/")):
+        if part not in node.below or not node.below[part].total:
+            raise NotFoundError(
+                f"there is no section {name[:200]!r}",
+                "<contents of the journal> without an id lists them all",
+            )
+        node = node.below[part]
+    return node
+
+
+def _contents(name: str, node: _Node, depth: int) -> Contents:
+    """Return a node and what lies below it, as deep as asked for."""
+    kind = "journal"
+    if node.count:
+        kind = "section"
+    elif name:
+        kind = "folder"
+    contents: dict[str, Any] = {
         "id": name,
-        "type": "section" if node.count else "folder" if name else "journal",
-        "last_updated": answers.moment(node.last or node.latest),
-        "entry_count": node.count or node.all,
+        "type": kind,
+        "last_updated": page.moment(node.last or node.latest),
+        "entry_count": node.count or node.total,
     }
-    return {**answer, "subsections": below} if depth > 1 else answer
+    if depth > 1:
+        below = []
+        for part, child in sorted(node.below.items()):
+            if child.total:
+                below.append(_contents(f"{name}/{part}".lstrip("/"), child, depth - 1))
+        contents["subsections"] = below
+    # Only the outermost has notes, and whoever asked for it adds them.
+    return cast("Contents", contents)

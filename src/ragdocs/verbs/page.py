@@ -1,29 +1,35 @@
-"""Findings become answers that fit.
-
-Dates, ages, reasons, and a size budget with an account of what is left out.
-"""
+"""Findings become answers that fit: dates, ages, reasons, and a size budget."""
 
 from __future__ import annotations
 
 import bisect
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ragdocs.errors import ValidationError
 from ragdocs.text.sections import STEP, TITLE_MARK
-from ragdocs.types import Document, Findings, Hit, Written
+from ragdocs.types import Document, Filter, Findings, Hit, Query, Written
 from ragdocs.verbs.shapes import Provenance, SignalShape
+
+if TYPE_CHECKING:
+    # Whoever searches has imported it; whoever only renders an answer need not.
+    from ragdocs.search.corpus import Corpus
 
 MOST_RESULTS = 50
 MOST_TAGS = 30
 LONGEST_TITLE = 200
 LONGEST_ORIGIN = 80
+# Words of a query that are named as the reason of a hit.
+MOST_WORDS = 8
 # The mark that text answers put before each quoted line.
 QUOTE_MARK = 5
 # Less than this tells a reader nothing.
 LEAST_CONTENT = 160
+ELLIPSIS = "…"
+KILOBYTE = 1024
 MINUTE = 60
 UNITS = (
     ("year", 31_557_600),
@@ -35,6 +41,8 @@ UNITS = (
 
 Shape = TypeVar("Shape", bound=Any)
 Item = TypeVar("Item")
+# Results, how many matched besides, and notes.
+Page = tuple[list[Shape], int, list[str]]
 
 
 def check_limit(limit: int) -> int:
@@ -44,70 +52,99 @@ def check_limit(limit: int) -> int:
     return limit
 
 
+def search(
+    corpus: Corpus, query: Query, shape: Callable[[Hit], Shape], now: datetime, budget: int
+) -> Page[Shape]:
+    """Search a corpus and shape the hits so that together they stay within the budget."""
+    return fit(corpus.search(query, now), shape, budget)
+
+
+def newest(corpus: Corpus, where: Filter, limit: int, now: datetime) -> Findings:
+    """Return the beginnings of the documents that pass a filter, the newest first."""
+    documents = corpus.documents(where, order="newest", now=now)
+    chosen = documents[:limit]
+    beginnings = corpus.passages([document.id for document in chosen])
+    hits = []
+    for document in chosen:
+        for passage in beginnings[document.id]:
+            hits.append(Hit(document, passage, 0.0, ()))
+    omitted = len(documents) - len(hits)
+    return Findings(hits=tuple(hits), omitted=omitted, notes=corpus.notes())
+
+
+def fit(findings: Findings, shape: Callable[[Hit], Shape], budget: int) -> Page[Shape]:
+    """Shape hits so that together they stay within the budget.
+
+    `shape` leaves the content empty: the room that is left is shared out for it.
+    """
+    hits = findings.hits
+    shaped = [shape(hit) for hit in hits]
+    costs = [cost(result) for result in shaped]
+    count, allowance = _allowance(costs, budget)
+    notes = list(findings.notes)
+    unfit = len(hits) - count
+    if unfit:
+        advice = "ask for fewer or be specific"
+        notes.append(f"{unfit} more results did not fit in {budget} characters; {advice}")
+    is_cut = False
+    results = shaped[:count]
+    for result, hit in zip(results, hits, strict=False):
+        result["content"] = cut(hit.chunk.text, allowance)
+        is_cut = is_cut or result["content"] != hit.chunk.text
+    if is_cut:
+        notes.append("contents ending in … are cut; read the file at the given lines for the rest")
+    return results, findings.omitted + unfit, notes
+
+
+def _allowance(costs: Sequence[int], budget: int) -> tuple[int, int]:
+    """Return how many results fit, and how much content each of them may have."""
+    count = len(costs)
+    while count > 1 and sum(costs[:count]) + count * LEAST_CONTENT > budget:
+        count -= 1
+    room = budget - sum(costs[:count])
+    return count, max(LEAST_CONTENT, room // max(1, count))
+
+
 def cost(value: Any) -> int:
     """Return the size of a value in an answer.
 
     Written as JSON, or quoted line by line, whichever is longer.
     """
     written = len(_write(value))
-    quoted = len(value) + QUOTE_MARK * (1 + value.count("\n")) if isinstance(value, str) else 0
-    return max(written, quoted)
+    if not isinstance(value, str):
+        return written
+    lines_of_text = 1 + value.count("\n")
+    return max(written, len(value) + QUOTE_MARK * lines_of_text)
 
 
 # Made once: `json.dumps` makes a new encoder at every call that asks for other than ASCII.
 _write = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def fit(
-    findings: Findings, shape: Callable[[Hit], Shape], budget: int
-) -> tuple[list[Shape], int, list[str]]:
-    """Shape hits so that together they stay within the budget.
-
-    Return them, how many matched besides, and notes.
-
-    `shape` leaves the content empty: what room is left is shared out for it.
-    """
-    hits = findings.hits
-    shaped = [shape(hit) for hit in hits]
-    bare = [cost(one) for one in shaped]
-    most = len(hits)
-    while most > 1 and sum(bare[:most]) + most * LEAST_CONTENT > budget:
-        most -= 1
-    allowance = max(LEAST_CONTENT, (budget - sum(bare[:most])) // max(1, most))
-    notes = list(findings.notes)
-    if len(hits) > most:
-        notes.append(
-            f"{len(hits) - most} more results did not fit in {budget} characters; ask for fewer or be specific"
-        )
-    for one, hit in zip(shaped[:most], hits, strict=False):
-        one["content"] = cut(hit.chunk.text, allowance)
-    if any(one["content"] != hit.chunk.text for one, hit in zip(shaped[:most], hits, strict=False)):
-        notes.append("contents ending in … are cut; read the file at the given lines for the rest")
-    return shaped[:most], findings.omitted + len(hits[most:]), notes
-
-
 def within(items: Iterable[Item], budget: int) -> list[Item]:
     """Return the first items that together stay within the budget."""
-    kept = []
+    fitting = []
     for item in items:
         budget -= cost(item) + 2
         if budget < 0:
             break
-        kept.append(item)
-    return kept
+        fitting.append(item)
+    return fitting
 
 
 def cut(text: str, length: int) -> str:
     """Shorten a text at the end of a line or word, so that it costs no more than this."""
     if cost(text) <= length:
         return text
-    fitting = bisect.bisect_right(
-        range(min(len(text), length)), length, key=lambda size: cost(text[:size] + "…")
-    )
+    lengths = range(min(len(text), length))
+    fitting = bisect.bisect_right(lengths, length, key=lambda end: cost(text[:end] + ELLIPSIS))
     head = text[: max(1, fitting - 1)]
-    newline, space = head.rfind("\n"), head.rfind(" ")
-    at = newline if newline > len(head) // 2 else space if space > len(head) // 2 else len(head)
-    return head[:at].rstrip() + "…"
+    for separator in ("\n", " "):
+        end = head.rfind(separator)
+        if end > len(head) // 2:
+            head = head[:end]
+            break
+    return head.rstrip() + ELLIPSIS
 
 
 def title(document: Document) -> str:
@@ -117,7 +154,10 @@ def title(document: Document) -> str:
 
 def tags(document: Document) -> list[str]:
     """Return a document's tags; a sign at the end tells that there are more."""
-    return [*document.tags[:MOST_TAGS], *(["…"] if len(document.tags) > MOST_TAGS else [])]
+    names = list(document.tags[:MOST_TAGS])
+    if len(document.tags) > MOST_TAGS:
+        names.append(ELLIPSIS)
+    return names
 
 
 def lines(hit: Hit) -> str:
@@ -131,12 +171,11 @@ def header(hit: Hit) -> str:
 
 
 def place(title: str, header_path: str) -> str:
-    """Return a title and a heading path below it.
-
-    A path that begins with the title says it already.
-    """
-    if not header_path or header_path == title or header_path.startswith(f"{title}{STEP}"):
-        return header_path or title
+    """Return a title and a heading path below it; the title stands there once."""
+    if not header_path:
+        return title
+    if header_path == title or header_path.startswith(f"{title}{STEP}"):
+        return header_path
     # Not joined like headings: a title in front would make a path that may be another section's.
     return f"{title}{TITLE_MARK}{header_path}"
 
@@ -146,8 +185,8 @@ def why(hit: Hit) -> str:
     reasons = []
     sources = {signal.source: signal for signal in hit.signals}
     if hit.words:
-        shown = ", ".join(hit.words[:8])
-        reasons.append(f"words: {cut(shown, LONGEST_TITLE)}")
+        words = ", ".join(hit.words[:MOST_WORDS])
+        reasons.append(f"words: {cut(words, LONGEST_TITLE)}")
     elif "keyword" in sources:
         reasons.append("similar words")
     if "vector" in sources:
@@ -163,16 +202,17 @@ def why(hit: Hit) -> str:
 
 def signals(hit: Hit) -> list[SignalShape]:
     """Return every contribution to a hit's score."""
-    return [
-        SignalShape(
-            probe=s.probe,
-            source=s.source,
-            rank=s.rank,
-            raw=round(s.raw, 4),
-            share=round(s.share, 4),
+    shapes = []
+    for signal in hit.signals:
+        shape = SignalShape(
+            probe=signal.probe,
+            source=signal.source,
+            rank=signal.rank,
+            raw=round(signal.raw, 4),
+            share=round(signal.share, 4),
         )
-        for s in hit.signals
-    ]
+        shapes.append(shape)
+    return shapes
 
 
 def age(moment: datetime | None, now: datetime) -> str:
@@ -183,34 +223,34 @@ def age(moment: datetime | None, now: datetime) -> str:
     # Clocks of two machines differ a little.
     if seconds < -MINUTE:
         return "in the future"
+    if seconds < MINUTE:
+        return "just now"
     for unit, length in UNITS:
-        if seconds >= length:
-            count = int(seconds // length)
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "just now" if seconds < MINUTE else f"{int(seconds // MINUTE)} min ago"
+        count = int(seconds // length)
+        if count == 1:
+            return f"1 {unit} ago"
+        if count > 1:
+            return f"{count} {unit}s ago"
+    return f"{int(seconds // MINUTE)} min ago"
 
 
 def provenance(document: Document) -> Provenance:
-    """Say who wrote a memory, from where.
-
-    And at which state of the code, as far as the memory says so.
-    """
-    git = document.git
-    said = {
-        "author": document.extra.get("author") or "",
-        "source": document.source,
-        "branch": git.branch if git else "",
-        "commit": git.commit if git else "",
-    }
-    return cast(
-        "Provenance",
-        {name: cut(str(value), LONGEST_ORIGIN) for name, value in said.items() if value},
-    )
+    """Say who wrote a memory, from where and at which commit, as far as the memory says so."""
+    origin = {"author": document.extra.get("author") or "", "source": document.source}
+    if document.git:
+        origin |= {"branch": document.git.branch, "commit": document.git.commit}
+    stated = {}
+    for name, value in origin.items():
+        if value:
+            stated[name] = cut(str(value), LONGEST_ORIGIN)
+    return cast("Provenance", stated)
 
 
 def moment(value: datetime | None) -> str | None:
     """Return a date as it is written in an answer, if there is one."""
-    return iso(value) if value else None
+    if value is None:
+        return None
+    return iso(value)
 
 
 def iso(value: datetime) -> str:
@@ -223,8 +263,8 @@ def excerpt(
 ) -> tuple[str, str, str]:
     """Cut whole lines out of a text: (content, line range, what was left out and how to get it)."""
     every = text.split("\n")
-    start, end = span or (first, first + len(every) - 1)
     last = first + len(every) - 1
+    start, end = span or (first, last)
     if start > last or end < start or start < first:
         raise ValidationError(
             f"lines {start}-{end} are outside {first}-{last}",
@@ -232,28 +272,27 @@ def excerpt(
         )
     end = min(end, last)
     chosen = every[start - first : end - first + 1]
-    size, count = 0, 0
-    for line in chosen:
-        # As in JSON, where the two quotes stand for the escaped end of the line.
-        size += len(_write(line))
-        if size > budget and count:
-            break
-        count += 1
+    count, is_long = _fitting_lines(chosen, budget)
     content = "\n".join(chosen[:count])
     shown = f"{start}-{start + count - 1}"
     if count < len(chosen):
-        return (
-            content,
-            shown,
-            f'lines {start + count}-{end} are left out; ask for lines="{start + count}-{end}"',
-        )
-    if size > budget:
-        return (
-            cut(content, budget),
-            shown,
-            f"line {start} is longer than {budget} characters and is cut",
-        )
+        rest = f"{start + count}-{end}"
+        return content, shown, f'lines {rest} are left out; ask for lines="{rest}"'
+    if is_long:
+        remark = f"line {start} is longer than {budget} characters and is cut"
+        return cut(content, budget), shown, remark
     return content, shown, ""
+
+
+def _fitting_lines(lines_of_text: Sequence[str], budget: int) -> tuple[int, bool]:
+    """Return how many lines fit, at least one, and whether even that one is too long."""
+    used = 0
+    for count, line in enumerate(lines_of_text):
+        # As in JSON, where the two quotes stand for the escaped end of the line.
+        used += len(_write(line))
+        if used > budget and count:
+            return count, used > budget
+    return len(lines_of_text), used > budget
 
 
 def parse_lines(text: str | None) -> tuple[int, int] | None:
@@ -268,20 +307,20 @@ def parse_lines(text: str | None) -> tuple[int, int] | None:
 
 def removed(written: Written) -> list[str]:
     """Say which secrets were kept out of a text that was written, and what went wrong beside it."""
-    secrets = [f"a secret was replaced by a placeholder: {what}" for what in written.removed]
+    secrets = [f"a secret was replaced by a placeholder: {rule}" for rule in written.removed]
     return [*secrets, *written.notes]
 
 
 def tally(values: Sequence[str]) -> dict[str, int]:
     """Count values, the most frequent first."""
-    counts: dict[str, int] = {}
-    for value in values:
-        counts[value] = counts.get(value, 0) + 1
+    counts = Counter(values)
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def size(count: int) -> str:
     """Return a number of bytes as a person reads it."""
-    if count < 1024:  # noqa: PLR2004 - bytes in a kilobyte
+    if count < KILOBYTE:
         return f"{count}B"
-    return f"{count / 1024:.1f}KB" if count < 1024**2 else f"{count / 1024**2:.1f}MB"
+    if count < KILOBYTE**2:
+        return f"{count / KILOBYTE:.1f}KB"
+    return f"{count / KILOBYTE**2:.1f}MB"

@@ -90,7 +90,7 @@ def _index_text(answer: Mapping[str, Any]) -> str:
 def _lint(project: str | None, as_json: bool, settings: tuple[str, ...], *, secrets: bool) -> int:
     if secrets:
         return _lint_secrets(project, settings, as_json=as_json)
-    from ragdocs.verbs.quality.status import problems
+    from ragdocs.verbs.quality.health import problems
 
     workspace = open_workspace(project, settings, embed=False)
     findings = {}
@@ -109,7 +109,7 @@ def _lint_text(findings: Mapping[str, list[str]]) -> str:
 
 
 def _lint_secrets(project: str | None, settings: tuple[str, ...], *, as_json: bool) -> int:
-    from ragdocs.verbs.quality.lint import secrets
+    from ragdocs.verbs.quality.health import secrets
     from ragdocs.workspace import Workspace
 
     leaks = []
@@ -125,7 +125,7 @@ def _secrets_text(leaks: list[dict[str, Any]]) -> str:
 
 
 def _verify(project: str | None, as_json: bool, settings: tuple[str, ...]) -> int:
-    from ragdocs.verbs.quality.verify import Comparison, behind, compare, is_behind
+    from ragdocs.verbs.quality.health import Comparison, behind, compare, is_behind
 
     # As it is: an index that was brought up to date first could not be seen to be behind.
     workspace = open_workspace(project, settings, current=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragdocs.errors import RagdocsError, UnavailableError
+from ragdocs.errors import ConflictError, RagdocsError, UnavailableError
 from ragdocs.serve.surface import Ask, Verb, hints
 
 
@@ -20,4 +20,7 @@ def answer(verb: Verb, ask: Ask, arguments: Mapping[str, Any]) -> Any:
         return hints.in_answer(verb.run(ask, **arguments), ask.rim)
     except RagdocsError as error:
         error.hint = hints.addressed(error.hint, ask.rim)
+        if isinstance(error, ConflictError):
+            error.again = hints.addressed(error.again, ask.rim)
+            error.reader = hints.addressed(error.reader, ask.rim)
         raise

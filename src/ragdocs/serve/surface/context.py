@@ -275,4 +275,5 @@ def build_context(
     del hook
     pack = ask.workspace.packs.build(max_chars, task or "", files or (), branch_scope)
     pack["context"] = in_pack(pack["context"], ask.rim, max_chars)
+    pack["chars"] = len(pack["context"])
     return pack

@@ -25,7 +25,9 @@ def addressed(text: str, rim: Rim) -> str:
 
 
 # Fields of answers that hold our own sentences; what others wrote is never changed.
-OWN_FIELDS = frozenset({"notes", "warnings", "omitted", "message", "reason", "hint"})
+OWN_FIELDS = frozenset(
+    {"notes", "warnings", "omitted", "message", "reason", "hint", "instructions"}
+)
 LEFT_OUT = "\n## Left out"
 
 

@@ -6,25 +6,36 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
 from ragdocs.errors import ParseError
 from ragdocs.lanes import Lane
 from ragdocs.search import parse
-from ragdocs.text import frontmatter as metadata
-from ragdocs.types import Document, Source
-from ragdocs.verbs import page as answers
+from ragdocs.text import frontmatter
+from ragdocs.types import AppendedSummary, Document, Source, StepSummary
+from ragdocs.verbs import page
 from ragdocs.verbs.context.scope import Scope
-from ragdocs.verbs.context.shapes import Convention, Decision, Note, RepoMemory
+from ragdocs.verbs.context.shapes import (
+    Appended,
+    Convention,
+    Decision,
+    Note,
+    RepoMemory,
+    Summary,
+)
 
 # The kinds, and the folder of each.
 FOLDERS = {"convention": "conventions", "decision": "decisions", "note": "notes"}
+SUMMARIES = "summaries"
 SOURCES = ("manual", "agent", "tool")
 LONGEST_TITLE = 200
 ID = re.compile(r"\w(?:[\w.-]{0,98}\w)?")
 # What an item takes in an answer beside its text.
 BESIDE_TEXT = 300
+CUT_REMARK = "texts ending in … are cut; kind and id of one item bring the whole"
+OMITTED_REMARK = "what is omitted is older; ask for one kind to see more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +55,23 @@ class Item:
 
     @property
     def title(self) -> str:
-        """What it is called, on one line."""
-        named = self.fields.get("title")
-        return (
-            " ".join(str(named).split())
-            if isinstance(named, str) and named.strip()
-            else self.document.title
-        )
+        """The title on one line."""
+        title = self.fields.get("title")
+        if isinstance(title, str) and title.strip():
+            return " ".join(title.split())
+        return self.document.title
 
     @property
     def paths(self) -> list[str]:
         """The files and folders that it is about."""
-        found = self.fields.get("impacted_paths") or []
-        listed = found if isinstance(found, list) else metadata.as_text(found).split(",")
-        return [
-            " ".join(metadata.as_text(path).split())
-            for path in listed
-            if path and not isinstance(path, list | dict)
-        ]
+        value = self.fields.get("impacted_paths") or []
+        if not isinstance(value, list):
+            value = frontmatter.as_text(value).split(",")
+        paths = []
+        for path in value:
+            if path and not isinstance(path, list | dict):
+                paths.append(" ".join(frontmatter.as_text(path).split()))
+        return paths
 
     @property
     def file_id(self) -> str:
@@ -75,51 +85,60 @@ class Item:
     def concerns(self, path: str) -> bool:
         """Tell whether it is about this path, or about a folder that it is in."""
         wanted = PurePosixPath(path)
-        return any(PurePosixPath(own) in (wanted, *wanted.parents) for own in self.paths)
+        covering = {wanted, *wanted.parents}
+        return any(PurePosixPath(own) in covering for own in self.paths)
 
 
-def read(kind: str, source: Source, lane: Lane, place: str) -> Item:
-    """Return what a file says; one that is malformed is an error and stays untouched."""
-    block, body, _ = metadata.split(source.text)
-    fields, problems = metadata.load(block) if block is not None else ({}, [])
-    broken = [*source.problems, *([] if fields else problems)]
-    if broken:
+def read(kind: str, source: Source, lane: Lane, location: str) -> Item:
+    """Return the item in a file; one that is malformed is an error and stays untouched."""
+    block, body, _ = frontmatter.split(source.text)
+    fields: dict[str, Any] = {}
+    problems = list(source.problems)
+    if block is not None:
+        fields, complaints = frontmatter.load(block)
+        if not fields:
+            problems += complaints
+    if problems:
         raise ParseError(
-            f"{place}: {'; '.join(broken)}", "Mend it with an editor; the file is untouched"
+            f"{location}: {'; '.join(problems)}", "Mend it with an editor; the file is untouched"
         )
     document = parse.parse(source, lane).document
     created = document.created_at or source.modified_at or datetime.fromtimestamp(0, UTC)
-    updated = _moment(fields.get("updated_at")) or created
-    file_name = PurePosixPath(source.path).name.removesuffix(".md")
-    own_id = fields.get("id")
-    # An id that an editor made unusable must not make the item unreachable.
-    valid = isinstance(own_id, str) and ID.fullmatch(own_id)
-    name = str(own_id) if valid else file_name
     return Item(
-        kind,
-        name,
-        source.path,
-        source.version,
-        source.text,
-        document,
-        fields,
-        bare(body),
-        created,
-        updated,
+        kind=kind,
+        id=_item_id(fields, source.path),
+        path=source.path,
+        version=source.version,
+        text=source.text,
+        document=document,
+        fields=fields,
+        body=bare(body),
+        created=created,
+        updated=_moment(fields.get("updated_at")) or created,
     )
 
 
-def with_own_ids(items: Sequence[Item]) -> list[Item]:
-    """Give every item an id of its own.
+def _item_id(fields: Mapping[str, Any], path: str) -> str:
+    """Return the id in the front matter, or the one that the file's name gives."""
+    own_id = fields.get("id")
+    # An id that an editor made unusable must not make the item unreachable.
+    if isinstance(own_id, str) and ID.fullmatch(own_id):
+        return own_id
+    return PurePosixPath(path).name.removesuffix(".md")
 
-    A copied file is known by its name, the original keeps the id.
-    """
+
+def with_own_ids(items: Sequence[Item]) -> list[Item]:
+    """Give every item an id of its own: a copy is named by its file, the original keeps the id."""
     owners: dict[str, Item] = {}
     for item in items:
         owner = owners.setdefault(item.id, item)
         if owner.file_id != item.id and item.file_id == item.id:
             owners[item.id] = item
-    return [item if owners[item.id] is item else replace(item, id=item.file_id) for item in items]
+    distinct = []
+    for item in items:
+        is_owner = owners[item.id] is item
+        distinct.append(item if is_owner else replace(item, id=item.file_id))
+    return distinct
 
 
 def bare(text: str) -> str:
@@ -128,56 +147,77 @@ def bare(text: str) -> str:
 
 
 def view(
-    scope: Scope, found: Mapping[str, Sequence[Item]], told: Sequence[Any], budget: int
+    scope: Scope,
+    items: Mapping[str, Sequence[Item]],
+    summaries: Sequence[StepSummary],
+    budget: int,
 ) -> RepoMemory:
     """Fit items and summaries into an answer.
 
-    Each kind has its share, and what one leaves goes to the next.
+    Each kind has its share, and the room that one leaves goes to the next.
     """
-    shapes: dict[str, Callable[[Item, int], Any]] = {
-        "convention": convention,
-        "decision": decision,
-        "note": note,
-    }
-    waiting = [name for name, items in (*found.items(), ("summary", told)) if items]
-    shown: dict[str, list[Any]] = {}
-    omitted, cut, room = {}, False, budget - BESIDE_TEXT
-    for position, name in enumerate(waiting):
-        every: Sequence[Any] = told if name == "summary" else found[name]
+    groups = [_Group(FOLDERS[kind], members, SHAPES[kind]) for kind, members in items.items()]
+    groups.append(_Group(SUMMARIES, summaries, summary))
+    waiting = [group for group in groups if group.members]
+    results: dict[str, list[Any]] = {}
+    omitted = {}
+    room = budget - BESIDE_TEXT
+    for position, group in enumerate(waiting):
         share = room // (len(waiting) - position)
-        each = max(answers.LEAST_CONTENT, share // len(every) - BESIDE_TEXT)
-        shaped = [
-            summary(one, each) if name == "summary" else shapes[name](one, each) for one in every
-        ]
-        shown[name] = answers.within(shaped, share)
-        room -= sum(answers.cost(one) + 2 for one in shown[name])
-        cut = cut or any("…" in str(value)[-1:] for one in shown[name] for value in one.values())
-        if len(shown[name]) < len(every):
-            omitted[FOLDERS.get(name, "summaries")] = len(every) - len(shown[name])
-    remarks = ["texts ending in … are cut; kind and id of one item bring the whole"] if cut else []
-    remarks += ["what is omitted is older; ask for one kind to see more"] if omitted else []
+        fitting = group.fitting(share)
+        room -= sum(page.cost(result) + 2 for result in fitting)
+        results[group.name] = fitting
+        if len(fitting) < len(group.members):
+            omitted[group.name] = len(group.members) - len(fitting)
     return RepoMemory(
         repoHash=scope.identity,
         branch=scope.branch,
         branchScope=scope.policy,
-        conventions=shown.get("convention", []),
-        decisions=shown.get("decision", []),
-        notes=shown.get("note", []),
-        summaries=shown.get("summary", []),
+        conventions=results.get("conventions", []),
+        decisions=results.get("decisions", []),
+        notes=results.get("notes", []),
+        summaries=results.get(SUMMARIES, []),
         omitted=omitted,
-        remarks=remarks,
+        remarks=_remarks(results, omitted),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The items of one kind, and how one of them looks in a room of some size."""
+
+    name: str
+    members: Sequence[Any]
+    shape: Callable[[Any, int], Any]
+
+    def fitting(self, share: int) -> list[Any]:
+        """Return the first items that fit, with texts of equal room."""
+        each = max(page.LEAST_CONTENT, share // len(self.members) - BESIDE_TEXT)
+        return page.within([self.shape(member, each) for member in self.members], share)
+
+
+def _remarks(results: Mapping[str, Sequence[Any]], omitted: Mapping[str, int]) -> list[str]:
+    remarks = []
+    if any(map(_is_cut, chain.from_iterable(results.values()))):
+        remarks.append(CUT_REMARK)
+    if omitted:
+        remarks.append(OMITTED_REMARK)
+    return remarks
+
+
+def _is_cut(result: Mapping[str, Any]) -> bool:
+    return any(str(value).endswith(page.ELLIPSIS) for value in result.values())
 
 
 def convention(item: Item, room: int) -> Convention:
     """Return a convention whose text takes so much room."""
     return Convention(
         id=item.id,
-        title=answers.cut(item.title, LONGEST_TITLE * 2),
-        content=answers.cut(item.body, room),
-        tags=answers.tags(item.document),
-        createdAt=iso(item.created),
-        updatedAt=iso(item.updated),
+        title=page.cut(item.title, LONGEST_TITLE * 2),
+        content=page.cut(item.body, room),
+        tags=page.tags(item.document),
+        createdAt=page.iso(item.created),
+        updatedAt=page.iso(item.updated),
     )
 
 
@@ -185,42 +225,66 @@ def decision(item: Item, room: int) -> Decision:
     """Return a decision whose text takes so much room."""
     return Decision(
         id=item.id,
-        summary=answers.cut(item.title, LONGEST_TITLE * 2),
-        rationale=answers.cut(item.body, room),
-        impactedPaths=answers.within(item.paths, max(answers.LEAST_CONTENT, room // 2)),
-        createdAt=iso(item.created),
-        updatedAt=iso(item.updated),
+        summary=page.cut(item.title, LONGEST_TITLE * 2),
+        rationale=page.cut(item.body, room),
+        impactedPaths=page.within(item.paths, max(page.LEAST_CONTENT, room // 2)),
+        createdAt=page.iso(item.created),
+        updatedAt=page.iso(item.updated),
     )
 
 
 def note(item: Item, room: int) -> Note:
     """Return a note whose text takes so much room."""
+    source = item.document.source
+    if source not in SOURCES:
+        source = SOURCES[0]
     return Note(
         id=item.id,
-        content=answers.cut(item.body, room),
-        source=item.document.source if item.document.source in SOURCES else SOURCES[0],
-        createdAt=iso(item.created),
-        updatedAt=iso(item.updated),
+        content=page.cut(item.body, room),
+        source=source,
+        createdAt=page.iso(item.created),
+        updatedAt=page.iso(item.updated),
     )
 
 
-def summary(record: Any, room: int) -> Any:
+SHAPES: dict[str, Callable[[Item, int], Any]] = {
+    "convention": convention,
+    "decision": decision,
+    "note": note,
+}
+
+
+def summary(record: StepSummary, room: int) -> Summary:
     """Return a summary whose text takes so much room."""
-    return {
-        **record,
-        "summary": answers.cut(record["summary"], room),
-        "tags": record["tags"][: answers.MOST_TAGS],
-    }
+    return Summary(
+        runId=record.run_id,
+        stepId=record.step_id,
+        timestamp=record.timestamp,
+        summary=page.cut(record.text, room),
+        tags=list(record.tags[: page.MOST_TAGS]),
+    )
 
 
-def iso(moment: datetime) -> str:
-    """Write a moment as the fields have it."""
-    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def appended(written: AppendedSummary) -> Appended:
+    """Return the answer to a summary that was written."""
+    warnings = [f"a secret was replaced by a placeholder: {rule}" for rule in written.redacted]
+    return Appended(
+        runId=written.summary.run_id,
+        stepId=written.summary.step_id,
+        timestamp=written.summary.timestamp,
+        kept=written.total,
+        pruned=written.pruned,
+        path=written.path,
+        warnings=warnings,
+    )
 
 
 def _moment(value: object) -> datetime | None:
+    """Read a time of a field; one without a zone is in UTC."""
     try:
         moment = datetime.fromisoformat(str(value))
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -1,7 +1,4 @@
-"""What a repository knows about itself.
-
-Conventions, decisions and notes as memories, and summaries of runs.
-"""
+"""What a repository knows about itself: conventions, decisions, notes and summaries of runs."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import cast
+from typing import Literal, NamedTuple, cast
 
 from ragdocs.errors import (
     AlreadyExistsError,
@@ -23,16 +20,14 @@ from ragdocs.errors import (
     StorageError,
     ValidationError,
 )
+from ragdocs.protocols import Summaries
 from ragdocs.search.corpus import Corpus
-from ragdocs.stores.summaries import Summaries
 from ragdocs.system.names import relative_name
-from ragdocs.text import frontmatter as metadata
-from ragdocs.text import links, times
+from ragdocs.text import frontmatter, links, times
 from ragdocs.types import Discard, Expect, Filter, Put
-from ragdocs.verbs import page as answers
-from ragdocs.verbs import references
+from ragdocs.verbs import page, references
 from ragdocs.verbs.context import items as repo_items
-from ragdocs.verbs.context.items import FOLDERS, ID, LONGEST_TITLE, SOURCES, Item, bare, iso
+from ragdocs.verbs.context.items import FOLDERS, ID, LONGEST_TITLE, SOURCES, Item, bare
 from ragdocs.verbs.context.scope import FOLDER, PER_BRANCH, Scope
 from ragdocs.verbs.context.shapes import (
     Appended,
@@ -46,11 +41,34 @@ from ragdocs.verbs.context.shapes import (
 from ragdocs.verbs.memories.write import check_content, check_tags
 
 MOST_PATHS = 100
+LONGEST_PATH = 500
+# Branches that are named where the one that was asked for has nothing.
+MOST_BRANCHES = 20
 # Two agents that change one item at once both succeed; this many lost races in a row mean that
 # something else is wrong.
 TRIES = 50
 # Of a title in an id, so that both a path and a person get along with it.
 _SLUG = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _NewItem:
+    """An item to write: its fields, its text, and how the caller names that text."""
+
+    kind: str
+    item_id: str
+    branch_scope: str | None
+    fields: dict[str, object]
+    text: str
+    text_name: str
+
+
+class _Target(NamedTuple):
+    """The item that a write changes, if there is one, and the id and path of what it writes."""
+
+    before: Item | None
+    item_id: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +95,12 @@ class Repository:
     ) -> SavedConvention:
         """Write a convention, or change the one with this id or title."""
         fields: dict[str, object] = {"title": _title("title", title)}
-        fields |= {} if tags is None else {"tags": check_tags(tags)}
-        item, saved = self._upsert(
-            ("convention", item_id, branch_scope), fields, content, "content"
-        )
-        return cast("SavedConvention", {**repo_items.convention(item, self.budget // 2), **saved})
+        if tags is not None:
+            fields["tags"] = check_tags(tags)
+        new = _NewItem("convention", item_id, branch_scope, fields, content, "content")
+        item, saved = self._upsert(new)
+        shape = repo_items.convention(item, self.budget // 2)
+        return cast("SavedConvention", {**shape, **saved})
 
     def upsert_decision(
         self,
@@ -93,11 +112,12 @@ class Repository:
     ) -> SavedDecision:
         """Write a decision, or change the one with this id or summary."""
         fields: dict[str, object] = {"title": _title("summary", summary)}
-        fields |= {} if impacted_paths is None else {"impacted_paths": self._paths(impacted_paths)}
-        item, saved = self._upsert(
-            ("decision", item_id, branch_scope), fields, rationale, "rationale"
-        )
-        return cast("SavedDecision", {**repo_items.decision(item, self.budget // 2), **saved})
+        if impacted_paths is not None:
+            fields["impacted_paths"] = self._paths(impacted_paths)
+        new = _NewItem("decision", item_id, branch_scope, fields, rationale, "rationale")
+        item, saved = self._upsert(new)
+        shape = repo_items.decision(item, self.budget // 2)
+        return cast("SavedDecision", {**shape, **saved})
 
     def upsert_note(
         self,
@@ -109,46 +129,48 @@ class Repository:
         """Write a note, or change the one with this id; the same text again is the same note."""
         if source not in SOURCES:
             raise ValidationError(f"source is {source[:40]!r}", f"Use one of {', '.join(SOURCES)}")
-        item, saved = self._upsert(
-            ("note", item_id, branch_scope), {"source": source}, content, "content"
-        )
-        return cast("SavedNote", {**repo_items.note(item, self.budget // 2), **saved})
+        new = _NewItem("note", item_id, branch_scope, {"source": source}, content, "content")
+        item, saved = self._upsert(new)
+        shape = repo_items.note(item, self.budget // 2)
+        return cast("SavedNote", {**shape, **saved})
 
     def get(
-        self, kind: str = "", item_id: str = "", path: str = "", branch_scope: str | None = None
+        self,
+        kind: str = "",
+        item_id: str = "",
+        path: str = "",
+        branch_scope: str | None = None,
     ) -> RepoMemory:
         """Return everything, one kind, one item, or the decisions about a path.
 
         Newest first, cut to the budget.
         """
         _check_kind(kind, *FOLDERS, "summary", "")
-        wanted = _clean(path) if path else ""
+        if path and kind not in {"decision", ""}:
+            raise ValidationError("only decisions are about paths", "Leave out kind or path")
+        wanted_path = _project_path(path) if path else ""
         scope = self.scope(branch_scope, None)
-        kinds = [
-            name for name in FOLDERS if kind in {name, ""} and (not path or name == "decision")
-        ]
-        found = {name: self.items(scope, name) for name in kinds}
-        archived = 0
+        items: dict[str, list[Item]] = {}
+        for name in FOLDERS:
+            is_wanted = not path or name == "decision"
+            if is_wanted and kind in {name, ""}:
+                items[name] = self.items(scope, name)
+        unlisted = 0
         if item_id:
-            wanted_id = self._item_id(scope, item_id, kinds)
-            found = {name: _with_id(items, wanted_id) for name, items in found.items()}
-            if not any(found.values()):
-                raise NotFoundError(
-                    f"there is no {kind or 'item'} {item_id[:80]!r}",
-                    "get_repo_memory lists the ids",
-                )
+            items = self._only(scope, items, item_id, kind)
         else:
-            every = sum(map(len, found.values()))
-            found = {name: self.current(items) for name, items in found.items()}
-            archived = every - sum(map(len, found.values()))
+            total = _count(items)
+            items = {name: self.current(members) for name, members in items.items()}
+            unlisted = total - _count(items)
         if path:
-            found["decision"] = [item for item in found["decision"] if item.concerns(wanted)]
-        asked = not item_id and not path and kind in {"summary", ""}
-        told = self.summaries(scope).newest() if asked else []
-        view = repo_items.view(scope, found, told, self.budget)
-        if archived:
+            items["decision"] = [item for item in items["decision"] if item.concerns(wanted_path)]
+        summaries = []
+        if not item_id and not path and kind in {"summary", ""}:
+            summaries = self.summaries(scope).newest()
+        view = repo_items.view(scope, items, summaries, self.budget)
+        if unlisted:
             view["remarks"].append(
-                f"{archived} archived or expired items are not listed; their ids still show them"
+                f"{unlisted} archived or expired items are not listed; their ids still show them"
             )
         return view
 
@@ -157,11 +179,11 @@ class Repository:
         _check_kind(kind, *FOLDERS)
         scope = self.scope(branch_scope, None)
         item_id = self._item_id(scope, item_id, [kind])
-        path = self._path_of(scope, kind, _checked_id(item_id))
+        target = self._target_by_id(scope, kind, item_id)
         moved = ""
         with suppress(NotFoundError):
-            moved = self.corpus.commit([Discard(path)], "delete")[0].moved_to
-        # What was asked for may be anything, and answers are kept by clients.
+            moved = self.corpus.commit([Discard(target.path)], "delete")[0].moved_to
+        # The id may be anything, also a secret, and clients keep answers.
         name = self.corpus.redactor.redact(item_id).text
         return RepoDeleted(kind=kind, id=name, deleted=bool(moved), movedTo=moved)
 
@@ -174,33 +196,39 @@ class Repository:
         branch_scope: str | None = None,
     ) -> Appended:
         """Write down what a step came to."""
+        check_content(summary, "summary")
+        check_content(run_id, "run_id")
+        check_content(step_id, "step_id")
         store = self.summaries(self.scope(branch_scope, None))
-        return store.append(run_id, step_id, summary, tags, self.clock())
+        appended = store.append(run_id, step_id, summary, check_tags(tags), self.clock())
+        return repo_items.appended(appended)
 
     def copy(self, source: str, target: str) -> Copied:
         """Copy what one branch knows to another; what the other has already stays as it is."""
-        one, other = (self.scope(PER_BRANCH, branch) for branch in (source, target))
-        if one.folder == other.folder:
+        origin = self.scope(PER_BRANCH, source)
+        destination = self.scope(PER_BRANCH, target)
+        if origin.folder == destination.folder:
             raise ValidationError("both are the same branch", "Name two branches")
-        puts, left, sources = [], [], 0
+        puts: list[Put] = []
+        left: list[str] = []
         for kind in FOLDERS:
-            existing = {item.id: item.path for item in self.items(other, kind)}
-            taken = set(existing.values())
-            for item in self.items(one, kind):
-                sources += 1
-                if item.id in existing:
-                    left.append(existing[item.id])
-                    continue
-                path = _free_place(other, kind, item.id, taken)
-                taken.add(path)
-                puts.append(Put(path, self.corpus.store.read(item.path).text, Expect.ABSENT))
-        if not sources and not self.summaries(one).newest():
+            copies, present = self._copies(origin, destination, kind)
+            puts += copies
+            left += present
+        has_items = bool(puts or left)
+        if not has_items and not self.summaries(origin).newest():
             raise self._nothing_to_copy(source)
+        copied = []
         # All of them or none: half a branch would look like a whole one.
-        copied = [written.path for written in self.corpus.commit(puts, "create")] if puts else []
-        told = self.summaries(other).take(self.summaries(one))
-        names = [self.corpus.redactor.redact(name).text for name in (source, target)]
-        return Copied(source=names[0], target=names[1], copied=copied, left=left, summaries=told)
+        if puts:
+            copied = [written.path for written in self.corpus.commit(puts, "create")]
+        return Copied(
+            source=self.corpus.redactor.redact(source).text,
+            target=self.corpus.redactor.redact(target).text,
+            copied=copied,
+            left=left,
+            summaries=self.summaries(destination).take(self.summaries(origin)),
+        )
 
     def items(self, scope: Scope, kind: str) -> list[Item]:
         """Read all items of a kind, the last changed first.
@@ -212,134 +240,166 @@ class Repository:
         if scan.unreadable:
             path, reason = next(iter(scan.unreadable.items()))
             raise StorageError(f"{path} cannot be read: {reason}", "Check its permissions")
-        found = repo_items.with_own_ids([self._item(kind, path) for path in sorted(scan.stamps)])
-        return sorted(found, key=lambda item: (-item.updated.timestamp(), item.path))
+        items = [self._item(kind, path) for path in sorted(scan.stamps)]
+        distinct = repo_items.with_own_ids(items)
+        return sorted(distinct, key=_newest_first)
 
     def current(self, items: Sequence[Item]) -> list[Item]:
         """Leave out items that are archived or have expired."""
         hidden = {status.casefold() for status in self.corpus.lane.hidden}
         now = self.clock()
-        return [
-            item
-            for item in items
-            if item.document.status.casefold() not in hidden and not item.expired(now)
-        ]
+        current = []
+        for item in items:
+            is_hidden = item.document.status.casefold() in hidden
+            if not is_hidden and not item.expired(now):
+                current.append(item)
+        return current
 
-    def _upsert(
-        self, where: tuple[str, str, str | None], fields: Mapping[str, object], text: str, name: str
-    ) -> tuple[Item, dict[str, object]]:
-        kind, item_id, branch_scope = where
-        check_content(text, name)
-        text = bare(text)
-        scope = self.scope(branch_scope, None)
-        # A secret in a title must not become the name of a file.
-        name_text = self.corpus.redactor.redact(str(fields.get("title") or text)).text
-        fields = {**fields, **({"branch": scope.branch} if scope.branch else {})}
-        if item_id:
-            item_id = _checked_id(self._item_id(scope, item_id, [kind]))
-        for _ in range(TRIES):
-            if item_id:
-                before = self._by_id(scope, kind, item_id)
-                path = before.path if before else _place(scope, kind, item_id)
-                own_id = item_id
-            else:
-                before, own_id, path = self._by_name(scope, kind, name_text)
-            put = self._put(
-                path, kind, before, {**fields, "id": before.id if before else own_id}, text
+    def _only(
+        self, scope: Scope, items: Mapping[str, Sequence[Item]], item_id: str, kind: str
+    ) -> dict[str, list[Item]]:
+        """Return the items with an id, which may be given by the path of its file."""
+        wanted = self._item_id(scope, item_id, list(items))
+        matching = {name: _with_id(members, wanted) for name, members in items.items()}
+        if not _count(matching):
+            raise NotFoundError(
+                f"there is no {kind or 'item'} {item_id[:80]!r}",
+                "<read the repository's memory> lists the ids",
             )
-            warnings: list[str] = []
-            if put is not None:
-                try:
-                    warnings = answers.removed(
-                        self.corpus.commit([put], "update" if before else "create")[0]
-                    )
-                except (ConflictError, AlreadyExistsError, NotFoundError):
-                    continue  # somebody was faster: what is there now is what this changes
-            item = self._known(kind, path)
-            if item is not None:
-                if before and not self.current([before]):
-                    warnings.append("it was archived or had expired; it is active again")
-                place = self.corpus.store.locate(path)
-                changed = put is not None
-                return item, {
-                    "created": not before,
-                    "changed": changed,
-                    "path": place,
-                    "warnings": warnings,
-                }
-        raise ConflictError(f"{path} was changed by others {TRIES} times in a row", "Try again")
+        return matching
+
+    def _copies(self, origin: Scope, destination: Scope, kind: str) -> tuple[list[Put], list[str]]:
+        """Return the changes that copy items of a kind, and the paths of those that are there."""
+        existing = {item.id: item.path for item in self.items(destination, kind)}
+        taken = set(existing.values())
+        puts = []
+        present = []
+        for item in self.items(origin, kind):
+            if item.id in existing:
+                present.append(existing[item.id])
+                continue
+            path = _free_path(destination, kind, item.id, taken)
+            taken.add(path)
+            text = self.corpus.store.read(item.path).text
+            puts.append(Put(path, text, Expect.ABSENT))
+        return puts, present
+
+    def _upsert(self, new: _NewItem) -> tuple[Item, dict[str, object]]:
+        """Write an item, or change the one that is meant; others may do the same meanwhile."""
+        check_content(new.text, new.text_name)
+        text = bare(new.text)
+        scope = self.scope(new.branch_scope, None)
+        fields = dict(new.fields)
+        if scope.branch:
+            fields["branch"] = scope.branch
+        for _ in range(TRIES):
+            target = self._target(scope, new, text)
+            before = target.before
+            put = self._put(target, new.kind, {**fields, "id": target.item_id}, text)
+            try:
+                warnings = self._commit(put, before)
+            except (ConflictError, AlreadyExistsError, NotFoundError):
+                # Somebody was faster: what is there now is what this changes.
+                continue
+            item = self._existing(new.kind, target.path)
+            if item is None:
+                continue
+            if before and not self.current([before]):
+                warnings.append("it was archived or had expired; it is active again")
+            return item, {
+                "created": not before,
+                "changed": put is not None,
+                "path": self.corpus.store.locate(target.path),
+                "warnings": warnings,
+            }
+        message = f"{target.path} was changed by others {TRIES} times in a row"
+        raise ConflictError(message, "Try again")
+
+    def _commit(self, put: Put | None, before: Item | None) -> list[str]:
+        """Make a change, if there is one, and return what to warn of."""
+        if put is None:
+            return []
+        verb: Literal["update", "create"] = "update" if before else "create"
+        return page.removed(self.corpus.commit([put], verb)[0])
 
     def _put(
-        self, path: str, kind: str, before: Item | None, fields: Mapping[str, object], text: str
+        self, target: _Target, kind: str, fields: Mapping[str, object], text: str
     ) -> Put | None:
         """Return the change to make, or nothing where the item says all this already."""
+        before = target.before
         now = times.stamp(self.clock())
-        kept = {
-            "type": kind,
-            "status": "active",
-            "tags": [],
-            "created_at": iso(before.created) if before else now,
-        }
-        kept |= before.fields if before else {}
-        cleaned = self.corpus.redactor.redact(text).text
-        # An id is written with the next change; an item without one is known by its file's name
-        # until then.
-        compared = {name: value for name, value in fields.items() if name != "id"}
-        unchanged = (
-            before
-            and before.body == cleaned
-            and all(kept.get(k) == value for k, value in compared.items())
-        )
-        if before and not self.current([before]):
-            # Whoever writes an item down again wants it to count.
-            unchanged = False
-            fields = {**fields, "status": "active", "expires_at": None}
-        if unchanged:
-            return None
-        fields = {**fields, "updated_at": now}
         if before is None:
-            return Put(path, metadata.render({**kept, **fields}, f"{text}\n"), Expect.ABSENT)
+            header_fields = {**_defaults(kind, now), **fields, "updated_at": now}
+            new_text = frontmatter.render(header_fields, f"{text}\n")
+            return Put(target.path, new_text, Expect.ABSENT)
+        changes = dict(fields)
+        if not self.current([before]):
+            # Whoever writes an item down again wants it to count.
+            changes |= {"status": "active", "expires_at": None}
+        elif self._says(before, kind, fields, text):
+            return None
+        changes["updated_at"] = now
+        defaults = _defaults(kind, page.iso(before.created))
+        missing = {name: value for name, value in defaults.items() if name not in before.fields}
         # The lines of other fields stay as somebody wrote them.
-        missing = {name: value for name, value in kept.items() if name not in before.fields}
-        header = metadata.set_fields(before.text, {**missing, **fields})
-        end = metadata.newline(before.text)
-        return Put(
-            path, f"{header}\n{text}\n".replace("\r\n", "\n").replace("\n", end), before.version
-        )
+        header = frontmatter.set_fields(before.text, {**missing, **changes})
+        whole = f"{header}\n{text}\n".replace("\r\n", "\n")
+        end = frontmatter.newline(before.text)
+        return Put(target.path, whole.replace("\n", end), before.version)
 
-    def _by_id(self, scope: Scope, kind: str, item_id: str) -> Item | None:
+    def _says(self, item: Item, kind: str, fields: Mapping[str, object], text: str) -> bool:
+        """Tell whether an item has this text and these fields already."""
+        if item.body != self.corpus.redactor.redact(text).text:
+            return False
+        existing = {**_defaults(kind, page.iso(item.created)), **item.fields}
+        for name, value in fields.items():
+            # An id is written with the next change; an item without one is named by its file
+            # until then.
+            if name != "id" and existing.get(name) != value:
+                return False
+        return True
+
+    def _target(self, scope: Scope, new: _NewItem, text: str) -> _Target:
+        """Return what a write is to change."""
+        if new.item_id:
+            item_id = self._item_id(scope, new.item_id, [new.kind])
+            return self._target_by_id(scope, new.kind, item_id)
+        # A secret in a title must not become the name of a file.
+        name = str(new.fields.get("title") or text)
+        clean_name = self.corpus.redactor.redact(name).text
+        return self._target_by_name(scope, new.kind, clean_name)
+
+    def _target_by_id(self, scope: Scope, kind: str, item_id: str) -> _Target:
         """Find an item by its id, whatever its file is called, or by the name of its file."""
-        usual = self._known(kind, _place(scope, kind, item_id))
+        path = _item_path(scope, kind, _checked_id(item_id))
+        usual = self._existing(kind, path)
         if usual is not None and usual.id == item_id:
-            return usual
-        items = self._readable(scope, kind)
-        return next((item for item in items if item.id == item_id), usual)
+            return _Target(usual, usual.id, usual.path)
+        for item in self._readable(scope, kind):
+            if item.id == item_id:
+                return _Target(item, item_id, item.path)
+        if usual is not None:
+            return _Target(usual, usual.id, usual.path)
+        return _Target(None, item_id, path)
 
-    def _by_name(self, scope: Scope, kind: str, name: str) -> tuple[Item | None, str, str]:
-        """Find an item by its title, or a note by its text.
-
-        Where there is none, return a free id and path.
-        """
+    def _target_by_name(self, scope: Scope, kind: str, name: str) -> _Target:
+        """Find an item by its title, or a note by its text; else return a free id and path."""
         own_id = _own_id(kind, name)
-        path = _place(scope, kind, own_id)
-        usual = self._known(kind, path)
+        path = _item_path(scope, kind, own_id)
+        usual = self._existing(kind, path)
         if usual is not None and _name(usual) == _folded(name):
-            return usual, usual.id, path
+            return _Target(usual, usual.id, path)
         items = self._readable(scope, kind)
         for item in items:
             if _name(item) == _folded(name):
-                return item, item.id, item.path
+                return _Target(item, item.id, item.path)
         ids = {item.id for item in items}
         paths = {item.path for item in items}
         for candidate in _numbered(own_id):
-            path = _place(scope, kind, candidate)
+            path = _item_path(scope, kind, candidate)
             if candidate not in ids and path not in paths:
-                return None, candidate, path
+                return _Target(None, candidate, path)
         raise AssertionError  # the candidates do not end
-
-    def _path_of(self, scope: Scope, kind: str, item_id: str) -> str:
-        item = self._by_id(scope, kind, item_id)
-        return item.path if item else _place(scope, kind, item_id)
 
     def _readable(self, scope: Scope, kind: str) -> list[Item]:
         """Read all items of a kind but the malformed ones.
@@ -354,17 +414,19 @@ class Repository:
 
     def _nothing_to_copy(self, branch: str) -> NotFoundError:
         """Return the error for a branch that has no items, with the names of those that do."""
-        named = set()
-        for document in self.corpus.index.documents(Filter(prefix=f"{FOLDER}/")):
+        branches = set()
+        for document in self.corpus.documents(Filter(prefix=f"{FOLDER}/")):
             name = document.extra.get("branch")
-            if isinstance(name, str) and document.path.startswith(
-                f"{self.scope(PER_BRANCH, name).folder}/"
-            ):
-                named.add(name)
-        name = self.corpus.redactor.redact(branch).text[:80]
-        known = ", ".join(sorted(named)[:20]) or "none"
+            if not isinstance(name, str):
+                continue
+            folder = self.scope(PER_BRANCH, name).folder
+            if document.path.startswith(f"{folder}/"):
+                branches.add(name)
+        clean_name = self.corpus.redactor.redact(branch).text[:80]
+        existing = ", ".join(sorted(branches)[:MOST_BRANCHES]) or "none"
         return NotFoundError(
-            f"branch {name!r} has no items and no summaries", f"Branches with items: {known}"
+            f"branch {clean_name!r} has no items and no summaries",
+            f"Branches with items: {existing}",
         )
 
     def _item_id(self, scope: Scope, reference: str, kinds: Sequence[str]) -> str:
@@ -372,7 +434,7 @@ class Repository:
         folders = [f"{scope.folder}/{FOLDERS[kind]}" for kind in kinds]
         return references.item_id(self.corpus, reference, folders)
 
-    def _known(self, kind: str, path: str) -> Item | None:
+    def _existing(self, kind: str, path: str) -> Item | None:
         try:
             return self._item(kind, path)
         except NotFoundError:
@@ -380,38 +442,56 @@ class Repository:
 
     def _item(self, kind: str, path: str) -> Item:
         store = self.corpus.store
-        return repo_items.read(kind, store.read(path), self.corpus.lane, store.locate(path))
+        source = store.read(path)
+        return repo_items.read(kind, source, self.corpus.lane, store.locate(path))
 
     def _paths(self, paths: Sequence[str]) -> list[str]:
         if len(paths) > MOST_PATHS:
             raise ValidationError(
                 f"impacted_paths has more than {MOST_PATHS} entries", "Name folders, such as src/"
             )
-        found = []
+        cleaned = []
         for path in paths:
-            clean = _clean(path)
-            is_folder = path.rstrip().endswith(("/", "\\")) or (self.root / clean).is_dir()
-            found.append(f"{clean}/" if is_folder else clean)
-        return list(dict.fromkeys(found))
+            clean = _project_path(path)
+            looks_like_folder = path.rstrip().endswith(("/", "\\"))
+            if looks_like_folder or (self.root / clean).is_dir():
+                clean += "/"
+            cleaned.append(clean)
+        return list(dict.fromkeys(cleaned))
 
 
-def _place(scope: Scope, kind: str, item_id: str) -> str:
+def _defaults(kind: str, created: str) -> dict[str, object]:
+    """Return the fields that every item has."""
+    return {"type": kind, "status": "active", "tags": [], "created_at": created}
+
+
+def _newest_first(item: Item) -> tuple[float, str]:
+    return -item.updated.timestamp(), item.path
+
+
+def _count(items: Mapping[str, Sequence[Item]]) -> int:
+    return sum(len(members) for members in items.values())
+
+
+def _item_path(scope: Scope, kind: str, item_id: str) -> str:
     return relative_name(f"{scope.folder}/{FOLDERS[kind]}/{item_id}.md")
 
 
 def _with_id(items: Sequence[Item], item_id: str) -> list[Item]:
     """Return the items with this id, or else those whose file has this name."""
     exact = [item for item in items if item.id == item_id]
-    return exact or [item for item in items if item.file_id == item_id]
+    if exact:
+        return exact
+    return [item for item in items if item.file_id == item_id]
 
 
-def _free_place(scope: Scope, kind: str, item_id: str, taken: Container[str]) -> str:
-    """Return a path for an item.
-
-    That of its id, or the next one where another item's file has that name.
-    """
-    places = (_place(scope, kind, name) for name in _numbered(item_id))
-    return next(path for path in places if path not in taken)
+def _free_path(scope: Scope, kind: str, item_id: str, taken: Container[str]) -> str:
+    """Return the path of an id, or the next one where another item's file has that name."""
+    for name in _numbered(item_id):
+        path = _item_path(scope, kind, name)
+        if path not in taken:
+            return path
+    raise AssertionError  # the names do not end
 
 
 def _numbered(item_id: str) -> Iterator[str]:
@@ -427,16 +507,17 @@ def _folded(text: str) -> str:
 
 def _name(item: Item) -> str:
     """Return what tells an item from others of its kind: the title, or the text of a note."""
-    return _folded(item.body if item.kind == "note" else item.title)
+    if item.kind == "note":
+        return _folded(item.body)
+    return _folded(item.title)
 
 
 def _own_id(kind: str, text: str) -> str:
-    """Return the id of what was given none.
-
-    Readable, and the same for the same title, or for the same text.
-    """
+    """Return an id made of a title, or of a note's text: readable, and the same for the same."""
     folded = _folded(text)
-    slug = "" if kind == "note" else "-".join(re.findall("[a-z0-9]+", folded))
+    slug = ""
+    if kind != "note":
+        slug = "-".join(re.findall("[a-z0-9]+", folded))
     if len(slug) > _SLUG:
         slug = slug[: _SLUG + 1].rpartition("-")[0] or slug[:_SLUG]
     digest = hashlib.blake2b(folded.encode(errors="replace"), digest_size=4).hexdigest()
@@ -459,19 +540,21 @@ def _check_kind(kind: str, *known: str) -> None:
 
 def _title(name: str, text: str) -> str:
     check_content(text, name)
-    said = " ".join(text.split())
-    if len(said) > LONGEST_TITLE:
+    title = " ".join(text.split())
+    if len(title) > LONGEST_TITLE:
         raise ValidationError(
             f"{name} is longer than {LONGEST_TITLE} characters",
             "Put the rest into the text below it",
         )
-    return said
+    return title
 
 
-def _clean(path: str) -> str:
+def _project_path(path: str) -> str:
     """Return a path of the project as links name it, or refuse it."""
-    clean = links.clean_target(path.strip().replace("\\", "/").removeprefix("./"))
-    if not clean or path.strip().startswith(("/", "\\", "~")) or "\n" in path or len(clean) > 500:  # noqa: PLR2004 - a path
+    text = path.strip()
+    clean = links.clean_target(text.replace("\\", "/").removeprefix("./"))
+    leads_out = text.startswith(("/", "\\", "~"))
+    if not clean or leads_out or "\n" in path or len(clean) > LONGEST_PATH:
         raise ValidationError(
             f"{path[:80]!r} is not a path in this project", "Give it as src/auth.py or src/"
         )

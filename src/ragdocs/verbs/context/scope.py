@@ -1,7 +1,4 @@
-"""Whose knowledge is it.
-
-That of a branch, or of the whole repository? The answer decides where it is kept.
-"""
+"""Does knowledge belong to a branch or to the whole repository? That decides its folder."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragdocs.errors import ValidationError
-from ragdocs.project import folders as project
+from ragdocs.project import folders
 from ragdocs.system import git
 
 PER_BRANCH, SHARED = POLICIES = ("perBranch", "sharedRepo")
@@ -26,10 +23,7 @@ _PLAIN = re.compile(r"(?!(?:con|prn|aux|nul|com\d|lpt\d)\Z)[a-z0-9]+(?:-[a-z0-9]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One store of a repository's knowledge.
-
-    Its hash, its branch or commit, and its folder below the memories.
-    """
+    """A repository's knowledge: its hash, its branch or commit, and its folder."""
 
     identity: str
     branch: str
@@ -48,9 +42,12 @@ def find_scope(root: Path, policy: str, *, own_bank: bool, branch: str | None = 
         raise ValidationError(
             f"{policy[:40]!r} is not a branch scope", f"Use {' or '.join(POLICIES)}"
         )
-    name = "" if policy == SHARED else git.branch(root) if branch is None else branch
-    identity = project.identity(root, name)
-    return Scope(identity, name, policy, f"{FOLDER}/{label(name) if own_bank else identity}")
+    name = ""
+    if policy == PER_BRANCH:
+        name = branch if branch is not None else git.branch(root)
+    identity = folders.identity(root, name)
+    folder = label(name) if own_bank else identity
+    return Scope(identity, name, policy, f"{FOLDER}/{folder}")
 
 
 def label(branch: str) -> str:
@@ -60,7 +57,6 @@ def label(branch: str) -> str:
     plain = "-".join(re.findall("[a-z0-9]+", branch.casefold()))[:_LONGEST].rstrip("-")
     if branch == plain and branch != EVERYWHERE and _PLAIN.fullmatch(branch):
         return plain
-    digest = hashlib.blake2b(
-        branch.encode(errors="surrogateescape"), digest_size=_DIGITS // 2
-    ).hexdigest()
+    data = branch.encode(errors="surrogateescape")
+    digest = hashlib.blake2b(data, digest_size=_DIGITS // 2).hexdigest()
     return f"{plain}-{digest}".lstrip("-")

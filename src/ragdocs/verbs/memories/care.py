@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ragdocs.errors import ConflictError, NotFoundError
+from ragdocs.protocols import AccessLog
 from ragdocs.search.corpus import Corpus
-from ragdocs.stores.access import AccessLog
 from ragdocs.system.names import own_id
 from ragdocs.types import Discard, Document, Filter
 from ragdocs.verbs import page as answers

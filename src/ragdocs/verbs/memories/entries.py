@@ -22,9 +22,9 @@ from ragdocs.errors import (
     UnavailableError,
     ValidationError,
 )
+from ragdocs.protocols import AccessLog
 from ragdocs.search.corpus import STRANGERS, Corpus
 from ragdocs.search.parse import parse
-from ragdocs.stores.access import AccessLog
 from ragdocs.system.names import ENTRIES, own_id
 from ragdocs.text import frontmatter as metadata
 from ragdocs.types import (

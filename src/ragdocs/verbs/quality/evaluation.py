@@ -1,10 +1,8 @@
-"""Asks a corpus questions whose answers are known, through the same search that everybody uses.
-
-And keeps score.
-"""
+"""Asks a corpus questions whose answers are known, through the search that everybody uses."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +13,7 @@ from ragdocs.search.calibration import FLOOR
 from ragdocs.search.corpus import Corpus
 from ragdocs.types import Filter, Probe, Query
 from ragdocs.verbs.page import MOST_RESULTS
-from ragdocs.verbs.quality.measures import DEEP, Measures, compare, measure
+from ragdocs.verbs.quality.measures import Measures, compare, first_answer, measure
 
 # Questions that are named in a comparison, of those that got better and of those that got worse.
 MOST_NAMED = 20
@@ -24,6 +22,9 @@ NOTABLE = 0.005
 MEASURES = ("recall_5", "recall_10", "mrr_10", "ndcg_10")
 
 Weights = tuple[float, float] | None
+Progress = Callable[[str, int, int], None]
+# What a run writes down of each question, by its id.
+Record = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one question.
-
-    The documents that were found, what that is worth, and the seconds it took.
-    """
+    """The documents that a question found, what that is worth, and the seconds it took."""
 
     question: Question
     ranked: tuple[str, ...]
@@ -55,28 +53,29 @@ class Outcome:
 
     @property
     def place(self) -> int:
-        """Where the first answer is, or 0 if it is not among the first ten."""
-        found = (
-            place
-            for place, path in enumerate(self.ranked[:DEEP], start=1)
-            if self.question.answers.get(path)
-        )
-        return next(found, 0)
+        """The number of the first answer, or 0 if it is not among the first ten."""
+        answers = {path for path, grade in self.question.answers.items() if grade}
+        return first_answer(self.ranked, answers)
 
 
 def ask(corpus: Corpus, question: Question, now: datetime, weights: Weights = None) -> Outcome:
     """Ask one question as the verbs do; a document stands where its best passage is."""
-    # A page may give several passages, so more are asked for than documents are measured.
+    # A document may give several passages, so more are asked for than documents are measured.
     query = Query(
         probes=(Probe(question.text),),
         limit=MOST_RESULTS,
         where=Filter(prefix=question.prefix),
         weights=weights,
     )
-    found = corpus.search(query, question.asked_at or now)
-    ranked = tuple(dict.fromkeys(hit.document.path for hit in found.hits))
-    best = max((hit.score for hit in found.hits), default=0.0)
-    return Outcome(question, ranked, measure(ranked, question.answers), found.seconds, best)
+    findings = corpus.search(query, question.asked_at or now)
+    best = 0.0
+    paths = []
+    for hit in findings.hits:
+        best = max(best, hit.score)
+        paths.append(hit.document.path)
+    ranked = tuple(dict.fromkeys(paths))
+    worth = measure(ranked, question.answers)
+    return Outcome(question, ranked, worth, findings.seconds, best)
 
 
 def run(
@@ -84,7 +83,7 @@ def run(
     questions: Sequence[Question],
     now: datetime,
     weights: Weights = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Outcome]:
     """Ask all questions."""
     outcomes = []
@@ -96,74 +95,48 @@ def run(
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return the means of each kind of question and of all, what share passed the floor.
-
-    And what each stage took.
-    """
-    kinds = sorted({one.question.kind for one in outcomes})
-    slices = [(kind, [one for one in outcomes if one.question.kind == kind]) for kind in kinds]
-    if len(slices) != 1:
-        slices.append(("all", list(outcomes)))
-    stages = sorted({stage for one in outcomes for stage in one.seconds})
-    times = {stage: [one.seconds.get(stage, 0.0) * 1000 for one in outcomes] for stage in stages}
-    times["all"] = [sum(one.seconds.values()) * 1000 for one in outcomes]
+    """Return the means of each kind of question, the share above the floor, and the times."""
+    passed = 0.0
+    if outcomes:
+        passed = fmean(outcome.score >= FLOOR for outcome in outcomes)
     return {
-        "slices": [
-            {"slice": kind or "all", "questions": len(some), **_means(some)}
-            for kind, some in slices
-        ],
-        "passed": round(fmean(one.score >= FLOOR for one in outcomes), 4) if outcomes else 0.0,
-        "milliseconds": {
-            stage: {
-                "p50": round(_quantile(values, 0.5), 2),
-                "p95": round(_quantile(values, 0.95), 2),
-            }
-            for stage, values in times.items()
-        },
+        "slices": _slices(outcomes),
+        "passed": round(passed, 4),
+        "milliseconds": _milliseconds(outcomes),
     }
 
 
 def kept(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
     """Return of each question what a later run is compared with."""
-    return {
-        one.question.id: {
-            "text": one.question.text,
-            "ndcg_10": round(one.worth.ndcg_10, 6),
-            "place": one.place,
+    record = {}
+    for outcome in outcomes:
+        record[outcome.question.id] = {
+            "text": outcome.question.text,
+            "ndcg_10": round(outcome.worth.ndcg_10, 6),
+            "place": outcome.place,
         }
-        for one in outcomes
-    }
+    return record
 
 
-def against(outcomes: Sequence[Outcome], other: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Compare with what `kept` returned of another run.
-
-    By how much, how surely, and question by question.
-    """
-    pairs = [(one, other[one.question.id]) for one in outcomes if one.question.id in other]
-    # A text that changed under its id is another question.
-    pairs = [(one, was) for one, was in pairs if was["text"] == one.question.text]
-    mine, theirs = (
-        [one.worth.ndcg_10 for one, _ in pairs],
-        [float(was["ndcg_10"]) for _, was in pairs],
-    )
-    difference = compare(mine, theirs)
-    changes = [
-        {
-            "question": one.question.text,
-            "kind": one.question.kind,
-            "answer": min(one.question.answers),
-            "before": was["place"],
-            "after": one.place,
-            "change": round(one.worth.ndcg_10 - float(was["ndcg_10"]), 4),
-        }
-        for one, was in pairs
-    ]
-    changes.sort(key=lambda change: (-abs(change["change"]), change["question"]))
+def against(outcomes: Sequence[Outcome], other: Record) -> dict[str, Any]:
+    """Compare with what `kept` returned of another run: how much, how surely, by question."""
+    ours = []
+    theirs = []
+    changes = []
+    for outcome in outcomes:
+        before = other.get(outcome.question.id)
+        # A text that changed under its id is another question.
+        if before is None or before["text"] != outcome.question.text:
+            continue
+        ours.append(outcome.worth.ndcg_10)
+        theirs.append(float(before["ndcg_10"]))
+        changes.append(_change(outcome, before))
+    difference = compare(ours, theirs)
+    changes.sort(key=_by_size)
     better = [change for change in changes if change["change"] > NOTABLE]
     worse = [change for change in changes if change["change"] < -NOTABLE]
     return {
-        "compared": len(pairs),
+        "compared": len(changes),
         "ndcg_10": round(fmean(theirs), 4) if theirs else None,
         "points": round(difference.points, 2),
         "error": round(difference.error, 2),
@@ -174,12 +147,65 @@ def against(outcomes: Sequence[Outcome], other: Mapping[str, Mapping[str, Any]])
     }
 
 
-def _means(outcomes: Sequence[Outcome]) -> dict[str, float]:
+def _change(outcome: Outcome, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what became of one question since another run."""
+    gain = outcome.worth.ndcg_10 - float(before["ndcg_10"])
     return {
-        name: round(fmean(getattr(one.worth, name) for one in outcomes), 4) for name in MEASURES
+        "question": outcome.question.text,
+        "kind": outcome.question.kind,
+        "answer": min(outcome.question.answers),
+        "before": before["place"],
+        "after": outcome.place,
+        "change": round(gain, 4),
     }
 
 
-def _quantile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+def _by_size(change: Mapping[str, Any]) -> tuple[float, str]:
+    return -abs(change["change"]), change["question"]
+
+
+def _slices(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Return the means by kind of question, and those of all where there are several kinds."""
+    by_kind: dict[str, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        by_kind[outcome.question.kind].append(outcome)
+    slices = sorted(by_kind.items())
+    if len(slices) != 1:
+        slices.append(("all", list(outcomes)))
+    rows = []
+    for kind, members in slices:
+        row = {"slice": kind or "all", "questions": len(members)}
+        rows.append({**row, **_means(members)})
+    return rows
+
+
+def _means(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    means = {}
+    for name in MEASURES:
+        mean = fmean(getattr(outcome.worth, name) for outcome in outcomes)
+        means[name] = round(mean, 4)
+    return means
+
+
+def _milliseconds(outcomes: Sequence[Outcome]) -> dict[str, dict[str, float]]:
+    """Return the median and the 95th percentile of what each stage took."""
+    stages: set[str] = set()
+    for outcome in outcomes:
+        stages.update(outcome.seconds)
+    table = {}
+    for stage in sorted(stages):
+        table[stage] = _percentiles([outcome.seconds.get(stage, 0.0) for outcome in outcomes])
+    table["all"] = _percentiles([sum(outcome.seconds.values()) for outcome in outcomes])
+    return table
+
+
+def _percentiles(seconds: Sequence[float]) -> dict[str, float]:
+    return {"p50": _quantile(seconds, 0.5), "p95": _quantile(seconds, 0.95)}
+
+
+def _quantile(seconds: Sequence[float], share: float) -> float:
+    """Return a quantile in milliseconds."""
+    if not seconds:
+        return 0.0
+    position = min(len(seconds) - 1, int(share * len(seconds)))
+    return round(sorted(seconds)[position] * 1000, 2)

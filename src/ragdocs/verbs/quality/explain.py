@@ -1,4 +1,4 @@
-"""Why a document answers a query, and why not: at which stage of the search it dropped out."""
+"""Why a document answers a query, or at which stage of the search it dropped out."""
 
 from __future__ import annotations
 
@@ -14,9 +14,22 @@ from ragdocs.protocols import Vectors
 from ragdocs.search.calibration import FALSE_ALARMS, FLOOR
 from ragdocs.search.corpus import LEAST_CANDIDATES, Corpus
 from ragdocs.types import Document, Filter, Hit, Probe, Query
-from ragdocs.verbs import page as answers
-from ragdocs.verbs import references
+from ragdocs.verbs import page, references
 from ragdocs.verbs.shapes import Explained
+
+PUNCTUATION = ".,;:!?\"'()"
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What the search measures of a document's best passage, or of the one that was found."""
+
+    lines: str
+    terms: tuple[str, ...]
+    keyword: float
+    keyword_rank: int
+    meaning: float
+    meaning_rank: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +42,26 @@ class Explain:
     def explain(
         self, query: str, path: str, limit: int = 5, *, tags: Sequence[str] = (), kind: str = ""
     ) -> Explained:
-        """Tell where a document stands for a query, by which signals.
-
-        Or at which stage it dropped out.
-        """
-        answers.check_limit(limit)
+        """Tell where a document stands for a query, or at which stage it dropped out."""
+        page.check_limit(limit)
         if not query.strip():
             raise ValidationError("the query is empty", "Give the words that were searched for")
-        document = self._document(path)
+        document = references.find(self.corpus, path.strip().removeprefix("./"))
         if document is None:
             return self._absent(query, path)
-        now, where = self.clock(), Filter(tags=tuple(tags), kinds=(kind,) if kind else ())
-        asked = Query(probes=(Probe(query),), limit=answers.MOST_RESULTS, where=where)
-        found = self.corpus.search(asked, now).hits
-        place = next(
-            (at for at, hit in enumerate(found, start=1) if hit.document.id == document.id), 0
-        )
-        hit = found[place - 1] if place else None
-        answer = self._measured(query, document, hit)
-        answer["place"] = place
-        filtered = self._filtered(document, where, now)
-        answer["stage"], answer["why"] = (
-            ("filtered", filtered) if filtered else self._verdict(hit, answer, limit)
-        )
+        kinds = (kind,) if kind else ()
+        where = Filter(tags=tuple(tags), kinds=kinds)
+        now = self.clock()
+        search = Query(probes=(Probe(query),), limit=page.MOST_RESULTS, where=where)
+        position, hit = _position(self.corpus.search(search, now).hits, document)
+        answer = self._answer(query, document, hit)
+        answer["place"] = position
+        objection = self._objection(document, where, now)
+        if objection:
+            answer["stage"], answer["why"] = "filtered", objection
+        else:
+            answer["stage"], answer["why"] = self._verdict(hit, answer, limit)
         return answer
-
-    def _document(self, path: str) -> Document | None:
-        return references.find(self.corpus, path.strip().removeprefix("./"))
 
     def _absent(self, query: str, path: str) -> Explained:
         """Tell why a path is not in the index."""
@@ -65,107 +71,99 @@ class Explain:
         if reason:
             why = f"not indexed: {reason}"
         elif name in scan.stamps:
-            why = "not indexed yet: the file is there and will be read with the next look at the files"
+            why = (
+                "not indexed yet: the file is there"
+                " and will be read with the next look at the files"
+            )
         else:
-            known = [document.path for document in self.corpus.index.documents()]
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-            if not near and not known:
-                raise NotFoundError(
-                    f"the {self.corpus.lane.name} lane is empty",
-                    "Add documents, or ask another lane",
-                )
-            meant = f"; did you mean {', '.join(near)}?" if near else ""
-            why = f"not indexed: no file of that name belongs to this lane ({', '.join(self.corpus.lane.include)}){meant}"
+            why = self._unknown(name)
         return _blank(query, name, "not indexed", why)
 
-    def _filtered(self, document: Document, where: Filter, now: datetime) -> str:
-        """Say why a search leaves a document out before looking at it."""
-        if document.status.casefold() in {status.casefold() for status in self.corpus.lane.hidden}:
+    def _unknown(self, name: str) -> str:
+        """Say that no file of a lane has this name, and which names are like it."""
+        lane = self.corpus.lane
+        paths = [document.path for document in self.corpus.documents()]
+        if not paths:
+            raise NotFoundError(
+                f"the {lane.name} lane is empty", "Add documents, or ask another lane"
+            )
+        included = ", ".join(lane.include)
+        why = f"not indexed: no file of that name belongs to this lane ({included})"
+        similar = difflib.get_close_matches(name, paths, n=3, cutoff=0.5)
+        if similar:
+            why += f"; did you mean {', '.join(similar)}?"
+        return why
+
+    def _objection(self, document: Document, where: Filter, now: datetime) -> str:
+        """Say why a search leaves a document out before looking at it, if it does."""
+        hidden = {status.casefold() for status in self.corpus.lane.hidden}
+        if document.status.casefold() in hidden:
             return f"filtered: its status is {document.status}, which is left out unless asked for"
         if document.expires_at is not None and document.expires_at <= now:
-            return f"filtered: it expired at {answers.moment(document.expires_at)}"
-        for name, alone in (("tags", Filter(tags=where.tags)), ("type", Filter(kinds=where.kinds))):
-            if all(document.id != one.id for one in self.corpus.index.documents(alone)):
-                return f"filtered: it has not the {name} asked for"
+            return f"filtered: it expired at {page.moment(document.expires_at)}"
+        if not self._passes(document, Filter(tags=where.tags)):
+            return "filtered: it has not the tags asked for"
+        if not self._passes(document, Filter(kinds=where.kinds)):
+            return "filtered: it has not the type asked for"
         return ""
 
-    def _measured(self, query: str, document: Document, hit: Hit | None) -> Explained:
-        """Tell what the sources say of the document's best passage, whether it was found or not."""
-        index, keys = self.corpus.index, self.corpus.index.chunks(document.id)
-        vector = self._vector(query)
-        words, nearness = index.weigh(query, vector, np.array(keys))
-        ranking = self.corpus.lane.ranking
-        totals = [
-            ranking.keyword_weight * w + ranking.vector_weight * n
-            for w, n in zip(words, nearness, strict=True)
-        ]
-        best = max(range(len(keys)), key=lambda place: totals[place])
-        place = keys.index(hit.key) if hit is not None and hit.key in keys else best
-        count = index.counts()["chunks"]
-        by_words = [key for key, _ in index.match(query, count, Filter())]
-        by_meaning = (
-            [key for key, _ in index.nearest(vector, count, Filter())] if vector is not None else []
-        )
-        piece = index.load([keys[place]])[0][1]
-        held = index.matched(query, [keys[place]])[0]
-        return {
-            **_blank(query, document.path, "", ""),
-            "score": round(hit.score, 4) if hit else 0.0,
-            "lines": f"{piece.start_line}-{piece.end_line}",
-            "words": list(held),
-            "missing": [
-                word
-                for word in dict.fromkeys(query.split())
-                if word.strip(".,;:!?\"'()") not in held
-            ],
-            "keyword": round(float(words[place]), 4),
-            "keyword_rank": _rank(by_words, keys),
-            "meaning": round(float(nearness[place]), 4),
-            "meaning_rank": _rank(by_meaning, keys),
-            "signals": answers.signals(hit) if hit else [],
-        }
+    def _passes(self, document: Document, where: Filter) -> bool:
+        return any(document.id == other.id for other in self.corpus.documents(where))
 
-    def _vector(self, query: str) -> Vectors | None:
-        if self.corpus.encoder is None or self.corpus.silence:
-            return None
-        try:
-            vector: Vectors = self.corpus.encoder.encode([query])[0]
-        except UnavailableError:
-            return None
-        return vector
+    def _answer(self, query: str, document: Document, hit: Hit | None) -> Explained:
+        """Return what the sources say of the document's passage, whether it was found or not."""
+        measured = _measured(self.corpus, query, document, hit)
+        answer = _blank(query, document.path, "", "")
+        answer["lines"] = measured.lines
+        answer["words"] = list(measured.terms)
+        for word in dict.fromkeys(query.split()):
+            if word.strip(PUNCTUATION) not in measured.terms:
+                answer["missing"].append(word)
+        answer["keyword"] = round(measured.keyword, 4)
+        answer["keyword_rank"] = measured.keyword_rank
+        answer["meaning"] = round(measured.meaning, 4)
+        answer["meaning_rank"] = measured.meaning_rank
+        if hit is not None:
+            answer["score"] = round(hit.score, 4)
+            answer["signals"] = page.signals(hit)
+        return answer
 
     def _verdict(self, hit: Hit | None, answer: Explained, limit: int) -> tuple[str, str]:
         """Name the first stage that keeps the document out, or say that nothing does."""
         if hit is None:
-            return self._unfound(answer)
-        place = answer["place"]
+            return _no_candidate(answer)
+        position = answer["place"]
         if self.corpus.gauge().measured and hit.score < FLOOR:
             bar = f"{FLOOR} is what {FALSE_ALARMS:.0%} of unrelated questions reach"
             return "below the floor", f"below the floor: its score is {hit.score:.2f}, and {bar}"
-        if place > limit:
-            return "cut by limit", f"cut by limit: it is number {place}, and {limit} were asked for"
-        return "shown", f"shown as number {place}: {answers.why(hit)}"
-
-    def _unfound(self, answer: Explained) -> tuple[str, str]:
-        k = max(LEAST_CANDIDATES, answers.MOST_RESULTS * 5)
-        if not answer["words"] and not answer["keyword"]:
-            ranked = answer["meaning_rank"]
-            near = (
-                f", and by meaning ({answer['meaning']:.2f}) its best passage is only number {ranked}"
-                if ranked
-                else ""
-            )
-            return "other words", f"other words: no word of the query stands in it{near}"
-        ranks = f"number {answer['keyword_rank']} by words and {answer['meaning_rank'] or 'none'} by meaning"
-        return (
-            "not a candidate",
-            f"not a candidate: its best passage is {ranks}; the first {k} of each are looked at",
-        )
+        if position > limit:
+            why = f"cut by limit: it is number {position}, and {limit} were asked for"
+            return "cut by limit", why
+        return "shown", f"shown as number {position}: {page.why(hit)}"
 
 
-def _rank(ordered: Sequence[int], keys: Sequence[int]) -> int:
-    wanted = set(keys)
-    return next((place for place, key in enumerate(ordered, start=1) if key in wanted), 0)
+def _position(hits: Sequence[Hit], document: Document) -> tuple[int, Hit | None]:
+    """Return the first hit in a document and its number, or 0 if there is none."""
+    for position, hit in enumerate(hits, start=1):
+        if hit.document.id == document.id:
+            return position, hit
+    return 0, None
+
+
+def _no_candidate(answer: Explained) -> tuple[str, str]:
+    """Say why neither words nor meaning made a document a candidate."""
+    by_words = answer["keyword_rank"]
+    by_meaning = answer["meaning_rank"]
+    if not answer["words"] and not answer["keyword"]:
+        why = "other words: no word of the query stands in it"
+        if by_meaning:
+            why += f", and by meaning ({answer['meaning']:.2f})"
+            why += f" its best passage is only number {by_meaning}"
+        return "other words", why
+    ranks = f"number {by_words} by words and {by_meaning or 'none'} by meaning"
+    candidates = max(LEAST_CANDIDATES, page.MOST_RESULTS * 5)
+    bound = f"the first {candidates} of each are looked at"
+    return "not a candidate", f"not a candidate: its best passage is {ranks}; {bound}"
 
 
 def _blank(query: str, path: str, stage: str, why: str) -> Explained:
@@ -185,3 +183,48 @@ def _blank(query: str, path: str, stage: str, why: str) -> Explained:
         meaning_rank=0,
         signals=[],
     )
+
+
+def _query_vector(corpus: Corpus, query: str) -> Vectors | None:
+    if corpus.encoder is None or corpus.silence:
+        return None
+    try:
+        vector: Vectors = corpus.encoder.encode([query])[0]
+    except UnavailableError:
+        return None
+    return vector
+
+
+def _measured(corpus: Corpus, query: str, document: Document, hit: Hit | None) -> _Measured:
+    """Ask the index what it measures of one document: the only calls of it in this module."""
+    index = corpus.index
+    ranking = corpus.lane.ranking
+    vector = _query_vector(corpus, query)
+    keys = index.chunks(document.id)
+    by_words, by_meaning = index.weigh(query, vector, np.array(keys))
+    totals = ranking.keyword_weight * by_words + ranking.vector_weight * by_meaning
+    position = int(np.argmax(totals))
+    if hit is not None and hit.key in keys:
+        position = keys.index(hit.key)
+    key = keys[position]
+    count = index.counts()["chunks"]
+    matches = index.match(query, count, Filter())
+    nearest = index.nearest(vector, count, Filter()) if vector is not None else []
+    passage = index.load([key])[0][1]
+    return _Measured(
+        lines=f"{passage.start_line}-{passage.end_line}",
+        terms=index.matched(query, [key])[0],
+        keyword=float(by_words[position]),
+        keyword_rank=_rank(matches, keys),
+        meaning=float(by_meaning[position]),
+        meaning_rank=_rank(nearest, keys),
+    )
+
+
+def _rank(scored: Sequence[tuple[int, float]], keys: Sequence[int]) -> int:
+    """Return the number of the first of these keys in a ranking, or 0 if none is in it."""
+    wanted = set(keys)
+    for position, (key, _) in enumerate(scored, start=1):
+        if key in wanted:
+            return position
+    return 0

@@ -1,7 +1,5 @@
 """Makes questions out of a corpus that nobody labelled.
 
-Something that one document says, and that document.
-
 A heading that stands in one document only, the words of a link to a document, and a sentence with
 rare words are each a question with a known answer. Edited variants ask the same less exactly: with
 a typo, with words left out, and with words replaced by others that the corpus uses in the same
@@ -12,14 +10,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 import numpy as np
+import numpy.typing as npt
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.types import Chunk, Document
 from ragdocs.verbs.quality.evaluation import Question
+
+# A passage with the document it is of.
+Passage = tuple[Document, Chunk]
+# A question's text and the path of the document that answers it.
+Pair = tuple[str, str]
+Matrix = npt.NDArray[np.float32]
+# The words of each passage.
+Texts = Sequence[Sequence[str]]
+# In how many passages each word stands.
+Counts = Mapping[str, int]
+Edit = Callable[[str], str]
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -40,110 +50,158 @@ VOCABULARY, WINDOW = 1_500, 3
 # Two words that keep company as alike as this may stand for each other.
 ALIKE = 0.35
 LEAST_LETTERS = 5
+# Words that begin with the same letters, this many, are forms of one word.
+STEM = 4
+# More characters than any document has.
+EVERYTHING = 1_000_000_000
 
 
 def make(corpus: Corpus, most: int) -> list[Question]:
     """Return at most so many questions of each kind, the same ones for the same texts."""
-    documents = corpus.index.documents()
-    keys = [key for document in documents for key in corpus.index.chunks(document.id)]
-    passages = corpus.index.load(keys)
-    counts = Counter(word for _, piece in passages for word in set(_words(piece.text)))
+    documents = corpus.documents()
+    passages = _passages(corpus, documents)
+    texts = [_words(passage.text) for _, passage in passages]
+    counts = _counts(texts)
+    edits = _edits(_synonyms(texts, counts))
     exact = {
         "heading": _some(_headings(passages), most),
         "link": _some(_links(documents), most),
         "sentence": _some(_sentences(passages, counts), most),
     }
-    synonyms = _synonyms([_words(piece.text) for _, piece in passages], counts)
-    edits: dict[str, Callable[[str], str]] = {
-        "typo": _mistype,
-        "fewer words": _shorten,
-        "other words": lambda text: _reword(text, synonyms),
-    }
     questions = []
     for kind, pairs in exact.items():
-        questions += [_question(text, path, kind) for text, path in pairs]
-        for edit, change in edits.items():
-            changed = [(change(text), text, path) for text, path in pairs]
-            questions += [
-                _question(new, path, f"{kind}, {edit}")
-                for new, text, path in changed
-                if new != text
-            ]
+        for text, path in pairs:
+            questions.append(_question(text, path, kind))
+        for name, edit in edits.items():
+            questions += _edited(pairs, edit, f"{kind}, {name}")
+    return questions
+
+
+def _counts(texts: Texts) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for words in texts:
+        counts.update(set(words))
+    return counts
+
+
+def _edits(synonyms: Mapping[str, str]) -> dict[str, Edit]:
+    """Return the ways to ask the same less exactly."""
+
+    def reword(text: str) -> str:
+        return _reword(text, synonyms)
+
+    return {"typo": _mistype, "fewer words": _shorten, "other words": reword}
+
+
+def _passages(corpus: Corpus, documents: Sequence[Document]) -> list[Passage]:
+    """Return all passages, document by document."""
+    ids = [document.id for document in documents]
+    by_id = corpus.passages(ids, room=EVERYTHING)
+    passages: list[Passage] = []
+    for document in documents:
+        for passage in by_id[document.id]:
+            passages.append((document, passage))
+    return passages
+
+
+def _edited(pairs: Iterable[Pair], edit: Edit, kind: str) -> list[Question]:
+    """Return the questions that an edit changes."""
+    questions = []
+    for text, path in pairs:
+        edited = edit(text)
+        if edited != text:
+            questions.append(_question(edited, path, kind))
     return questions
 
 
 def _question(text: str, path: str, kind: str) -> Question:
-    name = blake2b(
-        f"{kind}\0{text}\0{path}".encode("utf-8", "surrogatepass"), digest_size=8
-    ).hexdigest()
+    name = _digest((kind, text, path), 8).hex()
     return Question(name, text, {path: 1}, kind)
 
 
-def _some(pairs: Iterator[tuple[str, str]], most: int) -> list[tuple[str, str]]:
+def _some(pairs: Iterator[Pair], most: int) -> list[Pair]:
     """Choose by digest: a text that comes or goes changes few of the others."""
-
-    def order(pair: tuple[str, str]) -> bytes:
-        return blake2b("\0".join(pair).encode("utf-8", "surrogatepass")).digest()
-
-    return sorted(sorted(dict.fromkeys(pairs), key=order)[:most])
+    shuffled = sorted(dict.fromkeys(pairs), key=_digest)
+    return sorted(shuffled[:most])
 
 
-def _headings(passages: Sequence[tuple[Document, Chunk]]) -> Iterator[tuple[str, str]]:
+def _digest(parts: Sequence[str], size: int = 64) -> bytes:
+    data = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return blake2b(data, digest_size=size).digest()
+
+
+def _headings(passages: Sequence[Passage]) -> Iterator[Pair]:
     """Yield headings of at least two words that one document alone has."""
     owners: dict[str, set[str]] = defaultdict(set)
-    for document, piece in passages:
-        for heading in piece.headings:
+    for document, passage in passages:
+        for heading in passage.headings:
             owners[heading].add(document.path)
     for heading, paths in owners.items():
         if len(paths) == 1 and len(_words(heading)) > 1:
             yield heading, next(iter(paths))
 
 
-def _links(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
+def _links(documents: Sequence[Document]) -> Iterator[Pair]:
     """Yield the words of links together with the document they lead to."""
-    named = {
-        name: document.path
-        for document in documents
-        for name in (document.path, document.path[:-3])
-    }
+    paths = {}
+    for document in documents:
+        paths[document.path] = document.path
+        paths[document.path[:-3]] = document.path
     for document in documents:
         for link in document.links:
-            target = named.get(link.target)
-            match = _LABEL.search(link.context) if target and target != document.path else None
-            label = (match["label"] or match["alias"]) if match else ""
-            if target and len(_words(label)) > 1:
+            target = paths.get(link.target)
+            if target is None or target == document.path:
+                continue
+            label = _label(link.context)
+            if len(_words(label)) > 1:
                 yield " ".join(label.split()), target
 
 
-def _sentences(
-    passages: Sequence[tuple[Document, Chunk]], counts: Mapping[str, int]
-) -> Iterator[tuple[str, str]]:
+def _label(context: str) -> str:
+    """Return the words of the first link in a text."""
+    match = _LABEL.search(context)
+    if match is None:
+        return ""
+    return match["label"] or match["alias"]
+
+
+def _sentences(passages: Sequence[Passage], counts: Counts) -> Iterator[Pair]:
     """Yield for each document the telling words of its rarest sentence, in their order."""
     best: dict[str, tuple[float, str]] = {}
     common = max(2, COMMON_SHARE * len(passages))
-    for document, piece in passages:
-        for sentence in _SENTENCE.split(piece.text):
-            words = _words(sentence)
-            telling = list(dict.fromkeys(word for word in words if counts[word] <= common))[
-                :ASKED_WORDS
-            ]
-            if len(words) >= LEAST_WORDS and len(telling) > LEAST_WORDS // 2:
+    for document, passage in passages:
+        for sentence in _SENTENCE.split(passage.text):
+            telling = _telling(_words(sentence), counts, common)
+            if telling:
                 rarity = sum(1 / counts[word] for word in telling)
-                best[document.path] = max(
-                    best.get(document.path, (0.0, "")), (rarity, " ".join(telling))
-                )
-    yield from ((text, path) for path, (_, text) in best.items())
+                before = best.get(document.path, (0.0, ""))
+                best[document.path] = max(before, (rarity, " ".join(telling)))
+    for path, (_, text) in best.items():
+        yield text, path
+
+
+def _telling(words: Sequence[str], counts: Counts, common: float) -> list[str]:
+    """Return the rare words of a sentence, or nothing if it says too little."""
+    if len(words) < LEAST_WORDS:
+        return []
+    rare = dict.fromkeys(word for word in words if counts[word] <= common)
+    telling = list(rare)[:ASKED_WORDS]
+    if len(telling) <= LEAST_WORDS // 2:
+        return []
+    return telling
 
 
 def _mistype(text: str) -> str:
     """Swap two letters in the middle of the longest word."""
     words = text.split(" ")
-    place = max(range(len(words)), key=lambda i: (len(words[i]), -i))
-    word = words[place]
+    word = max(words, key=len)
     if len(word) < LEAST_LETTERS:
         return text
+    letters = list(word)
     middle = len(word) // 2
-    words[place] = word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :]
+    letters[middle - 1] = word[middle]
+    letters[middle] = word[middle - 1]
+    words[words.index(word)] = "".join(letters)
     return " ".join(words)
 
 
@@ -152,64 +210,78 @@ def _shorten(text: str) -> str:
     words = text.split(" ")
     if len(words) < FEWEST_WORDS:
         return text
-    return " ".join(word for position, word in enumerate(words) if position % 3 != 1)
+    del words[1::3]
+    return " ".join(words)
 
 
 def _reword(text: str, synonyms: Mapping[str, str]) -> str:
     """Replace up to half of the words by others that the corpus uses alike."""
     words = text.split(" ")
-    known = [place for place, word in enumerate(words) if word.casefold() in synonyms]
-    for place in known[: max(1, len(words) // 2)]:
-        words[place] = synonyms[words[place].casefold()]
+    left = max(1, len(words) // 2)
+    for position, word in enumerate(words):
+        synonym = synonyms.get(word.casefold())
+        if synonym is not None and left:
+            words[position] = synonym
+            left -= 1
     return " ".join(words)
 
 
-def _synonyms(texts: Sequence[Sequence[str]], counts: Mapping[str, int]) -> dict[str, str]:
-    """Map words to the word that keeps the most similar company.
-
-    Where there is one that is similar enough.
-    """
-    frequent = [
-        word
-        for word, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-        if count >= FEWEST_USES
-    ]
-    number = {word: place for place, word in enumerate(frequent[:VOCABULARY])}
-    if len(number) < LEAST_WORDS:
+def _synonyms(texts: Texts, counts: Counts) -> dict[str, str]:
+    """Map words to the word that keeps the most similar company, if that is similar enough."""
+    vocabulary = _vocabulary(counts)
+    if len(vocabulary) < LEAST_WORDS:
         return {}
-    company = np.zeros((len(number), len(number)), dtype=np.float32)
-    for words in texts:
-        places = np.array([number.get(word, -1) for word in words], dtype=np.int64)
-        for distance in range(1, WINDOW + 1):
-            one, other = places[:-distance], places[distance:]
-            both = (one >= 0) & (other >= 0)
-            np.add.at(company, (one[both], other[both]), 1)
-    company += company.T
-    # Positive pointwise mutual information: company that every word keeps says nothing.
-    expected = (
-        company.sum(axis=1, keepdims=True)
-        * company.sum(axis=0, keepdims=True)
-        / max(1.0, company.sum())
-    )
-    told = np.log(
-        np.divide(
-            company, expected, out=np.ones_like(company), where=(company > 0) & (expected > 0)
-        )
-    )
-    told = np.maximum(told, 0)
-    told /= np.maximum(np.linalg.norm(told, axis=1, keepdims=True), 1e-9)
-    alike = told @ told.T
-    np.fill_diagonal(alike, 0)
-    words = list(number)
-    nearest = alike.argmax(axis=1)
-    return {
-        word: words[near]
-        for word, near, there in zip(
-            words, nearest.tolist(), alike.max(axis=1).tolist(), strict=True
-        )
+    similarity = _similarity(_company(texts, vocabulary))
+    nearest = similarity.argmax(axis=1)
+    synonyms = {}
+    for row, word in enumerate(vocabulary):
+        column = int(nearest[row])
+        other = vocabulary[column]
         # One that begins alike is a form of the same word, not another word.
-        if there >= ALIKE and len(word) >= LEAST_LETTERS and words[near][:4] != word[:4]
-    }
+        is_form = other[:STEM] == word[:STEM]
+        if similarity[row, column] >= ALIKE and len(word) >= LEAST_LETTERS and not is_form:
+            synonyms[word] = other
+    return synonyms
+
+
+def _vocabulary(counts: Counts) -> list[str]:
+    """Return the words that are looked at, the most frequent first."""
+    ordered = sorted(counts, key=lambda word: (-counts[word], word))
+    frequent = [word for word in ordered if counts[word] >= FEWEST_USES]
+    return frequent[:VOCABULARY]
+
+
+def _company(texts: Texts, vocabulary: Sequence[str]) -> Matrix:
+    """Count how often each two words stand near each other."""
+    size = len(vocabulary)
+    numbers = dict(zip(vocabulary, range(size), strict=True))
+    company = np.zeros((size, size), dtype=np.float32)
+    for words in texts:
+        row_numbers = [numbers.get(word, -1) for word in words]
+        row = np.array(row_numbers, dtype=np.int64)
+        for distance in range(1, WINDOW + 1):
+            left = row[:-distance]
+            right = row[distance:]
+            both = (left >= 0) & (right >= 0)
+            np.add.at(company, (left[both], right[both]), 1)
+    company += company.T
+    return company
+
+
+def _similarity(company: Matrix) -> Matrix:
+    """Return how alike the company of each two words is, by positive mutual information."""
+    # What every word keeps company with says nothing: it is no more than expected.
+    rows = company.sum(axis=1, keepdims=True)
+    columns = company.sum(axis=0, keepdims=True)
+    expected = rows * columns / max(1.0, company.sum())
+    together = (company > 0) & (expected > 0)
+    ratio = np.divide(company, expected, out=np.ones_like(company), where=together)
+    information = np.maximum(np.log(ratio), 0)
+    norms = np.linalg.norm(information, axis=1, keepdims=True)
+    information /= np.maximum(norms, 1e-9)
+    similarity: Matrix = information @ information.T
+    np.fill_diagonal(similarity, 0)
+    return similarity
 
 
 def _words(text: str) -> list[str]:
