@@ -45,11 +45,7 @@ ROOTS = {"workspace", "serve", "__main__"}
 # Imports that still point the wrong way. The list may only become shorter.
 DEPARTURES = {
     ("verbs/context/repo.py", "stores.summaries"),
-    ("verbs/memories/banks.py", "engines.local"),
-    ("verbs/memories/care.py", "stores.access"),
-    ("verbs/memories/entries.py", "stores.access"),
     ("stores/summaries.py", "verbs.context.shapes"),
-    ("stores/summaries.py", "verbs.memories.write"),
 }
 # Modules of one rim never import another rim.
 RIMS = {"mcp", "cli", "http", "web"}

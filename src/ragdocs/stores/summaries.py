@@ -15,9 +15,9 @@ from pathlib import Path
 from ragdocs.errors import NotFoundError, ParseError, RagdocsError, ValidationError
 from ragdocs.system import files as fsio
 from ragdocs.system.locks import lock
+from ragdocs.text.checks import check_content, check_tags
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.verbs.context.shapes import Appended, Summary
-from ragdocs.verbs.memories.write import check_content, check_tags
 
 FILE_NAME = "summaries.jsonl"
 # Bytes of one summary: a paragraph has less than a thousand, and a transcript is no summary.

@@ -28,6 +28,7 @@ from ragdocs.stores.summaries import Summaries
 from ragdocs.system.names import relative_name
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import links, times
+from ragdocs.text.checks import check_content, check_tags
 from ragdocs.types import Discard, Expect, Filter, Put
 from ragdocs.verbs import page as answers
 from ragdocs.verbs import references
@@ -43,7 +44,6 @@ from ragdocs.verbs.context.shapes import (
     SavedDecision,
     SavedNote,
 )
-from ragdocs.verbs.memories.write import check_content, check_tags
 
 MOST_PATHS = 100
 # Two agents that change one item at once both succeed; this many lost races in a row mean that

@@ -12,12 +12,14 @@ from ragdocs.search import parse
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import file_keys, link_key, link_keys
 from ragdocs.text import frontmatter as metadata
+from ragdocs.text.checks import check_content, check_tags
 from ragdocs.text.merge import merge
 from ragdocs.types import Change, Discard, Document, Expect, Put, Source, Written
 from ragdocs.verbs import page as answers
+from ragdocs.verbs.memories.record import check_kind
 from ragdocs.verbs.memories.rename import Move, mentions, relink
 from ragdocs.verbs.memories.revise import Edit, Revised, revise
-from ragdocs.verbs.memories.write import APPEND_TRIES, check_content, check_kind, check_tags
+from ragdocs.verbs.memories.write import APPEND_TRIES
 from ragdocs.verbs.references import memory_path, new_path
 from ragdocs.verbs.shapes import Edited, Renamed
 

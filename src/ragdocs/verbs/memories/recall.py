@@ -24,10 +24,11 @@ from ragdocs.system import git
 from ragdocs.system.names import own_id
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import times
+from ragdocs.text.checks import check_content, check_tags
 from ragdocs.text.times import SKEW
 from ragdocs.types import Document, Expect, Filter, Findings, GitContext, Hit, Probe, Put, Query
 from ragdocs.verbs import page as answers
-from ragdocs.verbs.memories.write import check_content, check_tags, tagged
+from ragdocs.verbs.memories.record import add_tags as tagged
 from ragdocs.verbs.shapes import GitShape, Recalled, RecalledMemory, Remembered
 
 SCOPES = ("project", "global")
