@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from datetime import datetime
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -183,3 +184,28 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""
+
+
+AccessKind = Literal["get", "search", "used"]
+
+
+class AccessLog(Protocol):
+    """Counts how often memories were found, read and used; nothing depends on it."""
+
+    def note(
+        self,
+        kind: AccessKind,
+        accessed: Sequence[tuple[str, float | None]],
+        at: datetime,
+        query: str = "",
+    ) -> bool:
+        """Note accesses to memories, each with its score in a search, and tell whether it worked."""
+
+    def counts(self, kind: AccessKind) -> dict[str, int]:
+        """Map each memory that was ever accessed in this way to how often it was."""
+
+    def of(self, memory_id: str) -> tuple[dict[str, int], datetime | None]:
+        """Return how often one memory was accessed in each way, and when last."""
+
+    def totals(self) -> dict[str, int]:
+        """Count all accesses, by their kind."""
