@@ -22,6 +22,9 @@ ALIKE = 0.85
 NEEDED_WITHIN = timedelta(days=30)
 OLD = timedelta(days=180)
 
+# The similarity of two entries, the older one and the newer one.
+Replacement = tuple[float, Document, Document]
+
 
 @dataclass(slots=True)
 class _Doubts:
@@ -70,48 +73,61 @@ class EntryCare:
         doubtful = [document for document in entries if doubts[document.id].reasons]
 
         def order(document: Document) -> tuple[int, datetime, str]:
-            return -len(doubts[document.id].reasons), _created(document), document.path
+            reasons = doubts[document.id].reasons
+            return -len(reasons), _created(document), document.path
 
         doubtful.sort(key=order)
         result = []
         for document in doubtful[:limit]:
-            result.append(self._reviewed(document, doubts[document.id], now))
-        omitted = len(doubtful) - len(result)
-        return Reviewed(result=result, omitted=omitted, notes=list(self.corpus.notes()))
+            reviewed = self._reviewed(document, doubts[document.id], now)
+            result.append(reviewed)
+        return Reviewed(
+            result=result,
+            omitted=len(doubtful) - len(result),
+            notes=list(self.corpus.notes()),
+        )
 
     def _entries(self, now: datetime) -> list[Document]:
         """List the live memories that were added as entries; reads of others are not counted."""
-        live = self.corpus.documents(Filter(hidden=self.corpus.lane.hidden, alive_at=now))
-        return [document for document in live if document.source and document.created_at]
+        where = Filter(hidden=self.corpus.lane.hidden, alive_at=now)
+        entries = []
+        for document in self.corpus.documents(where):
+            if document.source and document.created_at:
+                entries.append(document)
+        return entries
 
     def _doubts(self, entries: Sequence[Document], now: datetime) -> Mapping[str, _Doubts]:
         doubts = {document.id: _Doubts() for document in entries}
-        for similarity, older, newer in self._replaced(entries):
+        for similarity, older, newer in self._replacements(entries):
             doubt = doubts[older.id]
             if not doubt.newer:
                 doubt.newer = own_id(newer)
                 doubt.reasons.append(f"superseded by {doubt.newer}, similarity {similarity:.2f}")
-        needed = self.access.counts("get").keys() | self.access.counts("used").keys()
+        read = self.access.counts("get")
+        used = self.access.counts("used")
         for document in entries:
+            entry_id = own_id(document)
             age = now - _created(document)
-            if age > NEEDED_WITHIN and own_id(document) not in needed:
-                doubts[document.id].reasons.append("never used")
+            reasons = doubts[document.id].reasons
+            is_needed = entry_id in read or entry_id in used
+            if age > NEEDED_WITHIN and not is_needed:
+                reasons.append("never used")
             if age > OLD:
-                doubts[document.id].reasons.append(f"older than {OLD.days} days")
+                reasons.append(f"older than {OLD.days} days")
         return doubts
 
-    def _replaced(self, entries: Sequence[Document]) -> list[tuple[float, Document, Document]]:
-        """Return (similarity, older, newer) for entries of one type that say nearly the same.
-
-        The most alike come first.
-        """
-        replaced = []
-        for similarity, first, second in similar_pairs(self.corpus, entries, ALIKE):
+    def _replacements(self, entries: Sequence[Document]) -> list[Replacement]:
+        """Return the entries of one type that say nearly the same, the most alike first."""
+        replacements = []
+        pairs = similar_pairs(self.corpus, entries, ALIKE)
+        for similarity, first, second in pairs:
             pair = (entries[first], entries[second])
             older, newer = sorted(pair, key=_created)
-            if older.kind == newer.kind and _created(older) < _created(newer):
-                replaced.append((similarity, older, newer))
-        return replaced
+            if older.kind != newer.kind:
+                continue
+            if _created(older) < _created(newer):
+                replacements.append((similarity, older, newer))
+        return replacements
 
     def _expired(self, document: Document, expires_at: datetime) -> ExpiredEntry:
         return ExpiredEntry(

@@ -37,7 +37,12 @@ class Edits:
     corpus: Corpus
     budget: int
 
-    def edit(self, filename: str, edit: Edit, expected_version: str | None = None) -> Edited:
+    def edit(
+        self,
+        filename: str,
+        edit: Edit,
+        expected_version: str | None = None,
+    ) -> Edited:
         """Change a part of a memory; the rest keeps its bytes, history the replaced text."""
         path = memory_path(self.corpus, filename)
         if edit.fields:
@@ -63,7 +68,12 @@ class Edits:
                 return self._edited("edited", before.path, revised, written)
         raise AssertionError  # the loop returns or raises
 
-    def rename(self, filename: str, new_name: str, expected_version: str | None = None) -> Renamed:
+    def rename(
+        self,
+        filename: str,
+        new_name: str,
+        expected_version: str | None = None,
+    ) -> Renamed:
         """Give a memory another name and rewrite the links that would no longer reach it.
 
         All of it, or nothing.
@@ -191,7 +201,13 @@ class Edits:
 
     # --- answers ---
 
-    def _edited(self, status: str, path: str, revised: Revised, written: Written) -> Edited:
+    def _edited(
+        self,
+        status: str,
+        path: str,
+        revised: Revised,
+        written: Written,
+    ) -> Edited:
         text = revised.text
         first = text.count("\n", 0, revised.start) + 1
         last = first + text.count("\n", revised.start, max(revised.start, revised.stop - 1))
@@ -214,7 +230,11 @@ class Edits:
         )
 
     def _renamed(
-        self, move: Move, written: list[Written], counts: Mapping[str, int], warnings: list[str]
+        self,
+        move: Move,
+        written: list[Written],
+        counts: Mapping[str, int],
+        warnings: list[str],
     ) -> Renamed:
         for change in written:
             warnings += page.removed(change)

@@ -97,7 +97,11 @@ class Entries:
         return added
 
     def search(
-        self, query: str, mode: str = HYBRID, limit: int = 10, wanted: Wanted | None = None
+        self,
+        query: str,
+        mode: str = HYBRID,
+        limit: int = 10,
+        wanted: Wanted | None = None,
     ) -> EntryHits:
         """Find entries by meaning, by words or by both.
 
@@ -182,7 +186,12 @@ class Entries:
 
     # --- adding ---
 
-    def _add(self, content: str, fields: Mapping[str, object], now: datetime) -> EntryAdded:
+    def _add(
+        self,
+        content: str,
+        fields: Mapping[str, object],
+        now: datetime,
+    ) -> EntryAdded:
         for entry_id in record.content_ids(content):
             added = self._add_as(entry_id, content, fields, now)
             if added is not None:
@@ -192,7 +201,11 @@ class Entries:
         )
 
     def _add_as(
-        self, entry_id: str, content: str, fields: Mapping[str, object], now: datetime
+        self,
+        entry_id: str,
+        content: str,
+        fields: Mapping[str, object],
+        now: datetime,
     ) -> EntryAdded | None:
         """Write an entry under this id, or return the one there is.
 
@@ -222,14 +235,23 @@ class Entries:
             return owners[0].path
         return record.entry_path(entry_id)
 
-    def _create(self, entry_id: str, content: str, fields: Mapping[str, object]) -> EntryAdded:
+    def _create(
+        self,
+        entry_id: str,
+        content: str,
+        fields: Mapping[str, object],
+    ) -> EntryAdded:
         path = record.entry_path(entry_id)
         text = frontmatter.render({"id": entry_id, **fields}, f"{content}\n")
         written = self.corpus.commit([Put(path, text, Expect.ABSENT)], "create")[0]
         return self._added(entry_id, path, created=True, warnings=page.removed(written))
 
     def _revive(
-        self, entry_id: str, existing: Source, document: Document, fields: Mapping[str, object]
+        self,
+        entry_id: str,
+        existing: Source,
+        document: Document,
+        fields: Mapping[str, object],
     ) -> EntryAdded:
         """Make an archived or expired entry live again with the new fields.
 
@@ -272,7 +294,12 @@ class Entries:
         return [f"{ignored}. Edit the fields of its file to change them"]
 
     def _added(
-        self, entry_id: str, path: str, *, created: bool, warnings: Sequence[str] = ()
+        self,
+        entry_id: str,
+        path: str,
+        *,
+        created: bool,
+        warnings: Sequence[str] = (),
     ) -> EntryAdded:
         return EntryAdded(
             id=entry_id,
@@ -282,7 +309,13 @@ class Entries:
             warnings=list(warnings),
         )
 
-    def _log(self, now: datetime, kind: str, source: str, text: str) -> list[str]:
+    def _log(
+        self,
+        now: datetime,
+        kind: str,
+        source: str,
+        text: str,
+    ) -> list[str]:
         """Write a line into the log of the day, unless a file was only indexed."""
         if source == FILES:
             return []
@@ -295,7 +328,13 @@ class Entries:
 
     # --- searching and reading ---
 
-    def _query(self, text: str, mode: str, limit: int, wanted: Wanted) -> Query:
+    def _query(
+        self,
+        text: str,
+        mode: str,
+        limit: int,
+        wanted: Wanted,
+    ) -> Query:
         if mode != HYBRID:
             # Entries that only a link finds are left out afterwards.
             limit += STRANGERS

@@ -11,7 +11,7 @@ from typing import cast
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import NAME_BYTES, own_id
-from ragdocs.types import Chunk, Document, Filter, Hit, Link, Probe, Query
+from ragdocs.types import Chunk, Document, Filter, Findings, Hit, Link, Probe, Query
 from ragdocs.verbs import page, references
 from ragdocs.verbs.shapes import (
     LinkedHit,
@@ -72,13 +72,18 @@ class ReadableMemories:
             # No memory has an empty status, so that this hides none.
             where = replace(where, hidden=("",))
         now = self.clock()
-        search = Query(probes=(Probe(query),), limit=limit, where=where, floored=True)
-        findings = self.corpus.search(search, now)
-        hits, omitted, notes = page.fit(
-            findings,
-            lambda hit: _memory_hit(self.corpus, hit, now, explain=explain),
-            self.budget,
+        search = Query(
+            probes=(Probe(query),),
+            limit=limit,
+            where=where,
+            floored=True,
         )
+        findings = self.corpus.search(search, now)
+
+        def shape(hit: Hit) -> MemoryHit:
+            return _memory_hit(self.corpus, hit, now, explain=explain)
+
+        hits, omitted, notes = page.fit(findings, shape, self.budget)
         return MemoryHits(result=hits, omitted=omitted, notes=notes)
 
     def linked(self, query: str, target_document: str, limit: int = 5) -> LinkedHits:
@@ -92,16 +97,14 @@ class ReadableMemories:
         if not names:
             return LinkedHits(result=[], omitted=0, notes=[])
         where = Filter(linked_to=names)
-        findings = self.corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), now)
-        visible = replace(where, hidden=self.corpus.lane.hidden, alive_at=now)
-        documents = self.corpus.documents(visible, "newest", now=now)
-        room = limit - len(findings.hits)
-        hits = (*findings.hits, *self._unfound(documents, findings.hits, names, room))
-        findings = replace(findings, hits=hits, omitted=len(documents) - len(hits))
-        results, omitted, notes = page.fit(
-            findings, lambda hit: _linked_hit(self.corpus, hit, now), self.budget
-        )
-        for hit in hits[: len(results)]:
+        search = Query(probes=(Probe(query),), limit=limit, where=where)
+        findings = self._completed(self.corpus.search(search, now), search, now)
+
+        def shape(hit: Hit) -> LinkedHit:
+            return _linked_hit(self.corpus, hit, now)
+
+        results, omitted, notes = page.fit(findings, shape, self.budget)
+        for hit in findings.hits[: len(results)]:
             more = len(hit.links) - MOST_LINKS
             if more > 0:
                 notes.append(f"{hit.document.id} has {more} more links to it")
@@ -110,7 +113,12 @@ class ReadableMemories:
     def stats(self) -> Stats:
         """Count memories, tags and types."""
         documents = self.corpus.documents()
-        tags = page.tally([tag for document in documents for tag in document.tags])
+        all_tags: list[str] = []
+        size = 0
+        for document in documents:
+            all_tags += document.tags
+            size += document.size
+        tags = page.tally(all_tags)
         kinds = page.tally([document.kind for document in documents])
         listed_tags = dict(page.within(tags.items(), self.budget // 2))
         listed_kinds = dict(page.within(kinds.items(), self.budget // 4))
@@ -121,7 +129,7 @@ class ReadableMemories:
             notes.append(f"{len(kinds) - len(listed_kinds)} rarer types are not listed")
         return Stats(
             count=len(documents),
-            total_size=page.size(sum(document.size for document in documents)),
+            total_size=page.size(size),
             tags=listed_tags,
             types=listed_kinds,
             memory_path=self.corpus.store.locate(""),
@@ -136,27 +144,40 @@ class ReadableMemories:
             document = references.find(self.corpus, name.partition("#")[0])
         if document is not None:
             return (*spellings(document.path), own_id(document))
-        root = self.corpus.store.locate("").removesuffix(f"{os.sep}{self.corpus.lane.base}")
+        memories = self.corpus.store.locate("")
+        root = memories.removesuffix(f"{os.sep}{self.corpus.lane.base}")
         return spellings(name.removeprefix(f"{root}{os.sep}"))
 
-    def _unfound(
-        self, documents: Sequence[Document], hits: Sequence[Hit], names: Sequence[str], room: int
+    def _completed(self, findings: Findings, search: Query, now: datetime) -> Findings:
+        """Add the linked memories that the query did not find, and count all that are linked."""
+        where = replace(search.where, hidden=self.corpus.lane.hidden, alive_at=now)
+        documents = self.corpus.documents(where, "newest", now=now)
+        ids = {hit.document.id for hit in findings.hits}
+        others = [document for document in documents if document.id not in ids]
+        room = search.limit - len(findings.hits)
+        hits = [*findings.hits, *self._unranked(others, where.linked_to, room)]
+        omitted = len(documents) - len(hits)
+        return replace(findings, hits=tuple(hits), omitted=omitted)
+
+    def _unranked(
+        self,
+        documents: Sequence[Document],
+        names: Sequence[str],
+        room: int,
     ) -> list[Hit]:
-        """Return the first of these documents that are not among the hits."""
-        ids = {hit.document.id for hit in hits}
+        """Return the first of these documents as hits without a score."""
         beginnings: list[tuple[Document, Chunk]] = []
         for document in documents:
             if len(beginnings) >= room:
                 break
-            if document.id in ids:
-                continue
             passages = self.corpus.passages([document.id])[document.id]
             if passages:
                 beginnings.append((document, passages[0]))
         links = self.corpus.links(names, [document.id for document, _ in beginnings])
         more = []
         for document, passage in beginnings:
-            more.append(Hit(document, passage, 0.0, (), links.get(document.id, ())))
+            own_links = links.get(document.id, ())
+            more.append(Hit(document, passage, 0.0, (), own_links))
         return more
 
 
@@ -165,7 +186,8 @@ def preview(corpus: Corpus, document: Document) -> str:
     passages = corpus.passages([document.id])[document.id]
     if not passages:
         return ""
-    return page.cut(" ".join(passages[0].text.split()), PREVIEW)
+    words = passages[0].text.split()
+    return page.cut(" ".join(words), PREVIEW)
 
 
 # --- the names of a document in links ---
@@ -176,9 +198,12 @@ def spellings(target: str) -> tuple[str, ...]:
 
     With and without its markdown ending, or by one of its folders.
     """
-    name = target.strip().removeprefix("ghost:").replace("\\", "/")
-    name = name.removeprefix("./").split("#")[0].strip()
-    name = name.removeprefix("docs:").removeprefix("memory:").rstrip("/")
+    name = target.strip().removeprefix("ghost:")
+    name = name.replace("\\", "/").removeprefix("./")
+    name = name.partition("#")[0].strip()
+    for lane in ("docs:", "memory:"):
+        name = name.removeprefix(lane)
+    name = name.rstrip("/")
     if not name:
         return ()
     if name.endswith(".md"):
@@ -207,7 +232,13 @@ def _folders(name: str) -> list[str]:
 # --- what answers say of a hit ---
 
 
-def _memory_hit(corpus: Corpus, hit: Hit, now: datetime, *, explain: bool) -> MemoryHit:
+def _memory_hit(
+    corpus: Corpus,
+    hit: Hit,
+    now: datetime,
+    *,
+    explain: bool,
+) -> MemoryHit:
     document = hit.document
     result = MemoryHit(
         memory_id=document.id,
@@ -234,7 +265,8 @@ def _linked_hit(corpus: Corpus, hit: Hit, now: datetime) -> LinkedHit:
     anchor = _anchor(hit.links)
     links = []
     for link in hit.links[:MOST_LINKS]:
-        links.append(LinkShape(edge_type=link.kind, anchor_context=link.context))
+        shape = LinkShape(edge_type=link.kind, anchor_context=link.context)
+        links.append(shape)
     return LinkedHit(
         memory_id=document.id,
         score=round(hit.score, 3),

@@ -19,6 +19,9 @@ LEAST_DIGITS = 4
 # Of versions or paths in one message.
 LISTED = 5
 
+# The versions of texts by their paths; an empty one means that there is none.
+Texts = dict[str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Versions:
@@ -47,7 +50,12 @@ class Versions:
         if not revisions:
             notes.append("no earlier texts are kept: nothing was changed yet")
         omitted = len(revisions) - len(listed)
-        return Revisions(result=listed, current=current, omitted=omitted, notes=notes)
+        return Revisions(
+            result=listed,
+            current=current,
+            omitted=omitted,
+            notes=notes,
+        )
 
     def restore(self, filename: str, version: str | None = None) -> Saved:
         """Bring back an earlier text of a memory.
@@ -64,7 +72,10 @@ class Versions:
         return self._saved("restored", path, written)
 
     def diff(
-        self, filename: str, first: str | None = None, second: str | None = None
+        self,
+        filename: str,
+        first: str | None = None,
+        second: str | None = None,
     ) -> Difference:
         """Compare an earlier text of a memory with another or with the one there now.
 
@@ -83,7 +94,12 @@ class Versions:
             f"{path} {after or 'removed'}",
             lineterm="",
         )
-        return Difference(filename=path, before=before, after=after, content="\n".join(lines))
+        return Difference(
+            filename=path,
+            before=before,
+            after=after,
+            content="\n".join(lines),
+        )
 
     def undo(self) -> Undone:
         """Take back the last change that stands, with all its files or not at all."""
@@ -95,7 +111,8 @@ class Versions:
                 changes.append(self._restoring(step.path, step.version, expect))
             else:
                 # What a rename made lives on under its old name; anything else may be wanted again.
-                changes.append(Discard(step.path, step.after, trash=commit.verb != "rename"))
+                is_wanted = commit.verb != "rename"
+                changes.append(Discard(step.path, step.after, trash=is_wanted))
         try:
             written = self.corpus.commit(changes, "undo")
         except ConflictError as error:
@@ -103,14 +120,15 @@ class Versions:
         return _undone(commit, written)
 
     def _revisions(self, path: str) -> Iterator[Revision]:
-        """Yield the kept texts of a memory under all its names, or of all memories, newest first."""
+        """Yield the kept texts of a memory under all its names, newest first.
+
+        Without a path, those of all memories.
+        """
         for commit in self.corpus.store.commits():
-            made = [step.path for step in commit.steps if not step.version]
-            gone = [step.path for step in commit.steps if not step.after]
-            if commit.verb in ("rename", "undo") and made == [path] and len(gone) == 1:
-                path = gone[0]
+            path = _earlier_path(commit, path)
             for step in commit.steps:
-                if step.version and path in ("", step.path):
+                is_wanted = path in ("", step.path)
+                if step.version and is_wanted:
                     yield step
 
     def _last_standing(self) -> Commit:
@@ -118,33 +136,34 @@ class Versions:
 
         Refuse if its files were edited since.
         """
-        versions: dict[str, str] = {}
-        undone: list[set[tuple[str, str]]] = []
+        # The version of each file, as if the commits that were looked at had not been made.
+        versions: Texts = {}
+        undone: list[Texts] = []
         for commit in self.corpus.store.commits():
-            for step in commit.steps:
-                if step.path not in versions:
-                    versions[step.path] = self._version(step.path)
-            if all(versions[step.path] == step.version for step in commit.steps):
+            before = {step.path: step.version for step in commit.steps}
+            after = {step.path: step.after for step in commit.steps}
+            for path in after:
+                if path not in versions:
+                    versions[path] = self._version(path)
+            present = {path: versions[path] for path in after}
+            if present == before:
                 continue  # announced, but its process ended before it was made
-            made = {(step.path, step.after) for step in commit.steps}
             if commit.verb == "undo":
-                undone.append({(step.path, step.version) for step in commit.steps})
-            elif made in undone:
-                undone.remove(made)
+                undone.append(before)
+            elif after in undone:
+                undone.remove(after)
             else:
-                edited = sorted(path for path, version in made if versions[path] != version)
-                if edited:
-                    raise _refusal(commit, f"{', '.join(edited[:LISTED])} changed since")
+                _check_untouched(commit, after, present)
                 return commit
-            # Look at the commit before as if this one had not been made.
-            for step in commit.steps:
-                if versions[step.path] == step.after:
-                    versions[step.path] = step.version
+            for path, version in present.items():
+                if version == after[path]:
+                    versions[path] = before[path]
         raise NotFoundError("there is nothing to undo", "Only changes made by ragdocs are kept")
 
     def _full_version(self, path: str, version: str | None, current: str) -> str:
         """Return the version that begins with these digits, or the latest earlier one."""
-        kept = list(dict.fromkeys(revision.version for revision in self._revisions(path)))
+        revisions = self._revisions(path)
+        kept = list(dict.fromkeys(revision.version for revision in revisions))
         if version is None:
             return _latest_other(path, kept, current)
         if len(version) < LEAST_DIGITS:
@@ -154,7 +173,8 @@ class Versions:
         candidates = list(kept)
         if current and current not in kept:
             candidates.append(current)
-        matches = [digits for digits in candidates if digits.startswith(version.casefold())]
+        digits = version.casefold()
+        matches = [candidate for candidate in candidates if candidate.startswith(digits)]
         if not matches:
             hint = f"Kept versions: {', '.join(kept[:LISTED]) or 'none'}"
             raise NotFoundError(f"no text of {path} is kept under version {version[:40]}", hint)
@@ -216,19 +236,46 @@ def _latest_other(path: str, kept: list[str], current: str) -> str:
     raise NotFoundError(f"no earlier text of {path} is kept", "It has not been changed by ragdocs")
 
 
+def _earlier_path(commit: Commit, path: str) -> str:
+    """Return the path that a memory had before a commit, which may have renamed it."""
+    if commit.verb not in ("rename", "undo"):
+        return path
+    created = [step.path for step in commit.steps if not step.version]
+    removed = [step.path for step in commit.steps if not step.after]
+    if created == [path] and len(removed) == 1:
+        return removed[0]
+    return path
+
+
+def _check_untouched(commit: Commit, after: Texts, present: Texts) -> None:
+    """Refuse to undo a commit whose files were edited since."""
+    edited = []
+    for path, version in sorted(after.items()):
+        if present[path] != version:
+            edited.append(path)
+    if edited:
+        raise _refusal(commit, f"{', '.join(edited[:LISTED])} changed since")
+
+
 def _undone(commit: Commit, written: list[Written]) -> Undone:
-    warnings: list[str] = []
-    for change in written:
-        warnings += page.removed(change)
-    return Undone(
+    undone = Undone(
         status="undone",
         verb=commit.verb,
         at=page.iso(commit.at),
-        restored=[change.path for change in written if change.version],
-        removed=[change.path for change in written if not change.version],
-        moved_to=[change.moved_to for change in written if change.moved_to],
-        warnings=warnings,
+        restored=[],
+        removed=[],
+        moved_to=[],
+        warnings=[],
     )
+    for change in written:
+        if change.version:
+            undone["restored"].append(change.path)
+        else:
+            undone["removed"].append(change.path)
+        if change.moved_to:
+            undone["moved_to"].append(change.moved_to)
+        undone["warnings"] += page.removed(change)
+    return undone
 
 
 def _refusal(commit: Commit, reason: str) -> ConflictError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations, product
@@ -31,6 +31,8 @@ STRIPE = 1024
 
 # The similarity of two documents, and their positions in a list; the first is the smaller one.
 Pair = tuple[float, int, int]
+# The mean similarity of a group's members, and their positions.
+Group = tuple[float, list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Merges:
 
         All of it happens, or nothing does.
         """
-        paths = list(dict.fromkeys(memory_path(self.corpus, name) for name in source_files))
+        paths = self._paths(source_files)
         target = memory_path(self.corpus, target_file)
         if not paths:
             raise ValidationError(
@@ -64,8 +66,8 @@ class Merges:
         text = frontmatter.merge(summary_content, self._inherited(paths))
         changes: list[Change] = [Put(target, text, expect)]
         for path, source in sources.items():
+            # The version that was read: a source that changes in between is not thrown away.
             if path != target:
-                # The version that was read: a source that changes in between is not thrown away.
                 changes.append(Discard(path, source.version))
         with proposing(self.corpus.store, expected_version):
             written = self.corpus.commit(changes, "merge")
@@ -80,7 +82,10 @@ class Merges:
         )
 
     def suggest(
-        self, threshold: float = 0.85, limit: int = 5, filter_type: str | None = "journal"
+        self,
+        threshold: float = 0.85,
+        limit: int = 5,
+        filter_type: str | None = "journal",
     ) -> Clusters:
         """Group active memories whose texts are alike, the tightest group first."""
         if not 0.0 <= threshold <= 1.0:
@@ -88,14 +93,17 @@ class Merges:
         page.check_limit(limit)
         if self.corpus.silence:
             raise UnavailableError(f"similarity needs embeddings: {self.corpus.silence}")
-        where = Filter(hidden=self.corpus.lane.hidden, alive_at=self.clock())
+        now = self.clock()
+        where = Filter(hidden=self.corpus.lane.hidden, alive_at=now)
         if filter_type:
             where = replace(where, kinds=(filter_type,))
         documents = self.corpus.documents(where)
-        groups = _groups(similar_pairs(self.corpus, documents, threshold))
+        pairs = similar_pairs(self.corpus, documents, threshold)
         result = []
-        for number, (score, members) in enumerate(groups[:limit]):
-            listed = [self._member(documents[member]) for member in members[:MOST_MEMBERS]]
+        for number, (score, members) in enumerate(_groups(pairs)[:limit]):
+            listed = []
+            for member in members[:MOST_MEMBERS]:
+                listed.append(self._member(documents[member]))
             cluster = Cluster(
                 cluster_id=number,
                 score=round(score, 3),
@@ -107,8 +115,16 @@ class Merges:
         notes = [*self.corpus.notes(), *_shrink(result, self.budget)]
         return Clusters(result=result, notes=notes)
 
+    def _paths(self, names: Sequence[str]) -> list[str]:
+        """Return the paths of memories, each once."""
+        paths = [memory_path(self.corpus, name) for name in names]
+        return list(dict.fromkeys(paths))
+
     def _expected(
-        self, target: str, sources: Mapping[str, Source], version: str | None
+        self,
+        target: str,
+        sources: Mapping[str, Source],
+        version: str | None,
     ) -> str | Expect:
         """Return what must be at the target, or refuse to overwrite another memory."""
         if target in sources:
@@ -134,10 +150,11 @@ class Merges:
 
     def _inherited(self, paths: Sequence[str]) -> dict[str, object]:
         """Return the fields of a merged memory that its text does not have itself."""
+        chosen = set(paths)
         kinds: set[str] = set()
         tags: dict[str, None] = {}
         for document in self.corpus.documents():
-            if document.path in paths:
+            if document.path in chosen:
                 kinds.add(document.kind)
                 tags.update(dict.fromkeys(document.tags))
         kind = self.corpus.lane.default_kind
@@ -179,7 +196,7 @@ def _shrink(clusters: list[Cluster], budget: int) -> list[str]:
 # --- groups of similar memories ---
 
 
-def _groups(pairs: Sequence[Pair]) -> list[tuple[float, list[int]]]:
+def _groups(pairs: Sequence[Pair]) -> list[Group]:
     """Join the most similar pairs first; return groups with their mean similarity.
 
     A group grows only while every two of its members are a similar pair.
@@ -194,17 +211,20 @@ def _groups(pairs: Sequence[Pair]) -> list[tuple[float, list[int]]]:
         left += right
         for member in right:
             groups[member] = left
-    found = []
+    scored: list[Group] = []
     for first, members in groups.items():
         members.sort()
         if len(members) > 1 and members[0] == first:
             scores = [similarities[pair] for pair in combinations(members, 2)]
-            found.append((min(1.0, sum(scores) / len(scores)), members))
-    return sorted(found, key=lambda group: (-group[0], group[1]))
+            mean = sum(scores) / len(scores)
+            scored.append((min(1.0, mean), members))
+    return sorted(scored, key=lambda group: (-group[0], group[1]))
 
 
 def _all_similar(
-    left: Sequence[int], right: Sequence[int], similarities: Mapping[tuple[int, int], float]
+    left: Sequence[int],
+    right: Sequence[int],
+    similarities: Container[tuple[int, int]],
 ) -> bool:
     for first, second in product(left, right):
         pair = (min(first, second), max(first, second))
@@ -229,7 +249,9 @@ def _pairs(vectors: Vectors, threshold: float) -> Iterator[Pair]:
     for start in range(0, len(vectors), STRIPE):
         similarities = vectors[start : start + STRIPE] @ vectors.T
         rows, columns = np.nonzero(similarities >= threshold)
-        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+        positions = zip(rows.tolist(), columns.tolist(), strict=True)
+        for row, second in positions:
             first = start + row
-            if first < column and is_encoded[first] and is_encoded[column]:
-                yield float(similarities[row, column]), first, column
+            # Each two of them once.
+            if first < second and is_encoded[first] and is_encoded[second]:
+                yield float(similarities[row, second]), first, second

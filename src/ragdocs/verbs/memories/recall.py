@@ -70,6 +70,10 @@ class BankHit:
     hit: Hit
 
 
+# What one bank found.
+Answer = tuple[Bank, Findings]
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How memories are shown: with their projects or without, and room for names of files."""
@@ -122,20 +126,29 @@ class Recall:
         now = self.clock()
         where = Filter(tags=tuple(check_tags(tags)))
         if since.strip():
-            where = replace(where, since=times.start(since, now), until=now + SKEW)
-        banks, bank_notes = self._banks(everywhere=scope == "global")
-        answers = [(bank, _search(bank.corpus, query, where, limit, now)) for bank in banks]
+            begin = times.start(since, now)
+            where = replace(where, since=begin, until=now + SKEW)
+        everywhere = scope == "global"
+        banks, bank_notes = self._banks(everywhere=everywhere)
+        answers: list[Answer] = []
+        for bank in banks:
+            answers.append((bank, _search(bank.corpus, query, where, limit, now)))
         is_search = bool(query.strip())
-        merged, total = _merge(answers, now, by_score=is_search)
-        chosen = self._with_bodies(merged[:limit], is_search=is_search)
+        bank_hits = _merge(answers, now, by_score=is_search)
+        chosen = self._with_bodies(bank_hits[:limit], is_search=is_search)
         findings = Findings(
             hits=tuple(bank_hit.hit for bank_hit in chosen),
-            omitted=total - len(chosen),
+            omitted=max(len(bank_hits), _total(answers)) - len(chosen),
             notes=(*_index_notes(answers), *bank_notes),
         )
-        return self._recalled(findings, chosen, now, with_project=scope == "global")
+        return self._recalled(findings, chosen, now, with_project=everywhere)
 
-    def _write(self, corpus: Corpus, content: str, tags: Sequence[str]) -> tuple[str, Written]:
+    def _write(
+        self,
+        corpus: Corpus,
+        content: str,
+        tags: Sequence[str],
+    ) -> tuple[str, Written]:
         """Write a memory under a new id and return both."""
         state = git.context(self.root)
         project = ""
@@ -147,10 +160,12 @@ class Recall:
             now = self.clock()
             new_id = record.random_id()
             fields = record.moment_fields(new_id, now, state, project)
-            text = record.add_tags(frontmatter.merge(content, {"tags": []}, fields), tags)
+            text = frontmatter.merge(content, {"tags": []}, fields)
+            text = record.add_tags(text, tags)
             path = f"{now:%Y-%m-%d/%H%M%S}_{new_id[4:8]}.md"
+            put = Put(path, text, Expect.ABSENT)
             try:
-                return new_id, corpus.commit([Put(path, text, Expect.ABSENT)])[0]
+                return new_id, corpus.commit([put])[0]
             except AlreadyExistsError:
                 if attempt == TRIES - 1:
                     raise
@@ -182,22 +197,33 @@ class Recall:
         room = self.budget // max(1, len(bank_hits)) - BESIDE_CONTENT
         results = []
         for bank_hit in bank_hits:
-            hit = bank_hit.hit
-            text = _body(bank_hit.bank.corpus, hit.document, self.budget) or hit.chunk.text
-            if is_search and len(text) > room and not text.startswith(hit.chunk.text):
-                text = f"…\n{hit.chunk.text}"
-            hit = replace(hit, chunk=replace(hit.chunk, text=text))
-            results.append(replace(bank_hit, hit=hit))
+            bank, hit = bank_hit.bank, bank_hit.hit
+            passage = hit.chunk.text
+            text = _body(bank.corpus, hit.document, self.budget) or passage
+            is_too_long = is_search and len(text) > room
+            if is_too_long and not text.startswith(passage):
+                text = f"…\n{passage}"
+            chunk = replace(hit.chunk, text=text)
+            results.append(BankHit(bank, replace(hit, chunk=chunk)))
         return results
 
     def _recalled(
-        self, findings: Findings, bank_hits: Sequence[BankHit], now: datetime, *, with_project: bool
+        self,
+        findings: Findings,
+        bank_hits: Sequence[BankHit],
+        now: datetime,
+        *,
+        with_project: bool,
     ) -> Recalled:
         files_room = self.budget // (2 * max(1, len(bank_hits)))
         layout = Layout(with_project=with_project, files_room=files_room)
-        # A hit does not know its bank, so they are shaped here and handed over in the same order.
-        shapes = iter([_memory(bank_hit, now, layout) for bank_hit in bank_hits])
-        memories, omitted, notes = page.fit(findings, lambda _: next(shapes), self.budget)
+        # A hit does not know its bank, so banks are handed over in the same order.
+        banks = iter([bank_hit.bank for bank_hit in bank_hits])
+
+        def shape(hit: Hit) -> RecalledMemory:
+            return _memory(next(banks), hit.document, now, layout)
+
+        memories, omitted, notes = page.fit(findings, shape, self.budget)
         if any(_is_part(memory["content"]) for memory in memories):
             notes = [note for note in notes if "are cut" not in note]
             notes.append(CUT)
@@ -221,10 +247,17 @@ def _distinct_names(banks: Sequence[Bank]) -> list[Bank]:
     return distinct
 
 
-def _search(corpus: Corpus, query: str, where: Filter, limit: int, now: datetime) -> Findings:
+def _search(
+    corpus: Corpus,
+    query: str,
+    where: Filter,
+    limit: int,
+    now: datetime,
+) -> Findings:
     """Find the best for a query, or without one the newest."""
     if query.strip():
-        return corpus.search(Query(probes=(Probe(query),), limit=limit, where=where), now)
+        search = Query(probes=(Probe(query),), limit=limit, where=where)
+        return corpus.search(search, now)
     where = replace(where, hidden=corpus.lane.hidden, alive_at=now)
     total = corpus.count(where)
     newest = _newest(corpus, where, limit, now)
@@ -233,7 +266,11 @@ def _search(corpus: Corpus, query: str, where: Filter, limit: int, now: datetime
     for document in newest:
         for passage in beginnings[document.id][:1]:
             hits.append(Hit(document, passage, 0.0, ()))
-    return Findings(hits=tuple(hits), omitted=total - len(hits), notes=())
+    return Findings(
+        hits=tuple(hits),
+        omitted=total - len(hits),
+        notes=(),
+    )
 
 
 def _newest(corpus: Corpus, where: Filter, limit: int, now: datetime) -> list[Document]:
@@ -243,25 +280,22 @@ def _newest(corpus: Corpus, where: Filter, limit: int, now: datetime) -> list[Do
     """
     for days in RECENT_DAYS:
         since = now - timedelta(days=days)
-        recent = replace(where, since=max(since, where.since or since), until=now + SKEW)
+        if where.since is not None:
+            since = max(since, where.since)
+        recent = replace(where, since=since, until=now + SKEW)
         documents = corpus.documents(recent, "newest", limit, now)
         if len(documents) >= limit:
             return documents
     return corpus.documents(where, "newest", limit, now)
 
 
-def _merge(
-    answers: Sequence[tuple[Bank, Findings]], now: datetime, *, by_score: bool
-) -> tuple[list[BankHit], int]:
-    """Put the findings of all banks in one order, each memory once, and count all matches."""
-    totals: dict[str, int] = {}
+def _merge(answers: Sequence[Answer], now: datetime, *, by_score: bool) -> list[BankHit]:
+    """Put the findings of all banks in one order, each memory once."""
     unique: dict[tuple[str, str], BankHit] = {}
     for bank, findings in answers:
-        # Worktrees of one repository hold mostly the same memories.
-        total = len(findings.hits) + findings.omitted
-        totals[bank.key] = max(totals.get(bank.key, 0), total)
         for hit in findings.hits:
-            unique.setdefault((bank.key, own_id(hit.document)), BankHit(bank, hit))
+            key = (bank.key, own_id(hit.document))
+            unique.setdefault(key, BankHit(bank, hit))
 
     def order(bank_hit: BankHit) -> tuple[object, ...]:
         newest = age_order(bank_hit.hit.document, now)
@@ -269,10 +303,19 @@ def _merge(
             return (-bank_hit.hit.score, *newest)
         return newest
 
-    return sorted(unique.values(), key=order), max(len(unique), sum(totals.values()))
+    return sorted(unique.values(), key=order)
 
 
-def _index_notes(answers: Sequence[tuple[Bank, Findings]]) -> list[str]:
+def _total(answers: Sequence[Answer]) -> int:
+    """Count the matches in all banks; worktrees of one repository hold mostly the same ones."""
+    totals: dict[str, int] = {}
+    for bank, findings in answers:
+        total = len(findings.hits) + findings.omitted
+        totals[bank.key] = max(totals.get(bank.key, 0), total)
+    return sum(totals.values())
+
+
+def _index_notes(answers: Sequence[Answer]) -> list[str]:
     """Return the notes about the index of each bank; one that all have is given once."""
     notes: dict[str, str] = {}
     for bank, findings in answers:
@@ -289,7 +332,8 @@ def _index_notes(answers: Sequence[tuple[Bank, Findings]]) -> list[str]:
 
 def _body(corpus: Corpus, document: Document, room: int) -> str:
     """Join the passages of a memory, up to a little more than fits into an answer."""
-    passages = corpus.passages([document.id], max(room, page.LEAST_CONTENT))[document.id]
+    room = max(room, page.LEAST_CONTENT)
+    passages = corpus.passages([document.id], room)[document.id]
     if not passages:
         return ""
     text = passages[0].text
@@ -315,8 +359,12 @@ def _is_part(content: str) -> bool:
 # --- what answers say of a memory ---
 
 
-def _memory(bank_hit: BankHit, now: datetime, layout: Layout) -> RecalledMemory:
-    bank, document = bank_hit.bank, bank_hit.hit.document
+def _memory(
+    bank: Bank,
+    document: Document,
+    now: datetime,
+    layout: Layout,
+) -> RecalledMemory:
     timestamp = 0
     written_at = document.created_at or document.modified_at
     if written_at is not None:
@@ -331,7 +379,8 @@ def _memory(bank_hit: BankHit, now: datetime, layout: Layout) -> RecalledMemory:
         path=_path(bank.corpus, document.path, home=bank.home),
     )
     if layout.with_project:
-        memory["project"] = page.cut(_project(bank, document), page.LONGEST_TITLE)
+        project = _project(bank, document)
+        memory["project"] = page.cut(project, page.LONGEST_TITLE)
     return memory
 
 
@@ -339,14 +388,16 @@ def _project(bank: Bank, document: Document) -> str:
     """Return the project of a memory: in the user's own bank each names its own."""
     if bank.corpus.lane.base:
         return bank.name
-    return frontmatter.as_text(document.extra.get("project") or "") or bank.name
+    named = document.extra.get("project") or ""
+    return frontmatter.as_text(named) or bank.name
 
 
 def _git(state: GitContext | None, room: int) -> GitShape | None:
     """Return the state of the working tree, with the changed files that fit and their number."""
     if state is None:
         return None
-    files = [page.cut(path, page.LONGEST_TITLE) for path in state.files_changed[: git.MOST_FILES]]
+    changed = state.files_changed[: git.MOST_FILES]
+    files = [page.cut(path, page.LONGEST_TITLE) for path in changed]
     shape = GitShape(
         branch=page.cut(state.branch, page.LONGEST_TITLE),
         commit=page.cut(state.commit, page.LONGEST_TITLE),

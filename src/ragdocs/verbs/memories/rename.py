@@ -94,7 +94,8 @@ def _replacements(body: str, path: str, move: Move) -> Iterator[Replacement]:
     # not.
     plain = body.replace("\r\n", " \n")
     visible = links.visible(plain, markdown.blocks(plain, path))
-    for start, stop, target, is_wiki in links.places(visible, posixpath.join(move.base, path)):
+    places = links.places(visible, posixpath.join(move.base, path))
+    for start, stop, target, is_wiki in places:
         written = body[start:stop]
         if is_wiki:
             new = move.name(target)
@@ -110,19 +111,23 @@ def _replacements(body: str, path: str, move: Move) -> Iterator[Replacement]:
 
 def _destination(written: str, target: str, path: str, move: Move) -> str | None:
     """Return where a markdown link must lead from now on, or nothing if it may stay."""
-    holder = path
+    old_folder = _folder(move, path)
+    folder = old_folder
     if path == move.old:
-        holder = move.new
-    folder = posixpath.dirname(posixpath.join(move.base, holder))
+        folder = _folder(move, move.new)
     new = move.path(target.removeprefix(f"{move.base}/"))
     is_rooted = written.startswith("/")
     if new is not None:
         target = posixpath.join(move.base, new)
-    elif is_rooted or folder == posixpath.dirname(posixpath.join(move.base, path)):
+    elif is_rooted or folder == old_folder:
         return None
     if is_rooted:
         return f"/{target}"
     return posixpath.relpath(target, folder or ".")
+
+
+def _folder(move: Move, path: str) -> str:
+    return posixpath.dirname(posixpath.join(move.base, path))
 
 
 def _percent_encoded(match: re.Match[str]) -> str:
@@ -141,7 +146,8 @@ def _relink_fields(front: str, move: Move) -> tuple[str, int]:
     block = markdown.front(front)
     if not block:
         return front, 0
-    fields = frontmatter.load(front[block[0] : block[1]])[0]
+    start, stop, _ = block
+    fields, _ = frontmatter.load(front[start:stop])
     changed = {}
     for key, value in fields.items():
         if key not in _OWN_NAMES and mentions(value, move):

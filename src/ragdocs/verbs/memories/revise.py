@@ -88,7 +88,7 @@ def _revise_fields(text: str, body: str, edit: Edit) -> Revised:
 
 def _revise_body(body: str, front: str, path: str, edit: Edit) -> Revised:
     end = frontmatter.newline(front + body)
-    text = (edit.text or "").replace("\r\n", "\n").replace("\n", end)
+    text = _plain(edit.text or "").replace("\n", end)
     section = None
     if edit.section is not None:
         outline = sections.outline(body, path, first_line=front.count("\n") + 1)
@@ -115,18 +115,26 @@ def _revise_body(body: str, front: str, path: str, edit: Edit) -> Revised:
 
 def _begins_with_heading(text: str, path: str) -> bool:
     blocks = markdown.blocks(text, path)
-    return bool(blocks) and blocks[0].kind == "heading" and blocks[0].start == 0
+    if not blocks:
+        return False
+    return blocks[0].kind == "heading" and blocks[0].start == 0
 
 
 # --- a span of the body ---
 
 
-def _insert(body: str, span: tuple[int, int], text: str, mode: str) -> Revised:
+def _insert(
+    body: str,
+    span: tuple[int, int],
+    text: str,
+    mode: str,
+) -> Revised:
     """Put text into a span: in place of its content, before it or behind it.
 
     The blank lines around the content stay.
     """
-    before, content, after = body[: span[0]], body[span[0] : span[1]], body[span[1] :]
+    start, stop = span
+    before, content, after = body[:start], body[start:stop], body[stop:]
     end = frontmatter.newline(body)
     lead, core, tail = _trimmed(content)
     if not core:
@@ -141,13 +149,14 @@ def _insert(body: str, span: tuple[int, int], text: str, mode: str) -> Revised:
         if not text:
             lead = ""
     elif mode == "append":
-        start_of_text = core + _joint(core.rpartition("\n")[2], text, end)
-        new = start_of_text + text
-        offset = len(start_of_text)
+        joint = _joint(core, text, end)
+        new = core + joint + text
+        offset = len(core) + len(joint)
     else:
-        new = text + _joint(text.rpartition("\n")[2], core, end) + core
-    start = len(before) + len(lead) + offset
-    return Revised(before + lead + new + tail + after, start, start + len(text), 1)
+        new = text + _joint(text, core, end) + core
+    start += len(lead) + offset
+    revised = before + lead + new + tail + after
+    return Revised(revised, start, start + len(text), 1)
 
 
 def _trimmed(content: str) -> tuple[str, str, str]:
@@ -169,8 +178,9 @@ def _blank_line_below(content: str, after: str, end: str) -> str:
 
 def _joint(above: str, below: str, end: str) -> str:
     """Return what goes between two texts: items of a list and rows of a table stay together."""
-    are_rows = above.lstrip().startswith("|") and below.startswith("|")
-    are_items = _BULLET.match(above) and _BULLET.match(below)
+    last_line = above.rpartition("\n")[2]
+    are_rows = last_line.lstrip().startswith("|") and below.startswith("|")
+    are_items = _BULLET.match(last_line) and _BULLET.match(below)
     if are_rows or are_items:
         return end
     return 2 * end
@@ -180,9 +190,13 @@ def _joint(above: str, below: str, end: str) -> str:
 
 
 def _revise_passages(
-    body: str, front: str, text: str, edit: Edit, section: Section | None
+    body: str,
+    front: str,
+    text: str,
+    edit: Edit,
+    section: Section | None,
 ) -> Revised:
-    wanted = (edit.find or "").replace("\r\n", "\n")
+    wanted = _plain(edit.find or "")
     if not wanted:
         raise ValidationError(
             "find is empty", "Give some words of the passage as they stand in the text"
@@ -190,22 +204,25 @@ def _revise_passages(
     low, high = 0, len(body)
     if section is not None:
         low, high = section.block.start, section.stop
-    pattern = re.compile("\r?\n".join(map(re.escape, wanted.split("\n"))))
+    lines = map(re.escape, wanted.split("\n"))
+    pattern = re.compile("\r?\n".join(lines))
     matches = list(pattern.finditer(body, low, high))
     if not matches:
         raise _missing(body, front, wanted, section)
-    is_repeated = len(matches) > 1 or pattern.search(body, matches[0].start() + 1, high)
+    first = matches[0]
+    is_repeated = len(matches) > 1 or pattern.search(body, first.start() + 1, high)
     if is_repeated and edit.mode != "replace_all":
         raise _ambiguous(body, front, wanted, matches)
     parts: list[str] = []
     done = 0
     for match in matches:
-        parts += (body[done : match.start()], _changed(match[0], text, edit.mode))
+        parts.append(body[done : match.start()])
+        parts.append(_changed(match[0], text, edit.mode))
         done = match.end()
     parts.append(body[done:])
-    start = matches[0].start()
+    start = first.start()
     if edit.mode == "append":
-        start = matches[0].end()
+        start = first.end()
     return Revised("".join(parts), start, start + len(text), len(matches))
 
 
@@ -218,10 +235,16 @@ def _changed(passage: str, text: str, mode: str) -> str:
 
 
 def _ambiguous(
-    body: str, front: str, wanted: str, matches: Sequence[re.Match[str]]
+    body: str,
+    front: str,
+    wanted: str,
+    matches: Sequence[re.Match[str]],
 ) -> ValidationError:
     """Say where a passage stands that should stand in the text only once."""
-    lines = [str(_line(front + body, len(front) + match.start())) for match in matches[:LISTED]]
+    lines = []
+    for match in matches[:LISTED]:
+        line = _line(front, body, match.start())
+        lines.append(str(line))
     count = f"more than once in line {lines[0]}"
     if len(matches) > 1:
         listed = ", ".join(lines)
@@ -234,18 +257,23 @@ def _ambiguous(
     )
 
 
-def _missing(body: str, front: str, wanted: str, section: Section | None) -> NotFoundError:
+def _missing(
+    body: str,
+    front: str,
+    wanted: str,
+    section: Section | None,
+) -> NotFoundError:
     """Say that a passage is not there, and what stands there that is like it."""
     where = ""
     if section is not None:
         where = f" in the section {sections.short(section.path)}"
     message = f"{sections.short(wanted)} does not stand in the text{where}; 0 places match"
-    if wanted in front.replace("\r\n", "\n"):
+    if wanted in _plain(front):
         return NotFoundError(message, "It stands in the frontmatter: use fields to change that")
     match = _loose_match(wanted, body)
     if match is not None:
-        line = _line(front + body, len(front) + match.start())
-        if section is not None and wanted in match[0].replace("\r\n", "\n"):
+        line = _line(front, body, match.start())
+        if section is not None and wanted in _plain(match[0]):
             return NotFoundError(message, f"It stands in line {line}: name that section, or none")
         return NotFoundError(
             message, f"Line {line} differs from it only in spaces: {sections.short(match[0])}"
@@ -261,7 +289,8 @@ def _loose_match(wanted: str, body: str) -> re.Match[str] | None:
     words = wanted.split()
     if not words:
         return None
-    return re.search(r"\s++".join(map(re.escape, words)), body)
+    pattern = r"\s++".join(map(re.escape, words))
+    return re.search(pattern, body)
 
 
 def _near_lines(body: str, wanted: str, first_line: int) -> str:
@@ -277,5 +306,11 @@ def _near_lines(body: str, wanted: str, first_line: int) -> str:
     return "".join(quoted[:NEAR_LISTED])
 
 
-def _line(text: str, offset: int) -> int:
-    return text.count("\n", 0, offset) + 1
+def _line(front: str, body: str, offset: int) -> int:
+    """Return the line of an offset in the body, counted from the top of the file."""
+    return front.count("\n") + body.count("\n", 0, offset) + 1
+
+
+def _plain(text: str) -> str:
+    """Return a text with line ends of one character."""
+    return text.replace("\r\n", "\n")

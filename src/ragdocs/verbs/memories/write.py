@@ -25,7 +25,11 @@ class Memories(ReadableMemories):
     """What can be asked of the memory lane."""
 
     def create(
-        self, filename: str, content: str, tags: Sequence[str], memory_type: str = "journal"
+        self,
+        filename: str,
+        content: str,
+        tags: Sequence[str],
+        memory_type: str = "journal",
     ) -> Saved:
         """Write a new memory; an existing one is never touched."""
         path = references.new_path(self.corpus, filename)
@@ -36,7 +40,12 @@ class Memories(ReadableMemories):
         written = self.corpus.commit([Put(path, text, Expect.ABSENT)])[0]
         return self._saved("created", path, written, record.kind_warnings(memory_type))
 
-    def update(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
+    def update(
+        self,
+        filename: str,
+        content: str,
+        expected_version: str | None = None,
+    ) -> Saved:
         """Replace a memory entirely, as given; the old text is kept in history."""
         path = references.memory_path(self.corpus, filename)
         check_content(content)
@@ -51,7 +60,12 @@ class Memories(ReadableMemories):
             warnings.append(f"dropped from the frontmatter: {names}; the old text is in history")
         return self._saved("updated", path, written, warnings)
 
-    def append(self, filename: str, content: str, expected_version: str | None = None) -> Saved:
+    def append(
+        self,
+        filename: str,
+        content: str,
+        expected_version: str | None = None,
+    ) -> Saved:
         """Add two newlines and the content to the end of a memory."""
         path = references.memory_path(self.corpus, filename)
         check_content(content)
@@ -79,7 +93,13 @@ class Memories(ReadableMemories):
         written = self.corpus.commit([discard], "delete")[0]
         return Deleted(status="deleted", filename=path, moved_to=written.moved_to)
 
-    def _saved(self, status: str, path: str, written: Written, warnings: list[str]) -> Saved:
+    def _saved(
+        self,
+        status: str,
+        path: str,
+        written: Written,
+        warnings: list[str],
+    ) -> Saved:
         return Saved(
             status=status,
             filename=path,
