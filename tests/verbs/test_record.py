@@ -23,9 +23,10 @@ def test_every_writer_begins_with_the_same_fields(project: Project) -> None:
     added = workspace.entries.add(NewEntry(content="An entry.", tags=["z"]))
     noted = workspace.repository.upsert_note("A note.")
     memories = project.root / ".memories"
-    paths = [memories / "created.md", memories / "merged.md", added["path"], noted["path"]]
+    paths = [memories / "created.md", memories / "merged.md"]
+    paths += [Path(added["path"]), Path(noted["path"])]
     for path in paths:
-        fields = record.own_fields(Path(path).read_text(encoding="utf-8"))
+        fields = record.own_fields(path.read_text(encoding="utf-8"))
         assert fields["status"] == record.ACTIVE
         assert set(record.fields("fact", [], NOW)) <= set(fields), path
 

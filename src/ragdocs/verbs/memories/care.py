@@ -55,11 +55,11 @@ class EntryCare:
                 # The version that expired: one that was given more time since stays.
                 discard = Discard(document.path, document.version)
                 try:
-                    written = self.corpus.commit([discard], "delete")[0]
+                    written = self.corpus.commit([discard], "delete")
                 except (ConflictError, NotFoundError) as error:
                     notes.append(f"{document.path} stays: {error.message}")
                     continue
-                entry["movedTo"] = written.moved_to
+                entry["movedTo"] = written[0].moved_to
                 moved += 1
             result.append(entry)
         return Expired(result=result, moved=moved, notes=notes)
@@ -100,9 +100,11 @@ class EntryCare:
         doubts = {document.id: _Doubts() for document in entries}
         for similarity, older, newer in self._replacements(entries):
             doubt = doubts[older.id]
-            if not doubt.newer:
-                doubt.newer = own_id(newer)
-                doubt.reasons.append(f"superseded by {doubt.newer}, similarity {similarity:.2f}")
+            if doubt.newer:
+                continue
+            doubt.newer = own_id(newer)
+            reason = f"superseded by {doubt.newer}, similarity {similarity:.2f}"
+            doubt.reasons.append(reason)
         read = self.access.counts("get")
         used = self.access.counts("used")
         for document in entries:

@@ -88,14 +88,13 @@ class Edits:
         move, warnings = self._move(source, new)
         for path, reason in unread.items():
             warnings.append(f"links in {path} are as they were: {reason}")
-        text, own_links = relink(source.text, source.path, move)
-        counts = {}
-        if own_links:
-            counts[new] = own_links
+        text, count = relink(source.text, source.path, move)
+        text = _byte_order_mark(source) + text
         changes: list[Change] = [
-            Put(new, _byte_order_mark(source) + text, Expect.ABSENT),
+            Put(new, text, Expect.ABSENT),
             Discard(source.path, expected_version or source.version, trash=False),
         ]
+        counts = {new: count}
         for put, count in self._relinked(move, warnings):
             changes.append(put)
             counts[put.path] = count
@@ -124,7 +123,8 @@ class Edits:
             base = self.corpus.store.recover(expected)
             yours = revise(base, current.path, edit).text
             if not merged:
-                both = merge(_plain(base), _plain(current.text), _plain(yours))
+                texts = map(_plain, (base, current.text, yours))
+                both = merge(*texts)
                 merged, overlaps = both.text, both.overlaps
         error = ConflictError(
             f"{current.path} changed since version {expected[:16]} was read",
@@ -148,13 +148,15 @@ class Edits:
         # word.
         lost = {*file_keys(source.path)} - {*file_keys(new)}
         lost |= {*link_keys(before)} - {*link_keys(after)}
-        exact = {link_key(source.path), link_key(source.path.removesuffix(".md"))}
+        name = source.path.removesuffix(".md")
+        exact = {link_key(source.path), link_key(name)}
         shared = (lost & taken) - exact
         full_name = new.removesuffix(".md")
         short = full_name.rpartition("/")[2]
         if link_key(short) in taken:
             short = full_name
-        move = Move(source.path, new, lane.base, frozenset(lost - shared), short)
+        lost -= shared
+        move = Move(source.path, new, lane.base, frozenset(lost), short)
         return move, self._shared_warnings(shared)
 
     def _names_of_others(self, path: str) -> set[str]:
@@ -165,7 +167,10 @@ class Edits:
         return names
 
     def _shared_warnings(self, names: set[str]) -> list[str]:
-        if not names or not any(self.corpus.links(sorted(names)).values()):
+        if not names:
+            return []
+        links = self.corpus.links(sorted(names))
+        if not any(links.values()):
             return []
         listed = ", ".join(sorted(names))
         return [f"links to {listed} are as they were: others have that name too"]
@@ -210,14 +215,16 @@ class Edits:
     ) -> Edited:
         text = revised.text
         first = text.count("\n", 0, revised.start) + 1
-        last = first + text.count("\n", revised.start, max(revised.start, revised.stop - 1))
+        stop = max(revised.start, revised.stop - 1)
+        last = first + text.count("\n", revised.start, stop)
         lines = _plain(text).split("\n")
         low = max(1, first - AROUND)
         high = min(len(lines), first + SHOWN_LINES, last + AROUND)
         content = ""
         # What was taken out of the file may not come back in the answer.
         if not written.removed:
-            content = page.cut("\n".join(lines[low - 1 : high]), SHOWN)
+            visible = "\n".join(lines[low - 1 : high])
+            content = page.cut(visible, SHOWN)
         return Edited(
             status=status,
             filename=path,
@@ -238,9 +245,10 @@ class Edits:
     ) -> Renamed:
         for change in written:
             warnings += page.removed(change)
-        listed = dict(page.within(counts.items(), self.budget // 2))
-        if len(listed) < len(counts):
-            hidden = len(counts) - len(listed)
+        rewritten = {path: count for path, count in counts.items() if count}
+        listed = dict(page.within(rewritten.items(), self.budget // 2))
+        if len(listed) < len(rewritten):
+            hidden = len(rewritten) - len(listed)
             warnings.append(f"{hidden} more files with rewritten links are not listed")
         return Renamed(
             status="renamed",

@@ -156,15 +156,18 @@ class Entries:
         if len(listed) < len(kinds):
             notes.append(f"{len(kinds) - len(listed)} rarer types are not listed")
         created = [document.created_at for document in documents if document.created_at]
+        importances = [_importance(document) for document in documents]
+        confidences = [_confidence(document) for document in documents]
+        expired = sum(_is_expired(document, now) for document in documents)
         return EntryStats(
             total=len(documents),
             byType=listed,
-            averageImportance=_mean([_importance(document) for document in documents]),
-            averageConfidence=_mean([_confidence(document) for document in documents]),
+            averageImportance=_mean(importances),
+            averageConfidence=_mean(confidences),
             accesses=self.access.totals(),
             oldest=_milliseconds(min(created, default=None)),
             newest=_milliseconds(max(created, default=None)),
-            expired=sum(_is_expired(document, now) for document in documents),
+            expired=expired,
             notes=notes,
         )
 

@@ -98,7 +98,8 @@ class ReadableMemories:
             return LinkedHits(result=[], omitted=0, notes=[])
         where = Filter(linked_to=names)
         search = Query(probes=(Probe(query),), limit=limit, where=where)
-        findings = self._completed(self.corpus.search(search, now), search, now)
+        findings = self.corpus.search(search, now)
+        findings = self._completed(findings, search, now)
 
         def shape(hit: Hit) -> LinkedHit:
             return _linked_hit(self.corpus, hit, now)
@@ -114,12 +115,14 @@ class ReadableMemories:
         """Count memories, tags and types."""
         documents = self.corpus.documents()
         all_tags: list[str] = []
+        all_kinds = []
         size = 0
         for document in documents:
             all_tags += document.tags
             size += document.size
+            all_kinds.append(document.kind)
         tags = page.tally(all_tags)
-        kinds = page.tally([document.kind for document in documents])
+        kinds = page.tally(all_kinds)
         listed_tags = dict(page.within(tags.items(), self.budget // 2))
         listed_kinds = dict(page.within(kinds.items(), self.budget // 4))
         notes = []
@@ -141,7 +144,8 @@ class ReadableMemories:
         name = target.strip()
         document = references.find(self.corpus, name)
         if document is None:
-            document = references.find(self.corpus, name.partition("#")[0])
+            page_name = name.partition("#")[0]
+            document = references.find(self.corpus, page_name)
         if document is not None:
             return (*spellings(document.path), own_id(document))
         memories = self.corpus.store.locate("")
@@ -155,9 +159,10 @@ class ReadableMemories:
         ids = {hit.document.id for hit in findings.hits}
         others = [document for document in documents if document.id not in ids]
         room = search.limit - len(findings.hits)
-        hits = [*findings.hits, *self._unranked(others, where.linked_to, room)]
+        more = self._unranked(others, where.linked_to, room)
+        hits = (*findings.hits, *more)
         omitted = len(documents) - len(hits)
-        return replace(findings, hits=tuple(hits), omitted=omitted)
+        return replace(findings, hits=hits, omitted=omitted)
 
     def _unranked(
         self,
@@ -173,7 +178,8 @@ class ReadableMemories:
             passages = self.corpus.passages([document.id])[document.id]
             if passages:
                 beginnings.append((document, passages[0]))
-        links = self.corpus.links(names, [document.id for document, _ in beginnings])
+        ids = [document.id for document, _ in beginnings]
+        links = self.corpus.links(names, ids)
         more = []
         for document, passage in beginnings:
             own_links = links.get(document.id, ())

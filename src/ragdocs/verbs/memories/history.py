@@ -163,20 +163,20 @@ class Versions:
     def _full_version(self, path: str, version: str | None, current: str) -> str:
         """Return the version that begins with these digits, or the latest earlier one."""
         revisions = self._revisions(path)
-        kept = list(dict.fromkeys(revision.version for revision in revisions))
+        earlier = list(dict.fromkeys(revision.version for revision in revisions))
         if version is None:
-            return _latest_other(path, kept, current)
+            return _latest_other(path, earlier, current)
         if len(version) < LEAST_DIGITS:
             raise ValidationError(
                 f"{version!r} is too short", f"Give at least {LEAST_DIGITS} digits of a version"
             )
-        candidates = list(kept)
-        if current and current not in kept:
+        candidates = list(earlier)
+        if current and current not in earlier:
             candidates.append(current)
         digits = version.casefold()
         matches = [candidate for candidate in candidates if candidate.startswith(digits)]
         if not matches:
-            hint = f"Kept versions: {', '.join(kept[:LISTED]) or 'none'}"
+            hint = f"Kept versions: {', '.join(earlier[:LISTED]) or 'none'}"
             raise NotFoundError(f"no text of {path} is kept under version {version[:40]}", hint)
         if len(matches) > 1:
             listed = ", ".join(matches[:LISTED])
@@ -229,8 +229,8 @@ class Versions:
         )
 
 
-def _latest_other(path: str, kept: list[str], current: str) -> str:
-    for version in kept:
+def _latest_other(path: str, versions: list[str], current: str) -> str:
+    for version in versions:
         if version != current:
             return version
     raise NotFoundError(f"no earlier text of {path} is kept", "It has not been changed by ragdocs")

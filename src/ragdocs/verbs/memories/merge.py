@@ -61,7 +61,9 @@ class Merges:
                 "there are no source files", "Name the memories that the new one replaces"
             )
         check_content(summary_content, "summary_content")
-        sources = {path: self.corpus.store.read(path) for path in paths}
+        sources = {}
+        for path in paths:
+            sources[path] = self.corpus.store.read(path)
         expect = self._expected(target, sources, expected_version)
         text = frontmatter.merge(summary_content, self._inherited(paths))
         changes: list[Change] = [Put(target, text, expect)]
@@ -112,7 +114,8 @@ class Merges:
                 memories=listed,
             )
             result.append(cluster)
-        notes = [*self.corpus.notes(), *_shrink(result, self.budget)]
+        notes = list(self.corpus.notes())
+        notes += _shrink(result, self.budget)
         return Clusters(result=result, notes=notes)
 
     def _paths(self, names: Sequence[str]) -> list[str]:
@@ -197,11 +200,21 @@ def _shrink(clusters: list[Cluster], budget: int) -> list[str]:
 
 
 def _groups(pairs: Sequence[Pair]) -> list[Group]:
-    """Join the most similar pairs first; return groups with their mean similarity.
+    """Join similar memories to groups, the tightest group first."""
+    similarities = {(first, second): score for score, first, second in pairs}
+    groups: list[Group] = []
+    for members in _joined(pairs, similarities):
+        scores = [similarities[pair] for pair in combinations(members, 2)]
+        mean = sum(scores) / len(scores)
+        groups.append((min(1.0, mean), members))
+    return sorted(groups, key=lambda group: (-group[0], group[1]))
+
+
+def _joined(pairs: Sequence[Pair], similarities: Container[tuple[int, int]]) -> list[list[int]]:
+    """Join the most similar pairs first.
 
     A group grows only while every two of its members are a similar pair.
     """
-    similarities = {(first, second): score for score, first, second in pairs}
     groups: dict[int, list[int]] = {}
     for _, first, second in pairs:
         left = groups.setdefault(first, [first])
@@ -211,14 +224,12 @@ def _groups(pairs: Sequence[Pair]) -> list[Group]:
         left += right
         for member in right:
             groups[member] = left
-    scored: list[Group] = []
+    joined = []
     for first, members in groups.items():
-        members.sort()
-        if len(members) > 1 and members[0] == first:
-            scores = [similarities[pair] for pair in combinations(members, 2)]
-            mean = sum(scores) / len(scores)
-            scored.append((min(1.0, mean), members))
-    return sorted(scored, key=lambda group: (-group[0], group[1]))
+        # Every member has its group, which is listed by the smallest of them.
+        if len(members) > 1 and first == min(members):
+            joined.append(sorted(members))
+    return joined
 
 
 def _all_similar(
@@ -238,14 +249,19 @@ def similar_pairs(corpus: Corpus, documents: Sequence[Document], threshold: floa
 
     The only place in verbs that reads vectors from an index.
     """
-    vectors = corpus.index.vectors([document.id for document in documents])
-    pairs = list(_pairs(vectors, threshold))
-    return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))
+    ids = [document.id for document in documents]
+    vectors = corpus.index.vectors(ids)
+
+    def order(pair: Pair) -> Pair:
+        similarity, first, second = pair
+        return -similarity, first, second
+
+    return sorted(_pairs(vectors, threshold), key=order)
 
 
 def _pairs(vectors: Vectors, threshold: float) -> Iterator[Pair]:
     # A document that has no vector yet is like nothing, whatever the threshold.
-    is_encoded = vectors.any(axis=1)
+    is_encoded = [bool(vector.any()) for vector in vectors]
     for start in range(0, len(vectors), STRIPE):
         similarities = vectors[start : start + STRIPE] @ vectors.T
         rows, columns = np.nonzero(similarities >= threshold)

@@ -124,10 +124,7 @@ class Recall:
         if scope not in SCOPES:
             raise ValidationError(f"{scope[:40]!r} is not a scope", f"Use {' or '.join(SCOPES)}")
         now = self.clock()
-        where = Filter(tags=tuple(check_tags(tags)))
-        if since.strip():
-            begin = times.start(since, now)
-            where = replace(where, since=begin, until=now + SKEW)
+        where = _filter(tags, since, now)
         everywhere = scope == "global"
         banks, bank_notes = self._banks(everywhere=everywhere)
         answers: list[Answer] = []
@@ -245,6 +242,13 @@ def _distinct_names(banks: Sequence[Bank]) -> list[Bank]:
             name = bank.key
         distinct.append(replace(bank, name=name))
     return distinct
+
+
+def _filter(tags: Sequence[str], since: str, now: datetime) -> Filter:
+    where = Filter(tags=tuple(check_tags(tags)))
+    if not since.strip():
+        return where
+    return replace(where, since=times.start(since, now), until=now + SKEW)
 
 
 def _search(

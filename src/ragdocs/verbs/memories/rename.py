@@ -94,13 +94,13 @@ def _replacements(body: str, path: str, move: Move) -> Iterator[Replacement]:
     # not.
     plain = body.replace("\r\n", " \n")
     visible = links.visible(plain, markdown.blocks(plain, path))
-    places = links.places(visible, posixpath.join(move.base, path))
-    for start, stop, target, is_wiki in places:
+    here = posixpath.join(move.base, path)
+    for start, stop, target, is_wiki in links.places(visible, here):
         written = body[start:stop]
         if is_wiki:
-            new = move.name(target)
-            if new is not None:
-                yield start, stop, _padded(written, new)
+            name = move.name(target)
+            if name is not None:
+                yield start, stop, _padded(written, name)
             continue
         destination = _destination(written, target, path, move)
         if destination is not None:
@@ -169,16 +169,18 @@ def _renamed(value: Any, move: Move) -> Any:
     if not isinstance(value, str):
         return value
     old = move.old.removesuffix(".md")
+    new = move.new.removesuffix(".md")
     if value in (f"{old}.md", f"memory:{old}"):
-        return value.replace(old, move.new.removesuffix(".md"))
-    return _WIKI.sub(lambda match: _renamed_name(match[0], move), value)
+        return value.replace(old, new)
 
+    def renamed_link(match: re.Match[str]) -> str:
+        written = match[0]
+        name = move.name(written)
+        if name is None:
+            return written
+        return _padded(written, name)
 
-def _renamed_name(written: str, move: Move) -> str:
-    new = move.name(written)
-    if new is None:
-        return written
-    return _padded(written, new)
+    return _WIKI.sub(renamed_link, value)
 
 
 def _padded(written: str, new: str) -> str:

@@ -143,20 +143,17 @@ def _insert(
             # Below a heading without content: a blank line on both sides.
             lead = 2 * end
             tail = _blank_line_below(content, after, end)
-    new = text
-    offset = 0
+    above = below = ""
     if mode == "replace" or not core:
         if not text:
             lead = ""
     elif mode == "append":
-        joint = _joint(core, text, end)
-        new = core + joint + text
-        offset = len(core) + len(joint)
+        above = core + _joint(core, text, end)
     else:
-        new = text + _joint(text, core, end) + core
-    start += len(lead) + offset
-    revised = before + lead + new + tail + after
-    return Revised(revised, start, start + len(text), 1)
+        below = _joint(text, core, end) + core
+    before += lead + above
+    revised = before + text + below + tail + after
+    return Revised(revised, len(before), len(before) + len(text), 1)
 
 
 def _trimmed(content: str) -> tuple[str, str, str]:
