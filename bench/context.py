@@ -104,7 +104,7 @@ def _crowd(root: Path, processes: int, count: int) -> Iterator[Row]:
         ]
     workspace = _open(root)
     kept = workspace.summaries(workspace.scope()).newest()
-    found = {(one["runId"], one["stepId"]) for one in kept}
+    found = {(record.run_id, record.step_id) for record in kept}
     note = f"{processes} processes x {count}; longest wait {max(waits) * 1000:.0f} ms"
     expected = processes * count
     yield Row("summaries", "appended at once and there", "jsonl", expected, len(found), "", f"= {expected}",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ragdocs.types import (
+    AccessKind,
+    AppendedSummary,
     Change,
     Chunk,
     Commit,
@@ -21,6 +23,7 @@ from ragdocs.types import (
     Revision,
     Scan,
     Source,
+    StepSummary,
     Written,
 )
 
@@ -186,11 +189,8 @@ class Encoder(Protocol):
         """Return one unit vector for each text, in order."""
 
 
-AccessKind = Literal["get", "search", "used"]
-
-
 class AccessLog(Protocol):
-    """Counts how often memories were found, read and used; nothing depends on it."""
+    """Counts how often memories are found, read and used."""
 
     def note(
         self,
@@ -199,13 +199,45 @@ class AccessLog(Protocol):
         at: datetime,
         query: str = "",
     ) -> bool:
-        """Note accesses to memories, each with its score in a search, and tell whether it worked."""
+        """Note accesses to memories, each with its score in a search, if it was found by one.
+
+        Return whether they were noted; a log that cannot be written is no error.
+        """
 
     def counts(self, kind: AccessKind) -> dict[str, int]:
-        """Map each memory that was ever accessed in this way to how often it was."""
+        """Map each memory that was ever accessed in this way to the number of times."""
 
     def of(self, memory_id: str) -> tuple[dict[str, int], datetime | None]:
-        """Return how often one memory was accessed in each way, and when last."""
+        """Return how often one memory was accessed, by kind, and when last."""
 
     def totals(self) -> dict[str, int]:
-        """Count all accesses, by their kind."""
+        """Count all accesses to the memories of this project, by kind."""
+
+
+class Summaries(Protocol):
+    """Keeps the summaries of steps of one scope, the newest of them up to a limit."""
+
+    @property
+    def shown(self) -> int:
+        """The number of summaries that a context pack has at most."""
+
+    @property
+    def name(self) -> str:
+        """The name under which a context pack cites the summaries."""
+
+    def append(
+        self, run_id: str, step_id: str, summary: str, tags: Sequence[str], now: datetime
+    ) -> AppendedSummary:
+        """Write one summary, durably and without secrets, and drop the oldest over the limits.
+
+        The texts are those of a checked request: not empty, and only characters of a text file.
+        """
+
+    def newest(self, count: int | None = None) -> list[StepSummary]:
+        """Return summaries by time, newest first.
+
+        Of the same moment, the one that was written later comes first.
+        """
+
+    def take(self, other: Summaries) -> int:
+        """Add the summaries of another scope that are not here yet, and return their number."""

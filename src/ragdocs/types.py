@@ -319,3 +319,35 @@ class Commit:
     at: datetime
     verb: Verb
     steps: tuple[Revision, ...]
+
+
+AccessKind = Literal["get", "search", "used"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepSummary:
+    """The outcome of one step of a run, as it was written down.
+
+    `timestamp` is in ISO 8601.
+    """
+
+    run_id: str
+    step_id: str
+    timestamp: str
+    text: str
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AppendedSummary:
+    """A summary as it was written, without secrets.
+
+    `total` counts the summaries there are now, `pruned` the old ones that were dropped for it.
+    `redacted` names the rules by which secrets were replaced.
+    """
+
+    summary: StepSummary
+    total: int
+    pruned: int
+    path: str
+    redacted: tuple[str, ...] = ()

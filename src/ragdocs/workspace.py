@@ -22,12 +22,12 @@ from ragdocs.protocols import Encoder
 from ragdocs.search.chunk import CHUNKER
 from ragdocs.search.corpus import Corpus, Progress
 from ragdocs.search.encoders.minilm import open_encoder
-from ragdocs.stores.access import AccessLog
+from ragdocs.stores.access import SqliteAccessLog
 from ragdocs.stores.files.store import FileStore
 from ragdocs.stores.git.commits import CommitStore
 from ragdocs.stores.git.exchange import Exchange
 from ragdocs.stores.git.journal import JournalStore
-from ragdocs.stores.summaries import Limits, Summaries
+from ragdocs.stores.summaries import Limits, SummaryFile
 from ragdocs.system import files
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text import times
@@ -206,7 +206,7 @@ class Workspace:
             self.config.root, policy or self._branch_scope(), own_bank=own_bank, branch=branch
         )
 
-    def summaries(self, where: Scope) -> Summaries:
+    def summaries(self, where: Scope) -> SummaryFile:
         """Return the summaries of a scope."""
         memory = self.config.memory
         limits = Limits(
@@ -215,7 +215,7 @@ class Workspace:
             memory.summaries_max_bytes,
         )
         folder = os.path.realpath(project.data_dir() / "repos" / where.identity)
-        return Summaries(Path(folder), limits, self.redactor)
+        return SummaryFile(Path(folder), limits, self.redactor)
 
     @property
     def commits(self) -> Commits:
@@ -254,14 +254,14 @@ class Workspace:
         )
 
     @cached_property
-    def access(self) -> AccessLog:
+    def access(self) -> SqliteAccessLog:
         """What is known about the use of memories.
 
         Of the user's bank, or of this project in all its worktrees.
         """
         own = self.config.memory.storage_strategy != "user"
         key = project.project_key(registry.main_worktree(self.config.root)) if own else "user"
-        return AccessLog(project.state_dir() / "access.sqlite", key)
+        return SqliteAccessLog(project.state_dir() / "access.sqlite", key)
 
     def load(self) -> None:
         """Open the snapshot of each index, where there is one that can be trusted."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ragdocs.errors import RagdocsError
-from ragdocs.stores.summaries import Limits, Summaries
+from ragdocs.stores.summaries import Limits, SummaryFile
 from ragdocs.text.redaction.redact import Redactor
 
 from .disk import CHANGES, Blow, KilledError, Platter, kill, struck
@@ -32,8 +32,8 @@ LIMITS = {"append": Limits(10, 100, 1_000_000), "append and prune": Limits(10, 2
 BEFORE = ["0", "1"]
 
 
-def store(root: Path, case: str) -> Summaries:
-    return Summaries(root / "repos/x", LIMITS[case], Redactor({}))
+def store(root: Path, case: str) -> SummaryFile:
+    return SummaryFile(root / "repos/x", LIMITS[case], Redactor({}))
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def steps(root: Path) -> list[str]:
     The file has whole lines again after the next append.
     """
     kept = store(root, "append")
-    found = [one["stepId"] for one in reversed(kept.newest())]
+    found = [record.step_id for record in reversed(kept.newest())]
     kept.append("r", "next", "x", (), NOW)
     lines = [json.loads(line)["stepId"] for line in kept.path.read_bytes().splitlines()]
     assert lines == [*found, "next"]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ragdocs.stores import access
-from ragdocs.stores.access import AccessLog
+from ragdocs.stores.access import SqliteAccessLog
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_accesses_are_counted_by_kind_and_listed_with_score_and_query(path: Path) -> None:
-    log = AccessLog(path, "shop")
+    log = SqliteAccessLog(path, "shop")
     assert log.note("search", [("mem_a", 0.9), ("mem_b", 0.4)], NOW, "dark theme")
     assert log.note("get", [("mem_a", None)], NOW + timedelta(seconds=1))
     assert log.note("used", [("mem_a", None)], NOW + timedelta(seconds=2))
@@ -44,7 +44,7 @@ def test_accesses_are_counted_by_kind_and_listed_with_score_and_query(path: Path
 
 
 def test_projects_share_the_file_and_nothing_else(path: Path) -> None:
-    shop, other = AccessLog(path, "shop"), AccessLog(path, "other")
+    shop, other = SqliteAccessLog(path, "shop"), SqliteAccessLog(path, "other")
     shop.note("used", [("mem_a", None)], NOW)
     assert other.totals() == {"get": 0, "search": 0, "used": 0}
     assert other.recent() == []
@@ -52,12 +52,12 @@ def test_projects_share_the_file_and_nothing_else(path: Path) -> None:
 
 
 def test_the_next_start_knows_what_was_noted(path: Path) -> None:
-    AccessLog(path, "shop").note("used", [("mem_a", None)], NOW)
-    assert AccessLog(path, "shop").counts("used") == {"mem_a": 1}
+    SqliteAccessLog(path, "shop").note("used", [("mem_a", None)], NOW)
+    assert SqliteAccessLog(path, "shop").counts("used") == {"mem_a": 1}
 
 
 def test_what_was_searched_for_is_for_its_owner_only_and_cut(path: Path) -> None:
-    log = AccessLog(path, "shop")
+    log = SqliteAccessLog(path, "shop")
     log.note("search", [("mem_a", 1.0)], NOW, "x" * 1000)
     assert len(log.recent()[0][4]) == 200
     for file in path.parent.iterdir():
@@ -69,7 +69,7 @@ def test_the_list_is_bounded_and_the_counts_are_kept(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "MOST_ROWS", 5)
-    log = AccessLog(path, "shop")
+    log = SqliteAccessLog(path, "shop")
     for _ in range(4):
         log.note("search", [("mem_a", 1.0), ("mem_b", 0.5)], NOW)
     assert len(log.recent()) == 5
@@ -77,10 +77,10 @@ def test_the_list_is_bounded_and_the_counts_are_kept(
 
 
 def test_several_writers_lose_nothing(path: Path) -> None:
-    logs = [AccessLog(path, "shop") for _ in range(4)]
+    logs = [SqliteAccessLog(path, "shop") for _ in range(4)]
     done: list[bool] = []
 
-    def write(log: AccessLog) -> None:
+    def write(log: SqliteAccessLog) -> None:
         done.extend(log.note("used", [("mem_a", None)], NOW) for _ in range(25))
 
     threads = [threading.Thread(target=write, args=(log,)) for log in logs]
@@ -96,7 +96,7 @@ def test_a_log_that_is_held_by_somebody_is_done_without_once(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "WAIT_SECONDS", 0.01)
-    log = AccessLog(path, "shop")
+    log = SqliteAccessLog(path, "shop")
     assert log.note("get", [("mem_a", None)], NOW)
     holder = sqlite3.connect(path)
     holder.execute("BEGIN IMMEDIATE")
@@ -111,7 +111,7 @@ def test_a_damaged_log_is_told_once_and_left_alone(
 ) -> None:
     path.parent.mkdir()
     path.write_bytes(b"not a database at all" * 100)
-    log = AccessLog(path, "shop")
+    log = SqliteAccessLog(path, "shop")
     with caplog.at_level(logging.WARNING):
         assert not log.note("used", [("mem_a", None)], NOW)
         assert log.counts("used") == {}
@@ -122,6 +122,6 @@ def test_a_damaged_log_is_told_once_and_left_alone(
 
 def test_where_no_file_can_be_made_nothing_is_noted(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file in the way")
-    log = AccessLog(tmp_path / "state" / "access.sqlite", "shop")
+    log = SqliteAccessLog(tmp_path / "state" / "access.sqlite", "shop")
     assert not log.note("used", [("mem_a", None)], NOW)
     assert log.totals() == {"get": 0, "search": 0, "used": 0}

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from ragdocs.errors import UnavailableError, ValidationError
 from ragdocs.search.rank import DOUBT_REACH, IMPORTANCE_REACH
-from ragdocs.stores.access import AccessLog
+from ragdocs.stores.access import SqliteAccessLog
 from ragdocs.types import ENTRY_KINDS
 from ragdocs.verbs.memories.entries import MOST_EARNED, earned
 from ragdocs.verbs.memories.entry_rules import NewEntry, Wanted
@@ -538,7 +538,10 @@ def test_nothing_that_is_said_or_done_lifts_an_irrelevant_entry_over_a_clearly_r
     ids = [written(project, number, text, 5, 1.0) for number, text in enumerate(RELEVANCE)]
     workspace = project.open()
     plain, lifted = (
-        replace(workspace.entries, access=AccessLog(tmp_path / "uses.sqlite", secrets.token_hex(8)))
+        replace(
+            workspace.entries,
+            access=SqliteAccessLog(tmp_path / "uses.sqlite", secrets.token_hex(8)),
+        )
         for _ in range(2)
     )
     query = "when is the staging database reset"

@@ -96,6 +96,25 @@ def test_all_kinds_are_upserted_read_and_deleted(project: Project, repository: R
     assert repository.get()["decisions"] == []
 
 
+@pytest.mark.parametrize(
+    ("run_id", "step_id", "summary", "complaint"),
+    [
+        ("r", "s", "", "summary is empty"),
+        ("r", "s", " \n ", "summary is empty"),
+        ("", "s", "x", "run_id is empty"),
+        ("r", "", "x", "step_id is empty"),
+        ("r", "s", "x\x00", "no text file can"),
+        ("r", "s", "x\ud800", "no text file can"),
+    ],
+)
+def test_a_summary_that_says_nothing_or_is_no_text_is_refused(
+    repository: Repository, run_id: str, step_id: str, summary: str, complaint: str
+) -> None:
+    with pytest.raises(ValidationError, match=complaint):
+        repository.append_summary(run_id, step_id, summary)
+    assert repository.get()["summaries"] == []
+
+
 def test_an_upsert_changes_what_is_said_and_keeps_the_rest(
     project: Project, repository: Repository
 ) -> None:

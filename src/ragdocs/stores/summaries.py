@@ -1,7 +1,4 @@
-"""Summaries of steps: one JSON line each, appended whole.
-
-The oldest leaving when there are too many.
-"""
+"""Summaries of steps: a file with one JSON line for each, the oldest dropped over the limits."""
 
 from __future__ import annotations
 
@@ -13,24 +10,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ragdocs.errors import NotFoundError, ParseError, RagdocsError, ValidationError
-from ragdocs.system import files as fsio
+from ragdocs.protocols import Summaries
+from ragdocs.system import files
 from ragdocs.system.locks import lock
-from ragdocs.text.checks import check_content, check_tags
 from ragdocs.text.redaction.redact import Redactor
-from ragdocs.verbs.context.shapes import Appended, Summary
+from ragdocs.types import AppendedSummary, StepSummary
 
 FILE_NAME = "summaries.jsonl"
 # Bytes of one summary: a paragraph has less than a thousand, and a transcript is no summary.
 LARGEST = 65_536
 LONGEST_ID = 200
 APPEND_SECONDS = 1.0
-# Whatever the limits are now, they may have been larger.
+# The limits in the configuration may have been larger when the file was written.
 FILE_LIMIT = 200_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many summaries are shown in a context, and how many, of which size together, are kept."""
+    """How many summaries a context shows, how many the file has, and their size in bytes."""
 
     shown: int
     entries: int
@@ -38,10 +35,10 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Summaries:
+class SummaryFile:
     """The summaries of one scope.
 
-    Their folder is the user's, so that worktrees share it and a checkout spares it.
+    The folder is one of the user's own, so that worktrees share it and no checkout removes it.
     """
 
     folder: Path
@@ -50,118 +47,135 @@ class Summaries:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The file with the summaries."""
         return self.folder / FILE_NAME
+
+    @property
+    def name(self) -> str:
+        """The name under which a context pack cites the summaries."""
+        return FILE_NAME
+
+    @property
+    def shown(self) -> int:
+        """The number of summaries that a context pack has at most."""
+        return self.limits.shown
 
     def append(
         self, run_id: str, step_id: str, summary: str, tags: Sequence[str], now: datetime
-    ) -> Appended:
-        """Write one summary, durably and without secrets, and drop the oldest beyond the limits."""
-        check_content(summary, "summary")
+    ) -> AppendedSummary:
+        """Write one summary, durably and without secrets, and drop the oldest over the limits."""
         if len(summary.encode()) > LARGEST:
             raise ValidationError(
                 f"summary is larger than {LARGEST // 1024} KB", "Say it in one paragraph"
             )
-        words = (_line("run_id", run_id), _line("step_id", step_id), summary, *check_tags(tags))
-        cleaned = [self.redactor.redact(text) for text in words]
-        run, step, said, *labels = [one.text for one in cleaned]
-        record = Summary(runId=run, stepId=step, timestamp=_iso(now), summary=said, tags=labels)
-        kept, pruned = self._append(json.dumps(record, ensure_ascii=False).encode())
-        rules = sorted({finding.rule for one in cleaned for finding in one.findings})
-        return Appended(
-            runId=run,
-            stepId=step,
-            timestamp=record["timestamp"],
-            kept=kept,
-            pruned=pruned,
-            path=str(self.path),
-            warnings=[f"a secret was replaced by a placeholder: {rule}" for rule in rules],
-        )
+        texts = (_one_line("run_id", run_id), _one_line("step_id", step_id), summary, *tags)
+        clean_texts: list[str] = []
+        rules: set[str] = set()
+        for text in texts:
+            redacted = self.redactor.redact(text)
+            clean_texts.append(redacted.text)
+            rules.update(finding.rule for finding in redacted.findings)
+        run, step, body, *labels = clean_texts
+        record = StepSummary(run, step, _iso(now), body, tuple(labels))
+        total, pruned = self._append(_encoded(record))
+        return AppendedSummary(record, total, pruned, str(self.path), tuple(sorted(rules)))
 
-    def newest(self, count: int | None = None) -> list[Summary]:
+    def newest(self, count: int | None = None) -> list[StepSummary]:
         """Return summaries by time, newest first.
 
-        Of the same moment the one that was written later comes first.
+        Of the same moment, the one that was written later comes first.
         """
-        records = [
-            _record(self.path, number, line) for number, line in enumerate(self._lines(), start=1)
-        ]
-        return [record for _, record in sorted(records, key=lambda pair: pair[0])][::-1][:count]
+        timed = [(at, record) for at, record, _ in self._timed_lines()]
+        timed.sort(key=lambda pair: pair[0])
+        timed.reverse()
+        return [record for _, record in timed[:count]]
 
     def take(self, other: Summaries) -> int:
-        """Add what another scope has and this one has not, in the order of time.
-
-        Return how many those are.
-        """
-        lines = other._lines()
-        times = {
-            line: _record(other.path, number, line)[0] for number, line in enumerate(lines, start=1)
-        }
-        if not lines:
+        """Add the summaries of another scope that are not here yet, and return their number."""
+        incoming = other.newest()
+        if not incoming:
             return 0
-        fsio.make_directories(self.folder, 0o700)
+        files.make_directories(self.folder, 0o700)
         with lock(self.folder, timeout=APPEND_SECONDS):
-            own = self._lines()
-            times |= {
-                line: _record(self.path, number, line)[0]
-                for number, line in enumerate(own, start=1)
-            }
-            merged = sorted(times, key=lambda line: times[line])
-            fsio.write_atomic(
-                self.path, b"\n".join([*_within(merged, self.limits), b""]), mode=0o600
-            )
-        return len(times) - len(own)
+            own = self._timed_lines()
+            existing = {record for _, record, _ in own}
+            added = []
+            # In the order in which they were written, so that those of one moment stay in it.
+            for record in reversed(incoming):
+                if record not in existing:
+                    existing.add(record)
+                    added.append((_moment(record.timestamp), record, _encoded(record)))
+            merged = sorted([*added, *own], key=lambda timed: timed[0])
+            self._replace([line for _, _, line in merged])
+        return len(added)
+
+    def _timed_lines(self) -> list[tuple[datetime, StepSummary, bytes]]:
+        """Return the time, the content and the line of each summary, in the order of the file."""
+        timed = []
+        for number, line in enumerate(self._lines(), start=1):
+            at, record = _decoded(self.path, number, line)
+            timed.append((at, record, line))
+        return timed
 
     def _lines(self) -> list[bytes]:
-        """Return the summaries.
+        """Return the lines with summaries.
 
-        Without the lock, because a writer appends a line or replaces the file as a whole.
+        Needs no lock: a writer appends a line or replaces the file as a whole.
         """
         return [line for line in self._data().split(b"\n") if line.strip()]
 
     def _data(self) -> bytes:
-        """Return the file without what a killed process or a full disk left of a line.
+        """Return the file without a torn last line.
 
-        That was never acknowledged.
+        A killed process or a full disk left it; it was never acknowledged.
         """
         try:
-            data = fsio.read_bytes(self.path, FILE_LIMIT)
+            data = files.read_bytes(self.path, FILE_LIMIT)
         except NotFoundError:
             return b""
-        torn = data.rpartition(b"\n")[2]
-        return data.removesuffix(torn) if torn and not _is_record(torn) else data
+        last = data.rpartition(b"\n")[2]
+        if last and not _is_summary(last):
+            return data.removesuffix(last)
+        return data
 
     def _append(self, line: bytes) -> tuple[int, int]:
-        """Append a line and prune, under the lock.
-
-        One that could be written in part only is taken back.
-        """
-        fsio.make_directories(self.folder, 0o700)
+        """Append a line and prune, under the lock; return how many lines stay and how many left."""
+        files.make_directories(self.folder, 0o700)
         with lock(self.folder, timeout=APPEND_SECONDS):
-            whole = len(self._data())
-            fsio.cut(self.path, whole)
+            size = len(self._data())
+            files.cut(self.path, size)
             try:
-                fsio.append_line(self.path, line, mode=0o600)
+                files.append_line(self.path, line, mode=0o600)
             except RagdocsError:
-                # If even this fails, whoever comes next does it.
+                # A line that could be written in part only; if this fails, the next writer does it.
                 with contextlib.suppress(RagdocsError):
-                    fsio.cut(self.path, whole)
+                    files.cut(self.path, size)
                 raise
-            every = self._lines()
-            kept = _within(every, self.limits)
-            pruned = len(every) - len(kept)
-            if pruned:
-                try:
-                    fsio.write_atomic(self.path, b"\n".join([*kept, b""]), mode=0o600)
-                except RagdocsError:
-                    # The summary is written; what is too much now leaves with the next one.
-                    pruned = 0
-        return len(every) - pruned, pruned
+            return self._prune()
+
+    def _prune(self) -> tuple[int, int]:
+        """Drop the oldest lines over the limits; return how many lines stay and how many left."""
+        lines = self._lines()
+        excess = len(lines) - len(_newest_within(lines, self.limits))
+        if not excess:
+            return len(lines), 0
+        try:
+            self._replace(lines)
+        except RagdocsError:
+            # The summary is written; the excess leaves with the next one.
+            return len(lines), 0
+        return len(lines) - excess, excess
+
+    def _replace(self, lines: Sequence[bytes]) -> None:
+        """Write the file anew with the newest of these lines."""
+        newest = _newest_within(lines, self.limits)
+        files.write_atomic(self.path, b"\n".join([*newest, b""]), mode=0o600)
 
 
-def _within(lines: Sequence[bytes], limits: Limits) -> Sequence[bytes]:
-    """Return the last lines that stay within the limits; the newest stays whatever its size."""
-    room, count = limits.size, 0
+def _newest_within(lines: Sequence[bytes], limits: Limits) -> Sequence[bytes]:
+    """Return the last lines that fit into the limits; the newest stays whatever its size."""
+    room = limits.size
+    count = 0
     for line in reversed(lines[-limits.entries :]):
         room -= len(line) + 1
         if room < 0 and count:
@@ -170,41 +184,62 @@ def _within(lines: Sequence[bytes], limits: Limits) -> Sequence[bytes]:
     return lines[len(lines) - count :]
 
 
-def _record(path: Path, number: int, line: bytes) -> tuple[datetime, Summary]:
-    """Return a line's time and what it says, or refuse it."""
+def _encoded(record: StepSummary) -> bytes:
+    fields = {
+        "runId": record.run_id,
+        "stepId": record.step_id,
+        "timestamp": record.timestamp,
+        "summary": record.text,
+        "tags": record.tags,
+    }
+    return json.dumps(fields, ensure_ascii=False).encode()
+
+
+def _decoded(path: Path, number: int, line: bytes) -> tuple[datetime, StepSummary]:
+    """Return the time and the content of a line, or refuse it."""
     try:
-        found = json.loads(line)
-        run, step, timestamp, said = (
-            found[name] for name in ("runId", "stepId", "timestamp", "summary")
+        fields = json.loads(line)
+        record = StepSummary(
+            run_id=fields["runId"],
+            step_id=fields["stepId"],
+            timestamp=fields["timestamp"],
+            text=fields["summary"],
+            tags=tuple(fields.get("tags", [])),
         )
-        tags = list(found.get("tags", []))
-        at = datetime.fromisoformat(timestamp)
-        at = (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
-        is_text = all(isinstance(text, str) for text in (run, step, said, *tags))
+        at = _moment(record.timestamp)
+        texts = (record.run_id, record.step_id, record.text, *record.tags)
+        is_text = all(isinstance(text, str) for text in texts)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         is_text = False
     if not is_text:
         hint = "Mend or remove that line; the file is untouched"
         raise ParseError(f"line {number} of {path} is not a summary", hint)
-    return at, Summary(runId=run, stepId=step, timestamp=timestamp, summary=said, tags=tags)
+    return at, record
 
 
-def _is_record(line: bytes) -> bool:
+def _is_summary(line: bytes) -> bool:
     try:
-        _record(Path(), 0, line)
+        _decoded(Path(), 0, line)
     except ParseError:
         return False
     return True
 
 
-def _line(name: str, text: str) -> str:
-    check_content(text, name)
-    said = " ".join(text.split())
-    if len(said) > LONGEST_ID:
+def _one_line(name: str, text: str) -> str:
+    line = " ".join(text.split())
+    if len(line) > LONGEST_ID:
         raise ValidationError(
             f"{name} is longer than {LONGEST_ID} characters", "Give a short name of the run or step"
         )
-    return said
+    return line
+
+
+def _moment(timestamp: str) -> datetime:
+    """Read a time of a line; one without a zone is in UTC."""
+    moment = datetime.fromisoformat(timestamp)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC)
 
 
 def _iso(moment: datetime) -> str:

@@ -13,10 +13,17 @@ from ragdocs.errors import ParseError
 from ragdocs.lanes import Lane
 from ragdocs.search import parse
 from ragdocs.text import frontmatter as metadata
-from ragdocs.types import Document, Source
+from ragdocs.types import AppendedSummary, Document, Source, StepSummary
 from ragdocs.verbs import page as answers
 from ragdocs.verbs.context.scope import Scope
-from ragdocs.verbs.context.shapes import Convention, Decision, Note, RepoMemory
+from ragdocs.verbs.context.shapes import (
+    Appended,
+    Convention,
+    Decision,
+    Note,
+    RepoMemory,
+    Summary,
+)
 
 # The kinds, and the folder of each.
 FOLDERS = {"convention": "conventions", "decision": "decisions", "note": "notes"}
@@ -204,13 +211,28 @@ def note(item: Item, room: int) -> Note:
     )
 
 
-def summary(record: Any, room: int) -> Any:
+def summary(record: StepSummary, room: int) -> Summary:
     """Return a summary whose text takes so much room."""
-    return {
-        **record,
-        "summary": answers.cut(record["summary"], room),
-        "tags": record["tags"][: answers.MOST_TAGS],
-    }
+    return Summary(
+        runId=record.run_id,
+        stepId=record.step_id,
+        timestamp=record.timestamp,
+        summary=answers.cut(record.text, room),
+        tags=list(record.tags[: answers.MOST_TAGS]),
+    )
+
+
+def appended(written: AppendedSummary) -> Appended:
+    """Return the answer to a summary that was written."""
+    return Appended(
+        runId=written.summary.run_id,
+        stepId=written.summary.step_id,
+        timestamp=written.summary.timestamp,
+        kept=written.total,
+        pruned=written.pruned,
+        path=written.path,
+        warnings=[f"a secret was replaced by a placeholder: {rule}" for rule in written.redacted],
+    )
 
 
 def iso(moment: datetime) -> str:

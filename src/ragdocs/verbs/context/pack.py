@@ -334,10 +334,10 @@ def _told(repository: Repository, scope: Scope, now: datetime) -> Section:
     store = repository.summaries(scope)
     records = store.newest()
     pieces = []
-    for one in records[: store.limits.shown]:
-        at = datetime.fromisoformat(one["timestamp"])
-        title = _one_line(f"run {one['runId']}, step {one['stepId']}, {at:%H:%M}")
-        pieces.append(Piece(title, store.path.name, days_old(at, now), one["summary"]))
+    for record in records[: store.shown]:
+        at = datetime.fromisoformat(record.timestamp)
+        title = _one_line(f"run {record.run_id}, step {record.step_id}, {at:%H:%M}")
+        pieces.append(Piece(title, store.name, days_old(at, now), record.text))
     more, older = _how("summary"), len(records) - len(pieces)
     heading = "What happened last, newest first"
     return Section("summaries", heading, SHARES["summaries"], pieces, more, older, others="older")

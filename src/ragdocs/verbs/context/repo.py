@@ -23,8 +23,8 @@ from ragdocs.errors import (
     StorageError,
     ValidationError,
 )
+from ragdocs.protocols import Summaries
 from ragdocs.search.corpus import Corpus
-from ragdocs.stores.summaries import Summaries
 from ragdocs.system.names import relative_name
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import links, times
@@ -174,8 +174,12 @@ class Repository:
         branch_scope: str | None = None,
     ) -> Appended:
         """Write down what a step came to."""
+        check_content(summary, "summary")
+        check_content(run_id, "run_id")
+        check_content(step_id, "step_id")
         store = self.summaries(self.scope(branch_scope, None))
-        return store.append(run_id, step_id, summary, tags, self.clock())
+        appended = store.append(run_id, step_id, summary, check_tags(tags), self.clock())
+        return repo_items.appended(appended)
 
     def copy(self, source: str, target: str) -> Copied:
         """Copy what one branch knows to another; what the other has already stays as it is."""
