@@ -29,8 +29,8 @@ from ragdocs.search.chunk import passage
 from ragdocs.search.encoders.minilm import OnnxEncoder
 from ragdocs.search.parse import parse
 from ragdocs.system.names import own_id
-from ragdocs.types import Entry, Filter, Source
-from ragdocs.verbs.memories.entry_rules import TYPES, NewEntry, Wanted
+from ragdocs.types import ENTRY_KINDS, Entry, Filter, Source
+from ragdocs.verbs.memories.entry_rules import NewEntry, Wanted
 from ragdocs.verbs.quality.measures import ndcg
 
 # What the document claims for 10,000 entries, in milliseconds.
@@ -265,7 +265,7 @@ def _filled(root: Path, entries: int) -> Corpus:
         for number, text in enumerate(_texts(entries, seed=7)):
             own = f"mem_{number:012x}"
             head = (
-                f"type: {TYPES[number % len(TYPES)]}\nstatus: active\ntags: [area{number % 50}]\n"
+                f"type: {ENTRY_KINDS[number % len(ENTRY_KINDS)]}\nstatus: active\ntags: [area{number % 50}]\n"
                 f"created_at: '2026-{number % 9 + 1:02}-{number % 28 + 1:02}T10:00:00Z'\nid: {own}\n"
                 f"importance: {number % 10 + 1}\nconfidence: {(number % 11) / 10}\nsource: manual\n"
             )

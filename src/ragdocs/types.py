@@ -12,6 +12,11 @@ from typing import Literal
 # 1.
 UNSAID_IMPORTANCE = 5.0
 UNSAID_CONFIDENCE = 1.0
+# The usual kinds of memories; any other word is accepted with a warning.
+MEMORY_KINDS = ("journal", "plan", "fact", "observation", "reflection")
+# The kinds of what a repository knows about itself, and those of entries; no others are accepted.
+ITEM_KINDS = ("convention", "decision", "note")
+ENTRY_KINDS = ("fact", "preference", "event", "insight", "task", "relationship")
 
 
 @dataclass(frozen=True, slots=True)

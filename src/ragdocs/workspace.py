@@ -13,6 +13,7 @@ from pathlib import Path
 from ragdocs import __version__, caller
 from ragdocs.config import Config
 from ragdocs.engines.local.index import LocalIndex
+from ragdocs.engines.local.snapshot import POINTER
 from ragdocs.errors import UnavailableError
 from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
 from ragdocs.project import folders as project
@@ -27,6 +28,7 @@ from ragdocs.stores.git.commits import CommitStore
 from ragdocs.stores.git.exchange import Exchange
 from ragdocs.stores.git.journal import JournalStore
 from ragdocs.stores.summaries import Limits, SummaryFile
+from ragdocs.system import files
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text import times
 from ragdocs.text.merge import merge
@@ -40,7 +42,7 @@ from ragdocs.verbs.context.scope import Scope, find_scope
 from ragdocs.verbs.docs import Documents
 from ragdocs.verbs.journal import Journal
 from ragdocs.verbs.journal_shapes import Exchanged
-from ragdocs.verbs.memories.banks import Elsewhere
+from ragdocs.verbs.memories.banks import Elsewhere, Snapshots
 from ragdocs.verbs.memories.care import EntryCare
 from ragdocs.verbs.memories.edit import Edits
 from ragdocs.verbs.memories.entries import Entries
@@ -145,7 +147,8 @@ class Workspace:
     @cached_property
     def elsewhere(self) -> Elsewhere:
         """The memories of this user's other projects."""
-        return Elsewhere(self.config, memory_lane(self.config), self._read_only)
+        snapshots = Snapshots(_generation, self._read_only)
+        return Elsewhere(self.config, memory_lane(self.config), snapshots)
 
     @property
     def recall(self) -> Recall:
@@ -408,6 +411,11 @@ def journal_lane(config: Config) -> Lane:
         recency_days=math.ceil(2 * journal.half_life_days),
     )
     return replace(JOURNAL, ranking=ranking)
+
+
+def _generation(directory: Path) -> bytes:
+    """Return what names the current generation of an index."""
+    return files.read_bytes(directory / POINTER, limit=200)
 
 
 def _encoder(config: Config) -> tuple[Encoder | None, str, int, str]:

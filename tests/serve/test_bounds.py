@@ -20,10 +20,10 @@ from ragdocs.config import MORE_TOOLSETS, TOOLSETS
 from ragdocs.errors import ValidationError
 from ragdocs.serve.cli import app as cli
 from ragdocs.serve.surface import bounds
+from ragdocs.text.checks import LONGEST_TEXT
 from ragdocs.verbs import page as answers
 from ragdocs.verbs.context import pack, repo
-from ragdocs.verbs.memories import write as memories
-from ragdocs.verbs.memories.write import spellings
+from ragdocs.verbs.memories.find import spellings
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -159,7 +159,7 @@ def test_names_are_measured_in_bytes() -> None:
 
 
 def test_no_bound_is_tighter_than_what_a_verb_takes() -> None:
-    assert bounds.TEXT.longest == memories.LONGEST_MEMORY
+    assert bounds.TEXT.longest == LONGEST_TEXT
     assert bounds.PATHS.most >= max(repo.MOST_PATHS, pack.MOST_FILES)
     assert bounds.TAGS.most >= answers.MOST_TAGS
 

@@ -25,8 +25,9 @@ from hypothesis import strategies as st
 from ragdocs.errors import UnavailableError, ValidationError
 from ragdocs.search.rank import DOUBT_REACH, IMPORTANCE_REACH
 from ragdocs.stores.access import SqliteAccessLog
+from ragdocs.types import ENTRY_KINDS
 from ragdocs.verbs.memories.entries import MOST_EARNED, earned
-from ragdocs.verbs.memories.entry_rules import TYPES, NewEntry, Wanted
+from ragdocs.verbs.memories.entry_rules import NewEntry, Wanted
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -792,7 +793,7 @@ def test_a_file_above_the_cap_is_left_out_and_reported(project: Project) -> None
 
 
 def test_every_type_of_entry_is_a_known_type_of_memory(project: Project) -> None:
-    for kind in TYPES:
+    for kind in ENTRY_KINDS:
         project.memory(f"{kind}.md", f"---\ntype: {kind}\n---\n\nWords.\n")
     assert all(
         not document.problems for document in project.open().places["memory"].index.documents()

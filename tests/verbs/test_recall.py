@@ -23,7 +23,7 @@ import pytest
 from ragdocs.errors import UnavailableError, ValidationError
 from ragdocs.system.git import MOST_FILES
 from ragdocs.verbs.memories import banks as elsewhere
-from ragdocs.verbs.memories import recall as verbs
+from ragdocs.verbs.memories import record
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -229,7 +229,7 @@ def test_a_name_that_is_taken_makes_another(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = iter(["aaaa00000001", "aaaa00000002", "aaaa00000003", "bbbb00000004"])
-    monkeypatch.setattr(verbs, "secrets", SimpleNamespace(token_hex=lambda _: next(drawn)))
+    monkeypatch.setattr(record, "secrets", SimpleNamespace(token_hex=lambda _: next(drawn)))
     workspace = project.open()
     kept = [workspace.recall.remember(text) for text in ("one", "two")]
     assert [one["id"] for one in kept] == ["mem_aaaa00000001", "mem_bbbb00000004"]

@@ -93,7 +93,7 @@ def test_matches_that_overlap_are_not_one() -> None:
         ("Ship in Mai.", "   | 18: Ship in May."),
         ("Ship  in\nMay", 'Line 18 differs from it only in spaces: "Ship in May"'),
         ("type: plan", "It stands in the frontmatter: use fields"),
-        ("nothing like this at all", "read_memory shows the text"),
+        ("nothing like this at all", "<read a memory> shows the text"),
     ],
 )
 def test_a_passage_that_is_not_there_is_answered_with_what_is(wanted: str, says: str) -> None:

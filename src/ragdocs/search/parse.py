@@ -16,14 +16,18 @@ from ragdocs.lanes import Lane
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import links
 from ragdocs.text.formats import markdown as markup
-from ragdocs.types import Document, GitContext, Link, Parsed, Source
-
-# Of memories, of a repository's store, and of entries.
-KNOWN_KINDS = (
-    *("journal", "plan", "fact", "observation", "reflection"),
-    *("convention", "decision", "note"),
-    *("preference", "event", "insight", "task", "relationship"),
+from ragdocs.types import (
+    ENTRY_KINDS,
+    ITEM_KINDS,
+    MEMORY_KINDS,
+    Document,
+    GitContext,
+    Link,
+    Parsed,
+    Source,
 )
+
+KNOWN_KINDS = tuple(dict.fromkeys((*MEMORY_KINDS, *ITEM_KINDS, *ENTRY_KINDS)))
 
 # More of the same complaint helps nobody.
 _LINT_LIMIT = 20

@@ -16,8 +16,8 @@ from ragdocs.errors import NotFoundError, RagdocsError, ValidationError
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.parse import document_id
 from ragdocs.system.names import ENTRIES, OWN_ID, own_id, relative_name
-from ragdocs.text import frontmatter as metadata
-from ragdocs.types import Document
+from ragdocs.text import frontmatter
+from ragdocs.types import Document, Revision
 from ragdocs.verbs.context.scope import FOLDER as ITEMS
 
 SCHEME = "ragdocs://"
@@ -28,7 +28,7 @@ _TRASHED = re.compile(r"\.trash/(?P<name>.+)_\d{8}_\d{6}(?:_\d+)?\.md")
 
 
 def inside(corpus: Corpus, reference: str) -> str:
-    """Return a reference without what tells where the store is; what is left is not checked yet."""
+    """Return a reference without the address of its store; the rest is not checked yet."""
     lane = corpus.lane
     address = f"{SCHEME}{lane.name}/"
     if reference.startswith(address):
@@ -36,9 +36,10 @@ def inside(corpus: Corpus, reference: str) -> str:
     root = f"{corpus.store.locate('')}{os.sep}"
     if reference.startswith(root):
         return reference.removeprefix(root).replace(os.sep, "/")
-    for prefix in (f"{lane.name}:", f"{lane.base}/" if lane.base else ""):
-        if prefix and reference.startswith(prefix):
-            return reference.removeprefix(prefix)
+    if reference.startswith(f"{lane.name}:"):
+        return reference.removeprefix(f"{lane.name}:")
+    if lane.base and reference.startswith(f"{lane.base}/"):
+        return reference.removeprefix(f"{lane.base}/")
     return reference
 
 
@@ -55,7 +56,9 @@ def memory_path(corpus: Corpus, reference: str) -> str:
         return owner.path
     path = relative_name(name)
     item = _item(corpus, path)
-    return item.path if item is not None else path
+    if item is not None:
+        return item.path
+    return path
 
 
 def past_path(corpus: Corpus, reference: str) -> str:
@@ -67,86 +70,114 @@ def past_path(corpus: Corpus, reference: str) -> str:
     if trashed:
         return trashed
     path = memory_path(corpus, reference)
-    wanted = path.removesuffix(".md")
-    if "/" in wanted or find(corpus, reference) is not None:
+    if "/" in path or find(corpus, reference) is not None:
         return path
-    own = OWN_ID.fullmatch(wanted) is not None
-    homes = []
-    looked = 0
-    for commit in corpus.store.commits():
-        for step in commit.steps:
-            looked += 1
-            if step.path == path:
-                return path
-            at_home = step.path.startswith((f"{ENTRIES}/", f"{ITEMS}/")) and step.path.endswith(
-                f"/{path}"
-            )
-            readable = own and looked <= MOST_REVISIONS and bool(step.version)
-            if at_home or (readable and _says(corpus, step.version, wanted)):
-                homes.append(step.path)
-    return homes[0] if homes else path
+    own = path.removesuffix(".md")
+    if not OWN_ID.fullmatch(own):
+        own = ""
+    home = ""
+    for number, revision in enumerate(_revisions(corpus)):
+        if revision.path == path:
+            return path
+        # The first match is the newest; the search goes on for a file of this very name.
+        if home:
+            continue
+        is_match = _is_at_home(revision.path, path)
+        if not is_match and own and number < MOST_REVISIONS:
+            is_match = _has_id(corpus, revision.version, own)
+        if is_match:
+            home = revision.path
+    return home or path
 
 
 def find(corpus: Corpus, reference: str) -> Document | None:
-    """Return the card of the document that is meant, if it is indexed."""
-    index, lane = corpus.index, corpus.lane
+    """Return the document that is meant, if it is indexed."""
     name = inside(corpus, reference)
-    with index.held():
-        for path in (name, f"{name}.md"):
-            document = index.document(document_id(lane, path))
-            if document is not None and document.path == path:
-                return document
-        same_id = index.document(reference)
-        owner = _only(owners(corpus, name), name)
-        return same_id or owner or _item(corpus, f"{name.removesuffix('.md')}.md")
+    for path in (name, f"{name}.md"):
+        document = corpus.get(document_id(corpus.lane, path))
+        if document is not None and document.path == path:
+            return document
+    owner = _only(owners(corpus, name), name)
+    document = corpus.get(reference)
+    if document is not None and document.id == reference:
+        return document
+    return owner or _item(corpus, f"{name.removesuffix('.md')}.md")
 
 
 def owners(corpus: Corpus, name: str) -> list[Document]:
-    """Return the memories that have this id of their own, that at its first place before others."""
+    """Return the memories that have this id of their own.
+
+    An entry that is still at its first path is the only one.
+    """
     wanted = name.removesuffix(".md")
     if not OWN_ID.fullmatch(wanted):
         return []
-    index, lane = corpus.index, corpus.lane
-    home = index.document(document_id(lane, f"{ENTRIES}/{wanted}.md"))
+    home = corpus.get(document_id(corpus.lane, f"{ENTRIES}/{wanted}.md"))
     if home is not None and own_id(home) == wanted:
         return [home]
-    with index.held():
+    matches = []
+    for path in corpus.stamps():
         # Those in the folder of entries have the id of their name, and were asked for already.
-        paths = [path for path in index.stamps() if not path.startswith(f"{ENTRIES}/mem_")]
-        documents = [index.document(document_id(lane, path)) for path in paths]
-        return [document for document in documents if document and own_id(document) == wanted]
+        if path.startswith(f"{ENTRIES}/mem_"):
+            continue
+        document = corpus.get(document_id(corpus.lane, path))
+        if document is not None and own_id(document) == wanted:
+            matches.append(document)
+    return matches
 
 
 def item_id(corpus: Corpus, reference: str, folders: Collection[str]) -> str:
     """Return the id of an item that may be given by its path in one of these folders."""
     folder, _, name = inside(corpus, reference).rpartition("/")
-    return (name if folder in folders else reference).removesuffix(".md")
+    if folder not in folders:
+        name = reference
+    return name.removesuffix(".md")
 
 
 def _item(corpus: Corpus, path: str) -> Document | None:
     """Return the item of the repository with this id, unless a memory at the top has that name."""
     if "/" in path or not corpus.lane.writable:
         return None
-    index = corpus.index
-    paths = [known for known in index.stamps() if known.startswith(f"{ITEMS}/")]
-    matches = [known for known in paths if PurePosixPath(known).name == path]
+    matches = []
+    for indexed in corpus.stamps():
+        if indexed.startswith(f"{ITEMS}/") and PurePosixPath(indexed).name == path:
+            matches.append(indexed)
     if not matches or _exists(corpus, path):
         return None
-    documents = [index.document(document_id(corpus.lane, match)) for match in matches]
-    return _only([document for document in documents if document], path.removesuffix(".md"))
+    documents = []
+    for match in matches:
+        document = corpus.get(document_id(corpus.lane, match))
+        if document is not None:
+            documents.append(document)
+    return _only(documents, path.removesuffix(".md"))
 
 
 def _from_trash(corpus: Corpus, name: str) -> str:
     """Return the path that a memory had before it went to the trash.
 
-    Unless there is one at it again.
+    Nothing if there is one at it again.
     """
     match = _TRASHED.fullmatch(name)
-    path = f"{match['name']}.md" if match else ""
-    known = path and any(
-        step.path == path for commit in corpus.store.commits() for step in commit.steps
-    )
-    return path if known and not _exists(corpus, path) else ""
+    if match is None:
+        return ""
+    path = f"{match['name']}.md"
+    was_changed = any(revision.path == path for revision in _revisions(corpus))
+    if not was_changed or _exists(corpus, path):
+        return ""
+    return path
+
+
+def _revisions(corpus: Corpus) -> list[Revision]:
+    """List all that was changed, newest first."""
+    revisions: list[Revision] = []
+    for commit in corpus.store.commits():
+        revisions += commit.steps
+    return revisions
+
+
+def _is_at_home(path: str, name: str) -> bool:
+    """Tell whether a path is where an entry or an item of this name is written first."""
+    return path.startswith((f"{ENTRIES}/", f"{ITEMS}/")) and path.endswith(f"/{name}")
 
 
 def _only(documents: Sequence[Document], name: str) -> Document | None:
@@ -155,7 +186,9 @@ def _only(documents: Sequence[Document], name: str) -> Document | None:
         raise ValidationError(
             f"{len(documents)} memories have the id {name[:80]!r}: {paths}", "Name one by its path"
         )
-    return documents[0] if documents else None
+    if not documents:
+        return None
+    return documents[0]
 
 
 def _exists(corpus: Corpus, path: str) -> bool:
@@ -169,9 +202,11 @@ def _exists(corpus: Corpus, path: str) -> bool:
     return True
 
 
-def _says(corpus: Corpus, version: str, wanted: str) -> bool:
-    """Tell whether a text that was kept has this id."""
+def _has_id(corpus: Corpus, version: str, wanted: str) -> bool:
+    """Tell whether a kept text has this id."""
+    if not version:
+        return False
     with suppress(RagdocsError):
-        block = metadata.split(corpus.store.recover(version))[0]
-        return block is not None and metadata.load(block)[0].get("id") == wanted
+        block = frontmatter.split(corpus.store.recover(version))[0]
+        return block is not None and frontmatter.load(block)[0].get("id") == wanted
     return False

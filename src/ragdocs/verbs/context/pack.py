@@ -15,6 +15,7 @@ from ragdocs.project import registry
 from ragdocs.protocols import Summaries
 from ragdocs.search.corpus import Corpus
 from ragdocs.text import outline
+from ragdocs.text.checks import check_content
 from ragdocs.types import Document, Filter, Findings, Hit, Probe, Query
 from ragdocs.verbs import page
 from ragdocs.verbs.context import repomap
@@ -24,7 +25,7 @@ from ragdocs.verbs.context.repo import Repository
 from ragdocs.verbs.context.repomap import Map, RepoMap
 from ragdocs.verbs.context.scope import FOLDER, Scope
 from ragdocs.verbs.context.shapes import Pack
-from ragdocs.verbs.memories.write import check_content, spellings
+from ragdocs.verbs.memories.find import spellings
 
 LEAST_CHARS, MOST_CHARS = 500, 100_000
 LONGEST_TASK = 4_000

@@ -24,6 +24,7 @@ from ragdocs.protocols import Summaries
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import relative_name
 from ragdocs.text import frontmatter, links, times
+from ragdocs.text.checks import check_content, check_tags
 from ragdocs.types import Discard, Expect, Filter, Put
 from ragdocs.verbs import page, references
 from ragdocs.verbs.context import items as repo_items
@@ -38,7 +39,6 @@ from ragdocs.verbs.context.shapes import (
     SavedDecision,
     SavedNote,
 )
-from ragdocs.verbs.memories.write import check_content, check_tags
 
 MOST_PATHS = 100
 LONGEST_PATH = 500

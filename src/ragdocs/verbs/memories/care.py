@@ -1,7 +1,4 @@
-"""Entries in the course of time.
-
-Those whose time is over go to the trash, others are named for somebody to look at.
-"""
+"""Looking after entries: expired ones go to the trash, doubtful ones are listed for review."""
 
 from __future__ import annotations
 
@@ -14,21 +11,24 @@ from ragdocs.protocols import AccessLog
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import own_id
 from ragdocs.types import Discard, Document, Filter
-from ragdocs.verbs import page as answers
+from ragdocs.verbs import page
 from ragdocs.verbs.memories.entry_shapes import Expired, ExpiredEntry, Reviewed, ReviewedEntry
-from ragdocs.verbs.memories.merge import PREVIEW, similar_pairs
+from ragdocs.verbs.memories.find import preview
+from ragdocs.verbs.memories.merge import similar_pairs
 
-# What is as alike as this says the same in other words; the same measure as for suggestions to
-# merge.
+# Entries with this similarity say the same in other words; suggestions to merge begin there too.
 ALIKE = 0.85
 # An entry deserves a month to be needed once.
 NEEDED_WITHIN = timedelta(days=30)
 OLD = timedelta(days=180)
 
+# The similarity of two entries, the older one and the newer one.
+Replacement = tuple[float, Document, Document]
+
 
 @dataclass(slots=True)
 class _Doubts:
-    """Why an entry should be looked at."""
+    """Why an entry should be looked at, and the id of one that replaces it."""
 
     reasons: list[str] = field(default_factory=list)
     newer: str = ""
@@ -45,97 +45,110 @@ class EntryCare:
     def expire(self, *, dry_run: bool = False) -> Expired:
         """Move memories whose time is over to the trash, or only list them."""
         now = self.clock()
+        moved = 0
         result, notes = [], []
-        for document in self.corpus.index.documents():
+        for document in self.corpus.documents():
             if document.expires_at is None or document.expires_at > now:
                 continue
-            preview, moved_to = self._preview(document), ""
+            entry = self._expired(document, document.expires_at)
             if not dry_run:
+                # The version that expired: one that was given more time since stays.
+                discard = Discard(document.path, document.version)
                 try:
-                    # The version that said so: one that was given more time since stays.
-                    moved_to = self.corpus.commit(
-                        [Discard(document.path, document.version)], "delete"
-                    )[0].moved_to
+                    written = self.corpus.commit([discard], "delete")
                 except (ConflictError, NotFoundError) as error:
                     notes.append(f"{document.path} stays: {error.message}")
                     continue
-            expired_at = answers.iso(document.expires_at)
-            place = self.corpus.store.locate(document.path)
-            result.append(
-                ExpiredEntry(
-                    id=own_id(document),
-                    path=place,
-                    expiredAt=expired_at,
-                    preview=preview,
-                    movedTo=moved_to,
-                )
-            )
-        return Expired(result=result, moved=0 if dry_run else len(result), notes=notes)
+                entry["movedTo"] = written[0].moved_to
+                moved += 1
+            result.append(entry)
+        return Expired(result=result, moved=moved, notes=notes)
 
     def review(self, limit: int = 20) -> Reviewed:
-        """List entries that are old, never used.
-
-        Or replaced by a newer one that says nearly the same.
-        """
-        answers.check_limit(limit)
+        """List entries that are old, never used, or replaced by a newer one much like them."""
+        page.check_limit(limit)
         now = self.clock()
-        alive = self.corpus.index.documents(Filter(hidden=self.corpus.lane.hidden, alive_at=now))
-        # What was written otherwise is read otherwise too, and nobody counts that.
-        entries = [document for document in alive if document.source and document.created_at]
+        entries = self._entries(now)
         doubts = self._doubts(entries, now)
-        doubted = [document for document in entries if doubts[document.id].reasons]
-        doubted.sort(key=lambda one: (-len(doubts[one.id].reasons), _created(one), one.path))
-        result = [
-            ReviewedEntry(
-                id=own_id(document),
-                path=self.corpus.store.locate(document.path),
-                reasons=doubts[document.id].reasons,
-                age=answers.age(document.created_at, now),
-                preview=self._preview(document),
-                supersededBy=doubts[document.id].newer,
-            )
-            for document in doubted[:limit]
-        ]
+        doubtful = [document for document in entries if doubts[document.id].reasons]
+
+        def order(document: Document) -> tuple[int, datetime, str]:
+            reasons = doubts[document.id].reasons
+            return -len(reasons), _created(document), document.path
+
+        doubtful.sort(key=order)
+        result = []
+        for document in doubtful[:limit]:
+            reviewed = self._reviewed(document, doubts[document.id], now)
+            result.append(reviewed)
         return Reviewed(
-            result=result, omitted=len(doubted) - len(result), notes=list(self.corpus.notes())
+            result=result,
+            omitted=len(doubtful) - len(result),
+            notes=list(self.corpus.notes()),
         )
 
+    def _entries(self, now: datetime) -> list[Document]:
+        """List the live memories that were added as entries; reads of others are not counted."""
+        where = Filter(hidden=self.corpus.lane.hidden, alive_at=now)
+        entries = []
+        for document in self.corpus.documents(where):
+            if document.source and document.created_at:
+                entries.append(document)
+        return entries
+
     def _doubts(self, entries: Sequence[Document], now: datetime) -> Mapping[str, _Doubts]:
-        found = {document.id: _Doubts() for document in entries}
-        for similarity, older, newer in self._replaced(entries):
-            doubts = found[entries[older].id]
-            if not doubts.newer:
-                doubts.newer = own_id(entries[newer])
-                doubts.reasons.append(f"superseded by {doubts.newer}, similarity {similarity:.2f}")
-        needed = self.access.counts("get").keys() | self.access.counts("used").keys()
+        doubts = {document.id: _Doubts() for document in entries}
+        for similarity, older, newer in self._replacements(entries):
+            doubt = doubts[older.id]
+            if doubt.newer:
+                continue
+            doubt.newer = own_id(newer)
+            reason = f"superseded by {doubt.newer}, similarity {similarity:.2f}"
+            doubt.reasons.append(reason)
+        read = self.access.counts("get")
+        used = self.access.counts("used")
         for document in entries:
+            entry_id = own_id(document)
             age = now - _created(document)
-            if age > NEEDED_WITHIN and own_id(document) not in needed:
-                found[document.id].reasons.append("never used")
+            reasons = doubts[document.id].reasons
+            is_needed = entry_id in read or entry_id in used
+            if age > NEEDED_WITHIN and not is_needed:
+                reasons.append("never used")
             if age > OLD:
-                found[document.id].reasons.append(f"older than {OLD.days} days")
-        return found
+                reasons.append(f"older than {OLD.days} days")
+        return doubts
 
-    def _replaced(self, entries: Sequence[Document]) -> list[tuple[float, int, int]]:
-        """Return (similarity, older, newer) for entries of one type that say nearly the same.
+    def _replacements(self, entries: Sequence[Document]) -> list[Replacement]:
+        """Return the entries of one type that say nearly the same, the most alike first."""
+        replacements = []
+        pairs = similar_pairs(self.corpus, entries, ALIKE)
+        for similarity, first, second in pairs:
+            pair = (entries[first], entries[second])
+            older, newer = sorted(pair, key=_created)
+            if older.kind != newer.kind:
+                continue
+            if _created(older) < _created(newer):
+                replacements.append((similarity, older, newer))
+        return replacements
 
-        The most alike first.
-        """
-        vectors = self.corpus.index.vectors([document.id for document in entries])
-        pairs = []
-        for similarity, one, other in similar_pairs(vectors, ALIKE):
-            if entries[one].kind == entries[other].kind and _created(entries[one]) != _created(
-                entries[other]
-            ):
-                older, newer = sorted((one, other), key=lambda place: _created(entries[place]))
-                pairs.append((similarity, older, newer))
-        return pairs
+    def _expired(self, document: Document, expires_at: datetime) -> ExpiredEntry:
+        return ExpiredEntry(
+            id=own_id(document),
+            path=self.corpus.store.locate(document.path),
+            expiredAt=page.iso(expires_at),
+            preview=preview(self.corpus, document),
+            movedTo="",
+        )
 
-    def _preview(self, document: Document) -> str:
-        index = self.corpus.index
-        with index.held():
-            loaded = index.load(index.chunks(document.id)[:1])
-        return answers.cut(" ".join(loaded[0][1].text.split()), PREVIEW) if loaded else ""
+    def _reviewed(self, document: Document, doubts: _Doubts, now: datetime) -> ReviewedEntry:
+        return ReviewedEntry(
+            id=own_id(document),
+            path=self.corpus.store.locate(document.path),
+            reasons=doubts.reasons,
+            age=page.age(document.created_at, now),
+            preview=preview(self.corpus, document),
+            supersededBy=doubts.newer,
+        )
 
 
 def _created(document: Document) -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from ragdocs.system import files as fsio
+from ragdocs.system import files
 from ragdocs.system.locks import lock
 
 # Folders with a dot in front belong to no lane, so what is logged is not found a second time as a
@@ -18,17 +18,19 @@ LOCK_SECONDS = 1.0
 
 def append(root: Path, now: datetime, kind: str, source: str, text: str) -> None:
     """Add one line to the log of the day, in the zone of `now`."""
-    path = fsio.contained(root, f"{FOLDER}/{now:%Y-%m-%d}.md", follow=False)
+    path = files.contained(root, f"{FOLDER}/{now:%Y-%m-%d}.md", follow=False)
     if not path.exists():
         _begin(path, f"# {now:%Y-%m-%d}\n\n")
-    said = " ".join(text.split())
-    said = said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
-    fsio.append_line(path, f"- **{now:%H:%M:%S}** [{kind}] ({source}) {said}".encode())
+    summary = " ".join(text.split())
+    if len(summary) > LONGEST:
+        summary = f"{summary[: LONGEST - 1]}…"
+    line = f"- **{now:%H:%M:%S}** [{kind}] ({source}) {summary}"
+    files.append_line(path, line.encode())
 
 
 def _begin(path: Path, header: str) -> None:
-    """Make the file with its header; whoever comes second finds it made."""
-    fsio.make_directories(path.parent)
+    """Create the file with its header, unless another process just did."""
+    files.make_directories(path.parent)
     with lock(path.parent, timeout=LOCK_SECONDS):
         if not path.exists():
-            fsio.write_atomic(path, header.encode())
+            files.write_atomic(path, header.encode())

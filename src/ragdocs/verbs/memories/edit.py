@@ -11,13 +11,15 @@ from ragdocs.errors import ConflictError, ParseError, RagdocsError, ValidationEr
 from ragdocs.search import parse
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import file_keys, link_key, link_keys
-from ragdocs.text import frontmatter as metadata
+from ragdocs.text import frontmatter
+from ragdocs.text.checks import check_content
 from ragdocs.text.merge import merge
-from ragdocs.types import Change, Discard, Document, Expect, Put, Source, Written
-from ragdocs.verbs import page as answers
+from ragdocs.types import Change, Discard, Expect, Put, Source, Written
+from ragdocs.verbs import page
+from ragdocs.verbs.memories import record
 from ragdocs.verbs.memories.rename import Move, mentions, relink
 from ragdocs.verbs.memories.revise import Edit, Revised, revise
-from ragdocs.verbs.memories.write import APPEND_TRIES, check_content, check_kind, check_tags
+from ragdocs.verbs.memories.write import APPEND_TRIES
 from ragdocs.verbs.references import memory_path, new_path
 from ragdocs.verbs.shapes import Edited, Renamed
 
@@ -35,85 +37,72 @@ class Edits:
     corpus: Corpus
     budget: int
 
-    def edit(self, filename: str, edit: Edit, expected_version: str | None = None) -> Edited:
-        """Change a part of a memory.
-
-        The rest, and what it replaces in history, keep their bytes.
-        """
-        name = memory_path(self.corpus, filename)
-        edit = replace(edit, fields=_checked(edit.fields)) if edit.fields else edit
+    def edit(
+        self,
+        filename: str,
+        edit: Edit,
+        expected_version: str | None = None,
+    ) -> Edited:
+        """Change a part of a memory; the rest keeps its bytes, history the replaced text."""
+        path = memory_path(self.corpus, filename)
+        if edit.fields:
+            edit = replace(edit, fields=_checked(edit.fields))
         for attempt in range(APPEND_TRIES):
-            before = self._read(name)
+            before = self._read(path)
             if expected_version and expected_version != before.version:
                 raise self._stale(before, edit, expected_version)
             revised = revise(before.text, before.path, edit)
             if revised.text == before.text:
-                return self._edited(
-                    "unchanged", before.path, revised, Written(before.path, before.version)
-                )
+                unchanged = Written(before.path, before.version)
+                return self._edited("unchanged", before.path, revised, unchanged)
             check_content(revised.text)
+            put = Put(before.path, revised.text, before.version)
             try:
-                written = self.corpus.commit(
-                    [Put(before.path, revised.text, before.version)], "edit"
-                )[0]
+                written = self.corpus.commit([put], "edit")[0]
             except ConflictError as error:
                 if expected_version:
-                    raise self._stale(self._read(name), edit, expected_version) from error
+                    raise self._stale(self._read(path), edit, expected_version) from error
                 if attempt == APPEND_TRIES - 1:
                     raise
             else:
                 return self._edited("edited", before.path, revised, written)
         raise AssertionError  # the loop returns or raises
 
-    def rename(self, filename: str, new_name: str, expected_version: str | None = None) -> Renamed:
+    def rename(
+        self,
+        filename: str,
+        new_name: str,
+        expected_version: str | None = None,
+    ) -> Renamed:
         """Give a memory another name and rewrite the links that would no longer reach it.
 
         All of it, or nothing.
         """
-        old, new = memory_path(self.corpus, filename), new_path(self.corpus, new_name)
+        old = memory_path(self.corpus, filename)
+        new = new_path(self.corpus, new_name)
         # Links that were written by hand a moment ago count too.
         unread = self.corpus.sync().skipped
         source = self._read(old)
         if source.path == new:
             raise ValidationError(f"{new} is its name already", "Give another new_name")
         move, warnings = self._move(source, new)
-        warnings += [
-            f"links in {path} are as they were: {reason}" for path, reason in unread.items()
+        for path, reason in unread.items():
+            warnings.append(f"links in {path} are as they were: {reason}")
+        text, count = relink(source.text, source.path, move)
+        text = _byte_order_mark(source) + text
+        changes: list[Change] = [
+            Put(new, text, Expect.ABSENT),
+            Discard(source.path, expected_version or source.version, trash=False),
         ]
-        text, own = relink(source.text, source.path, move)
-        discard = Discard(source.path, expected_version or source.version, trash=False)
-        changes: list[Change] = [Put(new, _mark(source) + text, Expect.ABSENT), discard]
-        files = {new: own} if own else {}
-        for path in self._pointing(move):
-            try:
-                other = self._read(path)
-            except RagdocsError as error:
-                warnings.append(f"links in {path} are as they were: {error}")
-                continue
-            text, count = relink(other.text, path, move)
-            if count:
-                changes.append(Put(path, text, other.version))
-                files[path] = count
+        counts = {new: count}
+        for put, count in self._relinked(move, warnings):
+            changes.append(put)
+            counts[put.path] = count
         written = self.corpus.commit(changes, "rename")
-        warnings += [warning for one in written for warning in answers.removed(one)]
-        shown = dict(answers.within(files.items(), self.budget // 2))
-        if len(shown) < len(files):
-            warnings.append(
-                f"{len(files) - len(shown)} more files with rewritten links are not listed"
-            )
-        return Renamed(
-            status="renamed",
-            filename=new,
-            previous=source.path,
-            path=self.corpus.store.locate(new),
-            version=written[0].version,
-            links=sum(files.values()),
-            files=shown,
-            warnings=answers.within(warnings, self.budget // 4),
-        )
+        return self._renamed(move, written, counts, warnings)
 
-    def _read(self, name: str) -> Source:
-        source = self.corpus.store.read(name)
+    def _read(self, path: str) -> Source:
+        source = self.corpus.store.read(path)
         if source.problems:
             raise ParseError(
                 f"{source.path} is {source.problems[0]}",
@@ -122,9 +111,9 @@ class Edits:
         return source
 
     def _stale(self, current: Source, edit: Edit, expected: str) -> ConflictError:
-        """Tell what the edit would have made of the text it was meant for.
+        """Return the conflict of an edit that was meant for another version of the text.
 
-        And what it makes of the one there now.
+        With the text it would have made of that version, and of the one there now.
         """
         base = yours = merged = ""
         overlaps = 0
@@ -134,69 +123,143 @@ class Edits:
             base = self.corpus.store.recover(expected)
             yours = revise(base, current.path, edit).text
             if not merged:
-                both = merge(*(text.replace("\r\n", "\n") for text in (base, current.text, yours)))
+                texts = map(_plain, (base, current.text, yours))
+                both = merge(*texts)
                 merged, overlaps = both.text, both.overlaps
-        message = f"{current.path} changed since version {expected[:16]} was read"
-        hint = "Look at the text there now, and repeat the edit with its version"
         error = ConflictError(
-            message, hint, theirs=current.text, yours=yours, version=current.version
+            f"{current.path} changed since version {expected[:16]} was read",
+            "Look at the text there now, and repeat the edit with its version",
+            theirs=current.text,
+            yours=yours,
+            version=current.version,
         )
         error.base, error.merged, error.overlaps = base, merged, overlaps
         return error
 
-    def _edited(self, status: str, name: str, revised: Revised, written: Written) -> Edited:
-        first = revised.text.count("\n", 0, revised.start) + 1
-        last = first + revised.text.count("\n", revised.start, max(revised.start, revised.stop - 1))
-        lines = revised.text.replace("\r\n", "\n").split("\n")
-        low, high = max(1, first - AROUND), min(len(lines), first + SHOWN_LINES, last + AROUND)
-        return Edited(
-            status=status,
-            filename=name,
-            path=self.corpus.store.locate(name),
-            version=written.version,
-            places=revised.places,
-            lines=f"{low}-{high}",
-            # What was taken out of the file may not come back in the answer.
-            content="" if written.removed else answers.cut("\n".join(lines[low - 1 : high]), SHOWN),
-            warnings=answers.removed(written),
-        )
+    # --- renaming ---
 
     def _move(self, source: Source, new: str) -> tuple[Move, list[str]]:
-        """Find out which names no longer mean the file.
-
-        And which are left because they mean others as well.
-        """
+        """Find the names that no longer mean the file, and warn of those that others have too."""
         lane = self.corpus.lane
         before = parse.parse(source, lane).document
         after = parse.parse(replace(source, path=new), lane).document
-        others = [
-            link_keys(one) for one in self.corpus.index.documents() if one.path != source.path
-        ]
-        taken = {name for each in others for name in each}
+        taken = self._names_of_others(source.path)
         # Who wrote the file's name meant the file, even where its title happens to be the same
         # word.
         lost = {*file_keys(source.path)} - {*file_keys(new)}
         lost |= {*link_keys(before)} - {*link_keys(after)}
-        exact = {link_key(source.path), link_key(source.path.removesuffix(".md"))}
+        name = source.path.removesuffix(".md")
+        exact = {link_key(source.path), link_key(name)}
         shared = (lost & taken) - exact
-        stem = new.removesuffix(".md").rpartition("/")[2]
-        short = stem if link_key(stem) not in taken else new.removesuffix(".md")
-        pointing = self.corpus.index.links_to(sorted(shared)) if shared else {}
-        warnings = [
-            f"links to {', '.join(sorted(shared))} are as they were: others have that name too"
-        ]
-        move = Move(source.path, new, lane.base, frozenset(lost - shared), short)
-        return move, warnings if any(pointing.values()) else []
+        full_name = new.removesuffix(".md")
+        short = full_name.rpartition("/")[2]
+        if link_key(short) in taken:
+            short = full_name
+        lost -= shared
+        move = Move(source.path, new, lane.base, frozenset(lost), short)
+        return move, self._shared_warnings(shared)
+
+    def _names_of_others(self, path: str) -> set[str]:
+        names: set[str] = set()
+        for document in self.corpus.documents():
+            if document.path != path:
+                names.update(link_keys(document))
+        return names
+
+    def _shared_warnings(self, names: set[str]) -> list[str]:
+        if not names:
+            return []
+        links = self.corpus.links(sorted(names))
+        if not any(links.values()):
+            return []
+        listed = ", ".join(sorted(names))
+        return [f"links to {listed} are as they were: others have that name too"]
+
+    def _relinked(self, move: Move, warnings: list[str]) -> list[tuple[Put, int]]:
+        """Return the other memories with their links rewritten, and how many links each had.
+
+        One that cannot be read is left alone, with a warning.
+        """
+        relinked = []
+        for path in self._pointing(move):
+            try:
+                source = self._read(path)
+            except RagdocsError as error:
+                warnings.append(f"links in {path} are as they were: {error}")
+                continue
+            text, count = relink(source.text, path, move)
+            if count:
+                relinked.append((Put(path, text, source.version), count))
+        return relinked
 
     def _pointing(self, move: Move) -> list[str]:
         """List the other memories that link to the file, in the text or in the frontmatter."""
-        index = self.corpus.index
-        linked = index.links_to(sorted(move.lost))
+        linked = self.corpus.links(sorted(move.lost))
+        paths = []
+        for document in self.corpus.documents():
+            if document.path == move.old:
+                continue
+            fields = [document.source, dict(document.extra)]
+            if document.id in linked or mentions(fields, move):
+                paths.append(document.path)
+        return paths
 
-        def points(document: Document) -> bool:
-            return document.id in linked or mentions([document.source, dict(document.extra)], move)
+    # --- answers ---
 
-        return [one.path for one in index.documents() if one.path != move.old and points(one)]
+    def _edited(
+        self,
+        status: str,
+        path: str,
+        revised: Revised,
+        written: Written,
+    ) -> Edited:
+        text = revised.text
+        first = text.count("\n", 0, revised.start) + 1
+        stop = max(revised.start, revised.stop - 1)
+        last = first + text.count("\n", revised.start, stop)
+        lines = _plain(text).split("\n")
+        low = max(1, first - AROUND)
+        high = min(len(lines), first + SHOWN_LINES, last + AROUND)
+        content = ""
+        # What was taken out of the file may not come back in the answer.
+        if not written.removed:
+            visible = "\n".join(lines[low - 1 : high])
+            content = page.cut(visible, SHOWN)
+        return Edited(
+            status=status,
+            filename=path,
+            path=self.corpus.store.locate(path),
+            version=written.version,
+            places=revised.places,
+            lines=f"{low}-{high}",
+            content=content,
+            warnings=page.removed(written),
+        )
+
+    def _renamed(
+        self,
+        move: Move,
+        written: list[Written],
+        counts: Mapping[str, int],
+        warnings: list[str],
+    ) -> Renamed:
+        for change in written:
+            warnings += page.removed(change)
+        rewritten = {path: count for path, count in counts.items() if count}
+        listed = dict(page.within(rewritten.items(), self.budget // 2))
+        if len(listed) < len(rewritten):
+            hidden = len(rewritten) - len(listed)
+            warnings.append(f"{hidden} more files with rewritten links are not listed")
+        return Renamed(
+            status="renamed",
+            filename=move.new,
+            previous=move.old,
+            path=self.corpus.store.locate(move.new),
+            version=written[0].version,
+            links=sum(counts.values()),
+            files=listed,
+            warnings=page.within(warnings, self.budget // 4),
+        )
 
 
 def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,14 +270,20 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
                 f"{key[:60]!r} is not the name of a field", "Use one word, such as status"
             )
     checked = dict(fields)
-    if isinstance(tags := checked.get("tags"), list | str):
-        words = tags.split(",") if isinstance(tags, str) else tags
-        checked["tags"] = check_tags([metadata.as_text(word) for word in words])
+    if isinstance(checked.get("tags"), list | str):
+        checked["tags"] = record.field_tags(checked["tags"])
     if checked.get("type") is not None:
-        check_kind(metadata.as_text(checked["type"]))
+        record.check_kind(frontmatter.as_text(checked["type"]))
     return checked
 
 
-def _mark(source: Source) -> str:
+def _plain(text: str) -> str:
+    """Return a text with line ends of one character."""
+    return text.replace("\r\n", "\n")
+
+
+def _byte_order_mark(source: Source) -> str:
     """Return the byte order mark that reading took off, if there was one."""
-    return "\ufeff" if source.size > len(source.text.encode()) else ""
+    if source.size > len(source.text.encode()):
+        return "\ufeff"
+    return ""

@@ -1,7 +1,4 @@
-"""What may be said of an entry, and asked for.
-
-Checked at the door, written as the frontmatter of a memory.
-"""
+"""Which entries may be written, and which may be asked for."""
 
 from __future__ import annotations
 
@@ -10,16 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ragdocs.errors import ValidationError
-from ragdocs.text import times
+from ragdocs.text.checks import check_content, check_tags
 from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Filter
-from ragdocs.verbs.memories.write import check_content, check_tags
+from ragdocs.verbs.memories import record
 
-TYPES = ("fact", "preference", "event", "insight", "task", "relationship")
 LOWEST_IMPORTANCE, HIGHEST_IMPORTANCE = 1, 10
 LONGEST_SOURCE = 100
 LONGEST_CONTEXT = 2000
-
-
+# In microseconds.
+MILLISECOND = 1000
 # What a caller that says nothing gets, by field of the frontmatter.
 UNSAID: dict[str, object] = {
     "type": "fact",
@@ -54,31 +50,25 @@ class Wanted:
 
 
 def fields(new: NewEntry, now: datetime) -> dict[str, object]:
-    """Return what stands above the content, or refuse what cannot be meant."""
+    """Return the fields above the content of a new entry, or refuse them."""
     check_content(new.content)
-    _check_kind(new.kind)
+    record.check_entry_kind(new.kind)
     if not LOWEST_IMPORTANCE <= new.importance <= HIGHEST_IMPORTANCE:
         hint = (
             f"Give a whole number from {LOWEST_IMPORTANCE} to {HIGHEST_IMPORTANCE}; 5 is ordinary"
         )
         raise ValidationError(f"importance is {new.importance}", hint)
     _check_confidence("confidence", new.confidence)
-    found: dict[str, object] = {"type": new.kind, "status": "active", "tags": check_tags(new.tags)}
-    found["created_at"] = times.stamp(now)
-    found |= {"importance": new.importance, "confidence": new.confidence}
-    found["source"] = _line("source", new.source, LONGEST_SOURCE) or "manual"
-    if context := _line("context", new.context, LONGEST_CONTEXT):
-        found["context"] = context
+    described = record.fields(new.kind, check_tags(new.tags), now)
+    described["importance"] = new.importance
+    described["confidence"] = new.confidence
+    described["source"] = _line("source", new.source, LONGEST_SOURCE) or "manual"
+    context = _line("context", new.context, LONGEST_CONTEXT)
+    if context:
+        described["context"] = context
     if new.expires_at is not None:
-        found["expires_at"] = iso(_expiry(new.expires_at, now))
-    return found
-
-
-def _check_kind(kind: str) -> None:
-    if kind not in TYPES:
-        raise ValidationError(
-            f"{kind[:40]!r} is not a type of entry", f"Use one of {', '.join(TYPES)}"
-        )
+        described["expires_at"] = iso(_expiry(new.expires_at, now))
+    return described
 
 
 def _check_confidence(name: str, value: float) -> None:
@@ -92,24 +82,18 @@ def _line(name: str, text: str, longest: int) -> str:
     if not text.strip():
         return ""
     check_content(text, name)
-    said = " ".join(text.split())
-    if len(said) > longest:
+    line = " ".join(text.split())
+    if len(line) > longest:
         raise ValidationError(
             f"{name} is longer than {longest} characters", "Say it shorter, or in the content"
         )
-    return said
+    return line
 
 
 def _expiry(value: str | int, now: datetime) -> datetime:
     hint = 'Give a time to come, as "2027-01-31T09:00:00Z" or in milliseconds since 1970'
     try:
-        moment = (
-            datetime.fromtimestamp(value / 1000, UTC)
-            if isinstance(value, int)
-            else datetime.fromisoformat(value)
-        )
-        # As in every memory: a time without an offset is UTC.
-        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        moment = _moment(value)
     except (ValueError, OverflowError, OSError):
         raise ValidationError(
             f"expiresAt is {str(value)[:40]!r}, which is not a time", hint
@@ -119,16 +103,28 @@ def _expiry(value: str | int, now: datetime) -> datetime:
     return moment
 
 
+def _moment(value: str | int) -> datetime:
+    """Read a time; as in every memory, one without an offset is UTC."""
+    if isinstance(value, int):
+        return datetime.fromtimestamp(value / 1000, UTC)
+    moment = datetime.fromisoformat(value)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC)
+
+
 def iso(moment: datetime) -> str:
-    """Write a moment as the frontmatter has it."""
-    precision = "milliseconds" if moment.microsecond >= 1000 else "seconds"  # noqa: PLR2004 - microseconds in one
+    """Write a moment as it stands in the frontmatter."""
+    precision = "seconds"
+    if moment.microsecond >= MILLISECOND:
+        precision = "milliseconds"
     return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def where(wanted: Wanted) -> Filter:
-    """Return the filter that keeps what is wanted, or refuse what cannot be."""
+    """Return the filter for the wanted entries, or refuse values that no entry can have."""
     for kind in wanted.kinds:
-        _check_kind(kind)
+        record.check_entry_kind(kind)
     least = wanted.min_importance
     if least is not None and not LOWEST_IMPORTANCE <= least <= HIGHEST_IMPORTANCE:
         hint = f"Give a number from {LOWEST_IMPORTANCE} to {HIGHEST_IMPORTANCE}"

@@ -44,7 +44,7 @@ class EntryHit(EntryFields):
 
 
 class EntryHits(TypedDict):
-    """Entries, best first; `total` counts all that matched among the candidates that were looked at."""
+    """Entries, best first; `total` counts all matches among the candidates."""
 
     results: list[EntryHit]
     total: int

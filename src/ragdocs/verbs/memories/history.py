@@ -1,4 +1,4 @@
-"""The past of memories: what was changed, what a text said before, and the way back."""
+"""The past of memories: what was changed, earlier texts, and the way back."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from datetime import datetime
 
 from ragdocs.errors import ConflictError, NotFoundError, ValidationError
 from ragdocs.search.corpus import Corpus
-from ragdocs.types import Change, Commit, Discard, Expect, Put, Restore, Revision
-from ragdocs.verbs import page as answers
+from ragdocs.types import Change, Commit, Discard, Expect, Put, Restore, Revision, Written
+from ragdocs.verbs import page
 from ragdocs.verbs.references import past_path
 from ragdocs.verbs.shapes import Difference, Revisions, RevisionShape, Saved, Undone
 
 # Fewer digits of a version are a slip of the pen.
 LEAST_DIGITS = 4
+# Of versions or paths in one message.
+LISTED = 5
+
+# The versions of texts by their paths; an empty one means that there is none.
+Texts = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,175 +32,175 @@ class Versions:
     budget: int
 
     def history(self, filename: str = "", limit: int = 10) -> Revisions:
-        """List the earlier texts that were kept, of one memory under all its names or of all.
-
-        Newest first.
-        """
-        answers.check_limit(limit)
-        name = past_path(self.corpus, filename) if filename else ""
-        revisions = list(self._past(name))
-        current = self._version(name) if name else ""
-        if name and not revisions and not current:
+        """List the earlier texts of one memory under all its names, or of all, newest first."""
+        page.check_limit(limit)
+        path = ""
+        current = ""
+        if filename:
+            path = past_path(self.corpus, filename)
+            current = self._version(path)
+        revisions = list(self._revisions(path))
+        if path and not revisions and not current:
             raise NotFoundError(
-                f"{name} does not exist and no text of it is kept", "Leave filename out to list all"
+                f"{path} does not exist and no text of it is kept", "Leave filename out to list all"
             )
-        shown = answers.within([self._shape(one) for one in revisions[:limit]], self.budget)
-        notes = [] if revisions else ["no earlier texts are kept: nothing was changed yet"]
+        shapes = [self._shape(revision) for revision in revisions[:limit]]
+        listed = page.within(shapes, self.budget)
+        notes = []
+        if not revisions:
+            notes.append("no earlier texts are kept: nothing was changed yet")
+        omitted = len(revisions) - len(listed)
         return Revisions(
-            result=shown, current=current, omitted=len(revisions) - len(shown), notes=notes
+            result=listed,
+            current=current,
+            omitted=omitted,
+            notes=notes,
         )
 
     def restore(self, filename: str, version: str | None = None) -> Saved:
         """Bring back an earlier text of a memory.
 
-        Unless a version is named the latest that is not there now.
+        Without a version, the latest that is not there now.
         """
-        name = past_path(self.corpus, filename)
-        current = self._version(name)
-        wanted = self._wanted(name, version, current)
-        path = self.corpus.store.locate(name)
+        path = past_path(self.corpus, filename)
+        current = self._version(path)
+        wanted = self._full_version(path, version, current)
         if wanted == current:
-            return Saved(status="unchanged", filename=name, path=path, version=current, warnings=[])
-        written = self.corpus.commit(
-            [self._back(name, wanted, current or Expect.ABSENT)], "restore"
-        )[0]
-        warnings = answers.removed(written)
-        return Saved(
-            status="restored", filename=name, path=path, version=written.version, warnings=warnings
-        )
+            return self._saved("unchanged", path, Written(path, current))
+        change = self._restoring(path, wanted, current or Expect.ABSENT)
+        written = self.corpus.commit([change], "restore")[0]
+        return self._saved("restored", path, written)
 
     def diff(
-        self, filename: str, first: str | None = None, second: str | None = None
+        self,
+        filename: str,
+        first: str | None = None,
+        second: str | None = None,
     ) -> Difference:
-        """Compare an earlier text of a memory, the latest unless named.
+        """Compare an earlier text of a memory with another or with the one there now.
 
-        With another or with the one there now.
+        Without a version, the latest earlier text.
         """
-        name = past_path(self.corpus, filename)
-        current = self._version(name)
-        before = self._wanted(name, first, current)
-        after = self._wanted(name, second, current) if second else current
-        old, new = (self._text(name, version, current) for version in (before, after))
+        path = past_path(self.corpus, filename)
+        current = self._version(path)
+        before = self._full_version(path, first, current)
+        after = current
+        if second:
+            after = self._full_version(path, second, current)
         lines = difflib.unified_diff(
-            old.splitlines(),
-            new.splitlines(),
-            f"{name} {before}",
-            f"{name} {after or 'removed'}",
+            self._text(path, before, current).splitlines(),
+            self._text(path, after, current).splitlines(),
+            f"{path} {before}",
+            f"{path} {after or 'removed'}",
             lineterm="",
         )
-        return Difference(filename=name, before=before, after=after, content="\n".join(lines))
+        return Difference(
+            filename=path,
+            before=before,
+            after=after,
+            content="\n".join(lines),
+        )
 
     def undo(self) -> Undone:
-        """Take back the last change that stands, whatever it was.
-
-        With all its files or not at all.
-        """
-        commit = self._standing()
+        """Take back the last change that stands, with all its files or not at all."""
+        commit = self._last_standing()
         changes: list[Change] = []
         for step in commit.steps:
             if step.version:
-                changes.append(self._back(step.path, step.version, step.after or Expect.ABSENT))
+                expect = step.after or Expect.ABSENT
+                changes.append(self._restoring(step.path, step.version, expect))
             else:
                 # What a rename made lives on under its old name; anything else may be wanted again.
-                changes.append(Discard(step.path, step.after, trash=commit.verb != "rename"))
+                is_wanted = commit.verb != "rename"
+                changes.append(Discard(step.path, step.after, trash=is_wanted))
         try:
             written = self.corpus.commit(changes, "undo")
         except ConflictError as error:
             raise _refusal(commit, error.message) from error
-        return Undone(
-            status="undone",
-            verb=commit.verb,
-            at=answers.iso(commit.at),
-            restored=[one.path for one in written if one.version],
-            removed=[one.path for one in written if not one.version],
-            moved_to=[one.moved_to for one in written if one.moved_to],
-            warnings=[warning for one in written for warning in answers.removed(one)],
-        )
+        return _undone(commit, written)
 
-    def _past(self, name: str) -> Iterator[Revision]:
-        """Yield the kept texts of a memory under all the names it had, or of all memories.
+    def _revisions(self, path: str) -> Iterator[Revision]:
+        """Yield the kept texts of a memory under all its names, newest first.
 
-        Newest first.
+        Without a path, those of all memories.
         """
         for commit in self.corpus.store.commits():
-            made = [step.path for step in commit.steps if not step.version]
-            gone = [step for step in commit.steps if not step.after]
-            if commit.verb in ("rename", "undo") and made == [name] and len(gone) == 1:
-                name = gone[0].path
-            yield from (
-                step for step in commit.steps if step.version and (not name or step.path == name)
-            )
+            path = _earlier_path(commit, path)
+            for step in commit.steps:
+                is_wanted = path in ("", step.path)
+                if step.version and is_wanted:
+                    yield step
 
-    def _standing(self) -> Commit:
-        """Find the last change that was made and not taken back.
+    def _last_standing(self) -> Commit:
+        """Return the last change that was made and not taken back.
 
         Refuse if its files were edited since.
         """
-        now: dict[str, str] = {}
-        undone: list[set[tuple[str, str]]] = []
+        # The version of each file, as if the commits that were looked at had not been made.
+        versions: Texts = {}
+        undone: list[Texts] = []
         for commit in self.corpus.store.commits():
-            for step in commit.steps:
-                if step.path not in now:
-                    now[step.path] = self._version(step.path)
-            if all(now[step.path] == step.version for step in commit.steps):
+            before = {step.path: step.version for step in commit.steps}
+            after = {step.path: step.after for step in commit.steps}
+            for path in after:
+                if path not in versions:
+                    versions[path] = self._version(path)
+            present = {path: versions[path] for path in after}
+            if present == before:
                 continue  # announced, but its process ended before it was made
-            made = {(step.path, step.after) for step in commit.steps}
             if commit.verb == "undo":
-                undone.append({(step.path, step.version) for step in commit.steps})
-            elif made in undone:
-                undone.remove(made)
+                undone.append(before)
+            elif after in undone:
+                undone.remove(after)
             else:
-                foreign = sorted(path for path, version in made if now[path] != version)
-                if foreign:
-                    raise _refusal(commit, f"{', '.join(foreign[:5])} changed since")
+                _check_untouched(commit, after, present)
                 return commit
-            now.update(
-                {step.path: step.version for step in commit.steps if now[step.path] == step.after}
-            )
+            for path, version in present.items():
+                if version == after[path]:
+                    versions[path] = before[path]
         raise NotFoundError("there is nothing to undo", "Only changes made by ragdocs are kept")
 
-    def _wanted(self, name: str, version: str | None, current: str) -> str:
-        """Return the full version that is meant."""
-        kept = list(dict.fromkeys(one.version for one in self._past(name)))
+    def _full_version(self, path: str, version: str | None, current: str) -> str:
+        """Return the version that begins with these digits, or the latest earlier one."""
+        revisions = self._revisions(path)
+        earlier = list(dict.fromkeys(revision.version for revision in revisions))
         if version is None:
-            other = next((one for one in kept if one != current), None)
-            if other is None:
-                raise NotFoundError(
-                    f"no earlier text of {name} is kept", "It has not been changed by ragdocs"
-                )
-            return other
+            return _latest_other(path, earlier, current)
         if len(version) < LEAST_DIGITS:
             raise ValidationError(
                 f"{version!r} is too short", f"Give at least {LEAST_DIGITS} digits of a version"
             )
-        every = dict.fromkeys([*kept, *([current] if current else [])])
-        found = [one for one in every if one.startswith(version.casefold())]
-        if not found:
-            hint = f"Kept versions: {', '.join(kept[:5]) or 'none'}"
-            raise NotFoundError(f"no text of {name} is kept under version {version[:40]}", hint)
-        if len(found) > 1:
+        candidates = list(earlier)
+        if current and current not in earlier:
+            candidates.append(current)
+        digits = version.casefold()
+        matches = [candidate for candidate in candidates if candidate.startswith(digits)]
+        if not matches:
+            hint = f"Kept versions: {', '.join(earlier[:LISTED]) or 'none'}"
+            raise NotFoundError(f"no text of {path} is kept under version {version[:40]}", hint)
+        if len(matches) > 1:
+            listed = ", ".join(matches[:LISTED])
             raise ValidationError(
-                f"several versions start with {version}: {', '.join(found[:5])}", "Give more digits"
+                f"several versions start with {version}: {listed}", "Give more digits"
             )
-        return found[0]
+        return matches[0]
 
-    def _back(self, path: str, version: str, expect: str | Expect) -> Change:
+    def _restoring(self, path: str, version: str, expect: str | Expect) -> Change:
         """Return the change that brings a kept text back.
 
         Its very bytes, unless there is a secret in them.
         """
         text = self.corpus.store.recover(version)
-        clean = not self.corpus.redactor.redact(text).findings
-        return Restore(path, version, expect) if clean else Put(path, text, expect)
+        if self.corpus.redactor.redact(text).findings:
+            return Put(path, text, expect)
+        return Restore(path, version, expect)
 
-    def _text(self, name: str, version: str, current: str) -> str:
+    def _text(self, path: str, version: str, current: str) -> str:
         if not version:
             return ""
-        return (
-            self.corpus.store.read(name).text
-            if version == current
-            else self.corpus.store.recover(version)
-        )
+        if version == current:
+            return self.corpus.store.read(path).text
+        return self.corpus.store.recover(version)
 
     def _version(self, path: str) -> str:
         try:
@@ -203,23 +208,82 @@ class Versions:
         except NotFoundError:
             return ""
 
+    def _saved(self, status: str, path: str, written: Written) -> Saved:
+        return Saved(
+            status=status,
+            filename=path,
+            path=self.corpus.store.locate(path),
+            version=written.version,
+            warnings=page.removed(written),
+        )
+
     def _shape(self, revision: Revision) -> RevisionShape:
         return RevisionShape(
             filename=revision.path,
             version=revision.version,
-            at=answers.iso(revision.at),
-            age=answers.age(revision.at, self.clock()),
+            at=page.iso(revision.at),
+            age=page.age(revision.at, self.clock()),
             verb=revision.verb,
             size=revision.size,
             became=revision.after,
         )
 
 
-def _refusal(commit: Commit, why: str) -> ConflictError:
-    names = ", ".join(step.path for step in commit.steps[:5])
+def _latest_other(path: str, versions: list[str], current: str) -> str:
+    for version in versions:
+        if version != current:
+            return version
+    raise NotFoundError(f"no earlier text of {path} is kept", "It has not been changed by ragdocs")
+
+
+def _earlier_path(commit: Commit, path: str) -> str:
+    """Return the path that a memory had before a commit, which may have renamed it."""
+    if commit.verb not in ("rename", "undo"):
+        return path
+    created = [step.path for step in commit.steps if not step.version]
+    removed = [step.path for step in commit.steps if not step.after]
+    if created == [path] and len(removed) == 1:
+        return removed[0]
+    return path
+
+
+def _check_untouched(commit: Commit, after: Texts, present: Texts) -> None:
+    """Refuse to undo a commit whose files were edited since."""
+    edited = []
+    for path, version in sorted(after.items()):
+        if present[path] != version:
+            edited.append(path)
+    if edited:
+        raise _refusal(commit, f"{', '.join(edited[:LISTED])} changed since")
+
+
+def _undone(commit: Commit, written: list[Written]) -> Undone:
+    undone = Undone(
+        status="undone",
+        verb=commit.verb,
+        at=page.iso(commit.at),
+        restored=[],
+        removed=[],
+        moved_to=[],
+        warnings=[],
+    )
+    for change in written:
+        if change.version:
+            undone["restored"].append(change.path)
+        else:
+            undone["removed"].append(change.path)
+        if change.moved_to:
+            undone["moved_to"].append(change.moved_to)
+        undone["warnings"] += page.removed(change)
+    return undone
+
+
+def _refusal(commit: Commit, reason: str) -> ConflictError:
+    paths = ", ".join(step.path for step in commit.steps[:LISTED])
     message = (
-        f"the last change, {commit.verb} of {names}, cannot be undone: {why}; nothing was changed"
+        f"the last change, {commit.verb} of {paths}, cannot be undone: {reason};"
+        " nothing was changed"
     )
     return ConflictError(
-        message, "See `ragdocs memory log` and restore the versions you want one by one"
+        message, "See <list earlier texts> and restore the versions you want one by one"
     )

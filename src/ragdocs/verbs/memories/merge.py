@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
 from ragdocs.errors import AlreadyExistsError, NotFoundError, UnavailableError, ValidationError
 from ragdocs.protocols import Vectors
 from ragdocs.search.corpus import Corpus
-from ragdocs.text import frontmatter as metadata
-from ragdocs.text import times
+from ragdocs.text import frontmatter
+from ragdocs.text.checks import check_content
 from ragdocs.text.merge import proposing
-from ragdocs.types import Change, Discard, Document, Expect, Filter, Put
-from ragdocs.verbs import page as answers
-from ragdocs.verbs.memories.write import check_content
+from ragdocs.types import Change, Discard, Document, Expect, Filter, Put, Source
+from ragdocs.verbs import page
+from ragdocs.verbs.memories import record
+from ragdocs.verbs.memories.find import preview
 from ragdocs.verbs.references import memory_path
 from ragdocs.verbs.shapes import Cluster, ClusterMember, Clusters, Merged
 
-PREVIEW = 160
 # Of one cluster: more would never fit into an answer, fewer than two say nothing.
 MOST_MEMBERS = 50
 LEAST_MEMBERS = 2
 # Similarities are compared in stripes, so that ten thousand memories need megabytes, not hundreds
 # of them.
 STRIPE = 1024
+
+# The similarity of two documents, and their positions in a list; the first is the smaller one.
+Pair = tuple[float, int, int]
+# The mean similarity of a group's members, and their positions.
+Group = tuple[float, list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +54,23 @@ class Merges:
 
         All of it happens, or nothing does.
         """
-        sources = list(dict.fromkeys(memory_path(self.corpus, name) for name in source_files))
+        paths = self._paths(source_files)
         target = memory_path(self.corpus, target_file)
-        if not sources:
+        if not paths:
             raise ValidationError(
                 "there are no source files", "Name the memories that the new one replaces"
             )
         check_content(summary_content, "summary_content")
-        texts = {name: self.corpus.store.read(name) for name in sources}
-        if expected_version and target not in texts:
-            hint = "Leave it out, or name the target_file among the source_files"
-            raise ValidationError(
-                "expected_version is the version of a target that is replaced", hint
-            )
-        if target not in texts and self._exists(target):
-            hint = "Choose another target_file, or name it among the source_files to replace it"
-            raise AlreadyExistsError(f"{target} exists and is not one of the sources", hint)
-        text = metadata.merge(summary_content, self._defaults(sources))
-        expect = (expected_version or texts[target].version) if target in texts else Expect.ABSENT
-        # The versions that were read: a source that changes in between is not thrown away unseen.
-        discards = [Discard(name, texts[name].version) for name in sources if name != target]
-        changes: list[Change] = [Put(target, text, expect), *discards]
+        sources = {}
+        for path in paths:
+            sources[path] = self.corpus.store.read(path)
+        expect = self._expected(target, sources, expected_version)
+        text = frontmatter.merge(summary_content, self._inherited(paths))
+        changes: list[Change] = [Put(target, text, expect)]
+        for path, source in sources.items():
+            # The version that was read: a source that changes in between is not thrown away.
+            if path != target:
+                changes.append(Discard(path, source.version))
         with proposing(self.corpus.store, expected_version):
             written = self.corpus.commit(changes, "merge")
         return Merged(
@@ -77,85 +78,117 @@ class Merges:
             filename=target,
             path=self.corpus.store.locate(target),
             version=written[0].version,
-            merged=sources,
+            merged=paths,
             moved_to=[change.moved_to for change in written[1:]],
-            warnings=answers.removed(written[0]),
+            warnings=page.removed(written[0]),
         )
 
     def suggest(
-        self, threshold: float = 0.85, limit: int = 5, filter_type: str | None = "journal"
+        self,
+        threshold: float = 0.85,
+        limit: int = 5,
+        filter_type: str | None = "journal",
     ) -> Clusters:
         """Group active memories whose texts are alike, the tightest group first."""
         if not 0.0 <= threshold <= 1.0:
             raise ValidationError(f"threshold is {threshold}", "Give a similarity from 0.0 to 1.0")
-        answers.check_limit(limit)
+        page.check_limit(limit)
         if self.corpus.silence:
             raise UnavailableError(f"similarity needs embeddings: {self.corpus.silence}")
-        where = Filter(
-            kinds=(filter_type,) if filter_type else (),
-            hidden=self.corpus.lane.hidden,
-            alive_at=self.clock(),
-        )
-        documents = self.corpus.index.documents(where)
-        vectors = self.corpus.index.vectors([document.id for document in documents])
-        result = [
-            Cluster(
+        now = self.clock()
+        where = Filter(hidden=self.corpus.lane.hidden, alive_at=now)
+        if filter_type:
+            where = replace(where, kinds=(filter_type,))
+        documents = self.corpus.documents(where)
+        pairs = similar_pairs(self.corpus, documents, threshold)
+        result = []
+        for number, (score, members) in enumerate(_groups(pairs)[:limit]):
+            listed = []
+            for member in members[:MOST_MEMBERS]:
+                listed.append(self._member(documents[member]))
+            cluster = Cluster(
                 cluster_id=number,
                 score=round(score, 3),
                 reason=f"High vector similarity (> {threshold:g})",
                 memory_count=len(members),
-                memories=[self._member(documents[member]) for member in members[:MOST_MEMBERS]],
+                memories=listed,
             )
-            for number, (score, members) in enumerate(_cluster(vectors, threshold)[:limit])
-        ]
-        return Clusters(result=result, notes=[*self.corpus.notes(), *_shrink(result, self.budget)])
+            result.append(cluster)
+        notes = list(self.corpus.notes())
+        notes += _shrink(result, self.budget)
+        return Clusters(result=result, notes=notes)
 
-    def _exists(self, name: str) -> bool:
+    def _paths(self, names: Sequence[str]) -> list[str]:
+        """Return the paths of memories, each once."""
+        paths = [memory_path(self.corpus, name) for name in names]
+        return list(dict.fromkeys(paths))
+
+    def _expected(
+        self,
+        target: str,
+        sources: Mapping[str, Source],
+        version: str | None,
+    ) -> str | Expect:
+        """Return what must be at the target, or refuse to overwrite another memory."""
+        if target in sources:
+            return version or sources[target].version
+        if version:
+            raise ValidationError(
+                "expected_version is the version of a target that is replaced",
+                "Leave it out, or name the target_file among the source_files",
+            )
+        if self._exists(target):
+            raise AlreadyExistsError(
+                f"{target} exists and is not one of the sources",
+                "Choose another target_file, or name it among the source_files to replace it",
+            )
+        return Expect.ABSENT
+
+    def _exists(self, path: str) -> bool:
         try:
-            self.corpus.store.read(name)
+            self.corpus.store.read(path)
         except NotFoundError:
             return False
         return True
 
-    def _defaults(self, sources: Sequence[str]) -> dict[str, object]:
-        """Return what a merged memory inherits where its text does not say otherwise."""
-        chosen = set(sources)
-        documents = [
-            document for document in self.corpus.index.documents() if document.path in chosen
-        ]
-        kinds = {document.kind for document in documents}
-        tags = dict.fromkeys(tag for document in documents for tag in document.tags)
-        created = times.stamp(self.clock())
-        kind = kinds.pop() if len(kinds) == 1 else self.corpus.lane.default_kind
-        return {"type": kind, "status": "active", "tags": list(tags), "created_at": created}
+    def _inherited(self, paths: Sequence[str]) -> dict[str, object]:
+        """Return the fields of a merged memory that its text does not have itself."""
+        chosen = set(paths)
+        kinds: set[str] = set()
+        tags: dict[str, None] = {}
+        for document in self.corpus.documents():
+            if document.path in chosen:
+                kinds.add(document.kind)
+                tags.update(dict.fromkeys(document.tags))
+        kind = self.corpus.lane.default_kind
+        if len(kinds) == 1:
+            kind = kinds.pop()
+        return record.fields(kind, list(tags), self.clock())
 
     def _member(self, document: Document) -> ClusterMember:
-        with self.corpus.index.held():
-            loaded = self.corpus.index.load(self.corpus.index.chunks(document.id)[:1])
-        preview = answers.cut(" ".join(loaded[0][1].text.split()), PREVIEW) if loaded else ""
         return ClusterMember(
-            id=document.id, file_path=self.corpus.store.locate(document.path), preview=preview
+            id=document.id,
+            file_path=self.corpus.store.locate(document.path),
+            preview=preview(self.corpus, document),
         )
 
 
 def _shrink(clusters: list[Cluster], budget: int) -> list[str]:
     """Drop members of the largest clusters, then clusters, until all fit.
 
-    Return what to say about it.
+    Return notes about what was dropped.
     """
-    size = answers.cost(clusters)
-    found = len(clusters)
+    size = page.cost(clusters)
+    count = len(clusters)
     while size > budget and clusters:
         largest = max(clusters, key=lambda cluster: len(cluster["memories"]))
         if len(largest["memories"]) <= LEAST_MEMBERS:
-            size -= answers.cost(clusters.pop())
+            size -= page.cost(clusters.pop())
         else:
-            size -= answers.cost(largest["memories"].pop())
-    notes = (
-        [f"{found - len(clusters)} more groups did not fit in {budget} characters"]
-        if found > len(clusters)
-        else []
-    )
+            size -= page.cost(largest["memories"].pop())
+    notes = []
+    if len(clusters) < count:
+        notes.append(f"{count - len(clusters)} more groups did not fit in {budget} characters")
     for cluster in clusters:
         hidden = cluster["memory_count"] - len(cluster["memories"])
         if hidden:
@@ -163,40 +196,78 @@ def _shrink(clusters: list[Cluster], budget: int) -> list[str]:
     return notes
 
 
-def _cluster(vectors: Vectors, threshold: float) -> list[tuple[float, list[int]]]:
+# --- groups of similar memories ---
+
+
+def _groups(pairs: Sequence[Pair]) -> list[Group]:
+    """Join similar memories to groups, the tightest group first."""
+    similarities = {(first, second): score for score, first, second in pairs}
+    groups: list[Group] = []
+    for members in _joined(pairs, similarities):
+        scores = [similarities[pair] for pair in combinations(members, 2)]
+        mean = sum(scores) / len(scores)
+        groups.append((min(1.0, mean), members))
+    return sorted(groups, key=lambda group: (-group[0], group[1]))
+
+
+def _joined(pairs: Sequence[Pair], similarities: Container[tuple[int, int]]) -> list[list[int]]:
     """Join the most similar pairs first.
 
-    A group grows only while every two of its members are alike.
+    A group grows only while every two of its members are a similar pair.
     """
-    groups = {number: [number] for number in range(len(vectors))}
-    home = list(range(len(vectors)))
-    for _, one, other in similar_pairs(vectors, threshold):
-        left, right = home[one], home[other]
-        if left == right:
+    groups: dict[int, list[int]] = {}
+    for _, first, second in pairs:
+        left = groups.setdefault(first, [first])
+        right = groups.setdefault(second, [second])
+        if left is right or not _all_similar(left, right, similarities):
             continue
-        between = vectors[groups[left]] @ vectors[groups[right]].T
-        if float(between.min()) >= threshold:
-            groups[left] += groups.pop(right)
-            for member in groups[left]:
-                home[member] = left
-    clusters = []
-    for members in groups.values():
-        if len(members) > 1:
-            alike = [float(vectors[a] @ vectors[b]) for a, b in combinations(members, 2)]
-            clusters.append((min(1.0, sum(alike) / len(alike)), sorted(members)))
-    return sorted(clusters, key=lambda cluster: (-cluster[0], cluster[1]))
+        left += right
+        for member in right:
+            groups[member] = left
+    joined = []
+    for first, members in groups.items():
+        # Every member has its group, which is listed by the smallest of them.
+        if len(members) > 1 and first == min(members):
+            joined.append(sorted(members))
+    return joined
 
 
-def similar_pairs(vectors: Vectors, threshold: float) -> list[tuple[float, int, int]]:
-    """Return (similarity, one, other) for every two rows that are alike, the most alike first."""
-    pairs = []
+def _all_similar(
+    left: Sequence[int],
+    right: Sequence[int],
+    similarities: Container[tuple[int, int]],
+) -> bool:
+    for first, second in product(left, right):
+        pair = (min(first, second), max(first, second))
+        if pair not in similarities:
+            return False
+    return True
+
+
+def similar_pairs(corpus: Corpus, documents: Sequence[Document], threshold: float) -> list[Pair]:
+    """Return every two of these documents that are at least so alike, the most alike first.
+
+    The only place in verbs that reads vectors from an index.
+    """
+    ids = [document.id for document in documents]
+    vectors = corpus.index.vectors(ids)
+
+    def order(pair: Pair) -> Pair:
+        similarity, first, second = pair
+        return -similarity, first, second
+
+    return sorted(_pairs(vectors, threshold), key=order)
+
+
+def _pairs(vectors: Vectors, threshold: float) -> Iterator[Pair]:
+    # A document that has no vector yet is like nothing, whatever the threshold.
+    is_encoded = [bool(vector.any()) for vector in vectors]
     for start in range(0, len(vectors), STRIPE):
-        similar = vectors[start : start + STRIPE] @ vectors.T
-        rows, columns = np.nonzero(similar >= threshold)
-        found = (
-            (float(similar[r, c]), start + int(r), int(c))
-            for r, c in zip(rows, columns, strict=True)
-        )
-        # A document that has no vector yet is like nothing, whatever the threshold.
-        pairs += [(s, a, b) for s, a, b in found if a < b and vectors[a].any() and vectors[b].any()]
-    return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))
+        similarities = vectors[start : start + STRIPE] @ vectors.T
+        rows, columns = np.nonzero(similarities >= threshold)
+        positions = zip(rows.tolist(), columns.tolist(), strict=True)
+        for row, second in positions:
+            first = start + row
+            # Each two of them once.
+            if first < second and is_encoded[first] and is_encoded[second]:
+                yield float(similarities[row, second]), first, second

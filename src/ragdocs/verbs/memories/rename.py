@@ -1,6 +1,6 @@
-"""A memory that gets another name.
+"""Links to a memory that gets another name.
 
-The links that would no longer reach it are written anew, and nothing else is.
+Those that would no longer reach it are rewritten, and nothing else is.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragdocs.system.names import link_key
-from ragdocs.text import frontmatter as metadata
-from ragdocs.text import links
-from ragdocs.text.formats import markdown as markup
+from ragdocs.text import frontmatter, links
+from ragdocs.text.formats import markdown
 
 # What would end a markdown destination, or mean something else in it.
 _UNSAFE = re.compile(r"[\s()<>\\%?#]")
 _WIKI = re.compile(r"(?<=\[\[)[^\[\]|#\n]+")
+# Fields in which a memory names itself; they are no links.
+_OWN_NAMES = ("title", "aliases")
+
+# Where a text is replaced, and by what.
+Replacement = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,63 +49,89 @@ class Move:
             return None
         if key.endswith(".md"):
             return self.new
-        return self.new.removesuffix(".md") if "/" in key else self.short
+        if "/" in key:
+            return self.new.removesuffix(".md")
+        return self.short
 
     def path(self, target: str) -> str | None:
         """Return the new path for the old one, with its ending or without."""
-        if link_key(target) == link_key(self.old):
+        key = link_key(target)
+        old = link_key(self.old)
+        if key == old:
             return self.new
-        return (
-            self.new.removesuffix(".md") if f"{link_key(target)}.md" == link_key(self.old) else None
-        )
+        if f"{key}.md" == old:
+            return self.new.removesuffix(".md")
+        return None
 
 
 def relink(text: str, path: str, move: Move) -> tuple[str, int]:
-    """Return a memory's text with every link to the moved file written anew.
-
-    And how many there were.
+    """Return a memory's text with every link to the moved file rewritten, and their number.
 
     The moved file itself, named by its old path, also gets its relative links right for its new
     folder.
     """
-    block = markup.front(text)
-    start = block[2] if block else 0
+    start = 0
+    block = markdown.front(text)
+    if block:
+        start = block[2]
     front, changed = _relink_fields(text[:start], move)
     body = text[start:]
-    edits = sorted(_edits(body, path, move))
-    pieces = [front]
+    replacements = sorted(_replacements(body, path, move))
+    parts = [front]
     done = 0
-    for first, last, new in edits:
-        pieces += (body[done:first], new)
+    for first, last, new in replacements:
+        parts += (body[done:first], new)
         done = last
-    return "".join((*pieces, body[done:])), changed + len(edits)
+    parts.append(body[done:])
+    return "".join(parts), changed + len(replacements)
 
 
-def _edits(body: str, path: str, move: Move) -> Iterator[tuple[int, int, str]]:
+# --- the body ---
+
+
+def _replacements(body: str, path: str, move: Move) -> Iterator[Replacement]:
     # A line end of two characters hides blank lines from the patterns; one of the same length does
     # not.
     plain = body.replace("\r\n", " \n")
-    shown = links.visible(plain, markup.blocks(plain, path))
+    visible = links.visible(plain, markdown.blocks(plain, path))
     here = posixpath.join(move.base, path)
-    there = posixpath.dirname(posixpath.join(move.base, move.new if path == move.old else path))
-    moved = there != posixpath.dirname(here)
-    for start, stop, target, is_wiki in links.places(shown, here):
+    for start, stop, target, is_wiki in links.places(visible, here):
         written = body[start:stop]
         if is_wiki:
-            if (name := move.name(target)) is not None:
+            name = move.name(target)
+            if name is not None:
                 yield start, stop, _padded(written, name)
             continue
-        new = move.path(target.removeprefix(f"{move.base}/"))
-        rooted = written.startswith("/")
-        if new is not None or (moved and not rooted):
-            meant = target if new is None else posixpath.join(move.base, new)
-            fresh = f"/{meant}" if rooted else posixpath.relpath(meant, there or ".")
-            is_angle = body[start - 1 : start] == "<"
-            yield (
-                start,
-                stop,
-                fresh if is_angle else _UNSAFE.sub(lambda sign: f"%{ord(sign[0]):02X}", fresh),
-            )
+        destination = _destination(written, target, path, move)
+        if destination is not None:
+            if body[start - 1 : start] != "<":
+                destination = _UNSAFE.sub(_percent_encoded, destination)
+            yield start, stop, destination
+
+
+def _destination(written: str, target: str, path: str, move: Move) -> str | None:
+    """Return where a markdown link must lead from now on, or nothing if it may stay."""
+    old_folder = _folder(move, path)
+    folder = old_folder
+    if path == move.old:
+        folder = _folder(move, move.new)
+    new = move.path(target.removeprefix(f"{move.base}/"))
+    is_rooted = written.startswith("/")
+    if new is not None:
+        target = posixpath.join(move.base, new)
+    elif is_rooted or folder == old_folder:
+        return None
+    if is_rooted:
+        return f"/{target}"
+    return posixpath.relpath(target, folder or ".")
+
+
+def _folder(move: Move, path: str) -> str:
+    return posixpath.dirname(posixpath.join(move.base, path))
+
+
+def _percent_encoded(match: re.Match[str]) -> str:
+    return f"%{ord(match[0]):02X}"
 
 
 # --- the frontmatter ---
@@ -113,15 +143,18 @@ def mentions(value: Any, move: Move) -> bool:
 
 
 def _relink_fields(front: str, move: Move) -> tuple[str, int]:
-    found = markup.front(front)
-    loaded = metadata.load(front[found[0] : found[1]])[0] if found else {}
-    # What a memory calls itself is no link.
-    changed = {
-        key: _renamed(value, move)
-        for key, value in loaded.items()
-        if key not in ("title", "aliases") and mentions(value, move)
-    }
-    return (metadata.set_fields(front, changed), len(changed)) if changed else (front, 0)
+    block = markdown.front(front)
+    if not block:
+        return front, 0
+    start, stop, _ = block
+    fields, _ = frontmatter.load(front[start:stop])
+    changed = {}
+    for key, value in fields.items():
+        if key not in _OWN_NAMES and mentions(value, move):
+            changed[key] = _renamed(value, move)
+    if not changed:
+        return front, 0
+    return frontmatter.set_fields(front, changed), len(changed)
 
 
 def _renamed(value: Any, move: Move) -> Any:
@@ -135,11 +168,21 @@ def _renamed(value: Any, move: Move) -> Any:
         return [_renamed(inner, move) for inner in value]
     if not isinstance(value, str):
         return value
-    old, new = (name.removesuffix(".md") for name in (move.old, move.new))
+    old = move.old.removesuffix(".md")
+    new = move.new.removesuffix(".md")
     if value in (f"{old}.md", f"memory:{old}"):
         return value.replace(old, new)
-    return _WIKI.sub(lambda name: _padded(name[0], move.name(name[0])), value)
+
+    def renamed_link(match: re.Match[str]) -> str:
+        written = match[0]
+        name = move.name(written)
+        if name is None:
+            return written
+        return _padded(written, name)
+
+    return _WIKI.sub(renamed_link, value)
 
 
-def _padded(written: str, new: str | None) -> str:
-    return written if new is None else written.replace(written.strip(), new)
+def _padded(written: str, new: str) -> str:
+    """Return the new name with the spaces around the old one."""
+    return written.replace(written.strip(), new)
