@@ -33,8 +33,7 @@ from ragdocs.serve.mcp import (
 )
 from ragdocs.serve.mcp.intake import LONGEST_LINE, Intake, Line, Overlong
 from ragdocs.serve.mcp.tools import add_tools
-from ragdocs.serve.surface import bounds
-from ragdocs.serve.surface import present as render
+from ragdocs.serve.surface import bounds, present
 from ragdocs.text.visible import framed
 
 INSTRUCTIONS = """\
@@ -246,7 +245,7 @@ def explain(error: RagdocsError) -> str:
 
     What happened, what to do, and in a conflict the texts.
     """
-    return render.conflict(error) if isinstance(error, ConflictError) else str(error)
+    return present.conflict(error) if isinstance(error, ConflictError) else str(error)
 
 
 def _refuse_large(tool: str, arguments: Mapping[str, Any]) -> None:
