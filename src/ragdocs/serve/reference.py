@@ -15,7 +15,7 @@ from typing import Any, get_args, get_type_hints
 import click
 
 from ragdocs import config
-from ragdocs.keys import toml
+from ragdocs.config import toml
 from ragdocs.serve.cli.app import build
 from ragdocs.serve.surface import Param, Verb, bounds
 from ragdocs.serve.surface.catalog import offered

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragdocs.errors import ValidationError
-from ragdocs.project import folders as project
+from ragdocs.project.identity import repository_id
 from ragdocs.system import git
 
 PER_BRANCH, SHARED = POLICIES = ("perBranch", "sharedRepo")
@@ -49,7 +49,7 @@ def find_scope(root: Path, policy: str, *, own_bank: bool, branch: str | None = 
             f"{policy[:40]!r} is not a branch scope", f"Use {' or '.join(POLICIES)}"
         )
     name = "" if policy == SHARED else git.branch(root) if branch is None else branch
-    identity = project.identity(root, name)
+    identity = repository_id(root, name)
     return Scope(identity, name, policy, f"{FOLDER}/{label(name) if own_bank else identity}")
 
 
