@@ -71,7 +71,8 @@ def _flags() -> list[str]:
     needs them.
     """
     isolated = [sys.executable, "-E", SAFE_PATH]
-    check = subprocess.run([*isolated, "-c", _IMPORTABLE], capture_output=True, check=False)  # noqa: S603 - our own text
+    command = [*isolated, "-c", _IMPORTABLE]
+    check = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - our own text
     if check.returncode == 0:
         return isolated[1:]
     return [SAFE_PATH]
