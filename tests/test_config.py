@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ragdocs import config
-from ragdocs.config import KEYS, SECTIONS, load
+from ragdocs.config import KEYS, SECTIONS, Key, load, toml
 from ragdocs.errors import ConfigError
-from ragdocs.keys import Key, toml
 from ragdocs.lanes import DOCS, MEMORY
 
 REPOSITORY = Path(__file__).parent.parent

@@ -27,7 +27,6 @@ LAYERS = {
     "protocols": 1,
     "project": 2,
     "lanes": 2,
-    "keys": 2,
     "config": 2,
     "text": 3,
     "search": 4,

@@ -15,8 +15,8 @@ import pytest
 from ragdocs.config import Config, ServerConfig
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import RagdocsError, UnavailableError, ValidationError
-from ragdocs.project import folders as projects
 from ragdocs.project import layout
+from ragdocs.project.signing import signing_key
 from ragdocs.search.chunk import CHUNKER
 from ragdocs.serve import reference
 from ragdocs.serve.live import Live
@@ -374,7 +374,7 @@ def test_another_model_embeds_anew_and_never_mixes(project: Project) -> None:
         recipe=f"{CHUNKER}/{chunking.target}/{chunking.limit}",
         encoder="another model of the same size",
         dim=first.dim,
-        key=projects.signing_key(),
+        key=signing_key(),
     )
     assert other.open()
     assert other.counts()["chunks"] == 5

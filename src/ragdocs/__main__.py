@@ -1,8 +1,7 @@
 """The `ragdocs` command.
 
-A connection to the shared server takes the short way, everything else the long one.
-
-Everything is imported in functions, after the working directory is off the path: it may be a
+`ragdocs mcp` connects to the shared server with few imports; other commands import the command
+line. All imports are in functions, after the working directory is off the path: it may be a
 stranger's repository.
 """
 
@@ -11,7 +10,7 @@ import sys
 
 from ragdocs import import_path
 
-# How soon a client is missed that died while somebody else still held its end of our input open.
+# How often to check that the client lives: another process may hold our input open after its death.
 POLL_SECONDS = 0.5
 
 
@@ -23,7 +22,7 @@ def main() -> int:
 
         from ragdocs.serve.shared import shim
 
-        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+        threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
         if shim.run(sys.argv[2:]):
             return 0
     from ragdocs.serve.cli.app import main as run
@@ -31,7 +30,7 @@ def main() -> int:
     return run()
 
 
-def _end_with(parent: int) -> None:
+def _end_with_parent(parent: int) -> None:
     import signal
     import time
 

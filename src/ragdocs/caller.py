@@ -1,7 +1,4 @@
-"""Who is asking: one caller for each connected client.
-
-And what an answer takes from the caller's surroundings.
-"""
+"""The caller: one for each connected client, with its own clock, branch scope and secrets."""
 
 from __future__ import annotations
 
@@ -15,9 +12,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Caller:
-    """A connected client; what is remembered about it is gone when it is.
-
-    And never written anywhere.
+    """A connected client, which is forgotten when it disconnects and never written anywhere.
 
     The defaults are those of a client that is served by a process of its own: that process has the
     client's environment.
@@ -26,11 +21,11 @@ class Caller:
     name: str = ""
     role: Literal["reader", "writer"] = "writer"
     session: str = field(default_factory=lambda: token_hex(8))
-    # What MEMORY_BRANCH_SCOPE says; empty where it says nothing.
+    # The value of MEMORY_BRANCH_SCOPE.
     branch_scope: str = ""
-    # Nothing: the zone of this process.
+    # None for the zone of this process.
     zone: tzinfo | None = None
-    # Environment variables whose values must not be kept, by name.
+    # Environment variables whose values must not be written down, by name.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def local(self, moment: datetime) -> datetime:
@@ -44,14 +39,15 @@ class Caller:
         return moment.astimezone(UTC)
 
 
-_caller: ContextVar[Caller] = ContextVar("caller", default=Caller())  # noqa: B039 - a caller is frozen
+# A caller is frozen, so it may be a default.
+_caller: ContextVar[Caller] = ContextVar("caller", default=Caller())  # noqa: B039
 
 
 def begin(caller: Caller) -> None:
-    """Let everything that is started from here on be done for a caller."""
+    """Make this the caller of all that is done from here on in this task."""
     _caller.set(caller)
 
 
 def current() -> Caller:
-    """Return the caller that this is done for."""
+    """Return the caller of this task."""
     return _caller.get()

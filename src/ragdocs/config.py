@@ -1,31 +1,204 @@
-"""What is configured, by whom.
+"""The configuration: its keys, who may set them, and where their values come from.
 
-And may they? Each key is declared once, as a field of its section below.
+Each key is declared once, as a field of its section below.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import itertools
+import difflib
+import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragdocs.errors import ConfigError, RagdocsError
-from ragdocs.keys import FILE_NAME, Key, declare, nearest, shown, toml
 from ragdocs.lanes import DOCS, JOURNAL, MEMORY
-from ragdocs.project.folders import ancestors, checked_root, config_dir, nearest_marked, settled
-from ragdocs.system import files as fsio
+from ragdocs.project import folders
+from ragdocs.system import files
 
+FILE_NAME = "config.toml"
+USER_FILE = f"~/.config/ragdocs/{FILE_NAME}"
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 TOOLSETS = ("docs", "memory", "recall")
 MORE_TOOLSETS = ("edit", "entries", "repo", "journal", "quality")
 RANKING = MEMORY.ranking
 # A hundred times what a person writes; a file from a clone may be anything.
 FILE_LIMIT = 65_536
+LIST_LIMIT = 64
+TEXT_LIMIT = 512
+EXCERPT_LIMIT = 60
+TRUE_WORDS = ("true", "yes", "on", "1")
+FALSE_WORDS = ("false", "no", "off", "0")
+BOOLEANS = dict.fromkeys(TRUE_WORDS, True) | dict.fromkeys(FALSE_WORDS, False)
+
+
+def declare(default: object, about: str, **rules: object) -> Any:
+    """Declare a key: its default, one sentence about it, and its rules as fields of `Key`."""
+    return field(default=default, metadata={"about": about, **rules})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key: the values it accepts, and from whom.
+
+    `low` and `high` bound a number, or the length of a list.
+    """
+
+    section: str
+    name: str
+    default: Any
+    about: str
+    low: float = 0
+    high: float = LIST_LIMIT
+    choices: tuple[str, ...] = ()
+    # The values that a project's own file may set, where the user may set more.
+    project_choices: tuple[str, ...] = ()
+    globs: bool = False
+    # A second variable that other programs read too; the own one has the last word.
+    shared_variable: str = ""
+    # A folder; a project may only name one inside itself.
+    folder: bool = False
+
+    @property
+    def full_name(self) -> str:
+        """The dotted name."""
+        return f"{self.section}.{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """The name of the environment variable."""
+        return f"RAGDOCS_{self.section}_{self.name}".upper()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the value is a number."""
+        return type(self.default) in {int, float}
+
+    @property
+    def wanted(self) -> str:
+        """The values accepted, in words."""
+        if isinstance(self.default, bool):
+            return "true or false"
+        if isinstance(self.default, int):
+            return f"a whole number from {self.low} to {self.high}"
+        if isinstance(self.default, float):
+            return f"a number from {self.low} to {self.high}"
+        choices = list(map(toml, self.choices))
+        if isinstance(self.default, str):
+            return " or ".join(choices) or "a text"
+        if self.globs:
+            return "a list of globs"
+        return f"a list of {', '.join(choices) or 'texts'}"
+
+    def parse(self, text: str) -> object:
+        """Read a value from plain text; text that cannot be read stays, for `check` to refuse."""
+        word = text.strip()
+        if isinstance(self.default, bool):
+            return BOOLEANS.get(word.casefold(), word)
+        if isinstance(self.default, tuple):
+            return list(filter(None, map(str.strip, word.split(","))))
+        if self.numeric:
+            with contextlib.suppress(ValueError):
+                return type(self.default)(word)
+        return word
+
+    def check(self, value: object, source: str, *, trusted: bool = True) -> object:
+        """Return the value in the type of the default, or raise what is wrong with it."""
+        if self.numeric and isinstance(value, int | float) and not isinstance(value, bool):
+            if not self.low <= value <= self.high:
+                raise self._error(source, f"is {excerpt(value)}, out of range")
+            if isinstance(self.default, float):
+                value = float(value)
+        if isinstance(self.default, tuple) and isinstance(value, list | tuple):
+            return self._checked_list(value, source)
+        if type(value) is not type(self.default):
+            raise self._error(source, f"is {excerpt(value)}")
+        if isinstance(value, str):
+            self._check_text(value, source)
+            if not trusted:
+                self._check_project_may(value, source)
+        return value
+
+    def _checked_list(self, values: Sequence[object], source: str) -> tuple[str, ...]:
+        if not self.low <= len(values) <= self.high:
+            bounds = f"{self.low} to {self.high} of them"
+            raise self._error(source, f"has {len(values)} entries", bounds)
+        texts: list[str] = []
+        for value in values:
+            if not isinstance(value, str):
+                raise self._error(source, f"holds {excerpt(value)}")
+            self._check_text(value, source)
+            if self.globs and not _stays_inside(value):
+                rule = "relative to the project and inside it"
+                raise self._error(source, f"holds {excerpt(value)}", rule)
+            texts.append(value)
+        return tuple(dict.fromkeys(texts))
+
+    def _check_text(self, value: str, source: str) -> None:
+        if self.choices and value not in self.choices:
+            suggestion = nearest(value, self.choices)
+            if suggestion:
+                suggestion = f"perhaps {toml(suggestion)}"
+            raise self._error(source, f"names {excerpt(value)}", suggestion)
+        categories = set(map(unicodedata.category, value))
+        has_controls = not categories.isdisjoint({"Cc", "Cs"})
+        if has_controls or not value.strip() or len(value) > TEXT_LIMIT:
+            rule = f"of 1 to {TEXT_LIMIT} printable characters"
+            raise self._error(source, f"holds {excerpt(value)}", rule)
+
+    def _check_project_may(self, value: str, source: str) -> None:
+        """Raise if a project sets a value that only the user may."""
+        if self.folder and not _stays_inside(value):
+            allowed = "Name one inside the project"
+        elif self.project_choices and value not in self.project_choices:
+            allowed = "Write " + " or ".join(map(toml, self.project_choices))
+        else:
+            return
+        raise ConfigError(
+            f"{source}: a project may not set {self.full_name} to {excerpt(value)}",
+            f"{allowed} there; your own choice goes into {USER_FILE} or {self.variable}",
+        )
+
+    def _error(self, source: str, fault: str, rule: str = "") -> ConfigError:
+        accepts = ", ".join(filter(None, (self.wanted, rule)))
+        hint = f"It takes {accepts}; the default is {self.name} = {toml(self.default)}"
+        return ConfigError(f"{source}: {self.full_name} {fault}", hint)
+
+
+def toml(value: object) -> str:
+    """Write a value as TOML, which for these types is JSON."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def nearest(word: str, options: Iterable[str]) -> str:
+    """Return the option that a misspelt word is nearest to, or nothing."""
+    matches = difflib.get_close_matches(word[:TEXT_LIMIT], list(options), 1)
+    return "".join(matches)
+
+
+def excerpt(value: object) -> str:
+    """Show a value that anybody may have written: short, on one line, harmless to a terminal."""
+    if isinstance(value, str):
+        if len(value) > EXCERPT_LIMIT:
+            value = f"{value[:EXCERPT_LIMIT]}…"
+        return repr(value)
+    is_huge = isinstance(value, int) and abs(value) >= sys.maxsize
+    if isinstance(value, int | float) and not is_huge:
+        return toml(value)
+    names = {list: "a list", dict: "a table", int: "a huge number"}
+    return names.get(type(value), f"a {type(value).__name__}")
+
+
+def _stays_inside(path: str) -> bool:
+    is_absolute = re.match(r"[/\\~]|[A-Za-z]:", path)
+    return not is_absolute and ".." not in re.split(r"[/\\]", path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +238,8 @@ class MemoryConfig:
     )
     branch_scope: str = declare(
         "perBranch",
-        "Whether conventions, decisions, notes and summaries belong to the branch or to the repository.",
+        "Whether conventions, decisions, notes and summaries belong to the branch "
+        "or to the repository.",
         choices=("perBranch", "sharedRepo"),
         shared_variable="MEMORY_BRANCH_SCOPE",
     )
@@ -117,7 +291,8 @@ class EmbeddingConfig:
 
     model: str = declare(
         DEFAULT_MODEL,
-        'The embedding model: the built-in one, "none" for keywords only, or a name or path for sentence-transformers.',
+        'The embedding model: the built-in one, "none" for keywords only, '
+        "or a name or path for sentence-transformers.",
         project_choices=(DEFAULT_MODEL, "none"),
     )
 
@@ -165,7 +340,7 @@ class RedactionConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The resolved configuration of one project; `problems` are worth telling but stop nothing."""
+    """The resolved configuration of one project; `problems` are shown but stop nothing."""
 
     root: Path
     docs: DocsConfig = field(default_factory=DocsConfig)
@@ -179,25 +354,40 @@ class Config:
     problems: tuple[str, ...] = ()
 
     def origin(self, key: str) -> str:
-        """Tell where the value of a key such as `memory.enabled` came from."""
+        """Return where the value of a key such as `memory.enabled` came from."""
         return self.origins.get(key, "default")
 
 
-SECTIONS: dict[str, Any] = {
-    entry.name: entry.default_factory
-    for entry in dataclasses.fields(Config)
-    if dataclasses.is_dataclass(entry.default_factory)
-}
-KEYS: dict[str, Key] = {
-    f"{section}.{entry.name}": Key(
-        section=section, name=entry.name, default=entry.default, **entry.metadata
-    )
-    for section, kind in SECTIONS.items()
-    for entry in dataclasses.fields(kind)
-}
+def _sections() -> dict[str, Any]:
+    """Map the names of the sections to their classes."""
+    sections: dict[str, Any] = {}
+    for section in dataclasses.fields(Config):
+        if dataclasses.is_dataclass(section.default_factory):
+            sections[section.name] = section.default_factory
+    return sections
 
-# A key, its checked value, and where that was said.
-Setting = tuple[Key, object, str]
+
+def _keys() -> dict[str, Key]:
+    """Map the dotted names of all keys to their declarations."""
+    keys = {}
+    for section, kind in SECTIONS.items():
+        for entry in dataclasses.fields(kind):
+            rules: Mapping[str, Any] = entry.metadata
+            key = Key(section=section, name=entry.name, default=entry.default, **rules)
+            keys[key.full_name] = key
+    return keys
+
+
+SECTIONS = _sections()
+KEYS = _keys()
+
+
+class Setting(NamedTuple):
+    """A key, its checked value, and the file, variable or flag that sets it."""
+
+    key: Key
+    value: object
+    source: str
 
 
 def load(
@@ -208,36 +398,48 @@ def load(
     project: Path | None = None,
 ) -> Config:
     """Resolve the configuration for a working directory, or for exactly the project given."""
-    environ = os.environ if environ is None else environ
-    begin = checked_root(settled(start if project is None else project), environ)
-    own = _read(config_dir(environ) / FILE_NAME)
+    if environ is None:
+        environ = os.environ
+    begin = folders.checked_root(folders.settled(project or start), environ)
+    user_file = _read(folders.config_dir(environ) / FILE_NAME)
     problems: list[str] = []
-    found = _find(ancestors(begin, environ) if project is None else [begin], own, problems)
-    root = found.path.parent if found else begin if project else nearest_marked(begin, environ)
-    # From the weakest voice to the strongest.
-    said = itertools.chain(
-        own.settings(trusted=True) if own else (),
-        found.settings(trusted=False) if found else (),
-        _from_environment(environ, problems),
-        _from_flags(flags or {}),
-    )
-    settings = {setting[0].full_name: setting for setting in said}
-    sections: dict[str, Any] = {
-        section: kind(
-            **{key.name: value for key, value, _ in settings.values() if key.section == section}
-        )
-        for section, kind in SECTIONS.items()
-    }
-    origins = {
-        name: where.removeprefix(f"{root}{os.sep}") for name, (_, _, where) in settings.items()
-    }
-    return Config(root=root, **sections, origins=origins, problems=tuple(problems))
+    candidates: Iterable[Path] = [begin]
+    root = begin
+    if project is None:
+        candidates = folders.ancestors(begin, environ)
+        root = folders.nearest_marked(begin, environ)
+    project_file = _find(candidates, user_file, problems)
+    # From the weakest source to the strongest: a later setting of a key replaces an earlier one.
+    settings: list[Setting] = []
+    if user_file:
+        settings += user_file.settings(trusted=True)
+    if project_file:
+        root = project_file.path.parent
+        settings += project_file.settings(trusted=False)
+    settings += _from_environment(environ, problems)
+    settings += _from_flags(flags or {})
+    return _resolved(root, settings, tuple(problems))
+
+
+def _resolved(root: Path, settings: Sequence[Setting], problems: tuple[str, ...]) -> Config:
+    values: dict[str, dict[str, object]] = {}
+    origins = {}
+    for key, value, source in settings:
+        values.setdefault(key.section, {})[key.name] = value
+        origins[key.full_name] = source.removeprefix(f"{root}{os.sep}")
+    sections: dict[str, Any] = {}
+    for section, kind in SECTIONS.items():
+        sections[section] = kind(**values.get(section, {}))
+    return Config(root=root, **sections, origins=origins, problems=problems)
 
 
 def render_table(config: Config) -> list[tuple[str, str, str]]:
     """Return each key with its value as TOML and its origin."""
-    values = {name: getattr(getattr(config, key.section), key.name) for name, key in KEYS.items()}
-    return [(name, toml(value), config.origin(name)) for name, value in values.items()]
+    rows = []
+    for name, key in KEYS.items():
+        value = getattr(getattr(config, key.section), key.name)
+        rows.append((name, toml(value), config.origin(name)))
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,43 +451,41 @@ class _File:
     lines: Mapping[str, int]
 
     def settings(self, *, trusted: bool) -> Iterator[Setting]:
-        """Yield what the file says, checked."""
+        """Yield the settings of the file, checked."""
         for section, table in self.document.items():
+            source = self._source(section)
             if section not in SECTIONS:
-                raise _unknown(section, self._where(section), SECTIONS)
+                raise _unknown(section, source, SECTIONS)
             if not isinstance(table, dict):
                 raise ConfigError(
-                    f"{self._where(section)}: {section} is not a section",
-                    f"Write it as [{section}]",
+                    f"{source}: {section} is not a section", f"Write it as [{section}]"
                 )
             for key, value in table.items():
                 name = f"{section}.{key}"
-                yield _setting(name, value, self._where(name), trusted=trusted)
+                yield _setting(name, value, self._source(name), trusted=trusted)
 
     def is_ours(self) -> bool:
-        """Tell our file from that of Hugo or others that use the same name.
-
-        Even if ours is misspelt.
-        """
+        """Tell our file, even a misspelt one, from that of Hugo or others with the same name."""
         for name, table in self.document.items():
             section = nearest(name, SECTIONS)
-            if (
-                section
-                and isinstance(table, dict)
-                and any(f"{section}.{key}" in KEYS for key in table)
-            ):
-                return True
+            if section and isinstance(table, dict):
+                keys = {f"{section}.{key}" for key in table}
+                if not keys.isdisjoint(KEYS):
+                    return True
         return self.document.keys() <= SECTIONS.keys()
 
-    def _where(self, name: str) -> str:
-        line = self.lines.get(name)
-        return f"{self.path}:{line}" if line else str(self.path)
+    def _source(self, name: str) -> str:
+        number = self.lines.get(name)
+        if number is None:
+            return str(self.path)
+        return f"{self.path}:{number}"
 
 
-def _find(folders: Iterable[Path], own: _File | None, problems: list[str]) -> _File | None:
-    for folder in folders:
+def _find(candidates: Iterable[Path], user_file: _File | None, problems: list[str]) -> _File | None:
+    """Return the first configuration file of a project that is ours."""
+    for folder in candidates:
         file = _read(folder / FILE_NAME)
-        if file is None or (own and file.path.resolve() == own.path.resolve()):
+        if file is None or (user_file and file.path.resolve() == user_file.path.resolve()):
             continue
         if file.is_ours():
             return file
@@ -300,68 +500,81 @@ def _read(path: Path) -> _File | None:
         return None
     try:
         # People link their own file into place, so a link is followed.
-        text = (
-            fsio.read_bytes(Path(os.path.realpath(path)), FILE_LIMIT)
-            .decode("utf-8-sig")
-            .replace("\r\n", "\n")
-        )
+        data = files.read_bytes(Path(os.path.realpath(path)), FILE_LIMIT)
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
         return _File(path, tomli.loads(text), _line_numbers(text))
     except RagdocsError as error:
-        raise ConfigError(
-            error.message, f"Make it a readable file of at most {FILE_LIMIT} bytes"
-        ) from error
+        hint = f"Make it a readable file of at most {FILE_LIMIT} bytes"
+        raise ConfigError(error.message, hint) from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"{path} is not valid TOML: {str(error)[:200]}", "Mend it and try again"
-        ) from error
+        message = f"{path} is not valid TOML: {str(error)[:200]}"
+        raise ConfigError(message, "Mend it and try again") from error
 
 
 def _line_numbers(text: str) -> dict[str, int]:
     """Map sections and keys to lines, as far as they are written in the plain form."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     prefix = ""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if header := re.match(r"\s*\[\s*([\w-]+)\s*\]", line):
+    for number, row in enumerate(text.split("\n"), start=1):
+        header = re.match(r"\s*\[\s*([\w-]+)\s*\]", row)
+        entry = re.match(r"\s*([\w.-]+)\s*=", row)
+        if header:
             prefix = f"{header[1]}."
-            found.setdefault(header[1], number)
-        elif entry := re.match(r"\s*([\w.-]+)\s*=", line):
-            found.setdefault(f"{prefix}{entry[1]}", number)
-    return found
+            numbers.setdefault(header[1], number)
+        elif entry:
+            numbers.setdefault(f"{prefix}{entry[1]}", number)
+    return numbers
 
 
 def _from_environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[Setting]:
+    variables = {}
     for key in KEYS.values():
-        if text := environ.get(key.shared_variable, "").strip():
-            yield _setting(key.full_name, key.parse(text), f"environment {key.shared_variable}")
-    variables = {key.variable: key for key in KEYS.values()}
-    for variable in sorted(name for name in environ if name.startswith("RAGDOCS_")):
-        own, text, where = variables.get(variable), environ[variable], f"environment {variable}"
-        if own is None:
+        variables[key.variable] = key
+        text = environ.get(key.shared_variable, "").strip()
+        if text:
+            source = f"environment {key.shared_variable}"
+            yield _setting(key.full_name, key.parse(text), source)
+    for variable in sorted(environ):
+        if not variable.startswith("RAGDOCS_"):
+            continue
+        source = f"environment {variable}"
+        own_key = variables.get(variable)
+        if own_key is None:
             # Not an error: the environment is not ours alone.
-            near = nearest(variable, variables)
-            problems.append(
-                f"{where} means nothing to ragdocs" + (f"; did you mean {near}?" if near else "")
-            )
-        elif text.strip():
-            yield _setting(own.full_name, own.parse(text), where)
+            problems.append(f"{source} means nothing to ragdocs{_suggestion(variable, variables)}")
+        elif environ[variable].strip():
+            yield _setting(own_key.full_name, own_key.parse(environ[variable]), source)
+
+
+def _suggestion(variable: str, variables: Iterable[str]) -> str:
+    suggestion = nearest(variable, variables)
+    if suggestion:
+        return f"; did you mean {suggestion}?"
+    return ""
 
 
 def _from_flags(flags: Mapping[str, object]) -> Iterator[Setting]:
     for name, value in flags.items():
-        if value is not None:
-            given = KEYS[name].parse(value) if name in KEYS and isinstance(value, str) else value
-            yield _setting(name, given, "flag")
+        if isinstance(value, str) and name in KEYS:
+            yield _setting(name, KEYS[name].parse(value), "flag")
+        elif value is not None:
+            yield _setting(name, value, "flag")
 
 
-def _setting(name: str, value: object, where: str, *, trusted: bool = True) -> Setting:
-    if name not in KEYS:
+def _setting(name: str, value: object, source: str, *, trusted: bool = True) -> Setting:
+    key = KEYS.get(name)
+    if key is None:
         section = f"{name.partition('.')[0]}."
-        raise _unknown(name, where, [key for key in KEYS if key.startswith(section)] or KEYS)
-    return KEYS[name], KEYS[name].check(value, where, trusted=trusted), where
+        siblings = [other for other in KEYS if other.startswith(section)]
+        raise _unknown(name, source, siblings or KEYS)
+    return Setting(key, key.check(value, source, trusted=trusted), source)
 
 
-def _unknown(name: str, where: str, options: Iterable[str]) -> ConfigError:
-    last = name.rpartition(".")[2]
-    near = next((key for key in KEYS if key.endswith(f".{last}")), "") or nearest(name, options)
-    hint = f"Did you mean {near}?" if near else f"Known are {', '.join(options)}"
-    return ConfigError(f"{where}: {shown(name)} is unknown", hint)
+def _unknown(name: str, source: str, options: Iterable[str]) -> ConfigError:
+    ending = f".{name.rpartition('.')[2]}"
+    suggestions = [key for key in KEYS if key.endswith(ending)]
+    suggestions.append(nearest(name, options))
+    hint = f"Known are {', '.join(options)}"
+    if suggestions[0]:
+        hint = f"Did you mean {suggestions[0]}?"
+    return ConfigError(f"{source}: {excerpt(name)} is unknown", hint)

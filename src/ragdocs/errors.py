@@ -1,8 +1,12 @@
-"""The exception tree: every error says what happened, and `hint` says what to do next."""
+"""The exception tree: every error says what happened, and `hint` says what to do next.
+
+A hint names a verb by its title in angle brackets, such as <read a memory>; the rims put the name
+of the tool or of the command there.
+"""
 
 
 class RagdocsError(Exception):
-    """Any failure that ragdocs foresaw."""
+    """Any failure that ragdocs expects and explains."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -10,7 +14,9 @@ class RagdocsError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message}. {self.hint}" if self.hint else self.message
+        if self.hint:
+            return f"{self.message}. {self.hint}"
+        return self.message
 
 
 class ConfigError(RagdocsError):
@@ -28,16 +34,16 @@ class AlreadyExistsError(RagdocsError):
 class ConflictError(RagdocsError):
     """The text changed since the caller read it.
 
-    `base` is what both sides started from, `merged` how they go together but for the marked
-    `overlaps`, if known.
+    `base` is the text that both sides started from. `merged` is a proposal with both changes, in
+    which `overlaps` places are marked for the caller to decide.
     """
 
     base: str = ""
     merged: str = ""
     overlaps: int = 0
-    # What to do with the proposal, and what shows the whole of the text there now.
-    again: str = "send it with update_memory and this version"
-    reader: str = "read_memory"
+    # What to do with the proposal, and which verb shows the whole of the text there now.
+    again: str = "send it with <replace a memory> and this version"
+    reader: str = "<read a memory>"
 
     def __init__(
         self, message: str, hint: str = "", *, theirs: str = "", yours: str = "", version: str = ""
@@ -49,7 +55,7 @@ class ConflictError(RagdocsError):
 
 
 class ReadOnlyError(RagdocsError):
-    """The place cannot be written to."""
+    """The file or folder cannot be written to."""
 
 
 class LockAcquisitionError(RagdocsError):
@@ -69,7 +75,7 @@ class UnavailableError(RagdocsError):
 
 
 class TooSlowError(UnavailableError):
-    """Something that is there did not answer in time, so nothing is known about it."""
+    """Something that exists did not answer in time, so its state is not known."""
 
 
 class StorageError(RagdocsError):

@@ -14,10 +14,7 @@ SAFE_PATH = "-P"
 
 
 def leave_working_directory_out() -> None:
-    """Take from the path what depends on the working directory.
-
-    Call it before anything else is imported.
-    """
+    """Remove entries that depend on the working directory, before anything else is imported."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     started_by_name = spec is not None and spec.name.startswith("ragdocs.")
     if started_by_name and not sys.flags.safe_path:
@@ -28,10 +25,7 @@ def leave_working_directory_out() -> None:
 
 
 def server_command(module: str) -> list[str]:
-    """Return the command that runs a module as this process was run.
-
-    And never from the working directory.
-    """
+    """Return the command that runs a module as this process was run."""
     flags = [SAFE_PATH]
     if sys.flags.ignore_environment:
         flags.append("-E")
@@ -41,7 +35,7 @@ def server_command(module: str) -> list[str]:
 
 
 def server_environment() -> dict[str, str]:
-    """Return the environment without the entries of PYTHONPATH that would be looked for in the working directory."""
+    """Return the environment without the relative entries of PYTHONPATH."""
     environ = dict(os.environ)
     if _relative_entries():
         entries = environ.pop("PYTHONPATH").split(os.pathsep)
@@ -52,8 +46,12 @@ def server_environment() -> dict[str, str]:
 
 
 def _relative_entries() -> list[str]:
-    named = "" if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "")
-    if not named:
+    variable = os.environ.get("PYTHONPATH", "")
+    if not variable or sys.flags.ignore_environment:
         return []
-    # An empty entry, as in `PYTHONPATH=$PYTHONPATH:/opt/lib`, means the working directory.
-    return [entry for entry in named.split(os.pathsep) if not os.path.isabs(entry)]
+    entries = []
+    for entry in variable.split(os.pathsep):
+        # An empty entry, as in `PYTHONPATH=$PYTHONPATH:/opt/lib`, means the working directory.
+        if not os.path.isabs(entry):
+            entries.append(entry)
+    return entries

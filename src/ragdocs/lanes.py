@@ -1,4 +1,4 @@
-"""A lane is data: what to include, how to cut, how to rank, whether one may write."""
+"""Lanes: which files belong to a corpus, how they are cut and ranked, and who may write."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ class Chunking:
 class Ranking:
     """How signals become one score."""
 
-    # Of a cosine, and of a keyword score where 1.0 is every word of the query once: neither depends
-    # on what else is found. In documentation meaning and words find about the same;
-    # bench/quality.py prints both alone.
+    # Weights of the cosine and of the keyword score, where 1.0 is every word of the query once.
+    # Neither depends on other candidates. In documentation both alone find about the same;
+    # bench/quality.py prints the figures.
     vector_weight: float = 0.7
     keyword_weight: float = 0.3
-    # What the better of the passages before and after says beside a passage itself.
+    # Weight of the better of the passages before and after a passage.
     context_weight: float = 0.2
-    # What a passage loses that is one of several, where the best of them speaks for the document.
+    # Lowers passages of long documents, because more passages mean more chances to match.
     crowd_discount: float = 0.0
-    # What the second-best passage of its document says beside a passage: a page on a matter
-    # mentions it more than once.
+    # Weight of the second-best passage of the same document: a page on a matter mentions it more
+    # than once.
     support_weight: float = 0.0
-    # Of what is missing to 1.0, given to what the best documents link to.
+    # Share of what is missing to 1.0 that documents get to which the best ones link.
     graph_weight: float = 0.1
-    # Of what is missing to 1.0, given to texts of the time that a query names: "last week", "two
-    # months ago".
+    # Share of what is missing to 1.0 that texts get from a time that the query names, such as "last
+    # week" or "two months ago".
     time_weight: float = 0.0
     recency_days: int = 0
     recency_factor: float = 1.0
-    # Where a score fades: a text this old is half as easy to reach. Fresh ones need `easiest`, old
-    # ones what is asked.
+    # Where scores fade: the threshold rises with age, from `easiest` for a fresh text to the
+    # `min_score` of the query; after this many days it is half way.
     half_life_days: float = 0.0
     easiest: float = 0.0
     # Hits of one document in one answer.
@@ -49,7 +49,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """One corpus's rules; nothing in the program asks for its name."""
+    """The rules of one corpus; no code depends on its name."""
 
     name: str
     include: tuple[str, ...]
@@ -98,7 +98,7 @@ MEMORY = Lane(
     ),
 )
 
-# What was learned, commit by commit: an entry never changes, so nothing of it can be written to.
+# Entries of the journal are commits, which never change, so the lane is not writable.
 JOURNAL = Lane(
     name="journal",
     include=("**/*.md",),

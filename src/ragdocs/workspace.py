@@ -18,6 +18,7 @@ from ragdocs.errors import UnavailableError
 from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
 from ragdocs.project import folders as project
 from ragdocs.project import layout, registry
+from ragdocs.project.signing import signing_key
 from ragdocs.protocols import Encoder
 from ragdocs.search.chunk import CHUNKER
 from ragdocs.search.corpus import Corpus, Progress
@@ -354,7 +355,7 @@ class Workspace:
 
     def _index(self, lane: Lane, directory: Path | None) -> LocalIndex:
         recipe = f"{CHUNKER}/{lane.chunking.target}/{lane.chunking.limit}"
-        key = project.signing_key() if directory else b""
+        key = signing_key() if directory else b""
         cache = os.path.realpath(project.cache_dir())
         private = directory is not None and directory.is_relative_to(cache)
         return LocalIndex(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ragdocs import config
-from ragdocs.project import folders as projects
+from ragdocs.project.identity import clean_address
 from ragdocs.serve.cli import app as cli
 
 from .window import SETTINGS, Window
@@ -437,7 +437,7 @@ ADDRESSES = [
 def test_no_form_of_an_address_keeps_its_credentials(tally: Tally) -> None:
     assert len(ADDRESSES) >= 55
     for address in ADDRESSES:
-        clean = projects.sanitised(address.format(PASSWORD))
+        clean = clean_address(address.format(PASSWORD))
         assert "Tr0ub4dor" not in clean, address
         assert "&3-x" not in clean, address
     tally("S7 remote addresses", tried=len(ADDRESSES), credentials_left=0, exceptions=0)

@@ -22,7 +22,7 @@ from whoosh import fields, index
 
 from ragdocs.engines.local import snapshot
 from ragdocs.errors import RagdocsError
-from ragdocs.project import folders as project
+from ragdocs.project.identity import repository_id
 from ragdocs.serve.cli import app as cli
 from ragdocs.system import git
 
@@ -276,7 +276,7 @@ def everything(clone: Clone, root: Path) -> Iterator[Step]:
     yield lambda _: git.branch(root)
     yield lambda _: git.common_dir(root)
     yield lambda _: git.remote(root)
-    yield lambda _: project.identity(root)
+    yield lambda _: repository_id(root)
     calls = (
         ["log", "-p"], ["log", "--format=%H %G?%n%B", "--all"], ["show", "HEAD"], ["cat-file", "-p", "HEAD:a.md"],
         ["diff-tree", "-p", "--root", "HEAD"], ["rev-list", "--all"], ["ls-files", "-m"], ["for-each-ref"],

@@ -18,6 +18,7 @@ import pytest
 from ragdocs.errors import UnavailableError
 from ragdocs.project import folders as project
 from ragdocs.project import registry
+from ragdocs.project.identity import repository_id
 from ragdocs.serve.cli import app as cli
 from ragdocs.stores.git.commits import CommitStore
 from ragdocs.stores.git.journal import JournalStore
@@ -250,11 +251,11 @@ def test_a_project_never_passes_for_another_one(
         str(path) for path, _ in CommitStore(root).watched()
     }
     identities = {
-        project.identity(place, branch)
+        repository_id(place, branch)
         for place in (victim, victim / "docs")
         for branch in ("", "main")
     }
-    assert project.identity(root) not in identities
+    assert repository_id(root) not in identities
     assert bytes_of(victim.parent / "victim", victim.parent / "tree") == before
 
 
@@ -331,10 +332,10 @@ def test_a_repository_that_borrows_objects_still_has_a_branch_and_an_identity(
     assert (state.branch, state.files_changed) == ("own-branch", ())
     assert "alternates" in str(CommitStore(root).scan().unreadable)
     plain(root, "repack", "-a", "-d")
-    identity = project.identity(root)
+    identity = repository_id(root)
     (root / ".git" / "objects" / "info" / "alternates").unlink()
     assert len(CommitStore(root).scan().stamps) == 1
-    assert project.identity(root) == identity
+    assert repository_id(root) == identity
 
 
 def test_a_link_below_the_main_worktree_does_not_lend_an_identity(
@@ -348,7 +349,7 @@ def test_a_link_below_the_main_worktree_does_not_lend_an_identity(
     root = clone / "tree" / "sub"
     for repository in (main, victim):
         plain(repository, "remote", "remove", "origin")
-    assert project.identity(root) != project.identity(victim)
+    assert repository_id(root) != repository_id(victim)
     assert registry.main_worktree(root) == root
 
 
@@ -358,7 +359,7 @@ def test_a_link_below_the_main_worktree_does_not_lend_an_identity(
 def of_repository(root: Path) -> tuple[str, str]:
     state = git.context(root)
     assert state is not None, root
-    return state.branch, project.identity(root)
+    return state.branch, repository_id(root)
 
 
 def test_worktrees_agree_wherever_they_were_moved_to(tmp_path: Path) -> None:
@@ -367,9 +368,9 @@ def test_worktrees_agree_wherever_they_were_moved_to(tmp_path: Path) -> None:
     plain(main, "worktree", "add", "-q", "-b", "topic", str(tree))
     (tree / "below").mkdir()
     (main / "below").mkdir()
-    identity = project.identity(main)
+    identity = repository_id(main)
     assert of_repository(tree) == ("topic", identity)
-    assert of_repository(tree / "below") == ("topic", project.identity(main / "below"))
+    assert of_repository(tree / "below") == ("topic", repository_id(main / "below"))
     moved = tree.rename(tmp_path / "moved")
     assert git.context(moved) is None
     assert "git worktree repair" in str(CommitStore(moved).scan().unreadable)
@@ -407,7 +408,7 @@ def test_the_worktrees_of_a_bare_repository_agree(tmp_path: Path) -> None:
         plain(tmp_path / "bare.git", "worktree", "add", "-q", "-b", name, str(tmp_path / name))
     one, two = (of_repository(tmp_path / name) for name in ("one", "two"))
     assert (one[0], two[0]) == ("one", "two")
-    assert one[1] == two[1] != project.identity(tmp_path / "main")
+    assert one[1] == two[1] != repository_id(tmp_path / "main")
     assert registry.main_worktree(tmp_path / "one") == tmp_path / "bare"
 
 
@@ -419,7 +420,7 @@ def test_submodules_are_repositories_of_their_own(tmp_path: Path) -> None:
     sub = main / "odd; name" / "sub"
     branch, identity = of_repository(sub)
     assert branch == "inner-branch"
-    assert identity not in {project.identity(main), project.identity(inner)}
+    assert identity not in {repository_id(main), repository_id(inner)}
     (sub / "below").mkdir()
     assert git.top(sub / "below") == sub
     plain(main, "worktree", "add", "-q", "-b", "topic", str(tmp_path / "tree"))

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import stat
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ragdocs.config import Config, MemoryConfig, load
-from ragdocs.errors import ConfigError, TooSlowError, UnavailableError
+from ragdocs.errors import ConfigError, UnavailableError
 from ragdocs.lanes import DOCS, MEMORY
 from ragdocs.project import folders as project
 from ragdocs.project import layout
-from ragdocs.system import git
 
 DIRECTORIES = {
     project.data_dir: ("XDG_DATA_HOME", ".local/share"),
@@ -45,10 +39,6 @@ def shop(environ: dict[str, str]) -> Path:
 
 def say(folder: Path, text: str) -> None:
     (folder / "config.toml").write_text(text, encoding="utf-8")
-
-
-def the_key_in(folder: str) -> bytes:
-    return project.signing_key({"XDG_STATE_HOME": folder})
 
 
 # Directories
@@ -303,161 +293,3 @@ def test_two_projects_of_one_name_have_two_keys_and_a_link_has_the_key_of_its_ta
     assert project.project_key(one) != project.project_key(two)
     assert project.project_key(one) == project.project_key(link)
     assert project.project_key(tmp_path / "日本").isalnum()
-
-
-# The signing key
-
-
-def test_the_signing_key_is_made_once_and_kept(environ: dict[str, str]) -> None:
-    key = project.signing_key(environ)
-    assert len(key) == 32
-    assert project.signing_key(environ) == key
-    assert [file.name for file in project.state_dir(environ).iterdir()] == ["index.key"]
-
-
-@posix_only
-def test_only_the_user_can_read_the_signing_key(environ: dict[str, str]) -> None:
-    before = os.umask(0)
-    try:
-        project.signing_key(environ)
-    finally:
-        os.umask(before)
-    folder = project.state_dir(environ)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert stat.S_IMODE((folder / "index.key").stat().st_mode) == 0o600
-
-
-def test_two_users_have_two_keys(tmp_path: Path) -> None:
-    assert the_key_in(str(tmp_path / "a")) != the_key_in(str(tmp_path / "b"))
-
-
-@pytest.mark.parametrize("damaged", [b"", b"short", b"x" * 33])
-def test_a_key_of_the_wrong_size_is_made_anew(environ: dict[str, str], damaged: bytes) -> None:
-    file = project.state_dir(environ) / "index.key"
-    file.parent.mkdir(parents=True)
-    file.write_bytes(damaged)
-    key = project.signing_key(environ)
-    assert len(key) == 32
-    assert project.signing_key(environ) == key
-
-
-def test_processes_that_start_together_agree_on_the_key(tmp_path: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        keys = pool.map(
-            the_key_in, [str(tmp_path / str(number % 10)) for number in range(40)], chunksize=1
-        )
-    assert all(len(set(keys[number::10])) == 1 for number in range(10))
-    assert len(set(keys)) == 10
-
-
-def test_without_a_place_for_it_the_key_lasts_as_long_as_the_process(
-    environ: dict[str, str], caplog: pytest.LogCaptureFixture
-) -> None:
-    (Path(environ["HOME"]) / "file").touch()
-    environ["XDG_STATE_HOME"] = str(Path(environ["HOME"]) / "file")
-    assert len(project.signing_key(environ)) == 32
-    assert "built anew at every start" in caplog.text
-
-
-# Remotes
-
-
-@pytest.mark.parametrize(
-    ("address", "clean"),
-    [
-        (
-            "https://user:token@github.com:443/owner/repo/?foo=bar#section",
-            "https://github.com/owner/repo",
-        ),
-        ("git@github.com:owner/repo.git", "ssh://github.com/owner/repo"),
-        ("ssh://user@github.com:22/owner/repo.git?foo=bar", "ssh://github.com/owner/repo"),
-        ("HTTPS://GitHub.com/Owner/Repo.git/", "https://github.com/Owner/Repo"),
-        ("http://host:80/a//b", "http://host/a/b"),
-        ("https://host:8443/a", "https://host:8443/a"),
-        ("ssh://git@host:2222/a", "ssh://host/a"),
-        ("git@[2001:db8::1]:a/b.git", "ssh://[2001:db8::1]/a/b"),
-        ("https://host/@scope/a", "https://host/@scope/a"),
-        ("git@host:a@v1", ""),
-        ("https://dev.azure.com/org/a%20b/_git/repo", "https://dev.azure.com/org/a%20b/_git/repo"),
-        ("/srv/git/repo.git", "file:///srv/git/repo"),
-        ("file:///srv/git/repo.git", "file:///srv/git/repo"),
-        ("C:\\git\\repo", "file:///C:/git/repo"),
-        ("", ""),
-    ],
-)
-def test_an_address_is_told_in_one_spelling(address: str, clean: str) -> None:
-    assert project.sanitised(address) == clean
-
-
-@given(st.text() | st.from_regex(r"[a-z]{0,5}:?/{0,2}[^\n]{0,9}[:@/?#][^\n]{0,20}"))
-def test_no_address_is_too_odd(address: str) -> None:
-    assert project.sanitised(address).isprintable()
-
-
-def commit(root: Path, *words: str) -> None:
-    who = ["-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"]
-    subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    root = tmp_path.resolve() / "repository"
-    root.mkdir()
-    commit(root, "init")
-    commit(root, "commit", "--allow-empty", "-m", "first")
-    return root
-
-
-def own(root: Path) -> str:
-    return project.identity(root, git.branch(root))
-
-
-def test_the_worktrees_of_a_repository_are_one_project(repository: Path) -> None:
-    tree = repository.parent / "tree"
-    commit(repository, "worktree", "add", "--detach", str(tree))
-    assert project.identity(tree) == project.identity(repository)
-    assert own(tree) != own(repository), "a detached worktree is at a commit, not on main"
-    commit(repository, "checkout", "--detach")
-    assert own(tree) == own(repository)
-
-
-def test_an_identity_depends_on_place_remote_and_branch_and_not_on_credentials(
-    repository: Path,
-) -> None:
-    first = own(repository)
-    assert own(repository) == first
-    commit(repository, "remote", "add", "origin", "https://me:old@github.com/owner/repo")
-    second = own(repository)
-    commit(
-        repository, "remote", "set-url", "origin", "https://me:new@github.com:443/owner/repo.git"
-    )
-    assert own(repository) == second != first
-    commit(repository, "checkout", "-b", "topic")
-    shared = project.identity(repository)
-    assert own(repository) not in {first, second, shared}
-    commit(repository, "checkout", "main")
-    assert project.identity(repository) == shared
-    assert own(repository.parent) != first, "outside a repository the place alone counts"
-
-
-def test_the_first_commit_of_a_repository_changes_nothing_about_its_identity(
-    tmp_path: Path,
-) -> None:
-    commit(tmp_path, "init")
-    before = own(tmp_path)
-    assert git.branch(tmp_path) == "main"
-    commit(tmp_path, "commit", "--allow-empty", "-m", "first")
-    assert own(tmp_path) == before
-
-
-def test_a_git_that_does_not_answer_is_an_error_and_not_another_identity(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow = tmp_path / "slow" / "git"
-    slow.parent.mkdir()
-    slow.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
-    slow.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(git, "PATIENCE_SECONDS", 0.2)
-    with pytest.raises(TooSlowError):
-        project.identity(repository)

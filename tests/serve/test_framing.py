@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragdocs.serve.cli import app as cli
-from ragdocs.serve.surface import present as render
+from ragdocs.serve.surface import present
 from ragdocs.text.visible import framed, line, visible
 
 if TYPE_CHECKING:
@@ -279,5 +279,5 @@ def test_what_is_known_of_the_origin_is_told_with_every_memory(
         "branch": "main",
         "commit": "abc1234",
     }
-    assert render._age(known) == "2 days ago, by Ada, from agent, on branch main, at abc1234"
-    assert render._age({"age": "age unknown"}) == "age unknown"
+    assert present.provenance(known) == "2 days ago, by Ada, from agent, on branch main, at abc1234"
+    assert present.provenance({"age": "age unknown"}) == "age unknown"

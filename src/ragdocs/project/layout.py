@@ -28,19 +28,22 @@ def memory_root(config: Config, environ: Environ | None = None) -> Path:
 
 def journal_root(config: Config) -> Path:
     """Return the directory of the journal; only the user may name one outside the project."""
-    path = Path(config.journal.path).expanduser()
-    place = path if path.is_absolute() else not_linked(config.root / path)
-    real, root = Path(os.path.realpath(place)), Path(os.path.realpath(config.root))
-    if root.is_relative_to(real) or ".git" in (part.casefold() for part in real.parts):
-        hint = "Set journal.path to a folder of its own, such as journal-data"
+    named = Path(config.journal.path).expanduser()
+    path = named
+    if not named.is_absolute():
+        path = not_linked(config.root / named)
+    folder = Path(os.path.realpath(path))
+    root = Path(os.path.realpath(config.root))
+    if root.is_relative_to(folder) or ".git" in map(str.casefold, folder.parts):
         raise UnavailableError(
-            f"{place} cannot hold a journal: its entries would be commits of something else", hint
+            f"{path} cannot hold a journal: its entries would be commits of something else",
+            "Set journal.path to a folder of its own, such as journal-data",
         )
-    if not path.is_absolute() and not real.is_relative_to(root):
+    if not named.is_absolute() and not folder.is_relative_to(root):
         raise UnavailableError(
-            f"{place} leads out of the project", "Replace the link by a directory"
+            f"{path} leads out of the project", "Replace the link by a directory"
         )
-    return real
+    return folder
 
 
 def index_root(config: Config, lane: Lane, environ: Environ | None = None) -> Path:

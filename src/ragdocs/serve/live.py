@@ -1,7 +1,4 @@
-"""A workspace that opens in the background, follows its files.
-
-And saves itself when it is quiet.
-"""
+"""A workspace that opens in the background, follows its files and saves itself."""
 
 from __future__ import annotations
 
@@ -26,17 +23,17 @@ logger = logging.getLogger("ragdocs")
 
 # A caller waits this long for the index to be opened.
 PATIENCE_SECONDS = 8.0
-# Once it is open, so much is waited for the files to be read; after that everybody gets what is
-# there, and a note.
+# Once it is open, a caller waits this long for the files to be read; after that, answers come from
+# what is indexed, with a note.
 FIRST_INDEX_SECONDS = 5.0
 # A snapshot is written after this long without a change, so that a burst of writes costs one.
 QUIET_SECONDS = 2.0
-# A long first encoding is interrupted for a snapshot this often, so that a kill costs little; files
-# that never rest do not put it off any longer either, because with it the index in memory is tidied
-# up.
+# A long first encoding is interrupted for a snapshot this often, so that a kill costs little. Files
+# that never rest do not put it off any longer either, because saving also compacts the index in
+# memory.
 SAVE_SECONDS = 60.0
 TICK_SECONDS = 0.25
-# How often the files are looked at where there are no events, or where a lane could not be read.
+# How often the files are compared where there are no events, or where a lane could not be read.
 POLL_SECONDS = 2.0
 
 
@@ -45,7 +42,7 @@ class _StoppedError(Exception):
 
 
 class Live:
-    """One project, served: `workspace` waits until there is something to ask."""
+    """One project, served; `workspace` waits until it is open."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -55,9 +52,9 @@ class Live:
         self.watcher: Watcher | None = None
         self._workspace: Workspace | None = None
         self._failure: RagdocsError | None = None
-        # What went wrong last, by lane: told once, not every time it is tried again.
-        self._unread: dict[str, str] = {}
-        self._unsaved: dict[str, str] = {}
+        # The last error by lane, which is logged once and not at every try.
+        self._read_errors: dict[str, str] = {}
+        self._save_errors: dict[str, str] = {}
         self._opened = threading.Event()
         self._opened_at = 0.0
         self._indexed = threading.Event()
@@ -78,21 +75,17 @@ class Live:
                 self._thread.start()
 
     def foresee(self) -> None:
-        """Load the model for a search that waits for the index.
-
-        Two things that can happen at once.
-        """
+        """Load the model for a search while the index is still being opened."""
         if not self._foreseen.is_set():
             self._foreseen.set()
             threading.Thread(target=self._load_model, name="ragdocs-model", daemon=True).start()
 
     def _load_model(self) -> None:
         self._made.wait(PATIENCE_SECONDS)
-        encoder = self._workspace.encoder if self._workspace else None
-        if encoder:
-            # The search that meets the same failure tells of it.
+        if self._workspace and self._workspace.encoder:
+            # The search that meets the same failure reports it.
             with suppress(UnavailableError):
-                encoder.prepare()
+                self._workspace.encoder.prepare()
 
     def workspace(self) -> Workspace:
         """Return the workspace as soon as it is open; its index may still be growing."""
@@ -105,10 +98,7 @@ class Live:
         return self._workspace
 
     def indexed(self) -> Workspace:
-        """Return the workspace once its first index is there.
-
-        Or after a while with what there is of it.
-        """
+        """Return the workspace once its first index is there, or after a while without."""
         workspace = self.workspace()
         self._indexed.wait(self.patience)
         return workspace
@@ -122,16 +112,17 @@ class Live:
 
     @property
     def settled(self) -> bool:
-        """Tell whether there is nothing left to wait for.
-
-        The first index is there, or opening it failed.
-        """
+        """Whether the first index is there, or opening it failed."""
         return self._indexed.is_set() or self._failure is not None
 
     def state(self) -> ServerState:
-        """Tell whether the first index is there, and whether somebody is following the files."""
-        heartbeat = self.heartbeat.isoformat(timespec="seconds") if self.heartbeat else None
-        watcher = self.watcher.mode if self.watcher else "off"
+        """Return whether the first index is there, and how the files are followed."""
+        heartbeat = None
+        if self.heartbeat:
+            heartbeat = self.heartbeat.isoformat(timespec="seconds")
+        watcher = "off"
+        if self.watcher:
+            watcher = self.watcher.mode
         return ServerState(self.ready, watcher, heartbeat)
 
     def stop(self) -> None:
@@ -151,18 +142,16 @@ class Live:
         except RagdocsError as error:
             self._failure = error
             return
-        except (
-            Exception
-        ) as error:  # the watch loop's edge: a server that cannot open says so in every answer
+        except Exception as error:
+            # The edge of the thread: a server that cannot open says so in every answer.
             logger.exception("opening the project failed")
-            self._failure = UnavailableError(
-                f"opening the project failed: {type(error).__name__}", "See the log"
-            )
+            message = f"opening the project failed: {type(error).__name__}"
+            self._failure = UnavailableError(message, "See the log")
             return
         finally:
             self._opened_at = time.monotonic()
             self._opened.set()
-        self._keep()
+        self._follow_files()
 
     def _open(self) -> None:
         from ragdocs.workspace import Workspace
@@ -173,7 +162,8 @@ class Live:
         self._workspace.load()
         give_back()
 
-    def _keep(self) -> None:
+    def _follow_files(self) -> None:
+        """Reconcile, encode and save until the server stops."""
         from ragdocs.serve.watch import Watcher
 
         workspace = self._workspace
@@ -185,60 +175,67 @@ class Live:
         reconciled_at = -float("inf")
         while not self._stopping.is_set():
             try:
-                due = time.monotonic() - reconciled_at >= self._interval()
-                if due or (self.watcher and self.watcher.pending.is_set()):
-                    self._reconcile(workspace, everything=due)
-                    reconciled_at = time.monotonic() if due else reconciled_at
+                is_due = time.monotonic() - reconciled_at >= self._interval()
+                if is_due or self._has_events():
+                    self._reconcile(workspace, everything=is_due)
                     changed_at = time.monotonic()
+                if is_due:
+                    reconciled_at = time.monotonic()
                 workspace.embed(stop=self._interrupted)
                 if self._due_to_save(changed_at):
                     self._save(workspace)
                     changed_at = self._saved_at = time.monotonic()
             except _StoppedError:
                 return
-            except (
-                Exception
-            ):  # the watch loop's edge: one failed pass must not end the following of files
+            except Exception:
+                # The edge of the loop: one failed pass must not end the following of files.
                 logger.exception("following the files failed; trying again")
                 self._stopping.wait(QUIET_SECONDS)
             self.heartbeat = datetime.now(UTC)
             self._wait()
 
     def _reconcile(self, workspace: Workspace, *, everything: bool) -> None:
-        changes = self.watcher.take() if self.watcher else {}
-        for name, place in workspace.places.items():
-            if not everything and name not in changes:
+        """Bring the index up to date: all lanes, or those with changed files."""
+        changes: dict[str, set[str] | None] = {}
+        if self.watcher:
+            changes.update(self.watcher.take())
+        if everything:
+            changes = dict.fromkeys(workspace.places)
+        for name, lane in workspace.places.items():
+            if name not in changes:
                 continue
             try:
-                place.corpus.sync(None if everything else changes[name], progress=self._report)
+                lane.corpus.sync(changes[name], progress=self._report)
             except RagdocsError as error:
-                # One lane that cannot be read keeps nobody from following the others; status names
-                # it.
-                _tell(self._unread, name, f"the {name} lane cannot be read: {error}")
+                # A lane that cannot be read does not stop the others; status names it.
+                _warn_once(self._read_errors, name, f"the {name} lane cannot be read: {error}")
             else:
-                self._unread.pop(name, None)
+                self._read_errors.pop(name, None)
         if self._foreseen.is_set() and not self.ready:
-            for place in workspace.places.values():
-                place.index.prepare()
+            for lane in workspace.places.values():
+                lane.index.prepare()
         self._indexed.set()
         self.ready = True
         self.progress = "ready"
 
     def _interval(self) -> float:
-        polling = self.watcher is not None and self.watcher.mode == "polling"
-        return (
-            POLL_SECONDS if polling or self._unread else float(self.config.watch.reconcile_seconds)
-        )
+        """Return the seconds between two comparisons of all files with the index."""
+        is_polling = self.watcher is not None and self.watcher.mode == "polling"
+        if is_polling or self._read_errors:
+            return POLL_SECONDS
+        return float(self.config.watch.reconcile_seconds)
+
+    def _has_events(self) -> bool:
+        return self.watcher is not None and self.watcher.pending.is_set()
 
     def _due_to_save(self, changed_at: float) -> bool:
         now = time.monotonic()
         return now - changed_at >= QUIET_SECONDS or now - self._saved_at > SAVE_SECONDS
 
     def _interrupted(self) -> bool:
-        pending = self.watcher is not None and self.watcher.pending.is_set()
-        return (
-            self._stopping.is_set() or pending or time.monotonic() - self._saved_at > SAVE_SECONDS
-        )
+        """Tell whether encoding should pause for something more urgent."""
+        save_is_due = time.monotonic() - self._saved_at > SAVE_SECONDS
+        return self._stopping.is_set() or self._has_events() or save_is_due
 
     def _wait(self) -> None:
         if self.watcher:
@@ -252,19 +249,20 @@ class Live:
             raise _StoppedError
 
     def _save(self, workspace: Workspace) -> None:
-        for name, place in workspace.places.items():
+        for name, lane in workspace.places.items():
             try:
-                if place.index.save():
+                if lane.index.save():
                     give_back()
             except LockAcquisitionError:
                 logger.debug("another process is writing the snapshot of %s", name)
             except RagdocsError as error:
-                _tell(self._unsaved, name, f"the {name} index could not be saved: {error}")
+                _warn_once(self._save_errors, name, f"the {name} index could not be saved: {error}")
             else:
-                self._unsaved.pop(name, None)
+                self._save_errors.pop(name, None)
 
 
-def _tell(told: dict[str, str], about: str, message: str) -> None:
-    if told.get(about) != message:
-        told[about] = message
+def _warn_once(errors: dict[str, str], lane: str, message: str) -> None:
+    """Log an error of a lane unless it is the same as last time."""
+    if errors.get(lane) != message:
+        errors[lane] = message
         logger.warning("%s", message)

@@ -1,7 +1,4 @@
-"""The tables of tools, commands and keys in docs/, written from the code.
-
-`python -m ragdocs.serve.reference`.
-"""
+"""The tables of tools, commands and keys in docs/, made by `python -m ragdocs.serve.reference`."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from typing import Any, get_args, get_type_hints
 import click
 
 from ragdocs import config
-from ragdocs.keys import toml
+from ragdocs.config import toml
 from ragdocs.serve.cli.app import build
 from ragdocs.serve.surface import Param, Verb, bounds
 from ragdocs.serve.surface.catalog import offered
@@ -25,16 +22,13 @@ COMMON = frozenset({"project", "as_json", "settings"})
 
 
 def tools() -> str:
-    """Return one section for each tool.
-
-    When to call it, its parameters and defaults, and what it returns.
-    """
+    """Return one section for each tool: when to call it, its parameters, and what it returns."""
     everything = config.Config(
         root=Path(),
         docs=config.DocsConfig(commits=True),
         server=config.ServerConfig(toolsets=(*config.TOOLSETS, *config.MORE_TOOLSETS)),
     )
-    return "\n\n".join(_tool(verb) for verb in offered(everything))
+    return "\n\n".join(map(_tool, offered(everything)))
 
 
 def commands() -> str:
@@ -42,11 +36,11 @@ def commands() -> str:
     rows = ["| Command | What it does |", "|---|---|"]
     root = build()
     context = click.Context(root, info_name="ragdocs")
-    for name, command in _flat(root, context, "ragdocs"):
+    for name, command in _commands_of(root, context, "ragdocs"):
         words = [name]
         for parameter in command.params:
             if parameter.name not in COMMON:
-                words.append(_written(parameter))
+                words.append(_usage(parameter))
         rows.append(f"| `{' '.join(words)}` | {command.help} |")
     return "\n".join(rows)
 
@@ -58,27 +52,38 @@ def keys() -> str:
         "|---|---|---|---|---|",
     ]
     for key in config.KEYS.values():
-        project_may = " or ".join(f"`{toml(choice)}`" for choice in key.project_choices)
-        trust = f"only {project_may}" if project_may else "yes"
-        lines.append(
-            f"| `{key.full_name}` | `{toml(key.default)}` | {key.wanted} | {trust} | {key.about} |"
-        )
+        trust = "yes"
+        if key.project_choices:
+            trust = "only " + " or ".join(map(_code, map(toml, key.project_choices)))
+        default = _code(toml(key.default))
+        lines.append(f"| `{key.full_name}` | {default} | {key.wanted} | {trust} | {key.about} |")
     return "\n".join(lines)
+
+
+def _code(text: str) -> str:
+    """Return a text as code in markdown."""
+    return f"`{text}`"
 
 
 def limits() -> str:
     """Return the table of how large arguments may be."""
     rows = ["| Argument | At most | Parameters |", "|---|---|---|"]
-    kinds = list(dict.fromkeys((*bounds.PARAMETERS.values(), *bounds.REQUESTS.values())))
-    for bound in kinds:
-        names = [f"`{name}`" for name, own in bounds.PARAMETERS.items() if own is bound]
-        names += [
-            f"`{name}` of `{tool}`" for (tool, name), own in bounds.OF_TOOL.items() if own is bound
-        ]
-        rows.append(
-            f"| {bound.about} | {bound.words} | {', '.join(names) or 'of requests for resources'} |"
-        )
+    for bound in dict.fromkeys((*bounds.PARAMETERS.values(), *bounds.REQUESTS.values())):
+        names = _bounded(bound) or ["of requests for resources"]
+        rows.append(f"| {bound.about} | {bound.words} | {', '.join(names)} |")
     return "\n".join(rows)
+
+
+def _bounded(bound: bounds.Bound) -> list[str]:
+    """Return the parameters that a bound is for."""
+    names = []
+    for name, own in bounds.PARAMETERS.items():
+        if own is bound:
+            names.append(_code(name))
+    for (tool, name), own in bounds.OF_TOOL.items():
+        if own is bound:
+            names.append(f"`{name}` of `{tool}`")
+    return names
 
 
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
@@ -97,7 +102,8 @@ def outdated(root: Path, *, write: bool = False) -> list[str]:
         text = path.read_text(encoding="utf-8")
         table = f"<!-- generated:{name} -->\n{generate()}\n<!-- /generated:{name} -->"
         pattern = rf"<!-- generated:{name} -->.*?<!-- /generated:{name} -->"
-        fresh = re.sub(pattern, lambda _, table=table: table, text, flags=re.DOTALL)  # type: ignore[misc]
+        # A backslash in a replacement has a meaning of its own.
+        fresh = re.sub(pattern, table.replace("\\", r"\\"), text, flags=re.DOTALL)
         if fresh != text or table not in text:
             pages.append(page)
             if write:
@@ -111,23 +117,27 @@ def _tool(verb: Verb) -> str:
         parts.append(f"On the command line: `ragdocs {verb.command}`.")
     rows = []
     for param in verb.params_for("tool"):
-        default = "required" if param.required else f"`{toml(param.default)}`"
+        default = "required"
+        if not param.required:
+            default = _code(toml(param.default))
         rows.append(f"| `{param.name}` | {type_name(param)} | {default} | {param.arg.help} |")
     if rows:
         head = ["| Parameter | Type | Default | What it is |", "|---|---|---|---|"]
         parts.append("\n".join([*head, *rows]))
     else:
         parts.append("No parameters.")
-    fields = ", ".join(f"`{name}`" for name in get_type_hints(verb.result))
-    parts.append(f"Returns {fields}.")
+    fields = map(_code, get_type_hints(verb.result))
+    parts.append(f"Returns {', '.join(fields)}.")
     return "\n\n".join(parts)
 
 
 def type_name(param: Param) -> str:
     """Say in words what a parameter takes."""
     if param.choices:
-        choices = ", ".join(f"`{choice}`" for choice in param.choices)
-        return f"list of {choices}" if param.repeated else choices
+        choices = ", ".join(map(_code, param.choices))
+        if param.repeated:
+            return f"list of {choices}"
+        return choices
     if param.repeated:
         return "list of strings"
     if param.plain_type == dict[str, Any]:
@@ -137,18 +147,18 @@ def type_name(param: Param) -> str:
     return " or ".join(names[kind] for kind in kinds if kind in names)
 
 
-def _flat(
+def _commands_of(
     group: click.Group, context: click.Context, prefix: str
 ) -> Iterator[tuple[str, click.Command]]:
     for name in group.list_commands(context):
         command = group.commands[name]
         if isinstance(command, click.Group):
-            yield from _flat(command, context, f"{prefix} {name}")
+            yield from _commands_of(command, context, f"{prefix} {name}")
         else:
             yield f"{prefix} {name}", command
 
 
-def _written(parameter: click.Parameter) -> str:
+def _usage(parameter: click.Parameter) -> str:
     if isinstance(parameter, click.Argument):
         return parameter.make_metavar(click.Context(click.Command("")))
     assert isinstance(parameter, click.Option)

@@ -13,19 +13,17 @@ from ragdocs.errors import ConfigError
 def load_config(
     project: str | Path | None, pairs: Sequence[str], settings: Mapping[str, object] | None = None
 ) -> Config:
-    """Return the configuration of a project.
-
-    With KEY=VALUE pairs over it and settings below those.
-    """
+    """Return the configuration of a project, overridden by settings and then KEY=VALUE pairs."""
     flags: dict[str, object] = dict(settings or {})
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
-            raise ConfigError(
-                f"--set {pair!r} is not KEY=VALUE", "Write it as --set embedding.model=none"
-            )
+            hint = "Write it as --set embedding.model=none"
+            raise ConfigError(f"--set {pair!r} is not KEY=VALUE", hint)
         flags[key.strip()] = value
-    folder = None if project is None else Path(project)
+    folder = None
+    if project is not None:
+        folder = Path(project)
     return configuration.load(Path.cwd(), project=folder, flags=flags)
 
 

@@ -1,11 +1,11 @@
-"""Noticing changes of files: events where the system has them, polling where it has not."""
+"""The file watcher: events where the system has them, polling where it has not."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,8 +16,7 @@ from ragdocs.workspace import Workspace
 
 logger = logging.getLogger("ragdocs")
 
-# How often a thread that waits for events looks whether it should end, or whether a folder has
-# appeared.
+# How often a waiting thread checks whether it should end, or whether a folder has appeared.
 TICK_MS = 1000
 
 
@@ -26,24 +25,27 @@ class Watcher:
 
     def __init__(self, workspace: Workspace, settings: WatchConfig) -> None:
         self.pending = threading.Event()
-        self.mode = "polling" if settings.poll else "events"
+        self.mode = "events"
+        if settings.poll:
+            self.mode = "polling"
         self._settings = settings
-        self._stores = {name: place.store for name, place in workspace.places.items()}
+        self._stores = {name: lane.store for name, lane in workspace.places.items()}
         self._changes: dict[str, set[str]] = defaultdict(set)
         self._lock = threading.Lock()
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        """Begin to listen; without events the keeper's frequent reconciling does the work."""
-        if self.mode == "events":
-            for recursive in (True, False):
-                thread = threading.Thread(
-                    target=self._listen,
-                    args=(recursive,),
-                    name=f"ragdocs-watch-{recursive}",
-                    daemon=True,
-                )
-                thread.start()
+        """Begin to listen; without events, the files are compared often instead."""
+        if self.mode != "events":
+            return
+        for recursive in (True, False):
+            thread = threading.Thread(
+                target=self._listen,
+                args=(recursive,),
+                name=f"ragdocs-watch-{recursive}",
+                daemon=True,
+            )
+            thread.start()
 
     def stop(self) -> None:
         """End the listening threads."""
@@ -53,9 +55,10 @@ class Watcher:
     def take(self) -> dict[str, set[str]]:
         """Return the changed paths by lane and forget them."""
         with self._lock:
-            changes, self._changes = self._changes, defaultdict(set)
+            changes = dict(self._changes)
+            self._changes.clear()
             self.pending.clear()
-            return dict(changes)
+            return changes
 
     def _listen(self, recursive: bool) -> None:
         while not self._stopping.is_set():
@@ -67,7 +70,7 @@ class Watcher:
             try:
                 self._follow(roots, recursive=recursive)
             except FileNotFoundError:
-                # It went away just now; the next look finds what is there instead.
+                # It was removed just now; the next turn sees what is there instead.
                 self._stopping.wait(TICK_MS / 1000)
             except (OSError, RuntimeError) as error:
                 # At the limit of inotify watches, or on a file system without events.
@@ -89,38 +92,28 @@ class Watcher:
             recursive=recursive,
             raise_interrupt=False,
         )
-        # The first turn comes when the events have begun: what was written before them is found by
-        # looking.
-        unseen = list(map(str, roots))
+        # The first turn comes when the events have begun; the roots stand for earlier writes.
+        is_first = True
         for batch in events:
-            self._collect([*unseen, *(path for _, path in batch)])
-            unseen = []
-            # A folder that was removed and made anew has the same name, and of it there would be no
-            # events.
-            removed = any(
-                change is Change.deleted and Path(path) in roots for change, path in batch
-            )
-            # Where the system has no watch left for a new folder, it is silent for ever, and so is
-            # watchfiles: only listening anew tells.
-            grown = recursive and any(
-                change is Change.added and Path(path).is_dir() for change, path in batch
-            )
-            if removed or grown or self._roots(recursive=recursive) != roots:
+            paths = [path for _, path in batch]
+            if is_first:
+                paths += map(str, roots)
+                is_first = False
+            self._collect(paths)
+            if _needs_restart(batch, roots, recursive=recursive):
+                return
+            if self._roots(recursive=recursive) != roots:
                 return
 
     def _roots(self, *, recursive: bool) -> dict[Path, int]:
-        """Map the folders to listen at to what tells one from another of the same name."""
-        places = {
-            path
-            for store in self._stores.values()
-            for path, deep in store.watched()
-            if deep == recursive
-        }
-        found = {}
-        for path in places:
-            with suppress(OSError):
-                found[path] = path.stat().st_ino
-        return found
+        """Map the folders to listen at to their inodes, which tell a folder made anew."""
+        inodes = {}
+        for store in self._stores.values():
+            for path, is_deep in store.watched():
+                if is_deep == recursive:
+                    with suppress(OSError):
+                        inodes[path] = path.stat().st_ino
+        return inodes
 
     def _interesting(self, _: Change, path: str) -> bool:
         return any(store.relative(path) is not None for store in self._stores.values())
@@ -133,3 +126,18 @@ class Watcher:
                     if relative is not None:
                         self._changes[name].add(relative)
                         self.pending.set()
+
+
+def _needs_restart(
+    batch: Collection[tuple[Change, str]], roots: Mapping[Path, int], *, recursive: bool
+) -> bool:
+    """Tell whether listening must begin anew after these events."""
+    for change, path in batch:
+        # A folder that was removed and made anew has the same name, but gives no events.
+        if change is Change.deleted and Path(path) in roots:
+            return True
+        # Where the system has no watch left for a new folder, neither it nor watchfiles reports
+        # that: only listening anew shows it.
+        if recursive and change is Change.added and Path(path).is_dir():
+            return True
+    return False

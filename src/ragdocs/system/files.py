@@ -24,8 +24,7 @@ from ragdocs.errors import (
 from ragdocs.system.folder import OPEN, Folder
 from ragdocs.system.names import relative_name
 
-# Names, folders and containment are asked for in one place, though two of them fill modules of
-# their own.
+# Names and folders have modules of their own, but callers import all of it from here.
 __all__ = [
     "OPEN",
     "TEMPORARY",
@@ -49,13 +48,17 @@ __all__ = [
     "write_atomic",
 ]
 
-# Unfinished writes are told from everything else by this ending, so that leftovers of a killed
-# process can be swept.
+# The ending of unfinished files, by which the leftovers of a killed process are swept.
 TEMPORARY = ".ragdocs-tmp"
 SIZE_LIMIT = 10_000_000
-# What is done to a change that is in place already; when it fails, a loss of power may still take
-# the change back.
+# The action on a change that is in place already; when it fails, a loss of power may still undo the
+# change.
 SYNC = "make durable"
+PERMISSION_HINT = (
+    "Check the permissions of the folder and whether its file system is mounted read-only"
+)
+# Bytes that are read at once.
+_PORTION = 1 << 20
 
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NO_PERMISSION = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
@@ -65,29 +68,24 @@ _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 
 def explain(error: OSError, action: str, path: Path | str) -> RagdocsError:
     """Turn a refusal of the operating system into an error that says what to do."""
-    what = f"cannot {action} {path}: {error.strerror or error}"
-    left = (
-        "It has the old text or the new one: read it"
-        if action == SYNC
-        else "What was there before is untouched"
-    )
+    message = f"cannot {action} {path}: {error.strerror or error}"
+    outcome = "What was there before is untouched"
+    if action == SYNC:
+        outcome = "It has the old text or the new one: read it"
     if error.errno in _NO_SPACE:
-        return StorageError(what, f"{left}. Free some space and try again")
+        return StorageError(message, f"{outcome}. Free some space and try again")
+    if error.errno in _NO_PERMISSION and action != "read":
+        return ReadOnlyError(message, PERMISSION_HINT)
     if error.errno in _NO_PERMISSION:
-        kind = StorageError if action == "read" else ReadOnlyError
-        return kind(
-            what,
-            "Check the permissions of the folder and whether its file system is mounted read-only",
-        )
+        return StorageError(message, PERMISSION_HINT)
     if error.errno in _ABSENT:
-        return NotFoundError(what)
+        return NotFoundError(message)
     if error.errno == errno.ELOOP:
+        hint = "Nothing is written through a link: replace it by a folder and try again"
         if action == "read":
-            return StorageError(what, "It is a symbolic link; name the file itself")
-        return StorageError(
-            what, "Nothing is written through a link: replace it by a folder and try again"
-        )
-    return StorageError(what, left)
+            hint = "It is a symbolic link; name the file itself"
+        return StorageError(message, hint)
+    return StorageError(message, outcome)
 
 
 @contextlib.contextmanager
@@ -106,14 +104,14 @@ def make_directories(path: Path, mode: int = 0o777) -> None:
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Replace a file by these bytes, durably.
-
-    At every moment it holds the old bytes or the new ones.
+    """Replace a file by these bytes, durably: at every moment it holds the old ones or the new.
 
     An existing file keeps its permissions and owner; `mode` is for a new one.
     """
+    if mode is None:
+        mode = 0o666
     with explained("write", path), Folder(path.parent) as folder:
-        _write_into(folder, path.name, data, 0o666 if mode is None else mode)
+        _write_into(folder, path.name, data, mode)
         with explained(SYNC, path):
             folder.sync()
 
@@ -131,17 +129,15 @@ def _write_into(folder: Folder, name: str, data: bytes, mode: int) -> None:
         finally:
             os.close(descriptor)
         _rename_into_place(folder, temporary, name)
-    except (
-        OSError,
-        RagdocsError,
-    ):  # what an interrupted write leaves is swept like that of a killed one
+    except (OSError, RagdocsError):
+        # The leftovers of an interrupt are swept later, like those of a killed process.
         with contextlib.suppress(OSError):
             folder.unlink(temporary)
         raise
 
 
 def create(path: Path, data: bytes) -> bool:
-    """Write a new file; tell whether there was none, and leave one that is there as it is."""
+    """Write a new file and return True; leave an existing one as it is and return False."""
     with explained("write", path), Folder(path.parent) as folder:
         try:
             descriptor = folder.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -157,6 +153,7 @@ def create(path: Path, data: bytes) -> bool:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
+    """Write all bytes to a descriptor."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -182,9 +179,11 @@ def _rename_into_place(folder: Folder, temporary: str, name: str) -> None:
             raise
         # Also EXDEV, when the file itself is a mount point: writing it in place could be torn, so
         # nothing is written.
-        hint = "What was there before is untouched; a file that is a mount point of its own cannot be replaced"
-        message = f"cannot move the new text into place at {folder.path / name}: {error.strerror}"
-        raise RenameError(message, hint) from error
+        raise RenameError(
+            f"cannot move the new text into place at {folder.path / name}: {error.strerror}",
+            "What was there before is untouched; "
+            "a file that is a mount point of its own cannot be replaced",
+        ) from error
 
 
 def move(source: Path, target: Path) -> None:
@@ -198,17 +197,22 @@ def move(source: Path, target: Path) -> None:
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            data, status = read_from(old, source.name, sys.maxsize)
-            _write_into(new, target.name, data, stat.S_IMODE(status.st_mode))
-            if read_from(new, target.name, sys.maxsize)[0] != data:
-                raise RenameError(
-                    f"the copy of {source} at {target} differs", "The original is untouched"
-                ) from error
+            _copy(old, source.name, new, target.name)
             new.sync()
             old.unlink(source.name)
         with explained(SYNC, source):
             new.sync()
             old.sync()
+
+
+def _copy(old: Folder, name: str, new: Folder, new_name: str) -> None:
+    """Copy a file between folders and compare the copy."""
+    data, status = read_from(old, name, sys.maxsize)
+    _write_into(new, new_name, data, stat.S_IMODE(status.st_mode))
+    copy, _ = read_from(new, new_name, sys.maxsize)
+    if copy != data:
+        message = f"the copy of {old.path / name} at {new.path / new_name} differs"
+        raise RenameError(message, "The original is untouched")
 
 
 def rename(path: Path, name: str) -> None:
@@ -257,11 +261,12 @@ def append_line(path: Path, line: bytes, *, mode: int = 0o666) -> None:
         descriptor = folder.open(path.name, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NONBLOCK, mode)
         try:
             size = os.fstat(descriptor).st_size
-            torn = False
+            record = line + b"\n"
             if size:
                 os.lseek(descriptor, size - 1, os.SEEK_SET)
-                torn = os.read(descriptor, 1) != b"\n"
-            record = (b"\n" if torn else b"") + line + b"\n"
+                is_torn = os.read(descriptor, 1) != b"\n"
+                if is_torn:
+                    record = b"\n" + record
             # A second write after a short one could land behind another process's line.
             if os.write(descriptor, record) != len(record):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -289,19 +294,26 @@ def _read(descriptor: int, path: Path, limit: int) -> tuple[bytes, os.stat_resul
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise StorageError(f"cannot read {path}: it is not a regular file")
-        parts = []
-        left = limit + 1
-        while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
-            parts.append(part)
-            left -= len(part)
+        data = _read_up_to(descriptor, limit + 1)
     finally:
         os.close(descriptor)
-    if left <= 0:
+    if len(data) > limit:
         raise StorageError(
             f"cannot read {path}: it is larger than {limit / 1e6:g} MB",
             "Split it into smaller files",
         )
-    return b"".join(parts), status
+    return data, status
+
+
+def _read_up_to(descriptor: int, limit: int) -> bytes:
+    parts = []
+    while limit > 0:
+        part = os.read(descriptor, min(limit, _PORTION))
+        if not part:
+            break
+        parts.append(part)
+        limit -= len(part)
+    return b"".join(parts)
 
 
 def read_bytes(path: Path, limit: int = SIZE_LIMIT) -> bytes:
@@ -310,10 +322,7 @@ def read_bytes(path: Path, limit: int = SIZE_LIMIT) -> bytes:
 
 
 def read_end(path: Path, limit: int) -> tuple[bytes, bool]:
-    """Read the last bytes of a regular file, `limit` at most.
-
-    And tell whether there are more before them.
-    """
+    """Read the last bytes of a regular file, and tell whether there are more before them."""
     with explained("read", path):
         descriptor = os.open(path, os.O_RDONLY | OPEN | _NONBLOCK)
         try:
@@ -322,21 +331,14 @@ def read_end(path: Path, limit: int) -> tuple[bytes, bool]:
                 raise StorageError(f"cannot read {path}: it is not a regular file")
             start = max(0, status.st_size - limit)
             os.lseek(descriptor, start, os.SEEK_SET)
-            parts = []
-            left = status.st_size - start
-            while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
-                parts.append(part)
-                left -= len(part)
+            data = _read_up_to(descriptor, status.st_size - start)
         finally:
             os.close(descriptor)
-    return b"".join(parts), start > 0
+    return data, start > 0
 
 
 def map_file(path: Path, limit: int = SIZE_LIMIT) -> memoryview:
-    """Return the bytes of a file that is replaced as a whole and never changed.
-
-    Pages come into memory when read.
-    """
+    """Map a file that is replaced as a whole and never changed; its pages load when read."""
     with explained("read", path):
         descriptor = os.open(path, os.O_RDONLY | OPEN | _NONBLOCK)
         try:
@@ -345,24 +347,19 @@ def map_file(path: Path, limit: int = SIZE_LIMIT) -> memoryview:
                 raise StorageError(
                     f"cannot read {path}: it is not a file of at most {limit / 1e6:g} MB"
                 )
-            # Nothing cannot be mapped.
-            return memoryview(
-                mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if status.st_size else b""
-            )
+            if status.st_size == 0:
+                # An empty file cannot be mapped.
+                return memoryview(b"")
+            return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
         finally:
             os.close(descriptor)
 
 
 def release(view: bytes | memoryview) -> None:
-    """Let go of the pages of a mapped file that have been read.
-
-    They come back from the file when read again.
-    """
-    if (
-        isinstance(view, memoryview)
-        and isinstance(view.obj, mmap.mmap)
-        and hasattr(mmap, "MADV_DONTNEED")
-    ):
+    """Free the pages of a mapped file; they load from the file when read again."""
+    if not isinstance(view, memoryview) or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    if isinstance(view.obj, mmap.mmap):
         view.obj.madvise(mmap.MADV_DONTNEED)
 
 

@@ -1,9 +1,7 @@
-"""A directory that is held open.
+"""A directory that is held open, reached without following a link.
 
-Reached without following a link, and changed by names relative to it.
-
-What a path leads to may change between a check and a write: `git pull` can put a link in the place
-of a folder. A descriptor leads to the same directory for as long as it is open.
+A path may lead elsewhere between a check and a write: `git pull` can put a link in the place of a
+folder. A descriptor leads to the same directory for as long as it is open.
 """
 
 from __future__ import annotations
@@ -23,27 +21,23 @@ _DIRECTORY = OPEN | getattr(os, "O_DIRECTORY", 0)
 _PASS_THROUGH = _DIRECTORY | getattr(os, "O_PATH", 0)
 # Windows has neither descriptors of folders nor this flag; links are looked for by name there.
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
 
 
 class Folder:
-    """A directory without a link anywhere in its path.
+    """A directory without a link anywhere in its path; an OSError (ELOOP) names a link.
 
-    Where there is one, an OSError (ELOOP) names it.
-
-    Whoever trusts a link, because it is in the user's own folders, resolves it before.
+    Callers that trust a link, because it is in the user's own folders, resolve it before.
     """
 
     def __init__(self, path: Path, make: int | None = None) -> None:
-        """Open the folder; with the mode `make`, create it and its missing parents before.
-
-        Durably.
-        """
+        """Open the folder; with the mode `make`, durably create it and its missing parents."""
         self.path = path
         self._descriptor: int | None = None
         if _BY_DESCRIPTOR:
             self._descriptor = _opened(path, make)
         else:
-            _look_at(path, make)
+            _refuse_links(path, make)
 
     def __enter__(self) -> Self:
         return self
@@ -52,7 +46,7 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Let go of the directory, through which nothing was written that closing it could lose."""
+        """Close the directory; an error in that loses nothing."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 os.close(self._descriptor)
@@ -70,48 +64,61 @@ class Folder:
 
     def names(self) -> list[str]:
         """List the names of all entries, in order."""
-        return sorted(os.listdir(self.path if self._descriptor is None else self._descriptor))  # noqa: PTH208 - a descriptor
+        if self._descriptor is None:
+            return sorted(path.name for path in self.path.iterdir())
+        return sorted(os.listdir(self._descriptor))  # noqa: PTH208 - a descriptor
 
     def replace(self, name: str, new_name: str) -> None:
         """Give an entry another name here; what had that name before is gone."""
-        source, target = self._named(name), self._named(new_name)
-        os.replace(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        os.replace(
+            self._named(name),
+            self._named(new_name),
+            src_dir_fd=self._descriptor,
+            dst_dir_fd=self._descriptor,
+        )
 
     def move(self, name: str, target: Folder, new_name: str) -> None:
         """Move an entry to another folder of the same file system."""
-        source, destination = self._named(name), target._named(new_name)
-        os.rename(source, destination, src_dir_fd=self._descriptor, dst_dir_fd=target._descriptor)
+        os.rename(
+            self._named(name),
+            target._named(new_name),
+            src_dir_fd=self._descriptor,
+            dst_dir_fd=target._descriptor,
+        )
 
     def link(self, name: str, new_name: str) -> None:
         """Give a file a second name here, unless something has it already."""
-        source, target = self._named(name), self._named(new_name)
-        os.link(source, target, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        os.link(
+            self._named(name),
+            self._named(new_name),
+            src_dir_fd=self._descriptor,
+            dst_dir_fd=self._descriptor,
+        )
 
     def unlink(self, name: str) -> None:
         """Remove a file, or a link itself."""
         os.unlink(self._named(name), dir_fd=self._descriptor)
 
     def remove_tree(self, name: str) -> None:
-        """Remove a file, or a folder with all that is in it.
-
-        Links are removed and never followed.
-        """
+        """Remove a file, or a folder with all that is in it; links are never followed."""
         status = self.status(name)
-        if status is not None and stat.S_ISDIR(status.st_mode):
+        if status is None:
+            return
+        if stat.S_ISDIR(status.st_mode):
             shutil.rmtree(self._named(name), dir_fd=self._descriptor)
-        elif status is not None:
+        else:
             self.unlink(name)
 
     def sync(self) -> None:
-        """Make the names here durable.
-
-        Windows needs no such call, because NTFS journals names by itself.
-        """
+        """Make the names here durable."""
+        # Windows needs no such call, because NTFS journals names by itself.
         if self._descriptor is not None:
             os.fsync(self._descriptor)
 
     def _named(self, name: str) -> str:
-        return name if self._descriptor is not None else str(self.path / name)
+        if self._descriptor is None:
+            return str(self.path / name)
+        return name
 
 
 def open_directory(path: Path) -> int:
@@ -120,20 +127,20 @@ def open_directory(path: Path) -> int:
 
 
 def _opened(path: Path, mode: int | None = None) -> int:
-    """Walk down to a directory, one folder after the other.
-
-    With `mode`, create those that are missing.
-    """
+    """Walk down to a directory, one folder after the other; with `mode`, create missing ones."""
     anchor, *names = path.absolute().parts
-    descriptor = os.open(anchor, _PASS_THROUGH if names else _DIRECTORY)
+    if not names:
+        return os.open(anchor, _DIRECTORY)
+    descriptor = os.open(anchor, _PASS_THROUGH)
+    flags = _PASS_THROUGH
     for number, name in enumerate(names, start=1):
-        flags = _DIRECTORY if number == len(names) else _PASS_THROUGH
+        if number == len(names):
+            flags = _DIRECTORY
         try:
             below = _step(descriptor, name, flags, mode)
         except OSError as error:
             if _is_link(descriptor, name):
-                linked = Path(anchor, *names[:number])
-                raise OSError(errno.ELOOP, f"{linked} is a symbolic link", str(linked)) from error
+                raise _link_error(Path(anchor, *names[:number])) from error
             raise
         finally:
             os.close(descriptor)
@@ -141,7 +148,12 @@ def _opened(path: Path, mode: int | None = None) -> int:
     return descriptor
 
 
+def _link_error(path: Path) -> OSError:
+    return OSError(errno.ELOOP, f"{path} is a symbolic link", str(path))
+
+
 def _step(descriptor: int, name: str, flags: int, mode: int | None) -> int:
+    """Open a folder in an open one, and make it if it is missing and there is a mode."""
     try:
         return os.open(name, flags, dir_fd=descriptor)
     except FileNotFoundError:
@@ -160,21 +172,20 @@ def _step(descriptor: int, name: str, flags: int, mode: int | None) -> int:
 
 def _is_link(descriptor: int, name: str) -> bool:
     try:
-        return stat.S_ISLNK(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode)
+        status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
     except OSError:
         return False
+    return stat.S_ISLNK(status.st_mode)
 
 
-def _look_at(path: Path, make: int | None) -> None:
+def _refuse_links(path: Path, make: int | None) -> None:
     """Refuse a path with a link or a junction in it, as far as names can tell."""
     whole = path.absolute()
-    for place in (*reversed(whole.parents), whole):
-        if make is not None and not os.path.lexists(place):
+    for folder in (*reversed(whole.parents), whole):
+        if make is not None and not os.path.lexists(folder):
             with contextlib.suppress(FileExistsError):
-                place.mkdir(make)
-        status = place.lstat()
-        junction = getattr(status, "st_reparse_tag", 0) == getattr(
-            stat, "IO_REPARSE_TAG_MOUNT_POINT", -1
-        )
-        if stat.S_ISLNK(status.st_mode) or junction:
-            raise OSError(errno.ELOOP, f"{place} is a symbolic link", str(place))
+                folder.mkdir(make)
+        status = folder.lstat()
+        is_junction = getattr(status, "st_reparse_tag", 0) == _JUNCTION
+        if stat.S_ISLNK(status.st_mode) or is_junction:
+            raise _link_error(folder)

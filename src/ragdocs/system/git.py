@@ -1,6 +1,6 @@
-"""git by subprocess, hardened.
+"""git as a subprocess, hardened.
 
-Nothing in a repository, its configuration or its names can make it run a program.
+Nothing in a repository, its configuration or its names can make git run a program.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from ragdocs.errors import TooSlowError, UnavailableError, ValidationError
-from ragdocs.system import git_settings as journal_settings
-from ragdocs.system import repository
+from ragdocs.system import git_settings, repository
 from ragdocs.system.repository import Repository
 from ragdocs.types import GitContext
 
-# A context is worth a moment, never a wait: first for all of it, then for the name of the branch
-# alone.
+# How long to wait for the state of the working tree, and then for the name of the branch alone.
 CONTEXT_SECONDS = 0.7
 HEAD_SECONDS = 0.2
-# Of what decides where something is kept: half an answer would be another place.
+# How long to wait for an answer that decides where something is kept: without it, the folder would
+# be another one.
 PATIENCE_SECONDS = 10.0
 # A change of more files is a checkout or a build, and says nothing about what somebody worked on.
 MOST_FILES = 100
@@ -44,15 +43,43 @@ _CREDENTIALS = re.compile(r"://[^/\s]*@")
 
 
 def _pairs(text: str) -> dict[str, str]:
-    return {name: value for name, _, value in (word.partition("=") for word in text.split())}
+    """Read words of the form name=value."""
+    pairs = {}
+    for word in text.split():
+        name, _, value = word.partition("=")
+        pairs[name] = value
+    return pairs
 
 
 # An alias cannot take the name of a command that git has itself, and these start no program once
 # all below is set.
-_COMMANDS = _pairs("""
-    cat-file commit-tree config diff-tree fast-import fetch for-each-ref gc hash-object init log ls-files ls-tree
-    merge-base mktree push rev-list rev-parse show status symbolic-ref update-index update-ref
-""")
+_COMMANDS = frozenset(
+    [
+        "cat-file",
+        "commit-tree",
+        "config",
+        "diff-tree",
+        "fast-import",
+        "fetch",
+        "for-each-ref",
+        "gc",
+        "hash-object",
+        "init",
+        "log",
+        "ls-files",
+        "ls-tree",
+        "merge-base",
+        "mktree",
+        "push",
+        "rev-list",
+        "rev-parse",
+        "show",
+        "status",
+        "symbolic-ref",
+        "update-index",
+        "update-ref",
+    ]
+)
 _DIFFS = ("--no-ext-diff", "--no-textconv")
 _SAFER = {
     "diff-tree": _DIFFS,
@@ -63,26 +90,28 @@ _SAFER = {
     "show": _DIFFS,
     "status": ("--ignore-submodules=all",),
 }
-# They read files through filters.
-_LOOKING = frozenset({"ls-files", "status"})
-# What these say does not depend on any object, as long as they are asked about HEAD alone.
+# Commands that read files through filters.
+_FILTERING = frozenset({"ls-files", "status"})
+# Commands that read no object, as long as they are asked about HEAD alone.
 _WITHOUT_OBJECTS = frozenset({"config", "rev-parse", "symbolic-ref"})
 # The last word on every setting that names a program; a repository's own file, and what it
 # includes, comes before.
 _SETTINGS = _pairs("""
-    commit.gpgSign=false core.alternateRefsCommand=: core.askPass= core.attributesFile=/dev/null core.editor=:
-    core.fsmonitor=false core.gitProxy= core.hooksPath=/dev/null core.pager=cat core.sshCommand=ssh
-    core.untrackedCache=false credential.helper= diff.external= gc.auto=0 gc.autoDetach=false
-    gpg.openpgp.program=/dev/null gpg.program=/dev/null gpg.ssh.defaultKeyCommand= gpg.ssh.program=/dev/null
-    gpg.x509.program=/dev/null init.templateDir= log.showSignature=false maintenance.auto=false push.gpgSign=false
+    commit.gpgSign=false core.alternateRefsCommand=: core.askPass= core.attributesFile=/dev/null
+    core.editor=: core.fsmonitor=false core.gitProxy= core.hooksPath=/dev/null core.pager=cat
+    core.sshCommand=ssh core.untrackedCache=false credential.helper= diff.external= gc.auto=0
+    gc.autoDetach=false gpg.openpgp.program=/dev/null gpg.program=/dev/null
+    gpg.ssh.defaultKeyCommand= gpg.ssh.program=/dev/null gpg.x509.program=/dev/null
+    init.templateDir= log.showSignature=false maintenance.auto=false push.gpgSign=false
     safe.bareRepository=explicit submodule.recurse=false tag.gpgSign=false
 """)
 # Of several proxies for git:// the first one counts, so only the environment has the last word on
 # it.
 _ENVIRONMENT = _pairs("""
-    GIT_ASKPASS= GIT_ATTR_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_EDITOR=:
-    GIT_LITERAL_PATHSPECS=1 GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat GIT_SEQUENCE_EDITOR=:
-    GIT_PROXY_COMMAND= GIT_TERMINAL_PROMPT=0 GIT_TRACE2=0 GIT_TRACE2_EVENT=0 GIT_TRACE2_PERF=0 LC_ALL=C
+    GIT_ASKPASS= GIT_ATTR_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+    GIT_EDITOR=: GIT_LITERAL_PATHSPECS=1 GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0 GIT_PAGER=cat
+    GIT_SEQUENCE_EDITOR=: GIT_PROXY_COMMAND= GIT_TERMINAL_PROMPT=0 GIT_TRACE2=0 GIT_TRACE2_EVENT=0
+    GIT_TRACE2_PERF=0 LC_ALL=C
 """)
 # The parts of a driver that are commands. Drivers have names of their own, so they are looked up
 # and emptied.
@@ -92,9 +121,9 @@ _DRIVERS = {
     "merge": ("driver",),
 }
 _MOST_DRIVERS = 100
-# How many fields stand before the path, by the kind of entry.
+# How many fields come before the path in the output of `git status`, by the kind of entry.
 _PATH_FIELD = {"1": 7, "2": 8, "u": 9, "?": 0}
-# Configurations of journals that were found harmless, and which state of the file that was.
+# The configurations of journals that are harmless, by path, with the state of the file then.
 _HARMLESS: dict[Path, tuple[int, int, int, int]] = {}
 
 logger = logging.getLogger("ragdocs")
@@ -102,10 +131,7 @@ logger = logging.getLogger("ragdocs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How long a call may take, how much it may say.
-
-    Which exit codes are answers, and what it may touch.
-    """
+    """The limits of a call: time, size of the output, exit codes, protocols and settings."""
 
     seconds: float = 1.0
     most: int = 4_000_000
@@ -128,36 +154,36 @@ def run(
     stdin: bytes = b"",
     terms: Terms | None = None,
 ) -> bytes:
-    """Return what git prints; `options`, the command first, are our own words.
+    """Return what git prints.
 
-    Operands and paths may be anyone's.
+    The options, the command first, are our own words; operands and paths may be anyone's.
     """
     terms = terms or Terms()
     command, *rest = options
     if command not in _COMMANDS:
         raise ValueError(command)
     for operand in operands:
-        if (
-            operand.startswith("-")
-            or not operand
-            or any(ord(character) < ord(" ") for character in operand)
-        ):
-            raise ValidationError(f"{operand[:80]!r} is not a name that git can be given")
+        _check_operand(operand)
     words = [program(), "--no-pager", "-C", str(root), *_named_repository(root, command, terms)]
     settings = {**terms.settings, **_SETTINGS}
-    if command in _LOOKING:
+    if command in _FILTERING:
         started = time.monotonic()
         settings |= _emptied_drivers(root, terms)
         terms = replace(terms, seconds=terms.seconds - (time.monotonic() - started))
-    words += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-    words += [
-        command,
-        *_SAFER.get(command, ()),
-        *rest,
-        *(["--end-of-options", *operands] if operands else []),
-    ]
-    words += ["--", *paths] if paths else []
-    return _finished(words, stdin, terms)
+    for name, value in settings.items():
+        words += ["-c", f"{name}={value}"]
+    words += [command, *_SAFER.get(command, ()), *rest]
+    if operands:
+        words += ["--end-of-options", *operands]
+    if paths:
+        words += ["--", *paths]
+    return _output(words, stdin, terms)
+
+
+def _check_operand(operand: str) -> None:
+    has_controls = min(operand, default="") < " "
+    if has_controls or operand.startswith("-"):
+        raise ValidationError(f"{operand[:80]!r} is not a name that git can be given")
 
 
 def is_hash(text: str) -> bool:
@@ -167,15 +193,12 @@ def is_hash(text: str) -> bool:
 
 @cache
 def warn(message: str) -> None:
-    """Say once in the log why a repository is not used: all else works without."""
+    """Log once why a repository is not used; everything else works without it."""
     logger.warning("git is not used here: %s", message)
 
 
 def find(root: Path) -> Repository | None:
-    """Return the repository of a folder.
-
-    Or nothing outside of one or where it cannot be believed.
-    """
+    """Return the repository of a folder, or nothing if there is none that can be believed."""
     try:
         return repository.find(root)
     except UnavailableError as error:
@@ -185,19 +208,18 @@ def find(root: Path) -> Repository | None:
 
 def top(root: Path) -> Path | None:
     """Return the folder of the working tree that this folder belongs to, without asking git."""
-    place = find(root)
-    return place.top if place else None
+    found = find(root)
+    if found is None:
+        return None
+    return found.top
 
 
 def context(root: Path) -> GitContext | None:
-    """Return branch, commit and changed files of the project.
-
-    Or nothing outside a repository or without git.
-    """
-    place = top(root)
-    if place is None:
+    """Return branch, commit and changed files of a project, or nothing without a repository."""
+    tree = top(root)
+    if tree is None:
         return None
-    inside = root.relative_to(place).as_posix()
+    inside = root.relative_to(tree).as_posix()
     options = [
         "status",
         "--porcelain=v2",
@@ -207,75 +229,69 @@ def context(root: Path) -> GitContext | None:
         "-z",
     ]
     try:
-        out = run(place, options, paths=[inside], terms=Terms(seconds=CONTEXT_SECONDS))
+        output = run(tree, options, paths=[inside], terms=Terms(seconds=CONTEXT_SECONDS))
     except UnavailableError:
-        return head(place)
-    return _read_status(out.decode(errors="replace"), inside)
+        return head(tree)
+    return _read_status(output.decode(errors="replace"), inside)
 
 
 def head(root: Path) -> GitContext | None:
-    """Return branch and commit alone.
-
-    For where the files do not matter or take too long to look at.
-    """
-    with contextlib.suppress(UnavailableError):
-        out = run(
-            root, ["rev-parse", "HEAD", "--abbrev-ref", "HEAD"], terms=Terms(seconds=HEAD_SECONDS)
-        )
-        commit, branch = out.decode(errors="replace").split("\n")[:2]
-        return GitContext("" if branch == "HEAD" else branch, commit[:SHORT_HASH], dirty=False)
-    return None
+    """Return branch and commit alone, where the files do not matter or take too long."""
+    options = ["rev-parse", "HEAD", "--abbrev-ref", "HEAD"]
+    try:
+        output = run(root, options, terms=Terms(seconds=HEAD_SECONDS))
+    except UnavailableError:
+        return None
+    commit, name = output.decode(errors="replace").split("\n")[:2]
+    if name == "HEAD":
+        # No branch is checked out.
+        name = ""
+    return GitContext(name, commit[:SHORT_HASH], dirty=False)
 
 
 def branch(root: Path) -> str:
-    """Return the branch, also one without commits, or else the commit.
-
-    Nothing outside a repository or without git.
-    """
-    name = _told(root, ["symbolic-ref", "--quiet", "--short", "HEAD"], codes=(0, 1))
-    return (name or _told(root, ["rev-parse", "HEAD"])).rstrip("\n")
+    """Return the branch, also one without commits, or else the commit, or nothing without git."""
+    name = _answer(root, ["symbolic-ref", "--quiet", "--short", "HEAD"], codes=(0, 1))
+    if not name:
+        name = _answer(root, ["rev-parse", "HEAD"])
+    return name.rstrip("\n")
 
 
 def common_dir(root: Path) -> Path | None:
-    """Return the folder that all worktrees of a repository share, or nothing outside of one.
-
-    Without asking git.
-    """
-    place = find(root)
-    if place is None:
+    """Return the folder that all worktrees of a repository share, without asking git."""
+    found = find(root)
+    if found is None or not found.shared.is_dir():
         return None
     try:
-        repository.check_contents(place)
+        repository.check_contents(found)
     except UnavailableError as error:
         warn(str(error))
         return None
-    return place.shared if place.shared.is_dir() else None
+    return found.shared
 
 
 def remote(root: Path) -> str:
-    """Return the address of origin, else of the first remote, as it is written.
+    """Return the address of origin, else of the first remote, which may hold a password."""
+    options = ["config", "--local", "--no-includes", "--null", "--get-regexp", _REMOTES]
+    urls = []
+    for item in _answer(root, options, codes=(0, 1)).split("\0"):
+        name, _, url = item.partition("\n")
+        if name == "remote.origin.url":
+            return url
+        urls.append(url)
+    return urls[0]
 
-    It may hold a password.
+
+def _answer(root: Path, options: Sequence[str], codes: tuple[int, ...] = (0,)) -> str:
+    """Return what git prints about a repository, or nothing where there is none.
+
+    A timeout is an error, because an empty answer would be a wrong one.
     """
-    told = _told(
-        root,
-        ["config", "--local", "--no-includes", "--null", "--get-regexp", _REMOTES],
-        codes=(0, 1),
-    )
-    pairs = [item.partition("\n") for item in told.split("\0") if item]
-    return next(
-        (url for name, _, url in pairs if name == "remote.origin.url"), pairs[0][2] if pairs else ""
-    )
-
-
-def _told(root: Path, options: Sequence[str], codes: tuple[int, ...] = (0,)) -> str:
-    """Return what git says of a repository, or nothing where there is none.
-
-    That it took too long is an error.
-    """
+    if top(root) is None:
+        return ""
     try:
         terms = Terms(seconds=PATIENCE_SECONDS, codes=codes)
-        return os.fsdecode(run(root, options, terms=terms)) if top(root) else ""
+        return os.fsdecode(run(root, options, terms=terms))
     except TooSlowError:
         raise
     except UnavailableError:
@@ -287,21 +303,25 @@ def _named_repository(root: Path, command: str, terms: Terms) -> list[str]:
     if command == "init":
         return [f"--git-dir={root / '.git'}"]
     if terms.here:
-        place = repository.own_folder(root)
-        _refuse_settings(place.own / "config", terms)
+        found = repository.own_folder(root)
+        _refuse_settings(found.own / "config", terms)
     else:
-        found = repository.find(root)
-        if found is None:
-            raise UnavailableError(f"{root} is in no git repository")
-        place = found
-        repository.check_contents(place)
-        if command not in _WITHOUT_OBJECTS:
-            repository.refuse_alternates(place.shared)
-    return [f"--git-dir={place.own}", f"--work-tree={place.top}"]
+        found = _checked_repository(root, command)
+    return [f"--git-dir={found.own}", f"--work-tree={found.top}"]
+
+
+def _checked_repository(root: Path, command: str) -> Repository:
+    found = repository.find(root)
+    if found is None:
+        raise UnavailableError(f"{root} is in no git repository")
+    repository.check_contents(found)
+    if command not in _WITHOUT_OBJECTS:
+        repository.refuse_alternates(found.shared)
+    return found
 
 
 def _refuse_settings(config: Path, terms: Terms) -> None:
-    """Raise if the configuration of a journal holds more than settings that are known as harmless."""
+    """Raise if the configuration of a journal holds a setting that may do harm."""
     try:
         status = config.stat()
     except FileNotFoundError:
@@ -312,69 +332,72 @@ def _refuse_settings(config: Path, terms: Terms) -> None:
     # Read as a plain file, away from every repository: nothing in it is applied or included.
     words = [program(), "--no-pager", "-C", config.anchor, f"--git-dir={os.devnull}", "config"]
     words += [f"--file={config}", "--no-includes", "--null", "--list"]
-    listing = _finished(words, b"", Terms(seconds=terms.seconds)).decode(errors="surrogateescape")
-    journal_settings.refuse_unknown(config, listing)
+    listing = _output(words, b"", Terms(seconds=terms.seconds)).decode(errors="surrogateescape")
+    git_settings.refuse_unknown(config, listing)
     _HARMLESS[config] = stamp
 
 
 def _emptied_drivers(root: Path, terms: Terms) -> dict[str, str]:
-    """Return settings that take the commands out of all filters and drivers that the configuration names."""
-    out = run(
-        root, ["config", "--null", "--name-only", "--list"], terms=Terms(seconds=terms.seconds)
-    )
+    """Return settings that empty the commands of all filters and drivers in the configuration."""
+    options = ["config", "--null", "--name-only", "--list"]
+    output = run(root, options, terms=Terms(seconds=terms.seconds))
     drivers = set()
-    for name in out.decode(errors="surrogateescape").split("\0"):
+    for name in output.decode(errors="surrogateescape").split("\0"):
         section, _, rest = name.partition(".")
         driver, _, _ = rest.rpartition(".")
         if section.lower() in _DRIVERS and driver:
             drivers.add((section.lower(), driver))
+    names = "".join(driver for _, driver in drivers)
     # An equals sign would end the name of a setting on the command line, and the driver would keep
     # its command.
-    if len(drivers) > _MOST_DRIVERS or any(
-        "=" in driver or "\n" in driver for _, driver in drivers
-    ):
+    if len(drivers) > _MOST_DRIVERS or "=" in names or "\n" in names:
         raise UnavailableError(
             "the configuration of this repository is not one that git can be run with safely"
         )
-    emptied = {
-        f"{section}.{driver}.{part}": ""
-        for section, driver in drivers
-        for part in _DRIVERS[section]
-    }
-    return emptied | {
-        f"filter.{driver}.required": "false" for section, driver in drivers if section == "filter"
-    }
+    settings = {}
+    for section, driver in drivers:
+        for part in _DRIVERS[section]:
+            settings[f"{section}.{driver}.{part}"] = ""
+        if section == "filter":
+            settings[f"filter.{driver}.required"] = "false"
+    return settings
 
 
-def _read_status(out: str, inside: str) -> GitContext:
+def _read_status(output: str, inside: str) -> GitContext:
     """Read the second format of `git status`: headers, then one entry for each changed path."""
     fields = {"branch.oid": "", "branch.head": ""}
-    prefix = "" if inside == "." else f"{inside}/"
+    prefix = f"{inside}/"
+    if inside == ".":
+        prefix = ""
     changed: list[str] = []
-    for entry in out.split("\0"):
+    for entry in output.split("\0"):
         kind, _, rest = entry.partition(" ")
         if kind == "#":
             name, _, value = rest.partition(" ")
             fields[name] = value
         elif kind in _PATH_FIELD:
             path = rest.split(" ", _PATH_FIELD[kind])[-1].removeprefix(prefix)
-            # What is written down is no part of what was being worked on.
+            # Memories are no part of the work that they are about.
             if not path.startswith(".memories/"):
                 changed.append(path)
-    commit, branch = (
-        "" if value.startswith("(") else value
-        for value in (fields["branch.oid"], fields["branch.head"])
-    )
     return GitContext(
-        branch, commit[:SHORT_HASH], bool(changed), tuple(changed[:MOST_FILES]), len(changed)
+        branch=_name_or_nothing(fields["branch.head"]),
+        commit=_name_or_nothing(fields["branch.oid"])[:SHORT_HASH],
+        dirty=bool(changed),
+        files_changed=tuple(changed[:MOST_FILES]),
+        files_total=len(changed),
     )
+
+
+def _name_or_nothing(field: str) -> str:
+    """Return a field of `git status`, which for a missing name is a word in brackets."""
+    if field.startswith("("):
+        return ""
+    return field
 
 
 def _search_path() -> str:
-    """Return PATH without the entries that are not absolute.
-
-    They would find programs in the repository itself.
-    """
+    """Return PATH without its relative entries, which would find programs in the repository."""
     return os.pathsep.join(part for part in os.get_exec_path() if Path(part).is_absolute())
 
 
@@ -388,69 +411,87 @@ def program() -> str:
     return found
 
 
-def _finished(words: Sequence[str], stdin: bytes, terms: Terms) -> bytes:
-    """Run to the end, or kill the whole group of processes when it takes too long or says too much."""
-    environ = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("GIT_", "SSH_ASKPASS"))
-    }
-    environ |= _ENVIRONMENT | {"GIT_ALLOW_PROTOCOL": terms.protocols, "PATH": _search_path()}
+def _output(words: Sequence[str], stdin: bytes, terms: Terms) -> bytes:
+    """Run git to its end and return what it prints; kill it when it takes or prints too much."""
     with TemporaryFile() as errors:
         try:
-            process = subprocess.Popen(  # noqa: S603 - what others said stands behind a check and a mark
-                words, stdin=PIPE, stdout=PIPE, stderr=errors, env=environ, start_new_session=True
+            process = subprocess.Popen(  # noqa: S603 - words of others follow a check and a mark
+                words,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=errors,
+                env=_environment(terms),
+                start_new_session=True,
             )
         except (OSError, ValueError) as error:
             raise UnavailableError(f"git could not be started: {error}") from error
-        out, code = _heard(process, stdin, terms)
+        output, code = _communicate(process, stdin, terms)
         errors.seek(0)
-        said = errors.read(10_000).decode(errors="replace").strip().splitlines()
+        messages = errors.read(10_000).decode(errors="replace").strip().splitlines()
     if code not in terms.codes:
-        raise UnavailableError(
-            f"git failed: {_CREDENTIALS.sub('://', said[-1])[:300] if said else code}"
-        )
-    return out
+        reason = str(code)
+        if messages:
+            reason = _CREDENTIALS.sub("://", messages[-1])[:300]
+        raise UnavailableError(f"git failed: {reason}")
+    return output
 
 
-def _heard(process: subprocess.Popen[bytes], stdin: bytes, terms: Terms) -> tuple[bytes, int]:
-    """Return what a process said and its exit code; in any case it is over afterwards."""
+def _environment(terms: Terms) -> dict[str, str]:
+    """Return our environment without the variables that steer git, and with those that must be."""
+    environ = {}
+    for name, value in os.environ.items():
+        if not name.startswith(("GIT_", "SSH_ASKPASS")):
+            environ[name] = value
+    environ |= _ENVIRONMENT
+    environ["GIT_ALLOW_PROTOCOL"] = terms.protocols
+    environ["PATH"] = _search_path()
+    return environ
+
+
+def _communicate(process: subprocess.Popen[bytes], stdin: bytes, terms: Terms) -> tuple[bytes, int]:
+    """Return the output of a process and its exit code; in any case it has ended afterwards."""
     deadline = time.monotonic() + terms.seconds
-    heard: list[bytes] = []
+    output: list[bytes] = []
     assert process.stdin
     assert process.stdout
-    feeding = threading.Thread(target=_feed, args=(process.stdin, stdin), daemon=True)
+    writing = threading.Thread(target=_write, args=(process.stdin, stdin), daemon=True)
     reading = threading.Thread(
-        target=_listen, args=(process.stdout, terms.most + 1, heard), daemon=True
+        target=_read, args=(process.stdout, terms.most + 1, output), daemon=True
     )
-    feeding.start()
+    writing.start()
     reading.start()
     try:
         reading.join(max(0.0, deadline - time.monotonic()))
-        if not heard or len(heard[0]) > terms.most:
+        if not output or len(output[0]) > terms.most:
             raise TooSlowError(
                 "git took too long or said too much", "Is the repository very large?"
             )
-        return heard[0], process.wait(max(0.0, deadline - time.monotonic()))
+        return output[0], process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         raise TooSlowError("git took too long") from None
     finally:
-        # While its end was not asked for, its number cannot belong to anybody else.
+        # Until its exit code is read, its number cannot belong to another process.
         if process.returncode is None:
-            with contextlib.suppress(OSError):
-                process.kill() if sys.platform == "win32" else os.killpg(
-                    process.pid, signal.SIGKILL
-                )
-            process.wait()
-        feeding.join(1.0)
+            _kill_group(process)
+        writing.join(1.0)
         reading.join(1.0)
 
 
-def _feed(stream: IO[bytes], data: bytes) -> None:
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and all that it has started."""
+    with contextlib.suppress(OSError):
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _write(stream: IO[bytes], data: bytes) -> None:
     with contextlib.suppress(OSError), stream:
         stream.write(data)
 
 
-def _listen(stream: IO[bytes], most: int, heard: list[bytes]) -> None:
+def _read(stream: IO[bytes], most: int, output: list[bytes]) -> None:
     with contextlib.suppress(OSError, ValueError), stream:
-        heard.append(stream.read(most))
+        output.append(stream.read(most))

@@ -1,6 +1,6 @@
-"""Which settings of git the repository of a journal may have.
+"""The settings of git that the repository of a journal may have.
 
-Those that name no program, file or other address.
+They name no program, no file and no other address.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ _HARMLESS = {
     "color": "ui",
     "commit": "gpgsign",
     "core": (
-        "abbrev autocrlf bare compression eol filemode ignorecase logallrefupdates longpaths loosecompression "
-        "precomposeunicode protecthfs protectntfs quotepath repositoryformatversion safecrlf sharedrepository symlinks"
+        "abbrev autocrlf bare compression eol filemode ignorecase logallrefupdates longpaths "
+        "loosecompression precomposeunicode protecthfs protectntfs quotepath "
+        "repositoryformatversion safecrlf sharedrepository symlinks"
     ),
     "diff": "algorithm",
     "extensions": "compatobjectformat objectformat preciousobjects refstorage relativeworktrees",
@@ -41,17 +42,14 @@ _REMOTE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def refuse_unknown(config: Path, listing: str) -> None:
-    """Raise if a configuration, listed by `git config --null`.
-
-    Has a setting that is not known as harmless.
-    """
+    """Raise if a configuration, listed by `git config --null`, has an unknown setting."""
     for item in listing.split("\0"):
         name, _, value = item.partition("\n")
         if name and not _is_harmless(name, value):
             words = shlex.join(["git", "config", "--file", str(config), "--unset-all", name])
             raise UnavailableError(
-                f"{config} sets {name[:200]}, which a journal is not used with: it may make git run programs, "
-                "read or write other files, or meet other addresses",
+                f"{config} sets {name[:200]}, which a journal is not used with: it may make git "
+                "run programs, read or write other files, or meet other addresses",
                 f"Look at it, then remove it with `{words}`, and try again",
             )
 
@@ -63,5 +61,6 @@ def _is_harmless(name: str, value: str) -> bool:
         return value in _REF_STORAGES
     if section == "remote" and not _REMOTE_NAME.fullmatch(subsection):
         return False
-    kind = f"{section}.*" if subsection else section
-    return key in _HARMLESS.get(kind, "").split()
+    if subsection:
+        section = f"{section}.*"
+    return key in _HARMLESS.get(section, "").split()

@@ -1,7 +1,4 @@
-"""Memory that is freed goes back to the system.
-
-Glibc would keep it for the next large thing, which may never come.
-"""
+"""Freed memory goes back to the system, where glibc would keep it for later."""
 
 from __future__ import annotations
 
@@ -14,10 +11,7 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Build what will stay without the collector walking over it again and again.
-
-    And keep it out of its way later.
-    """
+    """Keep the garbage collector off while objects that stay are made, and off them later."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -29,7 +23,7 @@ def without_collection() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Return freed memory: loading the model and a batch of passages each leave a fair part of the whole."""
+    """Return freed memory, of which loading the model and encoding each leave a good part."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)

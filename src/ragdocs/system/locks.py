@@ -1,7 +1,4 @@
-"""One at a time, across processes and threads.
-
-A lock on a directory that waits its turn and dies with its holder.
-"""
+"""A lock on a directory, across processes and threads, that ends with its holder."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ragdocs.errors import LockAcquisitionError, RagdocsError
-from ragdocs.system import files as fsio
+from ragdocs.system import files
 from ragdocs.system.folder import open_directory
 
 try:
@@ -59,27 +56,39 @@ def lock(directory: Path, timeout: float = 5.0, shared: bool = False) -> Iterato
     Not re-entrant.
     """
     deadline = time.monotonic() + timeout
-    while (release := _try_lock(directory, shared, deadline)) is None:
+    release = _try_lock(directory, shared, deadline)
+    while release is None:
         if time.monotonic() >= deadline:
-            holder = _holder(directory)
-            message = f"{directory} was locked by {holder or 'another program'} for more than {timeout:g} seconds"
-            hint = f"Nothing was written. Wait until {'it' if holder else 'that program'} is done, or end it"
-            raise LockAcquisitionError(
-                message, f"{hint}, and try again. Reading and searching go on meanwhile"
-            )
+            raise _timeout_error(directory, timeout)
+        release = _try_lock(directory, shared, deadline)
     try:
         yield
     finally:
         release()
 
 
+def _timeout_error(directory: Path, timeout: float) -> LockAcquisitionError:
+    holder = _holder(directory)
+    pronoun = "it"
+    if not holder:
+        holder = "another program"
+        pronoun = "that program"
+    return LockAcquisitionError(
+        f"{directory} was locked by {holder} for more than {timeout:g} seconds",
+        f"Nothing was written. Wait until {pronoun} is done, or end it, and try again. "
+        "Reading and searching go on meanwhile",
+    )
+
+
 def _try_lock(directory: Path, shared: bool, deadline: float) -> Release | None:
     if fcntl is None:
         return _try_lock_file(directory)
-    with fsio.explained("lock", directory):
+    with files.explained("lock", directory):
         descriptor = open_directory(directory)
         _held.add(descriptor)
-        operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        operation = fcntl.LOCK_EX
+        if shared:
+            operation = fcntl.LOCK_SH
         try:
             fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -102,9 +111,7 @@ def _try_lock(directory: Path, shared: bool, deadline: float) -> Release | None:
 
 
 class _Waiter(threading.Thread):
-    """Waits in the kernel's queue, where nobody is overtaken for ever.
-
-    Flock has no timeout, so in a thread of its own.
+    """Waits in the kernel's queue, in a thread of its own because flock has no timeout.
 
     Whoever polls instead may be overtaken until it gives up.
     """
@@ -120,9 +127,10 @@ class _Waiter(threading.Thread):
     def got_it(self, deadline: float) -> bool:
         """Wait until the lock is held or the deadline has passed.
 
-        After that, the lock is let go when it comes.
+        A lock that comes after the deadline is released at once.
         """
-        if (patience := deadline - time.monotonic()) > 0:
+        patience = deadline - time.monotonic()
+        if patience > 0:
             self.start()
             self.join(patience)
             with self._turn:
@@ -148,16 +156,17 @@ def _holder(directory: Path) -> str:
     """Name the process that holds a directory, where the system tells, or nothing."""
     with contextlib.suppress(OSError, RagdocsError, ValueError, KeyError, TypeError):
         if (directory / LOCK_FILE).exists():
-            record = json.loads(fsio.read_bytes(directory / LOCK_FILE))
+            record = json.loads(files.read_bytes(directory / LOCK_FILE))
             return f"process {int(record['pid'])} on {str(record['host'])[:80]}"
         status = directory.stat()
         device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
-        place = f"{device}:{status.st_ino}"
+        inode = f"{device}:{status.st_ino}"
         for line in Path("/proc/locks").read_text(encoding="utf-8").splitlines():
-            # As in "1: FLOCK  ADVISORY  WRITE 4711 fe:00:123 0 EOF"; those who wait have an arrow for a second word.
+            # As in "1: FLOCK  ADVISORY  WRITE 4711 fe:00:123 0 EOF"; a waiter has an arrow for a
+            # second word.
             words = line.split()
-            if words[1:2] == ["FLOCK"] and place in words:
-                return _process(int(words[words.index(place) - 1]))
+            if words[1:2] == ["FLOCK"] and inode in words:
+                return _process(int(words[words.index(inode) - 1]))
     return ""
 
 
@@ -167,17 +176,18 @@ def _process(pid: int) -> str:
     name = ""
     with contextlib.suppress(OSError):
         name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
-    # A process of another container has no number here.
-    shown = "".join(character for character in name if character.isprintable())[:40]
-    return f"process {pid} ({shown})" if shown else ""
+    printable = "".join(filter(str.isprintable, name))[:40]
+    if not printable:
+        # A process of another container has no number here.
+        return ""
+    return f"process {pid} ({printable})"
 
 
 def _release(descriptor: int) -> None:
     if descriptor in _held:
         _held.discard(descriptor)
-        with contextlib.suppress(
-            OSError
-        ):  # the lock is gone with the descriptor, whatever is said of it
+        # The lock is gone with the descriptor, even if closing it fails.
+        with contextlib.suppress(OSError):
             os.close(descriptor)
 
 
@@ -190,7 +200,7 @@ def _try_lock_file(directory: Path) -> Release | None:
         "token": secrets.token_hex(8),
     }
     record = json.dumps(holder).encode()
-    with fsio.explained("lock", directory), fsio.Folder(directory) as folder:
+    with files.explained("lock", directory), files.Folder(directory) as folder:
         try:
             descriptor = folder.open(LOCK_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
@@ -198,31 +208,31 @@ def _try_lock_file(directory: Path) -> Release | None:
             time.sleep(POLL_SECONDS)
             return None
         try:
-            fsio.write_all(descriptor, record)
+            files.write_all(descriptor, record)
         finally:
             os.close(descriptor)
     return functools.partial(_release_file, directory, record)
 
 
 def _release_file(directory: Path, record: bytes) -> None:
-    with contextlib.suppress(OSError), fsio.Folder(directory) as folder:
+    with contextlib.suppress(OSError), files.Folder(directory) as folder:
         _remove_if(folder, record)
 
 
-def _remove_if(folder: fsio.Folder, record: bytes) -> None:
+def _remove_if(folder: files.Folder, record: bytes) -> None:
     """Remove a lock file if it still holds this record; another holder's goes back to its place."""
-    aside = f".{secrets.token_hex(8)}{fsio.TEMPORARY}"
+    aside = f".{secrets.token_hex(8)}{files.TEMPORARY}"
     with contextlib.suppress(OSError):
         folder.replace(LOCK_FILE, aside)
-        if fsio.read_from(folder, aside)[0] != record:
+        if files.read_from(folder, aside)[0] != record:
             with contextlib.suppress(FileExistsError):
                 folder.link(aside, LOCK_FILE)
         folder.unlink(aside)
 
 
-def _break_stale(folder: fsio.Folder) -> None:
+def _break_stale(folder: files.Folder) -> None:
     try:
-        record, status = fsio.read_from(folder, LOCK_FILE)
+        record, status = files.read_from(folder, LOCK_FILE)
         holder = json.loads(record)
         here = holder["host"] == platform.node()
         dead = here and not _alive(int(holder["pid"]))

@@ -1,7 +1,4 @@
-"""Which names may a caller give to a file? Those that mean the same on every file system.
-
-And nothing else.
-"""
+"""The names that a caller may give to a file: those that mean the same on every file system."""
 
 from __future__ import annotations
 
@@ -23,10 +20,8 @@ OWN_ID = re.compile(r"mem_[0-9a-f]{12}")
 ENTRIES = "entries"
 
 # Devices on Windows, with any extension, in any case.
-_DEVICES = frozenset(
-    {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$"}
-    | {f"{port}{number}" for port in ("COM", "LPT") for number in range(10)}
-)
+_DEVICES = frozenset({"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$"})
+_NUMBERED_DEVICE = re.compile("(?:COM|LPT)[0-9]")
 _FORBIDDEN = frozenset('<>:"|?*')
 # They look like the separators they are not, and NFKC does not unmask them.
 _SEPARATOR_TWINS = frozenset(
@@ -35,7 +30,7 @@ _SEPARATOR_TWINS = frozenset(
 # Nothing is seen of them, though Unicode calls them letters, marks or symbols.
 _INVISIBLE = frozenset(
     "\ufffe\uffff\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
-) | frozenset(chr(code) for code in (*range(0xFE00, 0xFE0F), *range(0xE0100, 0xE01F0)))
+) | frozenset(map(chr, (*range(0xFE00, 0xFE0F), *range(0xE0100, 0xE01F0))))
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 # Emoji are joined by them; anywhere else they only hide.
 _JOINERS = frozenset("\u200d\ufe0f")
@@ -60,30 +55,24 @@ def relative_name(name: str, suffix: str = ".md") -> str:
 
 
 def own_id(document: Document) -> str:
-    """Return the id that stands in a memory and stays when it is renamed.
-
-    Or else that of its path.
-    """
-    written = document.extra.get("id")
-    if isinstance(written, str) and OWN_ID.fullmatch(written):
-        return written
+    """Return the id that is written in a memory and outlives renaming, else that of its path."""
+    written_id = document.extra.get("id")
+    if isinstance(written_id, str) and OWN_ID.fullmatch(written_id):
+        return written_id
     folder, _, name = document.path.removesuffix(".md").rpartition("/")
-    return name if folder == ENTRIES and OWN_ID.fullmatch(name) else document.id
+    if folder == ENTRIES and OWN_ID.fullmatch(name):
+        return name
+    return document.id
 
 
 def link_key(name: str) -> str:
-    """Return the form in which the names in links are compared.
-
-    One Unicode spelling, no case, no outer slashes.
-    """
-    return unicodedata.normalize("NFC", name.replace("\\", "/").strip()).casefold().strip("/")
+    """Return a name as names in links are compared: without case and outer slashes."""
+    text = name.replace("\\", "/").strip()
+    return unicodedata.normalize("NFC", text).casefold().strip("/")
 
 
 def file_keys(path: str) -> tuple[str, ...]:
-    """Return the names of a file in links.
-
-    Its path, that without .md, and its name alone without ending.
-    """
+    """Return the names of a file in links: its path, that without .md, and its bare name."""
     name = path.rpartition("/")[2]
     stem = name.rpartition(".")[0] or name
     keys = map(link_key, (path, path.removesuffix(".md"), stem))
@@ -91,10 +80,7 @@ def file_keys(path: str) -> tuple[str, ...]:
 
 
 def link_keys(document: Document) -> tuple[str, ...]:
-    """Return the names by which links may mean a document.
-
-    Those of its file, its title, its aliases, its own id.
-    """
+    """Return the names of a document in links: those of its file, title, aliases and id."""
     others = map(link_key, (document.title, *document.aliases, own_id(document)))
     return tuple(dict.fromkeys((*file_keys(document.path), *filter(None, others))))
 
@@ -104,19 +90,25 @@ def _objection(name: str) -> str:
         return "it is empty"
     if name.startswith(("/", "\\", "~")) or re.match("[A-Za-z]:", name):
         return "it is not relative"
-    folded = unicodedata.normalize("NFKC", name)
-    if (
-        "\\" in name
-        or any(folded.count(mark) != name.count(mark) for mark in "/\\.:")
-        or _SEPARATOR_TWINS & {*name}
-    ):
+    if "\\" in name or _has_separator_twin(name):
         return "it contains something other than / that looks like a separator"
     if _ENCODED_SEPARATOR.search(name):
         return "it contains a percent-encoded separator"
     segments = name.split("/")
     if segments[0].casefold() in INTERNAL:
         return f"{segments[0]}/ belongs to the index"
-    return _character_objection(name) or next(filter(None, map(_segment_objection, segments)), "")
+    objection = _character_objection(name)
+    for segment in segments:
+        objection = objection or _segment_objection(segment)
+    return objection
+
+
+def _has_separator_twin(name: str) -> bool:
+    """Tell whether a character looks like a separator, or becomes one in another spelling."""
+    if not _SEPARATOR_TWINS.isdisjoint(name):
+        return True
+    folded = unicodedata.normalize("NFKC", name)
+    return any(folded.count(mark) != name.count(mark) for mark in "/\\.:")
 
 
 def _character_objection(name: str) -> str:
@@ -124,14 +116,10 @@ def _character_objection(name: str) -> str:
     for character in name:
         category = unicodedata.category(character)
         if character in _JOINERS:
-            # Emoji younger than this Python are not assigned (Cn).
-            joins = (
-                unicodedata.category(previous) in {"So", "Cn"} or previous in _JOINERS | _SKIN_TONES
-            )
-            hidden = not joins
+            is_hidden = not _joins_emoji(previous)
         else:
-            hidden = category in _UNPRINTABLE or character in _INVISIBLE
-        if hidden:
+            is_hidden = category in _UNPRINTABLE or character in _INVISIBLE
+        if is_hidden:
             return f"it contains the invisible or control character U+{ord(character):04X}"
         if category == "Zs" and character != " ":
             return f"it contains the space U+{ord(character):04X}; use a plain one"
@@ -139,6 +127,16 @@ def _character_objection(name: str) -> str:
             return f"it contains {character}, which some file systems refuse"
         previous = character
     return ""
+
+
+def _joins_emoji(previous: str) -> bool:
+    """Tell whether a joiner may follow a character."""
+    # Emoji younger than this Python are not assigned (Cn).
+    return (
+        unicodedata.category(previous) in {"So", "Cn"}
+        or previous in _JOINERS
+        or previous in _SKIN_TONES
+    )
 
 
 def _segment_objection(segment: str) -> str:
@@ -151,15 +149,15 @@ def _segment_objection(segment: str) -> str:
     if unicodedata.category(segment[0]).startswith("M"):
         return "a part of it starts with a combining mark"
     stem = unicodedata.normalize("NFKC", segment).split(".")[0].rstrip(" ").upper()
-    if stem in _DEVICES:
+    if stem in _DEVICES or _NUMBERED_DEVICE.fullmatch(stem):
         return f"{segment} is a device on Windows"
     return ""
 
 
 def _size_objection(name: str) -> str:
-    if len(name.encode()) > NAME_BYTES or any(
-        len(part.encode()) > SEGMENT_BYTES for part in name.split("/")
-    ):
+    whole = name.encode()
+    longest_segment = max(map(len, whole.split(b"/")))
+    if len(whole) > NAME_BYTES or longest_segment > SEGMENT_BYTES:
         return (
             f"it is too long: at most {SEGMENT_BYTES} bytes between slashes and {NAME_BYTES} in all"
         )

@@ -1,6 +1,4 @@
-"""Which git repository a folder belongs to.
-
-Settled by reading a few small files and never by git's own search.
+"""Which git repository a folder belongs to, read from a few small files without running git.
 
 A folder from a stranger may hold a `.git` that leads into another project of this user. So a
 repository is believed only if it lies in the folder itself, or if it names the folder back.
@@ -18,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
-from ragdocs.system import files as fsio
+from ragdocs.system import files
 
 _POINTER_BYTES = 4_096
 _CONFIG_BYTES = 1_000_000
@@ -38,8 +36,7 @@ _WORK_TREE = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*(.*?)[ \t]*$", re.IGNORECA
 _REF_STORAGE = re.compile(r"refstorage[^\n]*", re.IGNORECASE)
 _PLAIN_REF_STORAGE = re.compile(r'refstorage\s*=\s*"?(?:files|reftable)"?\s*', re.IGNORECASE)
 
-# Of folders without links: which folder it was, when its entries last changed, and the folders in
-# it.
+# Folders without links: the state of each when it was read, and the folders in it.
 _Stamp = tuple[int, int, int]
 _WITHOUT_LINKS: dict[tuple[str, frozenset[str]], tuple[_Stamp, tuple[str, ...]]] = {}
 _NOTHING: frozenset[str] = frozenset()
@@ -47,10 +44,7 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository: the top of its working tree, the folder of this worktree.
-
-    And the one that all worktrees share.
-    """
+    """A repository: its working tree, its own git folder, and the one all worktrees share."""
 
     top: Path
     own: Path
@@ -63,21 +57,15 @@ class Repository:
 
 
 def find(root: Path) -> Repository | None:
-    """Return the repository of the nearest folder upward that has one.
-
-    Raise if that one cannot be believed.
-    """
+    """Return the repository of the nearest folder upward, or raise if it cannot be believed."""
     for folder in (root, *root.parents):
         if os.path.lexists(folder / ".git"):
-            return _settled(folder)
+            return _repository_at(folder)
     return None
 
 
 def own_folder(root: Path) -> Repository:
-    """Return the repository in this very folder.
-
-    Which must have all its files in `.git` and nothing linked.
-    """
+    """Return the repository in this very folder, which must be whole and without links."""
     folder = root / ".git"
     try:
         is_folder = stat.S_ISDIR(folder.lstat().st_mode)
@@ -114,10 +102,7 @@ def refuse_alternates(folder: Path) -> None:
 
 
 def check_bare(folder: Path) -> None:
-    """Raise unless a folder is a bare repository that lies there as a whole.
-
-    As the remote of a journal is to.
-    """
+    """Raise unless a folder is a whole bare repository, as the remote of a journal must be."""
     hint = "Make one with `git init --bare FOLDER` and use its address"
     has_parts = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
     if folder.name == ".git" or os.path.lexists(folder / ".git") or not has_parts:
@@ -129,7 +114,7 @@ def check_bare(folder: Path) -> None:
     refuse_alternates(folder)
 
 
-def _settled(top: Path) -> Repository:
+def _repository_at(top: Path) -> Repository:
     """Return the repository that the `.git` of a folder is or names."""
     pointer = top / ".git"
     real = Path(os.path.realpath(top))
@@ -148,8 +133,8 @@ def _settled(top: Path) -> Repository:
     else:
         own = _named_by(pointer)
         shared = _shared_folder(own, real)
-    for place in (pointer, top, own):
-        _refuse_other_owner(place)
+    for path in (pointer, top, own):
+        _refuse_other_owner(path)
     return Repository(top, own, shared)
 
 
@@ -166,20 +151,16 @@ def _named_by(pointer: Path) -> Path:
 
 
 def _shared_folder(own: Path, top: Path) -> Path:
-    """Return the folder that all worktrees share.
-
-    If the repository knows `top` as a working tree of its own.
-    """
+    """Return the folder that all worktrees share, if the repository names `top` as one of them."""
     with suppress(RagdocsError, ValueError):
-        if not os.path.lexists(own / "commondir"):
-            if top in _work_trees(own):
-                return own
-        else:
+        if os.path.lexists(own / "commondir"):
             shared = Path(os.path.realpath(own / _line(own / "commondir")))
-            returned = os.path.realpath(own / _line(own / "gitdir"))
-            if own.parent == shared / "worktrees" and returned == str(top / ".git"):
+            pointer = os.path.realpath(own / _line(own / "gitdir"))
+            if own.parent == shared / "worktrees" and pointer == str(top / ".git"):
                 _refuse_commondir(shared)
                 return shared
+        elif top in _work_trees(own):
+            return own
     hint = (
         "If you have moved a worktree, run `git worktree repair` in the main one; "
         "a git folder that you keep apart must name this folder in its core.worktree"
@@ -188,13 +169,10 @@ def _shared_folder(own: Path, top: Path) -> Path:
 
 
 def _work_trees(own: Path) -> Iterator[Path]:
-    """Yield the working trees that the configuration of a repository names.
-
-    As that of a submodule does.
-    """
+    """Yield the working trees that a configuration names, as that of a submodule does."""
     for name in ("config", "config.worktree"):
         with suppress(NotFoundError):
-            text = fsio.read_bytes(own / name, _CONFIG_BYTES).decode(errors="surrogateescape")
+            text = files.read_bytes(own / name, _CONFIG_BYTES).decode(errors="surrogateescape")
             for match in _WORK_TREE.finditer(text):
                 value = re.sub(r"\\(.)", r"\1", match[1].strip('"'))
                 yield Path(os.path.realpath(own / value))
@@ -215,10 +193,7 @@ def _refuse_filled(folder: Path) -> None:
 
 
 def _refuse_other_owner(path: Path) -> None:
-    """Raise if a path belongs to another user.
-
-    As git itself does when it searches for a repository.
-    """
+    """Raise if a path belongs to another user, as git itself does."""
     if sys.platform == "win32":
         return
     users = {os.geteuid()}
@@ -236,12 +211,9 @@ def _refuse_other_owner(path: Path) -> None:
 
 
 def _refuse_ref_storage(config: Path) -> None:
-    """Raise if the configuration names another folder for refs.
-
-    Which newer versions of git allow.
-    """
+    """Raise if the configuration names another folder for refs, as newer versions of git allow."""
     with suppress(NotFoundError):
-        text = fsio.read_bytes(config, _CONFIG_BYTES).decode(errors="replace")
+        text = files.read_bytes(config, _CONFIG_BYTES).decode(errors="replace")
         for match in _REF_STORAGE.finditer(text):
             if not _PLAIN_REF_STORAGE.fullmatch(match[0]):
                 hint = "Set extensions.refStorage to files or reftable"
@@ -249,43 +221,40 @@ def _refuse_ref_storage(config: Path) -> None:
 
 
 def _refuse_links(folder: Path, *, ignored: frozenset[str], deep: frozenset[str] | None) -> None:
-    """Raise if a file in a folder, or below those of its folders that are named.
+    """Raise if a file in a folder, or below its folders named in `deep`, is a link out of it.
 
-    Is a link that leads out of it.
+    Without `deep`, all its folders are searched.
     """
-    waiting = [
-        folder / name
-        for name in _folders_in(folder, folder, ignored)
-        if deep is None or name in deep
-    ]
-    while waiting:
-        place = waiting.pop()
-        waiting += [place / name for name in _folders_in(folder, place, _NOTHING)]
+    pending = []
+    for name in _folders_in(folder, folder, ignored):
+        if deep is None or name in deep:
+            pending.append(folder / name)
+    while pending:
+        parent = pending.pop()
+        for name in _folders_in(folder, parent, _NOTHING):
+            pending.append(parent / name)
 
 
 def _folders_in(repository: Path, folder: Path, ignored: frozenset[str]) -> tuple[str, ...]:
-    """Return the names of the folders in a folder.
-
-    What is known of an unchanged folder is not read again.
-    """
+    """Return the names of the folders in a folder; an unchanged folder is not read again."""
     key = (str(folder), ignored)
     try:
         status = folder.stat()
         stamp = (status.st_dev, status.st_ino, status.st_ctime_ns)
-        known = _WITHOUT_LINKS.get(key)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        with os.scandir(folder) as entries:
-            present = list(entries)
+        cached_stamp, cached_names = _WITHOUT_LINKS.get(key, (None, ()))
+        if cached_stamp == stamp:
+            return cached_names
+        with os.scandir(folder) as listing:
+            entries = list(listing)
     except FileNotFoundError:
         # Packing removes folders of objects at any time.
         return ()
     except OSError as error:
         raise UnavailableError(f"{folder} cannot be read: {error.strerror}") from error
-    for entry in present:
+    for entry in entries:
         if entry.is_symlink() and entry.name not in ignored:
             _refuse_leading_out(repository, Path(entry.path))
-    names = tuple(entry.name for entry in present if entry.is_dir(follow_symlinks=False))
+    names = tuple(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
     _WITHOUT_LINKS[key] = (stamp, names)
     return names
 
@@ -300,4 +269,4 @@ def _refuse_leading_out(repository: Path, link: Path) -> None:
 
 
 def _line(path: Path) -> str:
-    return fsio.read_bytes(path, _POINTER_BYTES).decode().strip()
+    return files.read_bytes(path, _POINTER_BYTES).decode().strip()

@@ -1,7 +1,4 @@
-"""A small database of the user beside the files.
-
-What it holds can be made again or done without.
-"""
+"""A small database of the user beside the files, whose contents can be made again."""
 
 from __future__ import annotations
 
@@ -20,10 +17,7 @@ Answer = TypeVar("Answer")
 
 
 class SideFile:
-    """One SQLite file for every process of a user.
-
-    Where it cannot be used, everything goes on without it.
-    """
+    """One SQLite file for all processes of a user; where it cannot be used, all works without."""
 
     def __init__(self, path: Path, tables: str, *, name: str, wait_seconds: float) -> None:
         self._path = path
@@ -35,27 +29,18 @@ class SideFile:
         self._usable = True
 
     def ask(self, action: Callable[[sqlite3.Connection], Answer]) -> Answer | None:
-        """Return what the action makes of the database, or None where it cannot be used.
-
-        Now or at all.
-        """
+        """Return the result of an action on the database, or None where it cannot be used."""
         with self._lock:
             if not self._usable:
                 return None
             try:
                 if self._connection is None:
                     self._connection = self._open()
-                    # Closes with its owner, so that whoever holds one need not know that it has a
-                    # file.
+                    # It closes with its owner, so that whoever holds one need not close it.
                     weakref.finalize(self, self._connection.close)
                 return action(self._connection)
             except (sqlite3.Error, OSError) as error:
-                # Somebody else is writing: do without it this once.
-                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (
-                    sqlite3.SQLITE_BUSY,
-                    sqlite3.SQLITE_LOCKED,
-                )
-                if not busy:
+                if not _is_busy(error):
                     self._usable = False
                     log.warning(
                         "No %s: %s: %s. Delete the file to have a new one.",
@@ -67,8 +52,8 @@ class SideFile:
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # It tells what somebody wrote or searched for: for its owner only, as are the files SQLite
-        # puts beside it.
+        # It shows what somebody wrote or searched for, so only its owner may read it and the files
+        # that SQLite puts beside it.
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = sqlite3.connect(
             self._path, timeout=self._wait_seconds, check_same_thread=False
@@ -81,3 +66,9 @@ class SideFile:
             connection.close()
             raise
         return connection
+
+
+def _is_busy(error: Exception) -> bool:
+    """Tell whether another process is writing, so that only this one call does without."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

@@ -1,7 +1,4 @@
-"""The lines that a client sends.
-
-What the SDK would drop in silence is mended, or refused with an answer.
-"""
+"""The lines that a client sends: those that the SDK would drop are mended or refused."""
 
 from __future__ import annotations
 
@@ -23,20 +20,23 @@ from pydantic import ValidationError
 
 # The longest line that is read as a whole.
 LONGEST_LINE = 64 * 1024 * 1024
-# Of a line that cannot be parsed, so much is searched for the id of the request, from either end.
+# Characters of an unreadable line that are searched for the id of the request, from either end.
 SIGHT = 100_000
 TAIL = 1_000
-# Of a batch; whoever sends more in one line hears of the first ones only.
+# Requests of a batch that are answered one by one.
 MOST_ANSWERS = 1_000
 # No id that a client made is longer, and a longer number may not be printable.
 LONGEST_NUMBER = 40
 BOM = "\ufeff"
 # Nobody needs more; the SDK's parser takes a few more and then gives up.
 DEEPEST = 150
-HINT = f"Send one JSON object a line, nested at most {DEEPEST} deep, with numbers of at most 4,000 digits"
+HINT = (
+    f"Send one JSON object a line, nested at most {DEEPEST} deep, "
+    "with numbers of at most 4,000 digits"
+)
 NOT_A_REQUEST = (
-    'not a request of JSON-RPC 2.0. It takes "jsonrpc": "2.0", an "id" that is a text or a whole number, '
-    'a "method", and "params" that are an object'
+    'not a request of JSON-RPC 2.0. It takes "jsonrpc": "2.0", an "id" that is a text '
+    'or a whole number, a "method", and "params" that are an object'
 )
 NO_BATCHES = "batches are not supported. Send one request a line"
 TOO_LONG = f"the request is longer than {LONGEST_LINE // 1024 // 1024} MB. Send less at once"
@@ -62,10 +62,7 @@ Line = bytes | Overlong
 
 
 class RefusedError(Exception):
-    """Why a line is not a request.
-
-    With the code of the protocol and the ids that wait for an answer.
-    """
+    """Why a line is not a request, with the protocol's code and the ids to answer."""
 
     def __init__(self, code: int, message: str, *ids: int | str | None) -> None:
         super().__init__(message)
@@ -74,10 +71,7 @@ class RefusedError(Exception):
 
 
 class Intake:
-    """The requests among a client's lines, as the SDK's transport reads them.
-
-    The rest is answered here.
-    """
+    """The requests among a client's lines, for the SDK's transport; other lines are refused."""
 
     def __init__(self, lines: AsyncIterable[Line]) -> None:
         self._lines = lines
@@ -100,16 +94,16 @@ class Intake:
     async def _refuse(self, refused: RefusedError) -> None:
         error = ErrorData(code=refused.code, message=str(refused))
         for number in refused.ids:
-            await self._answers.send(
-                SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error))
-            )
+            answer = JSONRPCError(jsonrpc="2.0", id=number, error=error)
+            await self._answers.send(SessionMessage(answer))
             await anyio.lowlevel.checkpoint()
 
 
 def read(line: Line) -> str:
     """Return a line that the SDK can parse, nothing for an empty one, or raise why it is none."""
     if isinstance(line, Overlong):
-        head, tail = (part.decode("utf-8", "replace") for part in (line.head, line.tail))
+        head = line.head.decode("utf-8", "replace")
+        tail = line.tail.decode("utf-8", "replace")
         raise RefusedError(INVALID_REQUEST, TOO_LONG, *_ids(head, tail))
     text = mend(line.decode("utf-8", "replace").removeprefix(BOM))
     if not text.strip():
@@ -117,13 +111,12 @@ def read(line: Line) -> str:
     try:
         message = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise _unreadable(
-            text, f"{error.msg.removesuffix(' at')} at column {error.colno}"
-        ) from None
-    except ValueError as error:
-        raise _unreadable(
-            text, str(error) if isinstance(error, _ConstantError) else "a number is too long"
-        ) from None
+        reason = error.msg.removesuffix(" at")
+        raise _unreadable(text, f"{reason} at column {error.colno}") from None
+    except _ConstantError as error:
+        raise _unreadable(text, str(error)) from None
+    except ValueError:
+        raise _unreadable(text, "a number is too long") from None
     except RecursionError:
         raise _unreadable(text, "it is nested too deep") from None
     _check_shape(message)
@@ -137,23 +130,17 @@ def mend(text: str) -> str:
     if "\\ud" not in text.casefold():
         return text
     try:
-        # Python joins the halves that belong together; what is left alone becomes a question mark.
-        return (
-            json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace").decode()
-            + "\n"
-        )
+        # Python joins the halves that belong together; a half alone becomes a question mark.
+        joined = json.dumps(json.loads(text), ensure_ascii=False)
     except (ValueError, RecursionError):
         return text
+    return joined.encode("utf-8", "replace").decode() + "\n"
 
 
 def _check_shape(message: object) -> None:
-    """Refuse what is neither a request nor a notification nor an answer to a request of the server."""
+    """Refuse a message that is no request, no notification and no answer to the server."""
     if isinstance(message, list):
-        requests = [
-            item for item in message[:MOST_ANSWERS] if isinstance(item, dict) and "method" in item
-        ]
-        ids = [_id_of(request) for request in requests]
-        raise RefusedError(INVALID_REQUEST, NO_BATCHES, *(ids or [None]))
+        raise _refused_batch(message)
     if not isinstance(message, dict):
         raise RefusedError(INVALID_REQUEST, NOT_A_REQUEST, None)
     if "method" not in message and ("result" in message or "error" in message):
@@ -168,8 +155,16 @@ def _check_shape(message: object) -> None:
         raise RefusedError(INVALID_REQUEST, NOT_A_REQUEST, _id_of(message))
 
 
+def _refused_batch(batch: list[object]) -> RefusedError:
+    ids = []
+    for message in batch[:MOST_ANSWERS]:
+        if isinstance(message, dict) and "method" in message:
+            ids.append(_id_of(message))
+    return RefusedError(INVALID_REQUEST, NO_BATCHES, *(ids or [None]))
+
+
 def _check_depth(text: str) -> None:
-    """Refuse what Python can parse, but the SDK cannot."""
+    """Refuse a text that Python can parse, but the SDK cannot."""
     try:
         jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValidationError as error:
@@ -192,14 +187,13 @@ def _unreadable(text: str, reason: str) -> RefusedError:
 def _id_of(message: dict[str, object]) -> int | str | None:
     """Return the id of a request, if it is one of the protocol's."""
     number = message.get("id")
-    return number if isinstance(number, int | str) and not isinstance(number, bool) else None
+    if isinstance(number, int | str) and not isinstance(number, bool):
+        return number
+    return None
 
 
 def _ids(head: str, tail: str = "") -> Iterator[int | str | None]:
-    """Yield the id of the request whose text cannot be parsed, or nothing known.
-
-    None at all for an answer.
-    """
+    """Yield the id, or None, of a request whose text cannot be parsed; nothing for an answer."""
     members = _members(head)
     if '"method"' not in members and not {'"result"', '"error"'}.isdisjoint(members):
         return
@@ -207,25 +201,25 @@ def _ids(head: str, tail: str = "") -> Iterator[int | str | None]:
     last = _LAST_ID.search(tail or head[-TAIL:])
     if not written and last and (tail or len(head) > SIGHT):
         written = last[1]
-    try:
+    yield _id_of({"id": _parsed_id(written)})
+
+
+def _parsed_id(written: str) -> object:
+    if len(written) > LONGEST_NUMBER and not written.startswith('"'):
         # A number of a thousand digits is no id that anybody waits for.
-        number = (
-            json.loads(written)
-            if written.startswith('"') or len(written) <= LONGEST_NUMBER
-            else None
-        )
+        return None
+    try:
+        return json.loads(written)
     except ValueError:
-        number = None
-    yield _id_of({"id": number})
+        return None
 
 
 def _members(text: str) -> dict[str, str]:
-    """Return the members of the outermost object that can be made out, as written.
-
-    Objects and lists without text.
-    """
+    """Return the members of the outermost object as written; objects and lists are empty."""
     members: dict[str, str] = {}
-    depth, name, before = 0, "", ""
+    depth = 0
+    name = ""
+    before = ""
     for match in _TOKENS.finditer(text, 0, SIGHT):
         mark = match[0]
         if depth == 1 and mark == ":":

@@ -1,4 +1,4 @@
-"""Resources for documents and memories, completion of their paths, and prompts people would use."""
+"""Resources for documents and memories, completion of their paths, and prompts."""
 
 from __future__ import annotations
 
@@ -26,6 +26,19 @@ LANES = {
     "memory": ("memory", "ragdocs://memory/{+path}"),
 }
 MOST_COMPLETIONS = 100
+RECALL_PROMPT = """\
+I am about to work on this: {task}
+
+Search the documentation with search_docs and the memories with search_memories for what bears on \
+it; for each file that I will probably change, call search_linked_memories. Then tell me in a \
+short list what was decided before, what is known to go wrong, and which documents apply, each \
+with its path and age. Say plainly where nothing was found."""
+JOURNAL_PROMPT = """\
+Write down this session{about} as a memory. Search first with search_memories: if there is a \
+journal that this continues, use append_memory, otherwise create_memory with a dated filename. \
+Record what was done, what was decided and why, what was learned the hard way, and what is left, \
+linking every file and document as [[path]]. Leave out what the code or the commit history already \
+says, and leave out secrets."""
 
 
 def register(server: MCPServer[Any], live: Live) -> None:
@@ -33,60 +46,69 @@ def register(server: MCPServer[Any], live: Live) -> None:
     for lane in live.config.server.toolsets:
         if lane in LANES:
             _register_lane(server, live, lane)
+    _register_completion(server, live)
+    _register_prompts(server, live)
 
-    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator] # the SDK has no types here
+
+def _register_completion(server: MCPServer[Any], live: Live) -> None:
+    # The SDK has no types here.
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
         reference: PromptReference | ResourceTemplateReference,
         argument: CompletionArgument,
         _context: CompletionContext | None,
     ) -> Completion | None:
-        lane = next(
-            (name for name, (_, uri) in LANES.items() if uri == getattr(reference, "uri", None)),
-            None,
-        )
+        lane = _lane_of(reference)
         if lane is None or argument.name != "path":
             return None
         # In a thread, because the first index may have to be waited for.
-        known = await anyio.to_thread.run_sync(_paths, live, lane)
-        paths = [path for path in known if argument.value.casefold() in path.casefold()]
-        shown = paths[:MOST_COMPLETIONS]
-        return Completion(values=shown, total=len(paths), has_more=len(paths) > len(shown))
+        paths = await anyio.to_thread.run_sync(_paths, live, lane)
+        part = argument.value.casefold()
+        matches = [path for path in paths if part in path.casefold()]
+        return Completion(
+            values=matches[:MOST_COMPLETIONS],
+            total=len(matches),
+            has_more=len(matches) > MOST_COMPLETIONS,
+        )
 
+
+def _lane_of(reference: PromptReference | ResourceTemplateReference) -> str | None:
+    """Return the lane whose template a client wants completed."""
+    for lane, (_, uri) in LANES.items():
+        if uri == getattr(reference, "uri", None):
+            return lane
+    return None
+
+
+def _register_prompts(server: MCPServer[Any], live: Live) -> None:
     @server.prompt(title="Start with context")
     async def start_with_context(task: str = "", files: str = "") -> str:
         """Begin a session with what the repository knows.
 
         Rules, choices, what happened last, what is where.
         """
-        named = [path.strip() for path in files.split(",") if path.strip()]
+        paths = list(filter(None, map(str.strip, files.split(","))))
         # In a thread, because the first index may have to be waited for.
-        return await anyio.to_thread.run_sync(_context, live, task, named)
+        return await anyio.to_thread.run_sync(_context, live, task, paths)
 
     @server.prompt(title="Recall before work")
     def recall_before_work(task: str) -> str:
         """Gather what the documentation and the memories say about a task, before starting it."""
-        return (
-            f"I am about to work on this: {task}\n\n"
-            "Search the documentation with search_docs and the memories with search_memories for what bears on it; for "
-            "each file that I will probably change, call search_linked_memories. Then tell me in a short list what was "
-            "decided before, what is known to go wrong, and which documents apply, each with its path and age. Say "
-            "plainly where nothing was found."
-        )
+        return RECALL_PROMPT.format(task=task)
 
     @server.prompt(title="Write the session journal")
     def write_session_journal(topic: str = "") -> str:
         """Save what this session did, decided and learned as a memory."""
-        about = f" about {topic}" if topic else ""
-        return (
-            f"Write down this session{about} as a memory. Search first with search_memories: if there is a journal "
-            "that this continues, use append_memory, otherwise create_memory with a dated filename. Record what was "
-            "done, what was decided and why, what was learned the hard way, and what is left, linking every file and "
-            "document as [[path]]. Leave out what the code or the commit history already says, and leave out secrets."
-        )
+        about = ""
+        if topic:
+            about = f" about {topic}"
+        return JOURNAL_PROMPT.format(about=about)
 
 
 def _context(live: Live, task: str, files: list[str]) -> str:
-    about = f"I am about to work on this: {task}\n\n" if task.strip() else ""
+    about = ""
+    if task.strip():
+        about = f"I am about to work on this: {task}\n\n"
     try:
         pack = live.indexed().packs.build(task=task, files=files)["context"]
     except RagdocsError as error:
@@ -103,12 +125,12 @@ def _register_lane(server: MCPServer[Any], live: Live, lane: str) -> None:
     @server.resource(uri, name=what, title=f"A {what} by its path", mime_type="text/markdown")
     def read(path: str) -> str:
         try:
-            place = live.indexed().places.get(lane)
-            if place is None:
+            opened = live.indexed().places.get(lane)
+            if opened is None:
                 raise ResourceNotFoundError(f"the {lane} lane is switched off")
-            if path not in place.index.stamps():
+            if path not in opened.index.stamps():
                 raise ResourceNotFoundError(f"there is no {what} {path!r}")
-            return place.store.read(path).text
+            return opened.store.read(path).text
         except NotFoundError as error:
             raise ResourceNotFoundError(str(error)) from error
         except RagdocsError as error:
@@ -117,8 +139,10 @@ def _register_lane(server: MCPServer[Any], live: Live, lane: str) -> None:
 
 def _paths(live: Live, lane: str) -> list[str]:
     try:
-        place = live.indexed().places.get(lane)
+        opened = live.indexed().places.get(lane)
     except RagdocsError:
-        # Nobody reads an error in a completion; the next tool call tells what is wrong.
+        # Nobody reads an error in a completion; the next tool call says what is wrong.
         return []
-    return sorted(place.index.stamps()) if place else []
+    if opened is None:
+        return []
+    return sorted(opened.index.stamps())

@@ -27,11 +27,12 @@ from ragdocs.serve.surface.catalog import offered
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-# Of the answer of a client's model; an overview is shorter.
+# The size of an answer of a client's model; an overview is shorter.
 MOST_TOKENS = 4000
 # The parameter that the SDK fills by asking the client's model.
 SAMPLED = "sampled"
-# What a verb does to what is there: (only reads, may destroy, the same twice as once).
+KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+# The effects of verbs as hints of the protocol: read-only, destructive, idempotent.
 EFFECTS = {
     "read": (True, False, True),
     "add": (False, False, False),
@@ -39,7 +40,7 @@ EFFECTS = {
     "remove": (False, True, False),
 }
 
-# What each client has read, as long as it is connected.
+# The texts that each client has read, for as long as it is connected.
 Sessions = WeakKeyDictionary[Caller, dict[str, Any]]
 
 
@@ -94,13 +95,13 @@ def _tool(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
 
 def _parameter(param: Param, config: Config) -> inspect.Parameter:
     described: Any = Annotated[param.type, Field(description=param.arg.help)]
-    default = inspect.Parameter.empty if param.default is REQUIRED else param.default
+    default = param.default
     if param.arg.setting:
         section, _, key = param.arg.setting.partition(".")
         default = getattr(getattr(config, section), key)
-    return inspect.Parameter(
-        param.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=described
-    )
+    elif default is REQUIRED:
+        default = inspect.Parameter.empty
+    return inspect.Parameter(param.name, KEYWORD_ONLY, default=default, annotation=described)
 
 
 def _sampled(
@@ -115,17 +116,17 @@ def _sampled(
         text = TextContent(type="text", text=question(**arguments))
         return Sample([SamplingMessage(role="user", content=text)], max_tokens=MOST_TOKENS)
 
-    context = inspect.Parameter(
-        "context", inspect.Parameter.KEYWORD_ONLY, annotation=Context[Any, Any]
-    )
+    context = inspect.Parameter("context", KEYWORD_ONLY, annotation=Context[Any, Any])
     _give_signature(sample, [*parameters, context], Sample | None)
     answer = Annotated[CreateMessageResult | None, Resolve(sample)]
-    return inspect.Parameter(SAMPLED, inspect.Parameter.KEYWORD_ONLY, annotation=answer)
+    return inspect.Parameter(SAMPLED, KEYWORD_ONLY, annotation=answer)
 
 
 def _give_signature(function: Any, parameters: Sequence[inspect.Parameter], result: Any) -> None:
     function.__signature__ = inspect.Signature(parameters, return_annotation=result)
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    function.__annotations__ = {}
+    for parameter in parameters:
+        function.__annotations__[parameter.name] = parameter.annotation
     function.__annotations__["return"] = result
 
 

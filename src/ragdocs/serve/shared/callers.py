@@ -1,7 +1,4 @@
-"""What a window says about its user before the first line of the protocol.
-
-And the caller that this makes.
-"""
+"""The introduction of a window, which comes before the protocol, and the caller it makes."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from ragdocs.config import KEYS
 from ragdocs.errors import ValidationError
 
 BRANCH_SCOPE = KEYS["memory.branch_scope"]
-# What the server must not take from the window that happened to start it.
+# Variables that the server must not take from the window that happened to start it.
 PERSONAL = (BRANCH_SCOPE.shared_variable, "TZ")
 LONGEST_NAME = 100
 # A file of time zone data: no transitions, one type of local time, and a footer that has the rules.
@@ -26,36 +23,48 @@ _TYPE = struct.pack(">lbb", 0, 0, 0) + b"-\0"
 
 
 def read(line: bytes) -> Caller:
-    """Return the caller that a window speaks for, or raise what is wrong with the introduction."""
-    try:
-        introduction = json.loads(line)
-    except (ValueError, RecursionError):
-        introduction = None
-    environ = introduction.get("environ") if isinstance(introduction, dict) else None
-    if not isinstance(environ, dict) or not all(
-        isinstance(value, str) for value in environ.values()
-    ):
+    """Return the caller of a window, or raise what is wrong with its introduction."""
+    environ = _environ(line)
+    if environ is None:
         raise ValidationError("this socket is for the windows of ragdocs", "Start `ragdocs mcp`")
     return from_environment(environ)
 
 
+def _environ(line: bytes) -> dict[str, str] | None:
+    """Return the environment that a window sent, or nothing if it sent something else."""
+    try:
+        introduction = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(introduction, dict):
+        return None
+    environ = introduction.get("environ")
+    if not isinstance(environ, dict) or set(map(type, environ.values())) - {str}:
+        return None
+    return environ
+
+
 def from_environment(environ: Mapping[str, str]) -> Caller:
-    """Return a caller with this environment; of its values only those that count are kept."""
+    """Return a caller with this environment, of which only a few values are kept."""
     from ragdocs.text.redaction.redact import secret_variables
 
     scope = environ.get(BRANCH_SCOPE.shared_variable, "").strip()
     if scope:
         BRANCH_SCOPE.check(scope, f"environment {BRANCH_SCOPE.shared_variable}")
+    name = environ.get("USER") or environ.get("LOGNAME") or ""
+    zone = None
+    if "TZ" in environ:
+        zone = find_zone(environ["TZ"])
     return Caller(
-        name=(environ.get("USER") or environ.get("LOGNAME") or "")[:LONGEST_NAME],
+        name=name[:LONGEST_NAME],
         branch_scope=scope,
-        zone=find_zone(environ["TZ"]) if "TZ" in environ else None,
+        zone=zone,
         secrets=secret_variables(environ),
     )
 
 
 def find_zone(text: str) -> tzinfo:
-    """Return the zone that a value of TZ means to the C library: one that means nothing is UTC."""
+    """Return the zone of a value of TZ as the C library reads it; an unknown one is UTC."""
     from zoneinfo import ZoneInfo
 
     name = text.removeprefix(":")

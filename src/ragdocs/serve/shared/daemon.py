@@ -1,7 +1,4 @@
-"""The shared server of one project.
-
-The same tools as over stdio, for every window that connects to its socket.
-"""
+"""The shared server of one project, for every window that connects to its socket."""
 
 from __future__ import annotations
 
@@ -29,6 +26,7 @@ from ragdocs.serve.start import server_config
 IDLE_SECONDS = 60.0
 # A window introduces itself as soon as it is connected.
 INTRODUCTION_SECONDS = 30.0
+TICK_SECONDS = 0.5
 READ_AT_ONCE = 64 * 1024
 
 
@@ -37,18 +35,18 @@ class Lines:
 
     def __init__(self, stream: SocketStream) -> None:
         self._stream = stream
-        # What was received behind the end of a line.
+        # Bytes that were received after the end of a line.
         self._rest = b""
 
     async def __aiter__(self) -> AsyncIterator[Line]:
-        while line := await self.next():
+        while True:
+            line = await self.next()
+            if not line:
+                return
             yield line
 
     async def next(self) -> Line | None:
-        """Return the next line, or nothing if the client is gone.
-
-        Of one that is too long, only its ends.
-        """
+        """Return the next line, only the ends of an overlong one, or nothing after the last."""
         parts: list[bytes] = []
         size = 0
         overlong: Overlong | None = None
@@ -80,7 +78,7 @@ class Lines:
             await self._stream.send(text.encode())
 
     async def flush(self) -> None:
-        """Do nothing: what is sent is on its way."""
+        """Do nothing, because lines are sent at once."""
 
 
 class Shared:
@@ -92,7 +90,7 @@ class Shared:
         self._clients = 0
 
     async def run(self, socket: str) -> None:
-        """Listen until nobody has been connected for a while, or until told to end."""
+        """Listen until nobody has been connected for a while, or until a signal."""
         async with (
             await anyio.create_unix_listener(socket, mode=0o600) as listener,
             anyio.create_task_group() as tasks,
@@ -101,24 +99,26 @@ class Shared:
             tasks.start_soon(self._obey_signals, tasks.cancel_scope)
             idle = 0.0
             while idle < IDLE_SECONDS:
-                await anyio.sleep(0.5)
-                idle = 0.0 if self._clients else idle + 0.5
+                await anyio.sleep(TICK_SECONDS)
+                idle += TICK_SECONDS
+                if self._clients:
+                    idle = 0.0
             tasks.cancel_scope.cancel()
 
     async def _talk(self, stream: SocketStream) -> None:
         async with stream:
             lines = Lines(stream)
-            asking = await self._introduced(lines)
-            if asking is None:
+            client = await self._introduced(lines)
+            if client is None:
                 return
             self._clients += 1
             try:
-                await self._server.talk(lines, asking, lines)
+                await self._server.talk(lines, client, lines)
             finally:
                 self._clients -= 1
 
     async def _introduced(self, lines: Lines) -> Caller | None:
-        """Return whom a connection speaks for; a client that does not say so is refused.
+        """Return the caller behind a connection, or nothing for a ping or a stranger.
 
         The secrets of an unknown client could not be kept out of what it writes.
         """
@@ -127,13 +127,15 @@ class Shared:
             introduction = await lines.next()
         if not isinstance(introduction, bytes):
             return None
+        client = None
         try:
-            asking = None if introduction == PING else callers.read(introduction)
+            if introduction != PING:
+                client = callers.read(introduction)
         except RagdocsError as error:
             await lines.write(f"{error}\n")
             return None
         await lines.write(READY.decode())
-        return asking
+        return client
 
     async def _obey_signals(self, scope: anyio.CancelScope) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
@@ -142,24 +144,21 @@ class Shared:
 
 
 def main() -> None:
-    """Serve the project that the arguments name.
-
-    The socket's path, then the options of `ragdocs mcp`.
-    """
+    """Serve the project of the arguments: the address, then the options of `ragdocs mcp`."""
     import fcntl
 
-    place, *arguments = sys.argv[1:]
+    address, *arguments = sys.argv[1:]
     # One server for one address, for as long as this process lives.
-    lock = os.open(f"{place}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(f"{address}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         sys.exit("another server is there already")
     os.ftruncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())
-    socket = Path(f"{place}.sock")
+    socket = Path(f"{address}.sock")
     socket.unlink(missing_ok=True)
-    # Each window brings its own; those of the first one are not for all.
+    # Each window brings its own; those of the first window are not for all.
     for name in callers.PERSONAL:
         os.environ.pop(name, None)
     time.tzset()

@@ -1,7 +1,5 @@
 """`ragdocs mcp`: copies lines between a client and the project's shared server.
 
-Started if there is none.
-
 A second window must cost milliseconds and few megabytes, so this module imports little even of the
 standard library. The first line to a server is the window's environment, of which the server keeps
 what is personal for as long as the window is connected. The lines after it are the protocol's own;
@@ -30,19 +28,21 @@ from ragdocs import __version__, import_path
 
 # A server imports the SDK before it listens: about a second, more on a busy machine.
 START_SECONDS = 20.0
-# A server that dies this often in a row does not come back by being asked again.
+# After so many losses in a row, the shared server is not started again.
 MOST_RESTARTS = 3
-# A server accepts a window at once, however long its calls take; one that does not is stopped or
-# swapped out.
+# A server accepts a window at once, however long its calls take, unless it is stopped or swapped
+# out.
 ACCEPT_SECONDS = 5.0
 # When nothing has come for so long while an answer is due, the server is asked whether it is there.
 QUIET_SECONDS = 2.0
-# Between two tries of what somebody else is doing.
+# The pause between two tries while another process is at work.
 PAUSE_SECONDS = 0.01
-# Answers to what was sent before the client closed its side.
+# How long to wait for answers after the client has closed its side.
 DRAIN_SECONDS = 2.0
 # The longest path that a Unix socket can have on every system.
 LONGEST_ADDRESS = 100
+# As in /.sock or /.lock.
+LONGEST_ENDING = 6
 READ_AT_ONCE = 64 * 1024
 # A longer line is passed on in parts; the server refuses it.
 LONGEST_LINE = 64 * 1024 * 1024
@@ -55,77 +55,84 @@ LOOK_FIRST = (
 )
 GREETINGS = ("initialize", "notifications/initialized")
 ANSWER = b'{"jsonrpc":"2.0","id":'
-# The first line to a server is one of these, or what the window says about itself; the answer to it
-# is the other.
+# The first line to a server is a ping or the introduction of a window; the server answers either
+# when it is ready.
 PING = b'{"ragdocs":"ping"}\n'
 READY = b"ready\n"
 
 
 def run(arguments: list[str]) -> bool:
     """Serve standard input and output through the shared server; tell whether that was possible."""
-    off = os.environ.get("RAGDOCS_SERVER_SHARED", "").casefold() in ("false", "no", "off", "0")
-    if (
-        off
-        or not hasattr(socket, "AF_UNIX")
-        or sys.stdin.isatty()
-        or {"-h", "--help"} & {*arguments}
-    ):
+    if not _may_share(arguments):
         return False
-    place = address(arguments)
-    if place is None:
+    server = address(arguments)
+    if server is None:
         return False
-    line = Line(place, arguments)
+    line = Line(server, arguments)
     try:
         line.connect()
     except SilentError as error:
-        _say(f"{error}; this window serves itself")
+        _log(f"{error}; this window serves itself")
         return False
     except OSError:
         # Serving alone says what is wrong, if it is the configuration.
         return False
-    # A window has nothing to tidy up, so an interrupt ends it, also where whoever started it has
-    # them ignored. Python's own handler would be heard only with the next line of input if it came
-    # just before the wait for one.
+    # A window has nothing to tidy up, so an interrupt ends it, even if its parent ignores them.
+    # Python's own handler would run only with the next line of input if the signal came just
+    # before the wait for one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     line.serve()
     return True
 
 
-def address(arguments: list[str]) -> str | None:
-    """Return where the server for these arguments and settings listens.
+def _may_share(arguments: list[str]) -> bool:
+    """Tell whether a shared server is wanted and possible here."""
+    setting = os.environ.get("RAGDOCS_SERVER_SHARED", "").casefold()
+    if setting in ("false", "no", "off", "0"):
+        return False
+    if "-h" in arguments or "--help" in arguments:
+        return False
+    return hasattr(socket, "AF_UNIX") and not sys.stdin.isatty()
 
-    Or nothing where no folder is private.
-    """
-    settings = sorted(
-        pair for pair in os.environ.items() if pair[0].startswith(("RAGDOCS_", "XDG_", "HOME"))
-    )
-    said = json.dumps(
+
+def address(arguments: list[str]) -> str | None:
+    """Return the path of the server for these arguments, or nothing without a private folder."""
+    settings = []
+    for name, value in sorted(os.environ.items()):
+        if name.startswith(("RAGDOCS_", "XDG_", "HOME")):
+            settings.append((name, value))
+    # Windows share a server only if all of this is the same.
+    identity = json.dumps(
         [__version__, sys.executable, os.getcwd(), arguments, settings, _config_states(arguments)]
     )
-    name = blake2b(said.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-    for folder in (os.environ.get("XDG_RUNTIME_DIR"), os.environ.get("TMPDIR"), "/tmp"):  # noqa: S108 - made private below
-        place = os.path.join(folder or "", f"ragdocs-{os.getuid()}")
-        if folder and len(place) + len(name) + 6 < LONGEST_ADDRESS and _make_private(place):
-            return os.path.join(place, name)
+    digest = blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    shared = "/tmp"  # noqa: S108 - a folder in it is made private below
+    for parent in (os.environ.get("XDG_RUNTIME_DIR"), os.environ.get("TMPDIR"), shared):
+        if not parent:
+            continue
+        folder = os.path.join(parent, f"ragdocs-{os.getuid()}")
+        is_short = len(folder) + len(digest) + LONGEST_ENDING < LONGEST_ADDRESS
+        if is_short and _make_private(folder):
+            return os.path.join(folder, digest)
     return None
 
 
-def _config_states(arguments: list[str]) -> list[tuple[str, int, int]]:
-    """List the configuration files that may count, as they are now.
+def _project_folder(arguments: list[str]) -> str:
+    """Return the folder of the option --project, or the working directory."""
+    next_argument = ""
+    for position, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name != "--project":
+            continue
+        if equals:
+            return value
+        next_argument = next_argument or "".join(arguments[position + 1 : position + 2])
+    return next_argument or "."
 
-    Another text is another server.
-    """
-    start = next(
-        (
-            after
-            for before, after in zip(arguments, arguments[1:], strict=False)
-            if before == "--project"
-        ),
-        ".",
-    )
-    folder = os.path.realpath(
-        next((a[10:] for a in arguments if a.startswith("--project=")), start)
-    )
+
+def _config_states(arguments: list[str]) -> list[tuple[str, int, int]]:
+    """List the configuration files that may count; a changed file means another server."""
+    folder = os.path.realpath(_project_folder(arguments))
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     files = [os.path.join(home, "ragdocs", "config.toml")]
     while folder not in (os.path.dirname(folder), *files):
@@ -148,9 +155,8 @@ def _make_private(folder: str) -> bool:
         status = os.lstat(folder)
     except OSError:
         return False
-    return (
-        stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
-    )
+    is_own_folder = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+    return is_own_folder and not status.st_mode & 0o077
 
 
 class SilentError(OSError):
@@ -160,8 +166,8 @@ class SilentError(OSError):
 class Line:
     """One client's line to the shared server, which it brings back when it breaks."""
 
-    def __init__(self, place: str, arguments: list[str]) -> None:
-        self._place = place
+    def __init__(self, server: str, arguments: list[str]) -> None:
+        self._address = server
         self._arguments = arguments
         self._introduction = json.dumps({"environ": dict(os.environ)}).encode() + b"\n"
         self._socket: socket.socket | None = None
@@ -174,13 +180,10 @@ class Line:
         self._closing = False
 
     def connect(self) -> None:
-        """Connect to the server, and start it if nobody answers.
-
-        Of several that try at once, one starts it.
-        """
+        """Connect to the server; if nobody answers, one of the windows that try starts it."""
         if self._dial():
             return
-        lock = os.open(f"{self._place}.start", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(f"{self._address}.start", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             _take(lock)
             if not self._dial():
@@ -192,11 +195,16 @@ class Line:
         """Copy lines both ways until the client closes its side."""
         copier = threading.Thread(target=self._copy_answers, daemon=True)
         copier.start()
-        is_whole = True
-        while part := sys.stdin.buffer.readline(LONGEST_LINE):
+        is_start = True
+        part = sys.stdin.buffer.readline(LONGEST_LINE)
+        while part:
             is_end = part.endswith(b"\n")
-            self._send(part, _parsed(part) if is_whole and is_end else {})
-            is_whole = is_end
+            message = {}
+            if is_start and is_end:
+                message = _parsed(part)
+            self._send(part, message)
+            is_start = is_end
+            part = sys.stdin.buffer.readline(LONGEST_LINE)
         self._closing = True
         # Nobody waits for a server that is being brought back.
         if self._lock.acquire(timeout=DRAIN_SECONDS):
@@ -204,14 +212,14 @@ class Line:
                 if self._socket:
                     self._socket.shutdown(socket.SHUT_WR)
             except OSError:
-                # The server went away at the same moment; there is nobody left to tell.
+                # The server went away at the same moment.
                 return
             finally:
                 self._lock.release()
             copier.join(DRAIN_SECONDS)
 
     def _dial(self) -> bool:
-        self._socket = _connected(self._place, self._introduction)
+        self._socket = _connected(self._address, self._introduction)
         self._is_own = False
         return self._socket is not None
 
@@ -219,11 +227,11 @@ class Line:
         import subprocess
 
         log = os.open(
-            f"{self._place}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600
+            f"{self._address}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600
         )
         command = [
             *import_path.server_command("ragdocs.serve.shared.daemon"),
-            self._place,
+            self._address,
             *self._arguments,
         ]
         environ = import_path.server_environment()
@@ -239,7 +247,7 @@ class Line:
         deadline = time.monotonic() + START_SECONDS
         while not self._dial():
             if server.poll() is not None or time.monotonic() > deadline:
-                raise OSError(f"it did not start; see {self._place}.log")
+                raise OSError(f"it did not start; see {self._address}.log")
             time.sleep(PAUSE_SECONDS)
 
     def _start_own(self) -> None:
@@ -258,7 +266,8 @@ class Line:
 
     def _send(self, part: bytes, message: dict[str, object]) -> None:
         """Send a line or a part of one, and remember what is to be answered or repeated."""
-        method, number = message.get("method"), message.get("id")
+        method = message.get("method")
+        number = message.get("id")
         # Held back while the server is brought back.
         with self._lock:
             if isinstance(method, str) and method in GREETINGS:
@@ -274,20 +283,21 @@ class Line:
             return
 
     def _copy_answers(self) -> None:
-        while connection := self._socket:
+        while self._socket:
+            connection = self._socket
             with connection:
                 is_silent = not self._copy_until_broken(connection)
             with self._lock:
                 if self._closing:
                     return
                 try:
-                    self._mend(is_silent=is_silent)
+                    self._bring_back(is_silent=is_silent)
                 except OSError as error:
-                    _say(f"the server is gone: {error}")
+                    _log(f"the server is gone: {error}")
                     os._exit(1)
 
     def _copy_until_broken(self, connection: socket.socket) -> bool:
-        """Copy answers until the server is gone, or not there any more; tell whether it is gone."""
+        """Copy answers until the line breaks (True) or the server falls silent (False)."""
         poll = select.poll()
         poll.register(connection, select.POLLIN)
         parts: list[bytes] = []
@@ -320,14 +330,12 @@ class Line:
         _write(answers)
 
     def _is_there(self) -> bool:
-        """Tell whether the server's event loop runs.
-
-        An own one is a child that ends by itself if it must.
-        """
+        """Tell whether the server's event loop runs."""
+        # An own server is a child, whose line breaks when it ends.
         if self._is_own:
             return True
         try:
-            connection = _connected(self._place, PING)
+            connection = _connected(self._address, PING)
         except SilentError:
             return False
         if connection:
@@ -335,11 +343,8 @@ class Line:
         # If nobody listens, the server is ending, and the line to it breaks soon.
         return True
 
-    def _mend(self, *, is_silent: bool) -> None:
-        """Bring the server back, greet it as the client did.
-
-        And answer for what the old one had not.
-        """
+    def _bring_back(self, *, is_silent: bool) -> None:
+        """Bring the server back, repeat the greeting, and answer for lost requests."""
         self._socket = None
         self._losses += 1
         greeted = self._answer_for_lost()
@@ -356,36 +361,34 @@ class Line:
             self._losses += 1
         if self._losses > 2 * MOST_RESTARTS:
             raise OSError(reason)
-        _say(f"the shared server was lost: {reason}; this window gets a server of its own")
+        _log(f"the shared server was lost: {reason}; this window gets a server of its own")
         self._start_own()
         if not self._greet(answered=greeted):
             raise OSError(reason)
 
     def _answer_for_lost(self) -> bool:
-        """Answer what the old server had not.
-
-        Tell whether it had answered the client's greeting.
-        """
-        hello = json.dumps(_parsed(self._greeting.get("initialize", b"")).get("id"))
-        for key in [key for key in self._unanswered if key != hello]:
-            request = _parsed(self._unanswered.pop(key))
-            message = (
-                f"{LOST}. {LOOK_FIRST}"
-                if request.get("method") == "tools/call"
-                else f"{LOST}; {READ_AGAIN}"
-            )
-            error = {
+        """Answer lost requests with an error; tell whether the greeting had been answered."""
+        hello = _parsed(self._greeting.get("initialize", b""))
+        hello_id = json.dumps(hello.get("id"))
+        for request_id in list(self._unanswered):
+            if request_id == hello_id:
+                continue
+            request = _parsed(self._unanswered.pop(request_id))
+            message = f"{LOST}; {READ_AGAIN}"
+            if request.get("method") == "tools/call":
+                message = f"{LOST}. {LOOK_FIRST}"
+            answer = {
                 "jsonrpc": "2.0",
-                "id": json.loads(key),
+                "id": json.loads(request_id),
                 "error": {"code": -32000, "message": message},
             }
-            _write(json.dumps(error).encode() + b"\n")
-        return hello not in self._unanswered
+            _write(json.dumps(answer).encode() + b"\n")
+        return hello_id not in self._unanswered
 
     def _greet(self, *, answered: bool) -> bool:
-        """Repeat the client's greeting, keep back the answer it has had.
+        """Repeat the client's greeting and tell whether the server is alive.
 
-        And tell whether the server is alive.
+        An answer that the client has had already is not passed on.
         """
         if self._socket is None:
             return False
@@ -393,13 +396,8 @@ class Line:
         try:
             self._socket.settimeout(START_SECONDS)
             self._socket.sendall(hello)
-            while (
-                hello
-                and answered
-                and "result" not in (message := _parsed(_read_line(self._socket)))
-            ):
-                if not message:
-                    return False
+            if hello and answered and not _skip_answer(self._socket):
+                return False
             self._socket.sendall(self._greeting.get("notifications/initialized", b""))
             self._socket.settimeout(None)
         except OSError:
@@ -407,20 +405,29 @@ class Line:
         return True
 
 
-def _connected(place: str, introduction: bytes) -> socket.socket | None:
+def _skip_answer(connection: socket.socket) -> bool:
+    """Read up to the answer of a greeting; tell whether it came."""
+    while True:
+        message = _parsed(_read_line(connection))
+        if "result" in message:
+            return True
+        if not message:
+            return False
+
+
+def _connected(server: str, introduction: bytes) -> socket.socket | None:
     """Return a connection that a server has accepted, or nothing if there is no server."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(ACCEPT_SECONDS)
-        _queue(connection, f"{place}.sock")
+        _queue(connection, f"{server}.sock")
         connection.sendall(introduction)
         answer = _read_line(connection)
         connection.settimeout(None)
     except TimeoutError:
         connection.close()
-        raise SilentError(
-            f"the shared server has not answered for {ACCEPT_SECONDS:g} seconds"
-        ) from None
+        message = f"the shared server has not answered for {ACCEPT_SECONDS:g} seconds"
+        raise SilentError(message) from None
     except OSError:
         connection.close()
         return None
@@ -476,11 +483,13 @@ def _answers(line: bytes) -> str | None:
     # The SDK's order of fields; reading the rest of a long answer would double what a window costs.
     start = line[: len(ANSWER) + 40]
     if start.startswith(ANSWER):
-        key, found, after = start[len(ANSWER) :].partition(b',"')
-        if found and key.isdigit() and after.startswith((b'result"', b'error"')):
-            return key.decode()
+        number, mark, after = start[len(ANSWER) :].partition(b',"')
+        if mark and number.isdigit() and after.startswith((b'result"', b'error"')):
+            return number.decode()
     message = _parsed(line)
-    return None if "method" in message else json.dumps(message.get("id"))
+    if "method" in message:
+        return None
+    return json.dumps(message.get("id"))
 
 
 def _read_line(connection: socket.socket) -> bytes:
@@ -503,8 +512,8 @@ def _write(lines: bytes) -> None:
         os._exit(0)
 
 
-def _say(words: str) -> None:
-    sys.stderr.write(f"ragdocs: {words}\n")
+def _log(message: str) -> None:
+    sys.stderr.write(f"ragdocs: {message}\n")
     sys.stderr.flush()
 
 
@@ -513,4 +522,6 @@ def _parsed(line: bytes) -> dict[str, object]:
         message = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    return message if isinstance(message, dict) else {}
+    if isinstance(message, dict):
+        return message
+    return {}

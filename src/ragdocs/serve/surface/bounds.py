@@ -1,4 +1,4 @@
-"""How large an argument may be: one table for tools, commands, prompts, resources and completions."""
+"""How large an argument may be, for tools, commands, prompts, resources and completions alike."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST_JSON = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What an argument may take up; `most` is the number of items of a list, 0 for a single text."""
+    """The largest size of an argument; `most` is the number of items of a list, 0 for a text."""
 
     about: str
     longest: int
@@ -37,7 +37,9 @@ class Bound:
             return (
                 f"{self.most} fields, {MOST_LEVELS} levels, {MOST_VALUES:,} values, {each} in all"
             )
-        return f"{self.most} items of {each}" if self.most else each
+        if self.most:
+            return f"{self.most} items of {each}"
+        return each
 
 
 WORD = Bound("a version, a type, lines, a time or another word", 200)
@@ -112,7 +114,7 @@ def of_option(name: str) -> Bound | None:
 
 
 def check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:
-    """Refuse the arguments of a tool that are larger than they can be meant."""
+    """Refuse the arguments of a tool that are too large."""
     for name, value in arguments.items():
         bound = of_tool(tool, name)
         if bound is not None:
@@ -120,7 +122,7 @@ def check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Refuse the options of a command that are larger than they can be meant."""
+    """Refuse the options of a command that are too large."""
     for name, given in options.items():
         bound = of_option(name)
         if bound is None:
@@ -128,14 +130,14 @@ def check_options(options: Mapping[str, Any]) -> None:
         value = given
         if isinstance(given, tuple):
             # Words that are typed one by one are one text, unless they are a list.
-            value = list(given) if bound.most else " ".join(map(str, given))
+            value = " ".join(map(str, given))
+            if bound.most:
+                value = list(given)
         check(name, value, bound)
 
 
 def check_request(method: str, params: Mapping[str, Any] | None) -> None:
-    """Refuse a request for a resource, a prompt or a completion with a text longer than it can be
-    meant.
-    """
+    """Refuse a request for a resource, a prompt or a completion with a text that is too long."""
     if method not in BOUNDED_REQUESTS or not params:
         return
     _check_size(method, params)
@@ -150,7 +152,7 @@ def check_request(method: str, params: Mapping[str, Any] | None) -> None:
 
 
 def check(name: str, value: Any, bound: Bound) -> None:
-    """Refuse one argument; what is of another type than the bound is left to whoever checks types."""
+    """Refuse one argument that is too large; its type is checked elsewhere."""
     if bound.most and isinstance(value, str):
         value = _parsed(name, value)
     if isinstance(value, str):
@@ -194,9 +196,9 @@ def _check_table(name: str, table: Mapping[str, Any], bound: Bound) -> None:
 
 
 def _check_size(name: str, value: Any) -> int:
-    """Return how many characters all texts inside a value have; refuse too many values or levels.
+    """Count the characters of all texts inside a value; refuse too many values or levels.
 
-    It goes level by level and not by recursion, and it stops counting where it refuses.
+    Level by level and not by recursion, so that deep nesting costs no stack.
     """
     characters = count = 0
     level: list[Any] = [value]
@@ -207,7 +209,7 @@ def _check_size(name: str, value: Any) -> int:
                 characters += len(item)
             elif isinstance(item, Mapping):
                 count += len(item)
-                characters += sum(len(str(key)) for key in item)
+                characters += sum(map(len, map(str, item)))
                 inner.extend(item.values())
             elif isinstance(item, list):
                 count += len(item)
@@ -231,4 +233,6 @@ def _parsed(name: str, text: str) -> Any:
 
 
 def _hint(bound: Bound) -> str:
-    return "Split it into several" if bound is TEXT else "Give a shorter one"
+    if bound is TEXT:
+        return "Split it into several"
+    return "Give a shorter one"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ragdocs.serve.surface import Arg, Ask, present, present_journal, verb
+from ragdocs.serve.surface import Arg, Ask, present_docs, present_journal, verb
 from ragdocs.serve.surface.parameters import AnyTag, Explain, Limit, Lines, Query, Since
 from ragdocs.verbs.journal_shapes import CommitHits
 from ragdocs.verbs.shapes import DocHits, DocText
@@ -17,7 +17,7 @@ from ragdocs.verbs.shapes import DocHits, DocText
     effect="read",
     lanes=("docs",),
     meaning=True,
-    text=present.documents,
+    text=present_docs.documents,
     about="find passages of the documentation",
     examples=({"query": "how are tokens refreshed"},),
 )
@@ -42,7 +42,7 @@ def search_docs(
     title="Read a document",
     effect="read",
     lanes=("docs",),
-    text=present.document,
+    text=present_docs.document,
     about="print a document, a section or some lines of it",
     examples=(
         {"path": "docs/guide.md", "heading": "Tokens"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ragdocs.serve.surface import Arg, Ask, present, verb
+from ragdocs.serve.surface import Arg, Ask, present_entries, verb
 from ragdocs.serve.surface.parameters import AnyTag, Limit, Query, Tags
 from ragdocs.verbs.memories.entry_shapes import (
     EntryAdded,
@@ -25,7 +25,7 @@ EntryId = Annotated[str, Arg(help="the entry's id", positional=True)]
     effect="add",
     role="writer",
     lanes=("memory",),
-    text=present.entry_added,
+    text=present_entries.entry_added,
     about="keep one thing worth knowing",
     examples=(
         {
@@ -77,7 +77,7 @@ def memory_add(
     effect="read",
     lanes=("memory",),
     meaning=True,
-    text=present.entries,
+    text=present_entries.entries,
     about="find entries by meaning, words or both",
     examples=(
         {
@@ -126,7 +126,7 @@ def memory_search(
     title="Read an entry",
     effect="add",
     lanes=("memory",),
-    text=present.entry,
+    text=present_entries.entry,
     about="print one entry",
     examples=({"id": "mem_3f2a9b8c7d6e", "used": True},),
 )
@@ -147,7 +147,7 @@ def memory_get(
     title="Count entries",
     effect="read",
     lanes=("memory",),
-    text=present.entry_stats,
+    text=present_entries.entry_stats,
     about="count entries by type, with averages and use",
 )
 def memory_stats(ask: Ask) -> EntryStats:
@@ -164,7 +164,7 @@ def memory_stats(ask: Ask) -> EntryStats:
     effect="remove",
     role="writer",
     lanes=("memory",),
-    text=present.entry_deleted,
+    text=present_entries.entry_deleted,
     about="move an entry to the trash",
     examples=({"id": "mem_3f2a9b8c7d6e"},),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from ragdocs.serve.surface import Arg, Ask, present, verb
+from ragdocs.serve.surface import Arg, Ask, present_entries, present_memories, verb
 from ragdocs.serve.surface.parameters import (
     AnyTag,
     ExpectedVersion,
@@ -43,7 +43,7 @@ ALL_TYPES = "all"
     effect="add",
     role="writer",
     lanes=("memory",),
-    text=present.saved,
+    text=present_memories.saved,
     about="write a new memory",
     examples=(
         {
@@ -78,7 +78,7 @@ def create_memory(
     effect="replace",
     role="writer",
     lanes=("memory",),
-    text=present.saved,
+    text=present_memories.saved,
     about="replace a memory entirely",
 )
 def update_memory(
@@ -101,7 +101,7 @@ def update_memory(
     effect="add",
     role="writer",
     lanes=("memory",),
-    text=present.saved,
+    text=present_memories.saved,
     about="add to the end of a memory",
     examples=(
         {"filename": "session.md", "content": "- fixed the token refresh in [[src/auth.py]]"},
@@ -125,7 +125,7 @@ def append_memory(
     effect="remove",
     role="writer",
     lanes=("memory",),
-    text=present.edited,
+    text=present_memories.edited,
     about="change a part of a memory",
     examples=(
         {"filename": "plan.md", "find": "in May", "text": "in June"},
@@ -165,7 +165,7 @@ def edit_memory(
     effect="remove",
     role="writer",
     lanes=("memory",),
-    text=present.deleted,
+    text=present_memories.deleted,
     about="move a memory to the trash",
 )
 def delete_memory(
@@ -183,7 +183,7 @@ def delete_memory(
     title="Read a memory",
     effect="read",
     lanes=("memory",),
-    text=present.memory,
+    text=present_memories.memory,
     about="print a memory",
     examples=({"filename": "auth-plan.md"},),
 )
@@ -201,7 +201,7 @@ def read_memory(ask: Ask, filename: Filename, lines: Lines = None) -> MemoryText
     effect="read",
     lanes=("memory",),
     meaning=True,
-    text=present.memories,
+    text=present_memories.memories,
     about="find memories",
     examples=({"query": "token handling", "filter_tags": ["auth"], "filter_type": "plan"},),
 )
@@ -235,7 +235,7 @@ def search_memories(
     effect="read",
     lanes=("memory",),
     meaning=True,
-    text=present.linked,
+    text=present_memories.linked,
     about="find memories that link to a file",
     examples=({"query": "plans and known problems", "target_document": "src/auth.py"},),
 )
@@ -259,7 +259,7 @@ def search_linked_memories(
     title="Count memories",
     effect="read",
     lanes=("memory",),
-    text=present.stats,
+    text=present_memories.stats,
     about="count memories, tags and types",
 )
 def get_memory_stats(ask: Ask) -> Stats:
@@ -276,7 +276,7 @@ def get_memory_stats(ask: Ask) -> Stats:
     effect="remove",
     role="writer",
     lanes=("memory",),
-    text=present.merged,
+    text=present_memories.merged,
     about="make one memory of several",
     examples=(
         {
@@ -306,7 +306,7 @@ def merge_memories(
     effect="read",
     lanes=("memory",),
     meaning=True,
-    text=present.clusters,
+    text=present_memories.clusters,
     about="list groups of similar memories",
 )
 def suggest_memory_merges(
@@ -330,7 +330,7 @@ def suggest_memory_merges(
     title="List earlier texts",
     effect="read",
     lanes=("memory",),
-    text=present.revisions,
+    text=present_memories.revisions,
     about="list the earlier texts of memories, newest first",
     examples=({"filename": "auth-plan.md"},),
     shell_examples=("ragdocs memory log", "ragdocs memory log auth-plan.md --limit 50 --json"),
@@ -356,7 +356,7 @@ def memory_history(
     effect="replace",
     role="writer",
     lanes=("memory",),
-    text=present.saved,
+    text=present_memories.saved,
     about="bring back an earlier text of a memory, or a deleted one",
     examples=({"filename": "auth-plan.md", "version": "3f2a9b8c7d6e5f4a"},),
 )
@@ -380,7 +380,7 @@ def restore_memory(
     effect="remove",
     role="writer",
     lanes=("memory",),
-    text=present.renamed,
+    text=present_memories.renamed,
     about="give a memory another name and rewrite the links to it",
     examples=({"filename": "notes.md", "new_name": "auth/session-notes.md"},),
 )
@@ -403,8 +403,8 @@ def rename_memory(
     title="Compare two texts",
     effect="read",
     lanes=("memory",),
-    text=present.difference,
-    terminal=present.coloured_difference,
+    text=present_memories.difference,
+    terminal=present_memories.coloured_difference,
     about="show what changed between two texts of a memory",
     examples=({"filename": "auth-plan.md"},),
     shell_examples=("ragdocs memory diff auth-plan.md 3f2a9b8c 77aa01bc",),
@@ -433,7 +433,7 @@ def diff_memory(
     effect="remove",
     role="writer",
     lanes=("memory",),
-    text=present.undone,
+    text=present_memories.undone,
     about="take back the last change of any memory, whole",
     shell_examples=("ragdocs memory undo", "ragdocs memory undo --json"),
 )
@@ -452,7 +452,7 @@ def undo_memory_change(ask: Ask) -> Undone:
     role="writer",
     tool=False,
     lanes=("memory",),
-    text=present.expired,
+    text=present_entries.expired,
     about="move memories whose expires_at has passed to the trash",
     shell_examples=(
         "ragdocs memory expire --dry-run",
@@ -474,7 +474,7 @@ def expire_memories(
     tool=False,
     lanes=("memory",),
     meaning=True,
-    text=present.reviewed,
+    text=present_entries.reviewed,
     about="list entries that are old, never used or superseded",
     shell_examples=(
         "ragdocs memory review --limit 50",

@@ -1,27 +1,30 @@
-"""Answers about quality as text."""
+"""Answers about quality and the state of the index as text."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ragdocs.serve.surface import present
+from ragdocs.serve.surface.present import inline, joined
+from ragdocs.serve.surface.present_docs import documents
+from ragdocs.serve.surface.present_memories import memories
 from ragdocs.text.visible import line
-from ragdocs.verbs.shapes import Explained
+from ragdocs.verbs.shapes import Explained, Status
 
 
 def hits(answer: Any) -> str:
     """Write the results of a search in either lane."""
     results = answer["result"]
-    is_memory = bool(results) and "memory_id" in results[0]
-    return present.memories(answer) if is_memory else present.documents(answer)
+    if results and "memory_id" in results[0]:
+        return memories(answer)
+    return documents(answer)
 
 
 def explained(answer: Explained) -> str:
     """Write why a document was found or not."""
     rows = [f"{line(answer['path'])}: {line(answer['why'])}"]
     if answer["lines"]:
-        words = ", ".join(map(line, answer["words"])) or "none"
-        missing = ", ".join(map(line, answer["missing"])) or "none"
+        words = joined(list(map(line, answer["words"])))
+        missing = joined(list(map(line, answer["missing"])))
         rows += [
             f"  best passage: lines {answer['lines']}, score {answer['score']:.2f}",
             f"  words: {answer['keyword']:.2f}, number {answer['keyword_rank'] or 'none'}",
@@ -31,4 +34,26 @@ def explained(answer: Explained) -> str:
     for signal in answer["signals"]:
         name = f"{signal['source']}[{signal['probe']}]"
         rows.append(f"  {name}: raw {signal['raw']:g}, share {signal['share']:+.4f}")
+    return "\n".join(rows)
+
+
+def status(answer: Status) -> str:
+    """Write the state of the index."""
+    answer = inline(answer)
+    readiness = "indexing"
+    if answer["ready"]:
+        readiness = "ready"
+    watcher = f"watcher: {answer['watcher']}, last seen alive {answer['heartbeat'] or 'never'}"
+    rows = [f"ragdocs {answer['version']} · {answer['project']} · {readiness} · {watcher}"]
+    for lane in answer["lanes"]:
+        texts = f"{lane['documents']} documents, {lane['chunks']} passages"
+        rows += [
+            f"{lane['lane']}: {texts}, {lane['vectors']} vectors, {lane['links']} links",
+            f"   root: {lane['root']}",
+            f"   embedder: {lane['embedder']}, vector search: {lane['vector_search']}",
+        ]
+        for note in lane["notes"]:
+            rows.append(f"   note: {note}")
+        for path, reason in lane["problems"].items():
+            rows.append(f"   problem: {path}: {reason}")
     return "\n".join(rows)

@@ -1,90 +1,96 @@
-"""Answers about a repository's knowledge as text; what others wrote stands behind a mark, as
-everywhere.
-"""
+"""Answers about a repository's knowledge as text."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ragdocs.serve.surface.present import quote
+from ragdocs.serve.surface.present import quote, with_notes
 from ragdocs.text.visible import line
 from ragdocs.verbs.context.shapes import Appended, Copied, RepoDeleted, RepoMemory
 
 
 def saved(answer: Any) -> str:
     """Confirm a convention, decision or note."""
-    what = (
-        "created"
-        if answer["created"]
-        else "changed"
-        if answer["changed"]
-        else "nothing to change in"
-    )
-    return f"{what} {answer['id']} at {line(answer['path'])}" + _notes(answer["warnings"])
+    outcome = "nothing to change in"
+    if answer["created"]:
+        outcome = "created"
+    elif answer["changed"]:
+        outcome = "changed"
+    return with_notes(f"{outcome} {answer['id']} at {line(answer['path'])}", answer["warnings"])
 
 
-def repository(found: RepoMemory) -> str:
+def repository(answer: RepoMemory) -> str:
     """Write what a repository knows, kind by kind."""
-    whose = f"branch {line(found['branch'])}" if found["branch"] else "all branches"
-    parts = [f"repository {found['repoHash']} · {whose} · {found['branchScope']}"]
-    for one in found["conventions"]:
-        tags = f" · tags: {line(', '.join(one['tags']))}" if one["tags"] else ""
-        parts.append(
-            f"convention {one['id']} | {line(one['title'])}\n   {_times(one)}{tags}\n{quote(one['content'])}"
-        )
-    for choice in found["decisions"]:
-        paths = (
-            f" · impacts: {line(', '.join(choice['impactedPaths']))}"
-            if choice["impactedPaths"]
-            else ""
-        )
-        head = f"decision {choice['id']} | {line(choice['summary'])}\n   {_times(choice)}{paths}"
-        parts.append(f"{head}\n{quote(choice['rationale'])}")
-    parts += [
-        f"note {n['id']} · by {n['source']}\n   {_times(n)}\n{quote(n['content'])}"
-        for n in found["notes"]
-    ]
-    for step in found["summaries"]:
-        where = f"run {line(step['runId'])}, step {line(step['stepId'])}"
-        parts.append(f"summary of {step['timestamp']} | {where}\n{quote(step['summary'])}")
-    parts += ["nothing is known yet"] if len(parts) == 1 else []
-    parts += [f"{count} more {what}" for what, count in found["omitted"].items()]
-    return "\n\n".join(parts) + _notes(found["remarks"])
+    items: list[str] = []
+    for convention in answer["conventions"]:
+        items.append(_convention(convention))
+    for decision in answer["decisions"]:
+        items.append(_decision(decision))
+    for note in answer["notes"]:
+        head = f"note {note['id']} · by {note['source']}"
+        items.append(f"{head}\n   {_times(note)}\n{quote(note['content'])}")
+    for step in answer["summaries"]:
+        origin = f"run {line(step['runId'])}, step {line(step['stepId'])}"
+        items.append(f"summary of {step['timestamp']} | {origin}\n{quote(step['summary'])}")
+    parts = [_repository_head(answer), *(items or ["nothing is known yet"])]
+    for kind, count in answer["omitted"].items():
+        parts.append(f"{count} more {kind}")
+    return with_notes("\n\n".join(parts), answer["remarks"])
 
 
 def deleted(answer: RepoDeleted) -> str:
     """Say whether something was deleted."""
+    item = f"{answer['kind']} {line(answer['id'])}"
     if not answer["deleted"]:
-        return f"there is no {answer['kind']} {line(answer['id'])}; get_repo_memory lists the ids"
-    return f"deleted {answer['kind']} {line(answer['id'])}; it is kept at {line(answer['movedTo'])}"
+        return f"there is no {item}; get_repo_memory lists the ids"
+    return f"deleted {item}; it is kept at {line(answer['movedTo'])}"
 
 
 def appended(answer: Appended) -> str:
     """Confirm a summary."""
-    pruned = f", {answer['pruned']} old ones left" if answer["pruned"] else ""
-    where = f"run {line(answer['runId'])}, step {line(answer['stepId'])}"
-    return f"summary of {where} written; {answer['kept']} are kept{pruned}" + _notes(
-        answer["warnings"]
-    )
+    origin = f"run {line(answer['runId'])}, step {line(answer['stepId'])}"
+    text = f"summary of {origin} written; {answer['kept']} are kept"
+    if answer["pruned"]:
+        text += f", {answer['pruned']} old ones left"
+    return with_notes(text, answer["warnings"])
 
 
 def copied(answer: Copied) -> str:
     """Say what was copied."""
-    head = (
-        f"copied {len(answer['copied'])} items and {answer['summaries']} summaries from {line(answer['source'])} to "
-        f"{line(answer['target'])}"
-    )
-    rows = [f"   {line(path)}" for path in answer["copied"]]
-    return "\n".join([head, *rows, *(f"   left as it is: {line(path)}" for path in answer["left"])])
+    items = f"{len(answer['copied'])} items and {answer['summaries']} summaries"
+    rows = [f"copied {items} from {line(answer['source'])} to {line(answer['target'])}"]
+    for path in answer["copied"]:
+        rows.append(f"   {line(path)}")
+    for path in answer["left"]:
+        rows.append(f"   left as it is: {line(path)}")
+    return "\n".join(rows)
 
 
-def _times(one: Any) -> str:
-    return (
-        f"{one['createdAt']}, changed {one['updatedAt']}"
-        if one["updatedAt"] != one["createdAt"]
-        else one["createdAt"]
-    )
+def _repository_head(answer: RepoMemory) -> str:
+    branch = "all branches"
+    if answer["branch"]:
+        branch = f"branch {line(answer['branch'])}"
+    return f"repository {answer['repoHash']} · {branch} · {answer['branchScope']}"
 
 
-def _notes(notes: list[str]) -> str:
-    return "".join(f"\nNote: {line(note)}" for note in notes)
+def _convention(convention: Any) -> str:
+    tags = ""
+    if convention["tags"]:
+        tags = f" · tags: {line(', '.join(convention['tags']))}"
+    head = f"convention {convention['id']} | {line(convention['title'])}"
+    return f"{head}\n   {_times(convention)}{tags}\n{quote(convention['content'])}"
+
+
+def _decision(decision: Any) -> str:
+    paths = ""
+    if decision["impactedPaths"]:
+        paths = f" · impacts: {line(', '.join(decision['impactedPaths']))}"
+    head = f"decision {decision['id']} | {line(decision['summary'])}"
+    return f"{head}\n   {_times(decision)}{paths}\n{quote(decision['rationale'])}"
+
+
+def _times(item: Any) -> str:
+    created: str = item["createdAt"]
+    if item["updatedAt"] == created:
+        return created
+    return f"{created}, changed {item['updatedAt']}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from ragdocs.serve.surface import Arg, Ask, present, verb
+from ragdocs.serve.surface import Arg, Ask, present_recall, verb
 from ragdocs.serve.surface import timeline as days
 from ragdocs.serve.surface.parameters import AnyTag, Limit, Since, Tags
 from ragdocs.verbs.shapes import Recalled, Remembered
@@ -18,7 +18,7 @@ from ragdocs.verbs.shapes import Recalled, Remembered
     effect="add",
     role="writer",
     lanes=("memory",),
-    text=present.remembered,
+    text=present_recall.remembered,
     about="write a memory under the present moment",
     examples=(
         {
@@ -45,7 +45,7 @@ def remember(
 def _told(answer: Any, arguments: Mapping[str, Any]) -> str:
     """Write by day and project, unless the best matches were asked for."""
     if arguments["query"] and not arguments["timeline"]:
-        return present.recalled(answer)
+        return present_recall.recalled(answer)
     grouped = answer["result"]
     if not arguments["timeline"]:
         grouped = days.days(grouped)
@@ -58,7 +58,7 @@ def _told(answer: Any, arguments: Mapping[str, Any]) -> str:
     title="Recall",
     effect="read",
     lanes=("memory",),
-    text=present.recalled,
+    text=present_recall.recalled,
     terminal=_told,
     about="what was remembered lately, here or everywhere",
     examples=({}, {"query": "auth"}, {"scope": "global", "since": "yesterday"}),

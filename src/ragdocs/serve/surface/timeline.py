@@ -1,60 +1,79 @@
-"""Memories as one would tell them: day by day, project by project."""
+"""Recalled memories as text, grouped by day and project."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from ragdocs.serve.surface import present
+from ragdocs.serve.surface.present import note_lines
+from ragdocs.serve.surface.present_recall import written
 from ragdocs.text.visible import line
 
 # Lines of a memory that are shown below its first.
-SHOWN_LINES = 3
+MOST_LINES = 3
 
 
 def days(memories: Sequence[Any]) -> list[dict[str, Any]]:
     """Group memories by day, the newest first, and by project within a day."""
-    grouped: dict[str, dict[str, list[Any]]] = {}
-    for memory in sorted(memories, key=lambda memory: -memory["timestamp"]):
-        projects = grouped.setdefault(_moment(memory).date().isoformat(), {})
+    projects_of: dict[str, dict[str, list[Any]]] = {}
+    for memory in sorted(memories, key=_newest_first):
+        day = _moment(memory).date().isoformat()
+        projects = projects_of.setdefault(day, {})
         projects.setdefault(memory.get("project", ""), []).append(memory)
     result = []
-    for day, projects in grouped.items():
-        listed = [{"project": name, "memories": group} for name, group in projects.items()]
-        result.append({"day": day, "projects": listed})
+    for day, projects in projects_of.items():
+        groups = []
+        for name, group in projects.items():
+            groups.append({"project": name, "memories": group})
+        result.append({"day": day, "projects": groups})
     return result
 
 
 def text(grouped: Sequence[Any], omitted: int, notes: Sequence[str]) -> str:
     """Write memories that were grouped by day and project."""
-    lines: list[str] = []
-    for day in grouped:
-        lines += ["", f"{datetime.fromisoformat(day['day']):%A %d %B %Y}"]
-        for project in day["projects"]:
-            if project["project"]:
-                lines.append(f"  {line(project['project'])}")
-            for memory in project["memories"]:
-                lines += _entry(memory)
-    lines = lines[1:] or ["nothing is remembered that fits"]
+    blocks = list(map(_day, grouped))
+    if not blocks:
+        blocks.append("nothing is remembered that fits")
     if omitted:
-        lines += ["", f"{omitted} more memories; raise --limit or narrow --since to see others"]
-    for note in notes:
-        lines.append(f"\nNote: {line(note)}")
-    return "\n".join(lines)
+        blocks.append(f"{omitted} more memories; raise --limit or narrow --since to see others")
+    return "\n\n".join([*blocks, *note_lines(notes)])
 
 
-def _entry(memory: Any) -> Iterator[str]:
-    written = [row for row in memory["content"].splitlines() if row.strip()]
-    first = written[0].lstrip("# ") if written else ""
+def _day(day: Any) -> str:
+    rows = [f"{datetime.fromisoformat(day['day']):%A %d %B %Y}"]
+    for project in day["projects"]:
+        if project["project"]:
+            rows.append(f"  {line(project['project'])}")
+        for memory in project["memories"]:
+            rows += _memory(memory)
+    return "\n".join(rows)
+
+
+def _memory(memory: Any) -> list[str]:
+    first, rest = _first_line(memory["content"])
     tags = "".join(f" #{tag}" for tag in memory["tags"])
-    yield f"    {_moment(memory):%H:%M}  {first}{line(tags)}"
-    yield f"           {line(present.written(memory))} · {line(memory['path'])}"
-    rest = written[1:]
-    for row in rest[:SHOWN_LINES]:
-        yield f"           | {row}"
-    if len(rest) > SHOWN_LINES:
-        yield f"           | … {len(rest) - SHOWN_LINES} more lines"
+    rows = [
+        f"    {_moment(memory):%H:%M}  {first}{line(tags)}",
+        f"           {line(written(memory))} · {line(memory['path'])}",
+    ]
+    for row in rest[:MOST_LINES]:
+        rows.append(f"           | {row}")
+    if len(rest) > MOST_LINES:
+        rows.append(f"           | … {len(rest) - MOST_LINES} more lines")
+    return rows
+
+
+def _first_line(content: str) -> tuple[str, list[str]]:
+    """Return the first line of a text without its heading marks, and the lines after it."""
+    rows = list(filter(str.strip, content.splitlines()))
+    if not rows:
+        return "", []
+    return rows[0].lstrip("# "), rows[1:]
+
+
+def _newest_first(memory: Any) -> float:
+    return -float(memory["timestamp"])
 
 
 def _moment(memory: Any) -> datetime:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from ragdocs.serve.surface import Arg, Ask, present, present_quality, verb
+from ragdocs.serve.surface import Arg, Ask, present_quality, verb
 from ragdocs.serve.surface.docs import search_docs
 from ragdocs.serve.surface.memories import search_memories
 from ragdocs.serve.surface.parameters import AnyTag, Explain, Limit, MemoryType, Query
@@ -57,7 +57,7 @@ def search(
     effect="read",
     lanes=LANES,
     current=False,
-    text=present.status,
+    text=present_quality.status,
     about="what is indexed, what is not, and why",
 )
 def index_status(ask: Ask) -> Status:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragdocs.errors import ValidationError
-from ragdocs.project import folders
+from ragdocs.project.identity import repository_id
 from ragdocs.system import git
 
 PER_BRANCH, SHARED = POLICIES = ("perBranch", "sharedRepo")
@@ -45,7 +45,7 @@ def find_scope(root: Path, policy: str, *, own_bank: bool, branch: str | None = 
     name = ""
     if policy == PER_BRANCH:
         name = branch if branch is not None else git.branch(root)
-    identity = folders.identity(root, name)
+    identity = repository_id(root, name)
     folder = label(name) if own_bank else identity
     return Scope(identity, name, policy, f"{FOLDER}/{folder}")
 

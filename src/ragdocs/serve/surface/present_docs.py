@@ -1,0 +1,45 @@
+"""Answers about documentation as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ragdocs.serve.surface.present import inline, listing, quote, whole
+from ragdocs.verbs import page
+from ragdocs.verbs.shapes import DocHits, DocText, SignalShape
+
+
+def documents(answer: DocHits) -> str:
+    """Write passages of the documentation."""
+    blocks = []
+    for number, hit in enumerate(inline(answer)["result"], start=1):
+        heading = page.place(hit["title"], hit["header_path"])
+        blocks.append(
+            f"{number}. {hit['path']}:{hit['lines']} · {heading} · score {hit['score']:.2f}\n"
+            f"   why: {hit['why']}\n"
+            f"{quote(hit['content'])}{signals(hit.get('signals'))}"
+        )
+    return listing(blocks, answer["omitted"], answer["notes"], "passages")
+
+
+def document(answer: DocText) -> str:
+    """Write a document or a part of it."""
+    answer = inline(answer)
+    parts = [f"{answer['path']}:{answer['lines']} · {answer['title']}", whole(answer["content"])]
+    if answer["omitted"]:
+        parts.append(f"[{answer['omitted']}]")
+    if answer["headings"]:
+        headings = "\n".join(answer["headings"])
+        parts.append(f"Headings:\n{quote(headings)}")
+    return "\n\n".join(parts)
+
+
+def signals(contributions: Sequence[SignalShape] | None) -> str:
+    """Write every contribution to a score on one line, or nothing without any."""
+    if not contributions:
+        return ""
+    parts = []
+    for signal in contributions:
+        name = f"{signal['source']}[{signal['probe']}]"
+        parts.append(f"{name} rank {signal['rank']} raw {signal['raw']} share {signal['share']}")
+    return f"\n   signals: {', '.join(parts)}"

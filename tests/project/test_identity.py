@@ -1,0 +1,116 @@
+"""The identity of a repository: its folder, its remote and its branch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragdocs.errors import TooSlowError
+from ragdocs.project.identity import clean_address, repository_id
+from ragdocs.system import git
+
+
+@pytest.mark.parametrize(
+    ("address", "clean"),
+    [
+        (
+            "https://user:token@github.com:443/owner/repo/?foo=bar#section",
+            "https://github.com/owner/repo",
+        ),
+        ("git@github.com:owner/repo.git", "ssh://github.com/owner/repo"),
+        ("ssh://user@github.com:22/owner/repo.git?foo=bar", "ssh://github.com/owner/repo"),
+        ("HTTPS://GitHub.com/Owner/Repo.git/", "https://github.com/Owner/Repo"),
+        ("http://host:80/a//b", "http://host/a/b"),
+        ("https://host:8443/a", "https://host:8443/a"),
+        ("ssh://git@host:2222/a", "ssh://host/a"),
+        ("git@[2001:db8::1]:a/b.git", "ssh://[2001:db8::1]/a/b"),
+        ("https://host/@scope/a", "https://host/@scope/a"),
+        ("git@host:a@v1", ""),
+        ("https://dev.azure.com/org/a%20b/_git/repo", "https://dev.azure.com/org/a%20b/_git/repo"),
+        ("/srv/git/repo.git", "file:///srv/git/repo"),
+        ("file:///srv/git/repo.git", "file:///srv/git/repo"),
+        ("C:\\git\\repo", "file:///C:/git/repo"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_told_in_one_spelling(address: str, clean: str) -> None:
+    assert clean_address(address) == clean
+
+
+@given(st.text() | st.from_regex(r"[a-z]{0,5}:?/{0,2}[^\n]{0,9}[:@/?#][^\n]{0,20}"))
+def test_no_address_is_too_odd(address: str) -> None:
+    assert clean_address(address).isprintable()
+
+
+def commit(root: Path, *words: str) -> None:
+    who = ["-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path.resolve() / "repository"
+    root.mkdir()
+    commit(root, "init")
+    commit(root, "commit", "--allow-empty", "-m", "first")
+    return root
+
+
+def own(root: Path) -> str:
+    return repository_id(root, git.branch(root))
+
+
+def test_the_worktrees_of_a_repository_are_one_project(repository: Path) -> None:
+    tree = repository.parent / "tree"
+    commit(repository, "worktree", "add", "--detach", str(tree))
+    assert repository_id(tree) == repository_id(repository)
+    assert own(tree) != own(repository), "a detached worktree is at a commit, not on main"
+    commit(repository, "checkout", "--detach")
+    assert own(tree) == own(repository)
+
+
+def test_an_identity_depends_on_place_remote_and_branch_and_not_on_credentials(
+    repository: Path,
+) -> None:
+    first = own(repository)
+    assert own(repository) == first
+    commit(repository, "remote", "add", "origin", "https://me:old@github.com/owner/repo")
+    second = own(repository)
+    commit(
+        repository, "remote", "set-url", "origin", "https://me:new@github.com:443/owner/repo.git"
+    )
+    assert own(repository) == second != first
+    commit(repository, "checkout", "-b", "topic")
+    shared = repository_id(repository)
+    assert own(repository) not in {first, second, shared}
+    commit(repository, "checkout", "main")
+    assert repository_id(repository) == shared
+    assert own(repository.parent) != first, "outside a repository the place alone counts"
+
+
+def test_the_first_commit_of_a_repository_changes_nothing_about_its_identity(
+    tmp_path: Path,
+) -> None:
+    commit(tmp_path, "init")
+    before = own(tmp_path)
+    assert git.branch(tmp_path) == "main"
+    commit(tmp_path, "commit", "--allow-empty", "-m", "first")
+    assert own(tmp_path) == before
+
+
+def test_a_git_that_does_not_answer_is_an_error_and_not_another_identity(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "slow" / "git"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(git, "PATIENCE_SECONDS", 0.2)
+    with pytest.raises(TooSlowError):
+        repository_id(repository)
