@@ -285,7 +285,7 @@ def test_nobody_who_reads_waits_for_a_lock(project: Project) -> None:
     # A promise, which only somebody with the lock may keep.
     (project.root / ".memories/.history").mkdir(exist_ok=True)
     (project.root / ".memories/.history/forward.json").write_text("[]")
-    summaries = workspace.repository.summaries(workspace.repository.scope(None, None)).folder
+    summaries = workspace.summaries(workspace.scope()).folder
     with contextlib.ExitStack() as stack:
         generations = [
             place.parent for place in (project.root / ".memories").rglob("manifest.json")

@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Any, cast
 
 from ragdocs.errors import ConflictError, NotFoundError, UnavailableError, ValidationError
-from ragdocs.protocols import Store
+from ragdocs.protocols import Versioned
 from ragdocs.search.corpus import Corpus
 from ragdocs.system import git
 from ragdocs.system.files import relative_name
 from ragdocs.text.formats.journal import MARK, SUFFIX, compose, summary_of
 from ragdocs.text.merge import merge
-from ragdocs.types import Commit, Expect, Hit, Probe, Put, Query, Revision, Source, Written
+from ragdocs.types import ChangeSet, Expect, Hit, Probe, Put, Query, Revision, Source, Written
 from ragdocs.verbs import page as answers
 from ragdocs.verbs.journal_shapes import (
     Contents,
@@ -156,7 +156,7 @@ class Journal:
             known = shown == seen.text
         else:
             put = Put(path, new.overview, seen.version or Expect.ABSENT, message)
-            with _proposing(self.corpus.store, seen.version):
+            with _proposing(self.corpus.versioned, seen.version):
                 written, shown, known = self.corpus.commit([put], "append")[0], new.overview, True
         if known:
             reads[path] = Seen(written.version, shown)
@@ -178,7 +178,7 @@ class Journal:
         """
         if not 1 <= depth <= DEEPEST:
             raise ValidationError(f"depth is {depth}", f"Give 1 to {DEEPEST}")
-        root = _tree(self.corpus.store.commits())
+        root = _tree(self.corpus.versioned.commits())
         name = section.strip("/").removesuffix(SUFFIX)
         node = root
         for part in filter(None, name.split("/")):
@@ -304,7 +304,7 @@ class Journal:
         return None
 
     def _history(self, path: str) -> list[Revision]:
-        return self.corpus.store.history(path)
+        return self.corpus.versioned.history(path)
 
     def _listed(self, step: Revision) -> ListedEntry:
         name = f"{step.path.removesuffix(SUFFIX)}{MARK}{step.version}"
@@ -333,7 +333,7 @@ class Journal:
 
 
 @contextmanager
-def _proposing(store: Store, version: str) -> Iterator[None]:
+def _proposing(store: Versioned, version: str) -> Iterator[None]:
     """Let a conflict tell how both sides go together, and what to do then."""
     try:
         yield
@@ -346,7 +346,7 @@ def _proposing(store: Store, version: str) -> Iterator[None]:
         raise
 
 
-def _tree(commits: Iterable[Commit]) -> _Node:
+def _tree(commits: Iterable[ChangeSet]) -> _Node:
     """Count entries by section; what the newest entry of a section removed is left out."""
     root, gone = _Node(), set[str]()
     for commit in commits:

@@ -73,7 +73,7 @@ def past_path(corpus: Corpus, reference: str) -> str:
     own = OWN_ID.fullmatch(wanted) is not None
     homes = []
     looked = 0
-    for commit in corpus.store.commits():
+    for commit in corpus.versioned.commits():
         for step in commit.steps:
             looked += 1
             if step.path == path:
@@ -144,7 +144,7 @@ def _from_trash(corpus: Corpus, name: str) -> str:
     match = _TRASHED.fullmatch(name)
     path = f"{match['name']}.md" if match else ""
     known = path and any(
-        step.path == path for commit in corpus.store.commits() for step in commit.steps
+        step.path == path for commit in corpus.versioned.commits() for step in commit.steps
     )
     return path if known and not _exists(corpus, path) else ""
 
@@ -172,6 +172,6 @@ def _exists(corpus: Corpus, path: str) -> bool:
 def _says(corpus: Corpus, version: str, wanted: str) -> bool:
     """Tell whether a text that was kept has this id."""
     with suppress(RagdocsError):
-        block = metadata.split(corpus.store.recover(version))[0]
+        block = metadata.split(corpus.versioned.recover(version))[0]
         return block is not None and metadata.load(block)[0].get("id") == wanted
     return False

@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 from ragdocs.errors import NotFoundError, RagdocsError, StorageError, ValidationError
 from ragdocs.system import files as fsio
-from ragdocs.types import Commit, Revision, Verb
+from ragdocs.types import ChangeSet, Revision, Verb
 
 FOLDER = ".history"
 # A year covers every "what did this say last spring"; 50 MB is some ten thousand versions, and
@@ -92,7 +92,7 @@ class History:
             after = "" if step.after is None else version_of(step.after)
             revisions.append(Revision(step.path, version, at, verb, len(step.before or b""), after))
             self._since_pruning += revisions[-1].size + BLOCK if version else LINE
-        line = json.dumps(_record(Commit(at, verb, tuple(revisions))))
+        line = json.dumps(_record(ChangeSet(at, verb, tuple(revisions))))
         fsio.append_line(log, line.encode(), mode=0o600)
 
     def prune(self, now: datetime) -> bool:
@@ -101,7 +101,7 @@ class History:
             return False
         # If it fails, it is tried again soon, but not with every change.
         self._since_pruning = KEEP_BYTES // 10 - KEEP_BYTES // 100
-        kept: list[Commit] = []
+        kept: list[ChangeSet] = []
         versions: set[str] = set()
         total = 0
         logged, is_cut = self._log()
@@ -174,7 +174,7 @@ class History:
         every = (one for commit in self.commits() for one in commit.steps if one.version)
         return [revision for revision in every if path in {"", revision.path}]
 
-    def commits(self) -> list[Commit]:
+    def commits(self) -> list[ChangeSet]:
         """List what was logged, newest first."""
         return self._log()[0][::-1]
 
@@ -282,7 +282,7 @@ class History:
         if not ignore.exists():
             fsio.write_atomic(ignore, b"*\n", mode=0o600)
 
-    def _log(self) -> tuple[list[Commit], bool]:
+    def _log(self) -> tuple[list[ChangeSet], bool]:
         """Return what the end of the log says, oldest first.
 
         And whether there is more before it.
@@ -314,7 +314,7 @@ class History:
                         folder.unlink(name)
 
 
-def _logged(line: bytes) -> Commit | None:
+def _logged(line: bytes) -> ChangeSet | None:
     """Return what a line of the log says, or nothing if it is torn or foreign."""
     try:
         commit = _commit(json.loads(line))
@@ -330,7 +330,7 @@ def _logged(line: bytes) -> Commit | None:
     return commit if is_ours else None
 
 
-def _record(commit: Commit) -> dict[str, Any]:
+def _record(commit: ChangeSet) -> dict[str, Any]:
     steps = [
         {"path": one.path, "version": one.version, "size": one.size, "after": one.after}
         for one in commit.steps
@@ -338,7 +338,7 @@ def _record(commit: Commit) -> dict[str, Any]:
     return {"at": commit.at.isoformat(), "verb": commit.verb, "steps": steps}
 
 
-def _commit(record: Any) -> Commit:
+def _commit(record: Any) -> ChangeSet:
     at, verb = datetime.fromisoformat(record["at"]), record["verb"]
     steps = (
         Revision(
@@ -346,4 +346,4 @@ def _commit(record: Any) -> Commit:
         )
         for one in record["steps"]
     )
-    return Commit(at, verb, tuple(steps))
+    return ChangeSet(at, verb, tuple(steps))

@@ -36,7 +36,7 @@ from ragdocs.system import files as fsio
 from ragdocs.system.locks import lock
 from ragdocs.types import (
     Change,
-    Commit,
+    ChangeSet,
     Discard,
     Expect,
     Put,
@@ -176,7 +176,7 @@ class FileStore:
         """Return an earlier text by its version."""
         return _decoded(version, self._history.recover(version))[0]
 
-    def commits(self) -> list[Commit]:
+    def commits(self) -> list[ChangeSet]:
         """List what was changed, newest first.
 
         The last one may have been announced and never made.

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from ragdocs.errors import ConflictError, NotFoundError, ValidationError
 from ragdocs.search.corpus import Corpus
-from ragdocs.types import Change, Commit, Discard, Expect, Put, Restore, Revision
+from ragdocs.types import Change, ChangeSet, Discard, Expect, Put, Restore, Revision
 from ragdocs.verbs import page as answers
 from ragdocs.verbs.references import past_path
 from ragdocs.verbs.shapes import Difference, Revisions, RevisionShape, Saved, Undone
@@ -117,7 +117,7 @@ class Versions:
 
         Newest first.
         """
-        for commit in self.corpus.store.commits():
+        for commit in self.corpus.versioned.commits():
             made = [step.path for step in commit.steps if not step.version]
             gone = [step for step in commit.steps if not step.after]
             if commit.verb in ("rename", "undo") and made == [name] and len(gone) == 1:
@@ -126,14 +126,14 @@ class Versions:
                 step for step in commit.steps if step.version and (not name or step.path == name)
             )
 
-    def _standing(self) -> Commit:
+    def _standing(self) -> ChangeSet:
         """Find the last change that was made and not taken back.
 
         Refuse if its files were edited since.
         """
         now: dict[str, str] = {}
         undone: list[set[tuple[str, str]]] = []
-        for commit in self.corpus.store.commits():
+        for commit in self.corpus.versioned.commits():
             for step in commit.steps:
                 if step.path not in now:
                     now[step.path] = self._version(step.path)
@@ -184,7 +184,7 @@ class Versions:
 
         Its very bytes, unless there is a secret in them.
         """
-        text = self.corpus.store.recover(version)
+        text = self.corpus.versioned.recover(version)
         clean = not self.corpus.redactor.redact(text).findings
         return Restore(path, version, expect) if clean else Put(path, text, expect)
 
@@ -194,7 +194,7 @@ class Versions:
         return (
             self.corpus.store.read(name).text
             if version == current
-            else self.corpus.store.recover(version)
+            else self.corpus.versioned.recover(version)
         )
 
     def _version(self, path: str) -> str:
@@ -215,7 +215,7 @@ class Versions:
         )
 
 
-def _refusal(commit: Commit, why: str) -> ConflictError:
+def _refusal(commit: ChangeSet, why: str) -> ConflictError:
     names = ", ".join(step.path for step in commit.steps[:5])
     message = (
         f"the last change, {commit.verb} of {names}, cannot be undone: {why}; nothing was changed"

@@ -70,7 +70,7 @@ class Merges:
         # The versions that were read: a source that changes in between is not thrown away unseen.
         discards = [Discard(name, texts[name].version) for name in sources if name != target]
         changes: list[Change] = [Put(target, text, expect), *discards]
-        with proposing(self.corpus.store, expected_version):
+        with proposing(self.corpus.versioned, expected_version):
             written = self.corpus.commit(changes, "merge")
         return Merged(
             status="merged",

@@ -100,7 +100,7 @@ class Memories:
         before = self.corpus.store.read(name)
         dropped = sorted(_keys(before.text) - _keys(content))
         put = Put(name, content, expected_version or Expect.PRESENT)
-        with proposing(self.corpus.store, expected_version):
+        with proposing(self.corpus.versioned, expected_version):
             written = self.corpus.commit([put])[0]
         warnings = (
             [f"dropped from the frontmatter: {', '.join(dropped)}; the old text is in history"]
@@ -118,7 +118,7 @@ class Memories:
             text = f"{before.text}\n\n{content}"
             check_content(text)
             try:
-                with proposing(self.corpus.store, expected_version):
+                with proposing(self.corpus.versioned, expected_version):
                     written = self.corpus.commit(
                         [Put(name, text, expected_version or before.version)], "append"
                     )[0]
