@@ -29,9 +29,10 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.lanes import Lane
-from ragdocs.stores.files.globs import Rules, Walk, stamp_as_read
+from ragdocs.stores.files.globs import Rules
 from ragdocs.stores.files.history import FOLDER, VERBS, History, Step, version_of
 from ragdocs.stores.files.spelling import Spelling, composed, folded
+from ragdocs.stores.files.walk import Walk, stamp_as_read
 from ragdocs.system import files as fsio
 from ragdocs.system.locks import lock
 from ragdocs.types import (
@@ -150,7 +151,7 @@ class FileStore:
 
         And whether everything below them counts.
         """
-        places = ((self.root / prefix, deep) for prefix, deep in self._rules.places())
+        places = ((self.root / prefix, deep) for prefix, deep in self._rules.folders())
         # A folder that is not there yet will appear in its parent.
         there = [
             (place, deep) if place.is_dir() else (place.parent, False) for place, deep in places
