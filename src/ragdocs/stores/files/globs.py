@@ -22,8 +22,8 @@ class Rules:
         self.gitignore = lane.gitignore
         self._globs = lane.include
         self._internal = INTERNAL if lane.writable else frozenset()
-        self._include = [Pattern(glob_segments(glob)) for glob in lane.include]
-        self._exclude = [Pattern(glob_segments(glob)) for glob in lane.exclude]
+        self._include = _patterns(lane.include)
+        self._exclude = _patterns(lane.exclude)
 
     def folders(self) -> list[tuple[str, bool]]:
         """List the folders in which globs begin, each with whether its glob reaches deeper."""
@@ -31,7 +31,8 @@ class Rules:
         for glob in self._globs:
             names = glob.split("/")
             fixed = list(itertools.takewhile(_is_fixed, names[:-1]))
-            folders.append(("/".join(fixed), len(names) > len(fixed) + 1))
+            is_deep = len(names) > len(fixed) + 1
+            folders.append(("/".join(fixed), is_deep))
         return list(dict.fromkeys(folders))
 
     def hides(self, name: str, is_top: bool) -> bool:
@@ -42,7 +43,12 @@ class Rules:
 
     def hides_any(self, path: Sequence[str]) -> bool:
         """Return whether a name on the way to a file is never looked at."""
-        return any(self.hides(name, depth == 0) for depth, name in enumerate(path))
+        is_top = True
+        for name in path:
+            if self.hides(name, is_top):
+                return True
+            is_top = False
+        return False
 
     def enters(self, folder: Sequence[str]) -> bool:
         """Return whether files below this folder can be wanted."""
@@ -70,6 +76,10 @@ class Rules:
 
     def _excludes(self, path: Sequence[str]) -> bool:
         return any(glob.matches(path) for glob in self._exclude)
+
+
+def _patterns(globs: Sequence[str]) -> list[Pattern]:
+    return [Pattern(glob_segments(glob)) for glob in globs]
 
 
 def _is_fixed(name: str) -> bool:

@@ -228,8 +228,10 @@ class Walk:
         self, folder: _Folder, parts: tuple[str, ...], path: str, status: os.stat_result
     ) -> None:
         # A text that is listed under its own name is not listed again under that of a link.
-        if folder.link and self._rules.lists("/".join((*folder.real, *parts[folder.link :]))):
-            return
+        if folder.link:
+            own_name = "/".join((*folder.real, *parts[folder.link :]))
+            if self._rules.lists(own_name):
+                return
         if folder.ignored(parts, is_folder=False):
             return
         name = "/".join(parts)

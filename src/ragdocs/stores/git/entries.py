@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
@@ -25,15 +25,18 @@ class Entries:
     ledger: Ledger = field(default_factory=Ledger)
     stamps: Mapping[str, str] = field(default_factory=dict)
     line: tuple[Record, ...] = ()
-    by_section: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
+    by_section: Mapping[str, Sequence[Record]] = field(default_factory=dict)
 
     def extended(self, ledger: Ledger, record: Record) -> Entries:
         """Return the entries with one more on top of the line."""
-        stamps = {**_stamps([record]), **self.stamps}
+        stamps = _stamps([record])
+        stamps.update(self.stamps)
         by_section = dict(self.by_section)
         for path in sections_of(record):
-            by_section[path] = (record, *by_section.get(path, ()))
-        return Entries(ledger, stamps, (record, *self.line), by_section)
+            earlier = by_section.get(path, ())
+            by_section[path] = (record, *earlier)
+        line = (record, *self.line)
+        return Entries(ledger, stamps, line, by_section)
 
     def count(self, path: str) -> int:
         """Count the entries of a section."""
@@ -88,13 +91,17 @@ class Entries:
 
 def entries_of(ledger: Ledger, order: Iterable[str]) -> Entries:
     """Sort a ledger's commits by section; `order` names those that led to the present."""
-    line = tuple(ledger.records[name] for name in order if name in ledger.records)
+    line = []
     by_section: dict[str, list[Record]] = {}
-    for record in line:
+    for name in order:
+        record = ledger.records.get(name)
+        if record is None:
+            continue
+        line.append(record)
         for path in sections_of(record):
             by_section.setdefault(path, []).append(record)
-    grouped = {path: tuple(records) for path, records in by_section.items()}
-    return Entries(ledger, _stamps(ledger.records.values()), line, grouped)
+    stamps = _stamps(ledger.records.values())
+    return Entries(ledger, stamps, tuple(line), by_section)
 
 
 def entry_name(path: str, commit: str) -> str:
@@ -113,7 +120,8 @@ def revisions_of(record: Record) -> list[Revision]:
     for path, exists in record.paths:
         if is_section(path):
             after = record.short if exists else ""
-            revisions.append(Revision(path, record.hash, record.at, "append", 0, after))
+            revision = Revision(path, record.hash, record.at, "append", 0, after)
+            revisions.append(revision)
     return revisions
 
 

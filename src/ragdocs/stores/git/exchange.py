@@ -124,10 +124,8 @@ class Exchange:
     def _addresses(self) -> dict[str, str]:
         """Map the names of remotes to their addresses, the last one named first."""
         options = ["config", "--local", "--null", "--get-regexp", r"^remote\..*\.url$"]
-        terms = replace(self.store.terms, codes=(0, 1))
-        out = git.run(self.store.root, options, terms=terms).decode(errors="replace")
         addresses = {}
-        for item in reversed(out.split("\0")):
+        for item in reversed(self._query(options).split("\0")):
             if item:
                 key, _, address = item.partition("\n")
                 addresses[key.removeprefix("remote.").removesuffix(".url")] = address
@@ -173,7 +171,8 @@ class Exchange:
             return set()
         contents, both = self._merge(base, ours, theirs, resolved)
         message = f"Merge {len(both)} sections that both sides had written\n"
-        commit = self.store.record(Draft(tuple(contents.items()), message, theirs), ledger)
+        draft = Draft(tuple(contents.items()), message, theirs)
+        commit = self.store.record(draft, ledger)
         if commit is None:
             raise UnavailableError("the journal was written to meanwhile", "Try again")
         self._bring(ours, commit)
@@ -248,9 +247,9 @@ class Exchange:
         return [path for path in out.split("\0") if path]
 
     def _entry_count(self, path: str, ours: str, theirs: str) -> int:
+        """Count the entries of a section on both sides together."""
         options = ["rev-list", "--count", "--no-merges"]
-        terms = self.store.terms
-        return int(git.run(self.store.root, options, [ours, theirs], paths=[path], terms=terms))
+        return int(self._git(options, ours, theirs, paths=[path]))
 
     def _count_between(self, before: str, after: str) -> int:
         """Count the commits that one side has and the other has not."""
@@ -262,14 +261,21 @@ class Exchange:
         return int(self._git(options, after))
 
     def _merge_base(self, ours: str, theirs: str) -> str:
-        return self._git(["merge-base"], ours, theirs, codes=(0, 1)).strip()
+        return self._query(["merge-base"], ours, theirs)
 
     def _tip(self, ref: str) -> str:
-        return self._git(["rev-parse", "--verify", "--quiet"], ref, codes=(0, 1)).strip()
+        return self._query(["rev-parse", "--verify", "--quiet"], ref)
 
-    def _git(self, options: Sequence[str], *operands: str, codes: tuple[int, ...] = (0,)) -> str:
-        terms = replace(self.store.terms, codes=codes)
-        return git.run(self.store.root, options, operands, terms=terms).decode(errors="replace")
+    def _git(self, options: Sequence[str], *operands: str, paths: Sequence[str] = ()) -> str:
+        terms = self.store.terms
+        out = git.run(self.store.root, options, operands, paths=paths, terms=terms)
+        return out.decode(errors="replace")
+
+    def _query(self, options: Sequence[str], *operands: str) -> str:
+        """Run a git command that exits with 1 where there is nothing, and return "" then."""
+        terms = replace(self.store.terms, codes=(0, 1))
+        out = git.run(self.store.root, options, operands, terms=terms)
+        return out.decode(errors="replace").strip()
 
 
 def local_folder(address: str, root: Path) -> Path | None:

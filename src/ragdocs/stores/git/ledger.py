@@ -151,9 +151,8 @@ class CommitLog:
 
     def _read_messages(self, names: Sequence[str]) -> dict[str, str]:
         limit = MESSAGE_BYTES if len(names) == 1 else MESSAGES_BYTES
-        out = git.run(
-            self._root, MESSAGES, stdin=_lines(names), terms=replace(self._terms, most=limit)
-        )
+        terms = replace(self._terms, most=limit)
+        out = git.run(self._root, MESSAGES, stdin=_lines(names), terms=terms)
         parts = out.decode(errors="replace").split("\0")
         messages = {}
         for name, message in zip(parts[::2], parts[1::2], strict=False):
@@ -191,7 +190,8 @@ class CommitLog:
             paths.append(".")
         stdin = _lines([*starts, *_excluded(known)])
         out = git.run(self._root, options, paths=paths, stdin=stdin, terms=self._terms)
-        return {record.hash: record for record in _records(out.decode(errors="replace"))}
+        records = _records(out.decode(errors="replace"))
+        return {record.hash: record for record in records}
 
 
 def select(stamps: Mapping[str, str], paths: Iterable[str] | None) -> Scan:
@@ -203,7 +203,11 @@ def select(stamps: Mapping[str, str], paths: Iterable[str] | None) -> Scan:
         return Scan(dict(stamps))
     if all(path in stamps for path in prefixes):
         return Scan({path: stamps[path] for path in prefixes})
-    return Scan({path: stamp for path, stamp in stamps.items() if path.startswith(prefixes)})
+    selected = {}
+    for path, stamp in stamps.items():
+        if path.startswith(prefixes):
+            selected[path] = stamp
+    return Scan(selected)
 
 
 def moved_ref(path: str, folder: Path) -> str | None:
