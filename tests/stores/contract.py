@@ -10,7 +10,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -69,7 +69,7 @@ class Library(ABC):
         before = self.store.scan().stamps.keys()
         self.add(name, text)
         (path,) = self.store.scan().stamps.keys() - before
-        return path
+        return str(path)
 
 
 class LibraryContract:
@@ -85,7 +85,7 @@ class ReadableContract(LibraryContract):
 
     @pytest.fixture
     def readable(self, library: Library) -> Readable:
-        return library.store
+        return cast("Readable", library.store)
 
     def test_an_empty_store_lists_nothing(self, readable: Readable) -> None:
         assert readable.scan().stamps == {}
@@ -155,7 +155,7 @@ class WatchedContract(LibraryContract):
 
     @pytest.fixture
     def watched(self, library: Library) -> Watched:
-        return library.store
+        return cast("Watched", library.store)
 
     def test_the_folders_to_watch_exist(self, library: Library, watched: Watched) -> None:
         for name in ("lamp", "mill"):
@@ -197,7 +197,7 @@ class VersionedContract(LibraryContract):
 
     @pytest.fixture
     def versioned(self, library: Library) -> Versioned:
-        return library.store
+        return cast("Versioned", library.store)
 
     def test_a_written_text_is_read_back_under_its_version(
         self, library: Library, versioned: Versioned

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,9 @@ from ragdocs.errors import ReadOnlyError, UnavailableError
 from ragdocs.lanes import COMMITS
 from ragdocs.protocols import Versioned
 from ragdocs.search.corpus import Corpus
-from ragdocs.stores.git import journal as journal_module
 from ragdocs.stores.git.commits import CommitStore
 from ragdocs.stores.git.journal import JournalStore
+from ragdocs.system import git as git_program
 from ragdocs.types import Put
 
 from .contract import Library, ReadableContract, VersionedContract, WatchedContract, write
@@ -85,15 +86,15 @@ def test_a_journal_whose_order_could_not_be_read_reads_it_again(
     write(store, "a.md", "first")
     assert len(store.commits()) == 1
     write(JournalStore(root), "a.md", "second")
-    run = journal_module.git.run
+    run = git_program.run
 
-    def fail(folder: Path, options: list[str], *rest: object, **terms: object) -> bytes:
+    def fail(folder: Path, options: list[str], *rest: Any, **terms: Any) -> bytes:
         if options[0] == "rev-list":
             raise UnavailableError("git timed out")
-        return run(folder, options, *rest, **terms)  # type: ignore[arg-type]
+        return run(folder, options, *rest, **terms)
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal_module.git, "run", fail)
+        patch.setattr(git_program, "run", fail)
         with pytest.raises(UnavailableError):
             store.commits()
     assert len(store.commits()) == 2

@@ -350,7 +350,7 @@ def _room(revision: Revision, is_known: bool) -> int:
 
 def _versions(change_sets: Sequence[ChangeSet]) -> set[str]:
     """Return the versions that were replaced by some change sets."""
-    versions = set()
+    versions: set[str] = set()
     for change_set in change_sets:
         versions.update(revision.version for revision in change_set.steps)
     return versions
