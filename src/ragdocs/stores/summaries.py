@@ -77,17 +77,12 @@ class SummaryFile:
             raise ValidationError(
                 f"summary is larger than {LARGEST // 1024} KB", "Say it in one paragraph"
             )
-        texts = (_one_line("run_id", run_id), _one_line("step_id", step_id), summary, *tags)
-        clean_texts: list[str] = []
-        rules: set[str] = set()
-        for text in texts:
-            redacted = self.redactor.redact(text)
-            clean_texts.append(redacted.text)
-            rules.update(finding.rule for finding in redacted.findings)
-        run, step, body, *labels = clean_texts
-        record = StepSummary(run, step, _iso(now), body, tuple(labels))
+        run_id = _one_line("run_id", run_id)
+        step_id = _one_line("step_id", step_id)
+        record = StepSummary(run_id, step_id, _iso(now), summary, tuple(tags))
+        record, rules = self._without_secrets(record)
         total, pruned = self._append(_encoded(record))
-        return AppendedSummary(record, total, pruned, str(self.path), tuple(sorted(rules)))
+        return AppendedSummary(record, total, pruned, str(self.path), rules)
 
     def newest(self, count: int | None = None) -> list[StepSummary]:
         """Return summaries by time, newest first.
@@ -117,6 +112,18 @@ class SummaryFile:
             merged = sorted([*added, *own], key=_time)
             self._replace([line.data for line in merged])
         return len(added)
+
+    def _without_secrets(self, record: StepSummary) -> tuple[StepSummary, tuple[str, ...]]:
+        """Return a summary without secrets, and the rules by which they were replaced."""
+        clean = []
+        rules: set[str] = set()
+        for text in (record.run_id, record.step_id, record.text, *record.tags):
+            redaction = self.redactor.redact(text)
+            clean.append(redaction.text)
+            rules.update(finding.rule for finding in redaction.findings)
+        run_id, step_id, body, *tags = clean
+        clean_record = StepSummary(run_id, step_id, record.timestamp, body, tuple(tags))
+        return clean_record, tuple(sorted(rules))
 
     def _timed_lines(self) -> list[_TimedLine]:
         """Return the lines with their time and content, in the order of the file."""

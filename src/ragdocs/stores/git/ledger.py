@@ -178,8 +178,8 @@ class CommitLog:
         except UnavailableError:
             return True
 
-    def _read_log(self, tips: Iterable[str], known: Iterable[str]) -> dict[str, Record]:
-        """Read the records that some tips lead to and known ones do not."""
+    def _read_log(self, tips: Iterable[str], earlier: Iterable[str]) -> dict[str, Record]:
+        """Read the records that some tips lead to and earlier ones did not."""
         starts = sorted(tips)
         if not starts:
             return {}
@@ -188,7 +188,7 @@ class CommitLog:
         if self._is_part:
             options.append("--relative")
             paths.append(".")
-        stdin = _lines([*starts, *_excluded(known)])
+        stdin = _lines([*starts, *_excluded(earlier)])
         out = git.run(self._root, options, paths=paths, stdin=stdin, terms=self._terms)
         records = _records(out.decode(errors="replace"))
         return {record.hash: record for record in records}
