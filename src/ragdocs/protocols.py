@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,8 @@ from ragdocs.types import (
     AccessKind,
     AppendedSummary,
     Change,
+    ChangeSet,
     Chunk,
-    Commit,
     Document,
     Entry,
     Filter,
@@ -46,32 +47,57 @@ class Siblings(NamedTuple):
         return np.diff(np.append(self.starts, len(self.keys)))
 
 
-class Store(Protocol):
-    """Keeps the text; the only truth."""
+class Readable(Protocol):
+    """A store whose texts can be listed and read."""
 
     def scan(self, paths: Iterable[str] | None = None) -> Scan:
-        """Look at the whole store, or at these paths only."""
+        """Return a stamp for each text of the store, or of these paths only.
+
+        A stamp changes whenever the text does. What cannot be read is reported, never left out.
+        """
 
     def read(self, path: str) -> Source:
         """Read one text."""
 
+    def locate(self, path: str) -> str:
+        """Return where a person finds this path, or the store itself for ""."""
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """A store whose texts can be changed, and that keeps what was overwritten."""
+
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
         """Make all these changes or none."""
 
-    def locate(self, path: str) -> str:
-        """Tell where a person finds this path."""
-
     def history(self, path: str = "") -> list[Revision]:
-        """List the earlier texts that were kept, newest first."""
+        """List the revisions of one path, or of all, newest first."""
 
     def recover(self, version: str) -> str:
         """Return an earlier text by its version."""
 
-    def commits(self) -> list[Commit]:
-        """List what was changed, newest first.
+    def commits(self) -> list[ChangeSet]:
+        """List the change sets, newest first.
 
         The last one may have been announced and never made.
         """
+
+
+class Watched(Protocol):
+    """A store whose changes show up as changed files."""
+
+    def watched(self) -> list[tuple[Path, bool]]:
+        """List the folders to watch, each with whether everything below it counts."""
+
+    def relative(self, path: str) -> str | None:
+        """Return which path of the store a changed file may concern, or None.
+
+        The answer can be passed to `scan`; "" stands for everything.
+        """
+
+
+class Store(Readable, Versioned, Watched, Protocol):
+    """A store of texts that we write; the only truth."""
 
 
 class Index(Protocol):

@@ -215,7 +215,7 @@ class Expect(enum.Enum):
 class Put:
     """Write this text at this path.
 
-    `expect` is a version or an `Expect`, `note` what a store may keep with it.
+    `expect` is a version or an `Expect`; a store may keep the `note` with the change.
     """
 
     path: str
@@ -238,7 +238,7 @@ class Discard:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Write at this path the very bytes that were kept under a version.
+    """Write at this path the exact bytes of an earlier version.
 
     `expect` is a version or an `Expect`.
     """
@@ -254,11 +254,10 @@ Verb = Literal["create", "update", "append", "edit", "delete", "merge", "rename"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of one change.
+    """The outcome of one change.
 
-    The new version, or where the old text went, and the secrets kept out of it.
-
-    The notes say what went wrong beside the change, which is made.
+    It has a new version, or the path in the trash that the old text was moved to. `removed` names
+    the secrets that were replaced, `notes` what failed beside the change, which is made.
     """
 
     path: str
@@ -270,10 +269,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text as read from its store; problems tell what had to be mended to read it at all.
+    """A text as read from its store; `problems` say what had to be mended to read it at all.
 
-    A store that knows the metadata of its texts gives them as `card`; such a text has no block of
-    its own.
+    A store that has the metadata of its texts gives them as `card`; then the text has no front
+    matter.
     """
 
     path: str
@@ -288,9 +287,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A look at a store: a stamp for each path.
+    """The state of a store: a stamp for each path.
 
-    And the paths (files or whole folders) that could not be looked at.
+    `unreadable` maps the files and whole folders that could not be read to the reason.
     """
 
     stamps: Mapping[str, str]
@@ -299,9 +298,9 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One path's part of a commit: the text that was kept of it, and its version since.
+    """One file in a change set: the version it replaced (`version`) and the new one (`after`).
 
-    "" where there is no file.
+    A version is "" where there is no file.
     """
 
     path: str
@@ -313,8 +312,8 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
-    """What was changed together."""
+class ChangeSet:
+    """Changes that a store made at once, all or none."""
 
     at: datetime
     verb: Verb

@@ -61,7 +61,7 @@ class Place:
     """A corpus together with the parts of it that live on this machine."""
 
     corpus: Corpus
-    store: FileStore | CommitStore
+    store: FileStore | CommitStore | JournalStore
     index: LocalIndex
 
 
@@ -327,7 +327,7 @@ class Workspace:
             root, author=journal.author, auto_gc=journal.auto_gc, ignored_by=self.config.root
         )
 
-    def _open(self, lane: Lane, make: Callable[[], FileStore | CommitStore]) -> None:
+    def _open(self, lane: Lane, make: Callable[[], FileStore | CommitStore | JournalStore]) -> None:
         """Open a lane; one that must not be opened stays closed, says why when asked.
 
         And leaves the others alone.

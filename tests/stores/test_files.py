@@ -21,12 +21,33 @@ from ragdocs.lanes import DOCS, MEMORY
 from ragdocs.stores.files.store import FileStore
 from ragdocs.types import Discard, Expect, Put
 
-from .contract import StoreContract, plant
+from .contract import (
+    ChangeSetContract,
+    Library,
+    ReadableContract,
+    VersionedContract,
+    WatchedContract,
+    plant,
+)
 
 NOON = datetime(2026, 2, 4, 12, 0, 0, tzinfo=UTC)
 
 
-class TestFileStore(StoreContract):
+class Files(Library):
+    def open(self) -> FileStore:
+        return FileStore(self.root, MEMORY)
+
+    def add(self, name: str, text: str) -> None:
+        path = self.root / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+class TestFileStore(ReadableContract, WatchedContract, VersionedContract, ChangeSetContract):
+    @pytest.fixture
+    def library(self, tmp_path: Path) -> Files:
+        return Files(tmp_path / ".memories")
+
     @pytest.fixture
     def store(self, tmp_path: Path) -> FileStore:
         return FileStore(tmp_path / ".memories", MEMORY)

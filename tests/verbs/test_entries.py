@@ -184,7 +184,7 @@ def test_content_of_an_entry_that_nobody_finds_is_live_again(project: Project, h
     entry = read(workspace.entries, first["id"])
     assert (entry["importance"], entry["tags"], entry["expiresAt"]) == (8, ["animals"], None)
     assert ("reviewer: Ada" in path.read_text()) == (how == "archived")
-    assert len(workspace.places["memory"].store.history(f"entries/{first['id']}.md")) == 1
+    assert len(workspace.corpus("memory").versioned.history(f"entries/{first['id']}.md")) == 1
     assert files(project) == [path.name]
 
 

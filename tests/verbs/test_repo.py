@@ -144,7 +144,7 @@ def test_the_same_again_writes_nothing(repository: Repository) -> None:
     for _ in range(2):
         saved = repository.upsert_note("Needs Redis 7")
     assert not saved["changed"]
-    assert len(repository.corpus.store.history()) == 0
+    assert len(repository.corpus.versioned.history()) == 0
     assert len(repository.get()["notes"]) == 1
 
 

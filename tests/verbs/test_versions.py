@@ -64,7 +64,7 @@ def test_every_verb_keeps_what_it_replaces(project: Project, workspace: Workspac
         ("append", "a.md"),
         ("update", "a.md"),
     ]
-    store = workspace.places["memory"].store
+    store = workspace.corpus("memory").versioned
     kept = [store.recover(one.version) for one in store.history("a.md")]
     assert kept == ["one\n\n\nthree", "one\n\n\ntwo", "one\n", "text of a\n"]
     modes = {
@@ -288,7 +288,7 @@ def test_old_changes_go_and_the_log_stays_bounded(
     project: Project, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "KEEP_ALWAYS", 3)
-    store = workspace.places["memory"].store
+    store = workspace.corpus("memory").versioned
     for days in range(0, 400, 100):
         monkeypatch.setattr(store, "_now", lambda days=days: NOW + timedelta(days=days))
         workspace.memories.update("a", f"{days}\n")

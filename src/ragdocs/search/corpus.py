@@ -14,9 +14,10 @@ from typing import Literal
 
 import numpy as np
 
+from ragdocs import errors
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.lanes import Lane, Ranking
-from ragdocs.protocols import Encoder, Index, Store, Vectors
+from ragdocs.protocols import Encoder, Index, Readable, Vectors, Versioned
 from ragdocs.search import calibration as gauge
 from ragdocs.search import chunk, parse, rank
 from ragdocs.search import score as fuse
@@ -83,7 +84,7 @@ class Corpus:
     def __init__(
         self,
         lane: Lane,
-        store: Store,
+        store: Readable,
         index: Index,
         encoder: Encoder | None,
         redactor: Redactor | None = None,
@@ -103,6 +104,13 @@ class Corpus:
         # again.
         self._refused: dict[str, tuple[str, str]] = {}
         self._writing = threading.Lock()
+
+    @property
+    def versioned(self) -> Versioned:
+        """The store, if its texts can be changed; a store that is only read is refused."""
+        if isinstance(self.store, Versioned):
+            return self.store
+        raise errors.ReadOnlyError(f"the {self.lane.name} lane is read-only")
 
     def sync(self, paths: Iterable[str] | None = None, progress: Progress | None = None) -> Report:
         """Bring the index up to the store, reading only what changed.
@@ -172,7 +180,7 @@ class Corpus:
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
         """Write to the store, without secrets, and see to it that the next search knows."""
         cleaned = [self._clean(change) for change in changes]
-        written = self.store.commit([change for change, _ in cleaned], verb)
+        written = self.versioned.commit([change for change, _ in cleaned], verb)
         written = [
             replace(one, removed=removed)
             for one, (_, removed) in zip(written, cleaned, strict=True)

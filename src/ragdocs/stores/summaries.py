@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from ragdocs.errors import NotFoundError, ParseError, RagdocsError, ValidationError
 from ragdocs.protocols import Summaries
@@ -32,6 +33,14 @@ class Limits:
     shown: int
     entries: int
     size: int
+
+
+class _TimedLine(NamedTuple):
+    """One line of the file, with its time and content."""
+
+    at: datetime
+    record: StepSummary
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +77,21 @@ class SummaryFile:
             raise ValidationError(
                 f"summary is larger than {LARGEST // 1024} KB", "Say it in one paragraph"
             )
-        texts = (_one_line("run_id", run_id), _one_line("step_id", step_id), summary, *tags)
-        clean_texts: list[str] = []
-        rules: set[str] = set()
-        for text in texts:
-            redacted = self.redactor.redact(text)
-            clean_texts.append(redacted.text)
-            rules.update(finding.rule for finding in redacted.findings)
-        run, step, body, *labels = clean_texts
-        record = StepSummary(run, step, _iso(now), body, tuple(labels))
+        run_id = _one_line("run_id", run_id)
+        step_id = _one_line("step_id", step_id)
+        record = StepSummary(run_id, step_id, _iso(now), summary, tuple(tags))
+        record, rules = self._without_secrets(record)
         total, pruned = self._append(_encoded(record))
-        return AppendedSummary(record, total, pruned, str(self.path), tuple(sorted(rules)))
+        return AppendedSummary(record, total, pruned, str(self.path), rules)
 
     def newest(self, count: int | None = None) -> list[StepSummary]:
         """Return summaries by time, newest first.
 
         Of the same moment, the one that was written later comes first.
         """
-        timed = [(at, record) for at, record, _ in self._timed_lines()]
-        timed.sort(key=lambda pair: pair[0])
+        timed = sorted(self._timed_lines(), key=_time)
         timed.reverse()
-        return [record for _, record in timed[:count]]
+        return [line.record for line in timed[:count]]
 
     def take(self, other: Summaries) -> int:
         """Add the summaries of another scope that are not here yet, and return their number."""
@@ -98,23 +101,35 @@ class SummaryFile:
         files.make_directories(self.folder, 0o700)
         with lock(self.folder, timeout=APPEND_SECONDS):
             own = self._timed_lines()
-            existing = {record for _, record, _ in own}
+            existing = {line.record for line in own}
             added = []
             # In the order in which they were written, so that those of one moment stay in it.
             for record in reversed(incoming):
                 if record not in existing:
                     existing.add(record)
-                    added.append((_moment(record.timestamp), record, _encoded(record)))
-            merged = sorted([*added, *own], key=lambda timed: timed[0])
-            self._replace([line for _, _, line in merged])
+                    line = _TimedLine(_moment(record.timestamp), record, _encoded(record))
+                    added.append(line)
+            merged = sorted([*added, *own], key=_time)
+            self._replace([line.data for line in merged])
         return len(added)
 
-    def _timed_lines(self) -> list[tuple[datetime, StepSummary, bytes]]:
-        """Return the time, the content and the line of each summary, in the order of the file."""
+    def _without_secrets(self, record: StepSummary) -> tuple[StepSummary, tuple[str, ...]]:
+        """Return a summary without secrets, and the rules by which they were replaced."""
+        clean = []
+        rules: set[str] = set()
+        for text in (record.run_id, record.step_id, record.text, *record.tags):
+            redaction = self.redactor.redact(text)
+            clean.append(redaction.text)
+            rules.update(finding.rule for finding in redaction.findings)
+        run_id, step_id, body, *tags = clean
+        clean_record = StepSummary(run_id, step_id, record.timestamp, body, tuple(tags))
+        return clean_record, tuple(sorted(rules))
+
+    def _timed_lines(self) -> list[_TimedLine]:
+        """Return the lines with their time and content, in the order of the file."""
         timed = []
-        for number, line in enumerate(self._lines(), start=1):
-            at, record = _decoded(self.path, number, line)
-            timed.append((at, record, line))
+        for number, data in enumerate(self._lines(), start=1):
+            timed.append(_decoded(self.path, number, data))
         return timed
 
     def _lines(self) -> list[bytes]:
@@ -195,8 +210,12 @@ def _encoded(record: StepSummary) -> bytes:
     return json.dumps(fields, ensure_ascii=False).encode()
 
 
-def _decoded(path: Path, number: int, line: bytes) -> tuple[datetime, StepSummary]:
-    """Return the time and the content of a line, or refuse it."""
+def _time(line: _TimedLine) -> datetime:
+    return line.at
+
+
+def _decoded(path: Path, number: int, line: bytes) -> _TimedLine:
+    """Return a line with its time and content, or refuse it."""
     try:
         fields = json.loads(line)
         record = StepSummary(
@@ -214,7 +233,7 @@ def _decoded(path: Path, number: int, line: bytes) -> tuple[datetime, StepSummar
     if not is_text:
         hint = "Mend or remove that line; the file is untouched"
         raise ParseError(f"line {number} of {path} is not a summary", hint)
-    return at, record
+    return _TimedLine(at, record, line)
 
 
 def _is_summary(line: bytes) -> bool:

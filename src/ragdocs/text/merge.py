@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from ragdocs.errors import ConflictError, RagdocsError
-from ragdocs.protocols import Store
+from ragdocs.protocols import Versioned
 
 THEIRS = "<<<<<<< theirs"
 BETWEEN = "======="
@@ -37,7 +37,7 @@ class Merge:
 
 
 @contextmanager
-def proposing(store: Store, expected: str | None) -> Iterator[None]:
+def proposing(store: Versioned, expected: str | None) -> Iterator[None]:
     """Let a conflict tell also the text that both sides started from, if it is kept.
 
     And how the two go together.

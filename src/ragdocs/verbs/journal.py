@@ -14,7 +14,7 @@ from ragdocs.system import git
 from ragdocs.system.files import relative_name
 from ragdocs.text.formats.journal import MARK, SUFFIX, compose, summary_of
 from ragdocs.text.merge import propose
-from ragdocs.types import Commit, Expect, Hit, Probe, Put, Query, Revision, Source, Written
+from ragdocs.types import ChangeSet, Expect, Hit, Probe, Put, Query, Revision, Source, Written
 from ragdocs.verbs import page
 from ragdocs.verbs.journal_shapes import (
     Contents,
@@ -128,7 +128,7 @@ class Journal:
         )
 
     def write(self, section: str, new: NewEntry, reads: Reads) -> JournalWritten:
-        """Commit an entry, and with it what is understood now.
+        """ChangeSet an entry, and with it what is understood now.
 
         A session writes only where it has read.
         """
@@ -168,7 +168,7 @@ class Journal:
         if not 1 <= depth <= DEEPEST:
             raise ValidationError(f"depth is {depth}", f"Give 1 to {DEEPEST}")
         name = section.strip("/").removesuffix(SUFFIX)
-        node = _node(_tree(self.corpus.store.commits()), name)
+        node = _node(_tree(self.corpus.versioned.commits()), name)
         if not name:
             depth += 1
         contents = _contents(name, node, depth)
@@ -300,7 +300,7 @@ class Journal:
         return paths[0]
 
     def _append(self, path: str, message: str, current: Source | None) -> tuple[Written, str]:
-        """Commit an entry on top of whatever the section says by now.
+        """ChangeSet an entry on top of whatever the section says by now.
 
         Entries do not contradict each other.
         """
@@ -317,7 +317,7 @@ class Journal:
         raise UnavailableError("others change this section all the time", "Try again")
 
     def _replace(self, path: str, overview: str, seen: Seen, message: str) -> Written:
-        """Commit an entry with a new overview in place of the one that was read."""
+        """ChangeSet an entry with a new overview in place of the one that was read."""
         put = Put(path, overview, seen.version or Expect.ABSENT, message)
         try:
             return self.corpus.commit([put], "append")[0]
@@ -331,7 +331,7 @@ class Journal:
         """Return the text of a version, or nothing where there was none or it is lost."""
         with suppress(NotFoundError):
             if version:
-                return self.corpus.store.recover(version)
+                return self.corpus.versioned.recover(version)
         return ""
 
     def _current(self, path: str) -> Source | None:
@@ -340,7 +340,7 @@ class Journal:
         return None
 
     def _history(self, path: str) -> list[Revision]:
-        return self.corpus.store.history(path)
+        return self.corpus.versioned.history(path)
 
     def _listed(self, step: Revision) -> ListedEntry:
         section = step.path.removesuffix(SUFFIX)
@@ -395,7 +395,7 @@ def _writable(section: str, new: NewEntry, reads: Reads) -> str:
     return path
 
 
-def _tree(commits: Iterable[Commit]) -> _Node:
+def _tree(commits: Iterable[ChangeSet]) -> _Node:
     """Count entries by section; a section that its newest entry removed is left out."""
     root = _Node()
     removed: set[str] = set()

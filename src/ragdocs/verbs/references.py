@@ -170,7 +170,7 @@ def _from_trash(corpus: Corpus, name: str) -> str:
 def _revisions(corpus: Corpus) -> list[Revision]:
     """List all that was changed, newest first."""
     revisions: list[Revision] = []
-    for commit in corpus.store.commits():
+    for commit in corpus.versioned.commits():
         revisions += commit.steps
     return revisions
 
@@ -207,6 +207,6 @@ def _has_id(corpus: Corpus, version: str, wanted: str) -> bool:
     if not version:
         return False
     with suppress(RagdocsError):
-        block = frontmatter.split(corpus.store.recover(version))[0]
+        block = frontmatter.split(corpus.versioned.recover(version))[0]
         return block is not None and frontmatter.load(block)[0].get("id") == wanted
     return False

@@ -1,7 +1,4 @@
-"""What was there before, and what was about to be.
-
-Earlier texts, and the record of a half-made change.
-"""
+"""The earlier texts of a file store, and the record of a change that is half made."""
 
 from __future__ import annotations
 
@@ -16,43 +13,61 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ragdocs.errors import NotFoundError, RagdocsError, StorageError, ValidationError
-from ragdocs.system import files as fsio
-from ragdocs.types import Commit, Revision, Verb
+from ragdocs.system import files
+from ragdocs.types import ChangeSet, Revision, Verb
 
 FOLDER = ".history"
-# A year covers every "what did this say last spring"; 50 MB is some ten thousand versions, and
-# small beside an index.
+# A year covers the questions about last spring; 50 MB is some ten thousand versions, and small
+# beside an index.
 KEEP_BYTES = 50_000_000
 KEEP_AGE = timedelta(days=365)
 # A clock that is a year ahead for one evening may not empty the history.
 KEEP_ALWAYS = 100
 # Every object takes at least one block on disk, so tiny texts may not fill the log without end.
 BLOCK = 4096
-# A line about a file that was not there before has no text to keep.
+# A line about a file that was not there before has no object; as JSON, one character of its name
+# may take six bytes.
 LINE = 256
-# What is read of the log, from its end. Pruning keeps it below; a clone or a failed pruning may
-# not.
+CHARACTER = 6
+# Bytes that are read of the log, from its end. Pruning keeps it below; a clone or a failed pruning
+# may not.
 LOG_LIMIT = 50_000_000
 VERSION = re.compile(r"[0-9a-f]{16}\Z")
 DIGEST = re.compile(r"[0-9a-f]{64}\Z")
+PREFIX = re.compile(r"[0-9a-f]{2}\Z")
 VERBS = frozenset(get_args(Verb))
+LOG = "log.jsonl"
+# The record of a change of several files that goes on, or that is being undone.
+FORWARD = "forward.json"
+BACK = "back.json"
+TRASH = ".trash"
+# What reading a record raises that we did not write.
+FOREIGN = (
+    RagdocsError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 def digest_of(data: bytes) -> str:
-    """Name a content."""
+    """Return the name of a content."""
     return hashlib.sha256(data).hexdigest()
 
 
 def version_of(data: bytes) -> str:
-    """Name a content as callers see it: short enough to be copied, long enough to be unique."""
+    """Return the name of a content as callers see it: short enough to copy, and still unique."""
     return digest_of(data)[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file's part of a change.
+    """One file in a change set.
 
-    Its bytes before and after (None for no file), and where discarded bytes go.
+    Its bytes before and after (None for no file), and the path in the trash if it is discarded.
     """
 
     path: str
@@ -69,83 +84,65 @@ class History:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        # So that the first text kept by a process prunes what others left.
+        # So that the first change of a process prunes what others left.
         self._since_pruning = KEEP_BYTES
 
     def keep(self, steps: Sequence[Step], verb: Verb, at: datetime) -> None:
-        """Keep the bytes that a change is about to overwrite or discard.
-
-        And log the change in one line.
-        """
+        """Keep the bytes that a change set is about to replace, and log it in one line."""
         if not steps:
             return
-        if verb == "update" and all(step.before is None for step in steps):
-            verb = "create"
-        elif verb == "update" and all(step.after is None for step in steps):
-            verb = "delete"
-        log = self._place("log.jsonl")
+        if verb == "update":
+            verb = _exact_verb(steps)
+        log = self._path(LOG)
         if not log.exists():
             self._prepare()
         revisions = []
         for step in steps:
-            version = "" if step.before is None else self.store(step.before)[:16]
-            after = "" if step.after is None else version_of(step.after)
-            revisions.append(Revision(step.path, version, at, verb, len(step.before or b""), after))
-            self._since_pruning += revisions[-1].size + BLOCK if version else LINE
-        line = json.dumps(_record(Commit(at, verb, tuple(revisions))))
-        fsio.append_line(log, line.encode(), mode=0o600)
+            version = ""
+            if step.before is not None:
+                version = self.store(step.before)[:16]
+            revision = _revision(step, version, verb, at)
+            self._since_pruning += revision.size + BLOCK if version else LINE
+            revisions.append(revision)
+        line = _encoded(ChangeSet(at, verb, tuple(revisions)))
+        files.append_line(log, line, mode=0o600)
 
     def prune(self, now: datetime) -> bool:
-        """Drop the oldest texts over the limits, once in a while; tell whether that was done."""
+        """Drop the oldest texts over the limits, once in a while; return whether it was done."""
         if self._since_pruning < KEEP_BYTES // 10:
             return False
         # If it fails, it is tried again soon, but not with every change.
         self._since_pruning = KEEP_BYTES // 10 - KEEP_BYTES // 100
-        kept: list[Commit] = []
-        versions: set[str] = set()
-        total = 0
         logged, is_cut = self._log()
-        commits = logged[::-1]
-        if not commits:
-            place = self._place("log.jsonl")
+        if not logged:
             raise StorageError(
-                f"{place} has no line that can be read", "Move it away; the texts beside it stay"
+                f"{self._path(LOG)} has no line that can be read",
+                "Move it away; the texts beside it stay",
             )
-        for commit in commits:
-            for one in commit.steps:
-                seen = one.version in versions
-                # As JSON, one letter of a name may take six bytes.
-                total += (
-                    max(one.size * (not seen), BLOCK) if one.version else LINE + 6 * len(one.path)
-                )
-            old = now - commit.at > KEEP_AGE and len(kept) >= KEEP_ALWAYS
-            if kept and (total > KEEP_BYTES or old):
-                break
-            kept.append(commit)
-            versions.update(one.version for one in commit.steps)
-        if is_cut or len(kept) < len(commits):
-            lines = [json.dumps(_record(commit)) + "\n" for commit in reversed(kept)]
-            fsio.write_atomic(self._place("log.jsonl"), "".join(lines).encode(), mode=0o600)
+        newest = _newest_within_limits(logged, now)
+        if is_cut or len(newest) < len(logged):
+            lines = [_encoded(change_set) + b"\n" for change_set in newest]
+            files.write_atomic(self._path(LOG), b"".join(lines), mode=0o600)
         # After the log, so that a line never lacks its text.
-        self._drop_objects(versions)
+        self._drop_objects(_versions(newest))
         self._since_pruning = 0
         return True
 
     def store(self, data: bytes) -> str:
         """Keep bytes under their digest and return it."""
         digest = digest_of(data)
-        place = self._object(digest)
+        path = self._object(digest)
         with contextlib.suppress(RagdocsError):
-            if fsio.read_bytes(place) == data:
+            if files.read_bytes(path) == data:
                 return digest
         self._prepare()
-        fsio.make_directories(place.parent, 0o700)
-        fsio.write_atomic(place, data, mode=0o600)
+        files.make_directories(path.parent, 0o700)
+        files.write_atomic(path, data, mode=0o600)
         return digest
 
     def load(self, digest: str) -> bytes:
         """Return the bytes with this digest, checked."""
-        data = fsio.read_bytes(self._object(digest))
+        data = files.read_bytes(self._object(digest))
         if digest_of(data) != digest:
             raise StorageError(
                 f"the kept text {digest[:16]} is damaged",
@@ -159,10 +156,10 @@ class History:
             raise ValidationError(
                 f"{version[:80]!r} is not a version", "A version is 16 hexadecimal digits"
             )
-        folder = self._place(version[:2])
+        folder = self._path(version[:2])
         with contextlib.suppress(OSError):
-            for place in folder.iterdir():
-                digest = folder.name + place.name
+            for path in folder.iterdir():
+                digest = folder.name + path.name
                 if digest.startswith(version) and DIGEST.match(digest):
                     return self.load(digest)
         raise NotFoundError(
@@ -170,95 +167,90 @@ class History:
         )
 
     def revisions(self, path: str = "") -> list[Revision]:
-        """List the texts that were kept, newest first, of one path or all."""
-        every = (one for commit in self.commits() for one in commit.steps if one.version)
-        return [revision for revision in every if path in {"", revision.path}]
+        """List the revisions that have a text, newest first, of one path or all."""
+        revisions = []
+        for change_set in self.commits():
+            for revision in change_set.steps:
+                if revision.version and path in {"", revision.path}:
+                    revisions.append(revision)
+        return revisions
 
-    def commits(self) -> list[Commit]:
-        """List what was logged, newest first."""
-        return self._log()[0][::-1]
+    def commits(self) -> list[ChangeSet]:
+        """List the change sets in the log, newest first."""
+        change_sets, _ = self._log()
+        change_sets.reverse()
+        return change_sets
 
     # --- the record of a half-made change ---
 
     def promise(self, steps: Sequence[Step]) -> None:
-        """Record a change of several files before its first step.
-
-        So that it can be finished or undone.
-        """
+        """Record a change of several files before its first step, so that it can be completed."""
         self._prepare()
-        record = [
-            {
+        records = []
+        for step in steps:
+            record = {
                 "path": step.path,
-                "before": None if step.before is None else self.store(step.before),
-                "after": None if step.after is None else self.store(step.after),
+                "before": self._stored(step.before),
+                "after": self._stored(step.after),
                 "trash": step.trash,
             }
-            for step in steps
-        ]
-        fsio.write_atomic(self._place("forward.json"), json.dumps(record).encode(), mode=0o600)
+            records.append(record)
+        files.write_atomic(self._path(FORWARD), json.dumps(records).encode(), mode=0o600)
 
     def turn_back(self) -> None:
         """Record that the promised change is to be undone.
 
-        A rename, because the disk may be full.
+        This is a rename, because the disk may be full.
         """
-        fsio.rename(self._place("forward.json"), "back.json")
+        files.rename(self._path(FORWARD), BACK)
 
     def promised(self) -> tuple[list[Step], bool] | None:
-        """Return the steps of an unfinished change and whether it goes forward.
-
-        None if there is none.
-        """
-        for name, forward in (("back.json", False), ("forward.json", True)):
-            place = self._place(name)
+        """Return the steps of an unfinished change and whether it goes forward, if there is one."""
+        for name, is_forward in ((BACK, False), (FORWARD, True)):
+            path = self._path(name)
             try:
-                # A promise that was cut is no JSON, and put aside below like anything that is not
-                # ours.
-                data = fsio.read_end(place, LOG_LIMIT)[0]
+                # A record that was cut is no JSON, and put aside below like anything foreign.
+                data = files.read_end(path, LOG_LIMIT)[0]
             except NotFoundError:
                 continue
             try:
-                return self._steps(data), forward
-            except (
-                RagdocsError,
-                ValueError,
-                LookupError,
-                TypeError,
-                AttributeError,
-                RecursionError,
-            ):
-                # Nothing we wrote looks like this; it may not keep the store from working, nor be
-                # lost.
-                fsio.rename(place, place.with_suffix(".unreadable").name)
+                return self._steps(data), is_forward
+            except FOREIGN:
+                # It must not keep the store from working, nor be lost.
+                files.rename(path, path.with_suffix(".unreadable").name)
         return None
 
     def fulfil(self) -> None:
-        """Forget the promise, durably."""
-        fsio.remove(self._place("back.json"), self._place("forward.json"), missing_ok=True)
+        """Remove the record of the promised change, durably."""
+        files.remove(self._path(BACK), self._path(FORWARD), missing_ok=True)
 
     def pending(self) -> bool:
-        """Tell whether there is an unfinished change, without a lock."""
-        return any((self._root / FOLDER / name).exists() for name in ("back.json", "forward.json"))
+        """Return whether there is an unfinished change, without a lock."""
+        return any((self._root / FOLDER / name).exists() for name in (BACK, FORWARD))
+
+    def _stored(self, data: bytes | None) -> str | None:
+        if data is None:
+            return None
+        return self.store(data)
 
     def _steps(self, data: bytes) -> list[Step]:
         steps = []
         for record in json.loads(data):
             # It may have come with a clone: names are checked as if an agent had given them.
-            path = fsio.relative_name(record["path"])
+            path = files.relative_name(record["path"])
             trash = record["trash"]
             if trash:
-                fsio.relative_name(trash.removeprefix(".trash/"))
-            before, after = (self._named(record[side]) for side in ("before", "after"))
-            if (
-                path != record["path"]
-                or before is after is None
-                or not (trash or ".trash/").startswith(".trash/")
-            ):
+                files.relative_name(trash.removeprefix(f"{TRASH}/"))
+                if not trash.startswith(f"{TRASH}/"):
+                    raise ValueError(trash)
+            before = self._loaded(record["before"])
+            after = self._loaded(record["after"])
+            if path != record["path"] or before is after is None:
                 raise ValueError(path)
             steps.append(Step(path, before, after, trash))
         return steps
 
-    def _named(self, digest: Any) -> bytes | None:
+    def _loaded(self, digest: Any) -> bytes | None:
         if digest is None:
             return None
         if not DIGEST.match(digest):
@@ -267,83 +259,146 @@ class History:
 
     # --- files ---
 
-    def _place(self, name: str) -> Path:
+    def _path(self, name: str) -> Path:
         # A link here could have come with a clone, and pruning behind it would remove other files.
-        return fsio.contained(self._root, f"{FOLDER}/{name}", follow=False)
+        return files.contained(self._root, f"{FOLDER}/{name}", follow=False)
 
     def _object(self, digest: str) -> Path:
-        return self._place(f"{digest[:2]}/{digest[2:]}")
+        return self._path(f"{digest[:2]}/{digest[2:]}")
 
     def _prepare(self) -> None:
-        fsio.make_directories(fsio.contained(self._root, FOLDER, follow=False), 0o700)
+        files.make_directories(files.contained(self._root, FOLDER, follow=False), 0o700)
         # Other people's versions are no part of a repository: they would bring back what was
         # deleted.
-        ignore = self._place(".gitignore")
+        ignore = self._path(".gitignore")
         if not ignore.exists():
-            fsio.write_atomic(ignore, b"*\n", mode=0o600)
+            files.write_atomic(ignore, b"*\n", mode=0o600)
 
-    def _log(self) -> tuple[list[Commit], bool]:
-        """Return what the end of the log says, oldest first.
-
-        And whether there is more before it.
-        """
+    def _log(self) -> tuple[list[ChangeSet], bool]:
+        """Return the change sets at the end of the log, oldest first, and whether it has more."""
         try:
-            data, is_cut = fsio.read_end(self._place("log.jsonl"), LOG_LIMIT)
+            data, is_cut = files.read_end(self._path(LOG), LOG_LIMIT)
         except NotFoundError:
             return [], False
         lines = data.split(b"\n")
-        # The first line of a cut log begins anywhere.
-        found = map(_logged, lines[1:] if is_cut else lines)
-        return [commit for commit in found if commit is not None], is_cut
+        if is_cut:
+            # The first line of a cut log begins anywhere.
+            del lines[0]
+        change_sets = []
+        for line in lines:
+            change_set = _logged(line)
+            if change_set is not None:
+                change_sets.append(change_set)
+        return change_sets, is_cut
 
     def _drop_objects(self, versions: set[str]) -> None:
-        with (
-            fsio.explained("read", self._root / FOLDER),
-            fsio.Folder(self._root / FOLDER) as history,
-        ):
-            prefixes = [name for name in history.names() if re.fullmatch("[0-9a-f]{2}", name)]
+        """Remove all objects but those of these versions."""
+        history = self._root / FOLDER
+        with files.explained("read", history), files.Folder(history) as folder:
+            prefixes = [name for name in folder.names() if PREFIX.match(name)]
         for prefix in prefixes:
-            place = self._place(prefix)
-            with fsio.explained("write", place), fsio.Folder(place) as folder:
+            path = self._path(prefix)
+            with files.explained("write", path), files.Folder(path) as folder:
                 for name in folder.names():
                     digest = prefix + name
-                    unknown = DIGEST.match(digest) and digest[:16] not in versions
-                    # Under the lock nobody is writing: what is unfinished now will never be
-                    # finished.
-                    if unknown or name.endswith(fsio.TEMPORARY):
+                    is_unused = DIGEST.match(digest) and digest[:16] not in versions
+                    # Under the lock nobody is writing: an unfinished file stays unfinished.
+                    if is_unused or name.endswith(files.TEMPORARY):
                         folder.unlink(name)
 
 
-def _logged(line: bytes) -> Commit | None:
-    """Return what a line of the log says, or nothing if it is torn or foreign."""
+def _exact_verb(steps: Sequence[Step]) -> Verb:
+    """Return the verb for an update that only creates or only removes files."""
+    if all(step.before is None for step in steps):
+        return "create"
+    if all(step.after is None for step in steps):
+        return "delete"
+    return "update"
+
+
+def _revision(step: Step, version: str, verb: Verb, at: datetime) -> Revision:
+    after = ""
+    if step.after is not None:
+        after = version_of(step.after)
+    return Revision(step.path, version, at, verb, len(step.before or b""), after)
+
+
+def _newest_within_limits(logged: Sequence[ChangeSet], now: datetime) -> Sequence[ChangeSet]:
+    """Return the end of a log, as far as it is young enough and takes little enough room."""
+    versions: set[str] = set()
+    count = 0
+    total = 0
+    for change_set in reversed(logged):
+        for revision in change_set.steps:
+            total += _room(revision, revision.version in versions)
+        is_old = now - change_set.at > KEEP_AGE and count >= KEEP_ALWAYS
+        if count and (total > KEEP_BYTES or is_old):
+            break
+        count += 1
+        versions |= _versions([change_set])
+    return logged[len(logged) - count :]
+
+
+def _room(revision: Revision, is_known: bool) -> int:
+    """Estimate the bytes that a revision takes; a text that several share is counted once."""
+    if not revision.version:
+        return LINE + CHARACTER * len(revision.path)
+    if is_known:
+        return BLOCK
+    return max(revision.size, BLOCK)
+
+
+def _versions(change_sets: Sequence[ChangeSet]) -> set[str]:
+    """Return the versions that were replaced by some change sets."""
+    versions: set[str] = set()
+    for change_set in change_sets:
+        versions.update(revision.version for revision in change_set.steps)
+    return versions
+
+
+def _logged(line: bytes) -> ChangeSet | None:
+    """Return the change set of a line of the log, or None if it is torn or foreign."""
     try:
-        commit = _commit(json.loads(line))
-    except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
+        change_set = _decoded(json.loads(line))
+    except FOREIGN:
         return None
-    versions = {version for one in commit.steps for version in (one.version, one.after)} - {""}
-    is_ours = (
-        commit.verb in VERBS
-        and commit.at.tzinfo
-        and commit.steps
-        and all(map(VERSION.match, versions))
-    )
-    return commit if is_ours else None
+    if not change_set.steps or change_set.at.tzinfo is None:
+        return None
+    for revision in change_set.steps:
+        for version in (revision.version, revision.after):
+            if version and not VERSION.match(version):
+                return None
+    return change_set
 
 
-def _record(commit: Commit) -> dict[str, Any]:
-    steps = [
-        {"path": one.path, "version": one.version, "size": one.size, "after": one.after}
-        for one in commit.steps
-    ]
-    return {"at": commit.at.isoformat(), "verb": commit.verb, "steps": steps}
+def _encoded(change_set: ChangeSet) -> bytes:
+    steps = []
+    for revision in change_set.steps:
+        step = {
+            "path": revision.path,
+            "version": revision.version,
+            "size": revision.size,
+            "after": revision.after,
+        }
+        steps.append(step)
+    record = {"at": change_set.at.isoformat(), "verb": change_set.verb, "steps": steps}
+    return json.dumps(record).encode()
 
 
-def _commit(record: Any) -> Commit:
-    at, verb = datetime.fromisoformat(record["at"]), record["verb"]
-    steps = (
-        Revision(
-            str(one["path"]), str(one["version"]), at, verb, int(one["size"]), str(one["after"])
+def _decoded(record: Any) -> ChangeSet:
+    at = datetime.fromisoformat(record["at"])
+    verb = record["verb"]
+    if verb not in VERBS:
+        raise ValueError(verb)
+    revisions = []
+    for step in record["steps"]:
+        revision = Revision(
+            path=str(step["path"]),
+            version=str(step["version"]),
+            at=at,
+            verb=verb,
+            size=int(step["size"]),
+            after=str(step["after"]),
         )
-        for one in record["steps"]
-    )
-    return Commit(at, verb, tuple(steps))
+        revisions.append(revision)
+    return ChangeSet(at, verb, tuple(revisions))

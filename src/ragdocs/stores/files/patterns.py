@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 _WILD = re.compile(r"[*?[\\]")
+_ESCAPED = re.compile(r"\\(.)")
 
 Segment = Callable[[str], object] | None
 
@@ -20,31 +21,39 @@ class Pattern:
     segments: tuple[Segment, ...]
 
     def matches(self, path: Sequence[str]) -> bool:
-        """Tell whether the whole path matches; linear, whatever the pattern."""
-        if len(self.segments) == 2 and self.segments[0] is None and self.segments[1] is not None:  # noqa: PLR2004
+        """Return whether the whole path matches; the time is linear, whatever the pattern."""
+        segments = self.segments
+        if len(segments) == 2 and segments[0] is None and segments[1] is not None:  # noqa: PLR2004
             # `**/name`, as most lines of an ignore file are: only the last name counts, and a scan
-            # takes a third.
-            return bool(path and self.segments[1](path[-1]))
-        place = at = 0
-        retry: tuple[int, int] | None = None
-        while at < len(path):
-            if place < len(self.segments):
-                segment = self.segments[place]
+            # takes a third of the time.
+            return bool(path and segments[1](path[-1]))
+        segment_index = 0
+        name_index = 0
+        # The last `**`, and the first name after those that it stands for.
+        stars_index = -1
+        resume_index = 0
+        while name_index < len(path):
+            if segment_index < len(segments):
+                segment = segments[segment_index]
                 if segment is None:
-                    retry = (place, at)
-                    place += 1
+                    stars_index = segment_index
+                    resume_index = name_index
+                    segment_index += 1
                     continue
-                if segment(path[at]):
-                    place, at = place + 1, at + 1
+                if segment(path[name_index]):
+                    segment_index += 1
+                    name_index += 1
                     continue
-            if retry is None:
+            if stars_index < 0:
                 return False
-            retry = (retry[0], retry[1] + 1)
-            place, at = retry[0] + 1, retry[1]
-        return all(segment is None for segment in self.segments[place:])
+            # Let the last `**` stand for one name more, and try the rest again.
+            resume_index += 1
+            name_index = resume_index
+            segment_index = stars_index + 1
+        return all(segment is None for segment in segments[segment_index:])
 
     def may_match_below(self, folder: Sequence[str]) -> bool:
-        """Tell whether some path below this folder could match."""
+        """Return whether some path below this folder could match."""
         for name, segment in zip(folder, self.segments, strict=False):
             if segment is None:
                 return True
@@ -58,7 +67,7 @@ def glob_segments(glob: str) -> tuple[Segment, ...]:
     names = _names(glob)
     if names[-1:] == ["**"]:
         names.append("*")  # everything below a folder, but not the folder
-    return tuple(None if name == "**" else _segment(name) for name in names)
+    return tuple(_segment(name) for name in names)
 
 
 def _names(glob: str) -> list[str]:
@@ -66,14 +75,24 @@ def _names(glob: str) -> list[str]:
 
 
 def _segment(glob: str) -> Segment:
+    if glob == "**":
+        return None
     if not _WILD.search(glob):
         return glob.__eq__
-    # What git writes otherwise than fnmatch: a backslash before a character, and ^ for "none of
-    # these".
-    glob = re.sub(r"\\(.)", lambda found: f"[{found[1]}]" if found[1] in "*?[" else found[1], glob)
+    # git writes two things otherwise than fnmatch: a backslash before a character, and ^ for "none
+    # of these".
+    glob = _ESCAPED.sub(_unescaped, glob)
     # fnmatch gives atomic groups: `*a*a*a*a*b` stays linear, where a plain regular expression takes
     # half a minute.
     return re.compile(fnmatch.translate(glob.replace("[^", "[!"))).match
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """Write a character after a backslash as fnmatch takes it literally."""
+    character = escape[1]
+    if character in "*?[":
+        return f"[{character}]"
+    return character
 
 
 @dataclass(frozen=True)
@@ -117,54 +136,65 @@ class IgnoreFile:
 
     @property
     def steps(self) -> int:
-        """How many comparisons a path costs at most."""
+        """The number of comparisons that a path costs at most."""
         return 2 + len(self.start_lengths) + len(self.end_lengths) + len(self.globs)
 
     def limited(self, steps: int) -> IgnoreFile:
-        """Return this file, or as many of its last globs as so many steps allow.
+        """Return this file with as many of its last globs as so many steps allow.
 
-        Or none of its lines.
+        If even its tables cost more, return a file without lines.
         """
         if self.steps <= steps:
             return self
         room = steps - (self.steps - len(self.globs))
-        return replace(self, globs=self.globs[:room]) if room >= 0 else IgnoreFile()
+        if room < 0:
+            return IgnoreFile()
+        return replace(self, globs=self.globs[:room])
 
-    def decides(self, path: Sequence[str], folder: bool) -> bool | None:
-        """Tell whether a path is ignored, or nothing if no line speaks of it."""
+    def decides(self, path: Sequence[str], is_folder: bool) -> bool | None:
+        """Return whether a path is ignored, or None if no line matches it."""
         if not path:
             return None
-        last = self._looked_up(path, folder)
+        last = self._look_up(path, is_folder)
         for line in self.globs:
             if last is not None and line.number < last.number:
                 break
-            if (folder or not line.folders_only) and line.pattern.matches(path):
+            if line.folders_only and not is_folder:
+                continue
+            if line.pattern.matches(path):
                 last = line
                 break
-        return None if last is None else not last.negated
+        if last is None:
+            return None
+        return not last.negated
 
-    def _looked_up(self, path: Sequence[str], folder: bool) -> Line | None:
+    def _look_up(self, path: Sequence[str], is_folder: bool) -> Line | None:
         """Return the last line of the tables that matches."""
         name = path[-1]
-        found = [*self.paths.get("/".join(path), ()), *self.names.get(name, ())]
+        lines = [*self.paths.get("/".join(path), ()), *self.names.get(name, ())]
         for length in self.start_lengths:
-            found += self.starts.get(name[:length], ())
+            lines += self.starts.get(name[:length], ())
         for length in self.end_lengths:
             if length <= len(name):
-                found += self.ends.get(name[len(name) - length :], ())
-        lines = [line for line in found if folder or not line.folders_only]
-        return max(lines, key=lambda line: line.number, default=None)
+                lines += self.ends.get(name[len(name) - length :], ())
+        last = None
+        for line in lines:
+            if line.folders_only and not is_folder:
+                continue
+            if last is None or line.number > last.number:
+                last = line
+        return last
 
 
 @functools.lru_cache(maxsize=1024)
 def ignore_file(data: bytes) -> IgnoreFile:
     """Read an ignore file."""
-    written = data.decode("utf-8-sig", errors="replace").splitlines()
+    texts = data.decode("utf-8-sig", errors="replace").splitlines()
     tables: dict[str, Table] = {"paths": {}, "names": {}, "starts": {}, "ends": {}}
     globs = []
     # Of lines with the same glob, only the last can decide, whichever of them begin with "!".
     seen: set[tuple[str, bool]] = set()
-    for number, text in reversed(list(enumerate(written))):
+    for number, text in reversed(list(enumerate(texts))):
         line = _line(number, text)
         if line is None or (line.glob, line.folders_only) in seen:
             continue
@@ -174,10 +204,16 @@ def ignore_file(data: bytes) -> IgnoreFile:
             tables[table].setdefault(key, []).append(line)
         else:
             globs.append(line)
-    starts, ends = (
-        tuple(sorted({len(key) for key in tables[name]})) for name in ("starts", "ends")
+    return IgnoreFile(
+        **tables,
+        globs=tuple(globs),
+        start_lengths=_lengths(tables["starts"]),
+        end_lengths=_lengths(tables["ends"]),
     )
-    return IgnoreFile(**tables, globs=tuple(globs), start_lengths=starts, end_lengths=ends)
+
+
+def _lengths(table: Table) -> tuple[int, ...]:
+    return tuple(sorted({len(key) for key in table}))
 
 
 def _line(number: int, text: str) -> Line | None:
@@ -194,10 +230,7 @@ def _line(number: int, text: str) -> Line | None:
 
 
 def _table(glob: str) -> tuple[str, str]:
-    """Return the table that a glob belongs to and its key there.
-
-    Or no table if it has to be tried.
-    """
+    """Return the table that a glob belongs to and its key there, or "" if it must be tried."""
     names = _names(glob)
     if not _WILD.search(glob):
         return "paths", "/".join(names)

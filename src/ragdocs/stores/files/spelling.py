@@ -1,7 +1,4 @@
-"""How names are written on disk.
-
-Where some file systems tell apart what others take for the same.
-"""
+"""How names are spelled on disk: some file systems distinguish names that others do not."""
 
 from __future__ import annotations
 
@@ -13,19 +10,20 @@ from typing import NamedTuple
 
 
 class _Listing(NamedTuple):
-    """The names of a folder as a file system that ignores case sees them.
-
-    And when the folder last changed.
-    """
+    """The names of a folder, folded and joined by slashes, and when the folder last changed."""
 
     changed: int
     folded: str
+
+    def has(self, name: str) -> bool:
+        """Return whether a name is listed, in any case or Unicode form."""
+        return f"/{folded(name)}/" in self.folded
 
 
 class Spelling:
     """Finds the spelling of paths below a root.
 
-    Listing a folder of thousands is avoided where it tells nothing new.
+    The listing of a folder is remembered until it changes, because it may have thousands of names.
     """
 
     def __init__(self, root: str) -> None:
@@ -34,39 +32,46 @@ class Spelling:
 
     def find(self, path: str) -> str:
         """Return a path as existing files spell it, where only case or Unicode form differ."""
-        folder, spelled = self._root, []
-        for part in path.split("/"):
-            self._refresh(folder)
-            is_plain = _is_exact if os.path.lexists(f"{folder}/{part}") else self._is_new
-            spelled.append(part if is_plain(folder, part) else _listed(folder, part))
-            folder = f"{folder}/{spelled[-1]}"
+        folder = self._root
+        spelled = []
+        for name in path.split("/"):
+            existing = self._find_in(folder, name)
+            spelled.append(existing)
+            folder = f"{folder}/{existing}"
         return "/".join(spelled)
 
     def wrote(self, path: str) -> None:
-        """Take note of a file that was written since its path was found.
+        """Add a file that was written since its path was found, to save listing its folder again.
 
-        So that its folder need not be listed again.
-
-        What somebody else put there in between goes unseen until the folder changes once more.
+        Another file that somebody put there in between is missed until the folder changes again.
         """
-        place, _, name = f"{self._root}/{path}".rpartition("/")
-        if (listing := self._listings.get(place)) is not None:
-            seen = folded(name)
-            known = f"/{seen}/" in listing.folded
-            self._listings[place] = _Listing(
-                _changed(place), listing.folded if known else f"{listing.folded}{seen}/"
-            )
-
-    def _is_new(self, folder: str, name: str) -> bool:
-        """Tell whether nothing in a folder may be taken for this name."""
+        folder, _, name = f"{self._root}/{path}".rpartition("/")
         listing = self._listings.get(folder)
         if listing is None:
-            changed, names = _changed(folder), _names(folder)
-            joined = "/".join(names)
-            # All at once: a folder may have thousands.
-            seen = joined.lower() if joined.isascii() else "/".join(map(folded, names))
-            listing = self._listings[folder] = _Listing(changed, f"/{seen}/")
-        return f"/{folded(name)}/" not in listing.folded
+            return
+        names = listing.folded
+        if not listing.has(name):
+            names = f"{names}{folded(name)}/"
+        self._listings[folder] = _Listing(_changed(folder), names)
+
+    def _find_in(self, folder: str, name: str) -> str:
+        """Return a name as an existing file in a folder spells it, or else as it is."""
+        self._refresh(folder)
+        if os.path.lexists(f"{folder}/{name}"):
+            is_as_given = _is_exact(folder, name)
+        else:
+            is_as_given = not self._listing(folder).has(name)
+        if is_as_given:
+            return name
+        return _listed(folder, name)
+
+    def _listing(self, folder: str) -> _Listing:
+        listing = self._listings.get(folder)
+        if listing is None:
+            changed = _changed(folder)
+            listing = _Listing(changed, f"/{_folded_names(_names(folder))}/")
+            self._listings[folder] = listing
+        return listing
 
     def _refresh(self, folder: str) -> None:
         listing = self._listings.get(folder)
@@ -86,21 +91,31 @@ def composed(name: str) -> str:
 
 
 def _is_exact(folder: str, name: str) -> bool:
-    """Tell whether a name that is there is there exactly so.
+    """Return whether an existing name is spelled exactly so, without listing the folder.
 
-    Where case is ignored, its opposite is there too.
+    Where case is ignored, the name with swapped case exists too.
     """
-    other = name.swapcase()
-    return name.isascii() and (other == name or not os.path.lexists(f"{folder}/{other}"))
+    if not name.isascii():
+        return False
+    swapped = name.swapcase()
+    return swapped == name or not os.path.lexists(f"{folder}/{swapped}")
 
 
 def _listed(folder: str, name: str) -> str:
-    names, wanted = _names(folder), folded(name)
-    return (
-        name
-        if name in names
-        else min((one for one in names if folded(one) == wanted), default=name)
-    )
+    """Return the name in a folder that is like this one, or this one."""
+    names = _names(folder)
+    if name in names:
+        return name
+    alike = [other for other in names if folded(other) == folded(name)]
+    return min(alike, default=name)
+
+
+def _folded_names(names: list[str]) -> str:
+    joined = "/".join(names)
+    if joined.isascii():
+        # All at once, because there may be thousands.
+        return joined.lower()
+    return "/".join(map(folded, names))
 
 
 def _names(folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A directory tree as a store: read as it is, changed whole or not at all."""
+"""A directory tree as a store whose change sets are made whole or not at all."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.lanes import Lane
-from ragdocs.stores.files.globs import Rules, Walk, stamp_as_read
-from ragdocs.stores.files.history import FOLDER, VERBS, History, Step, version_of
+from ragdocs.stores.files.globs import Rules
+from ragdocs.stores.files.history import FOLDER, TRASH, VERBS, History, Step, version_of
 from ragdocs.stores.files.spelling import Spelling, composed, folded
-from ragdocs.system import files as fsio
+from ragdocs.stores.files.walk import Walk, stamp_as_read
+from ragdocs.system import files
 from ragdocs.system.locks import lock
 from ragdocs.types import (
     Change,
-    Commit,
+    ChangeSet,
     Discard,
     Expect,
     Put,
@@ -48,13 +49,12 @@ from ragdocs.types import (
     Written,
 )
 
-TRASH = ".trash"
-# Of a file that is to be replaced or moved: more than any lane reads.
+# Bytes of a file that is to be replaced or moved: more than any lane reads.
 SIZE_LIMIT = 10_000_000
 # Text has no NUL; git looks at as many bytes to tell binary files.
 BINARY_PROBE = 8192
-# What a reader waits for a commit of another process, and how long it leaves a lock alone that was
-# not given.
+# How long a reader waits for a change of another process, and how long it does not ask again for a
+# lock that it did not get.
 FINISH_SECONDS = 0.1
 FINISH_PAUSE_SECONDS = 5.0
 BOM = b"\xef\xbb\xbf"
@@ -79,49 +79,53 @@ class FileStore:
         trusted_root: bool = False,
         now: Callable[[], datetime] = _local_now,
     ) -> None:
-        self._given = root.absolute()
-        self.root = Path(os.path.realpath(self._given))
+        self._configured_root = root.absolute()
+        self.root = Path(os.path.realpath(self._configured_root))
         self._lane = lane
         self._rules = Rules(lane)
         self._history = History(self.root)
         self._spelling = Spelling(str(self.root))
         self._now = now
-        parent = os.path.realpath(self._given.parent)
-        self._refused = lane.writable and not trusted_root and not self.root.is_relative_to(parent)
-        # Why the history could not be pruned, until it could.
-        self._unpruned = ""
+        parent = os.path.realpath(self._configured_root.parent)
+        leads_out = not self.root.is_relative_to(parent)
+        self._is_refused = lane.writable and leads_out and not trusted_root
+        # Why the history could not be pruned, or "" if it could.
+        self._prune_problem = ""
         # When a reader may next try to complete what a killed process began.
         self._finish_after = 0.0
         self._finish_if_pending()
 
-    # --- looking ---
+    # --- reading ---
 
     def scan(self, paths: Iterable[str] | None = None) -> Scan:
-        """Look at the whole tree, or at these files and folders only."""
+        """Return a stamp for each file of the tree, or of these files and folders only."""
         if not self._exists():
             return Scan({})
         self._finish_if_pending()
         walk = Walk(self.root, self._rules)
-        for path in [""] if paths is None else paths:
-            walk.look(path.rstrip("/").removeprefix("./"))
+        if paths is None:
+            walk.look()
+        else:
+            for path in paths:
+                walk.look(path.rstrip("/").removeprefix("./"))
         if "" in walk.unreadable:
             raise UnavailableError(
                 f"{self.root} cannot be read: {walk.unreadable['']}", "Check its permissions"
             )
         if paths is None and self._lane.writable:
             walk.sweep()
-        if self._unpruned:
-            walk.unreadable[FOLDER] = self._unpruned
+        if self._prune_problem:
+            walk.unreadable[FOLDER] = self._prune_problem
         return Scan(walk.stamps, walk.unreadable)
 
     def read(self, path: str) -> Source:
-        """Read one text; what a scan does not list is not found."""
+        """Read one text; a file that a scan does not list is not found."""
         scan = self.scan([path])
-        if path not in scan.stamps and composed(spelled := self._spelling.find(path)) == composed(
-            path
-        ):
-            path = spelled
-            scan = self.scan([path])
+        if path not in scan.stamps:
+            spelled = self._spelling.find(path)
+            if composed(spelled) == composed(path):
+                path = spelled
+                scan = self.scan([path])
         if path in scan.unreadable:
             raise StorageError(
                 f"{path} cannot be read: {scan.unreadable[path]}", "Check its permissions"
@@ -129,7 +133,7 @@ class FileStore:
         if path not in scan.stamps:
             raise self._not_found(path)
         moment = time.time()
-        data, status = fsio.read_file(fsio.contained(self.root, path), self._lane.largest)
+        data, status = files.read_file(files.contained(self.root, path), self._lane.largest)
         text, problems = _decoded(path, data)
         return Source(
             path=path,
@@ -142,51 +146,55 @@ class FileStore:
         )
 
     def locate(self, path: str) -> str:
-        """Tell the absolute path of a file that this store named, or of the root."""
-        return f"{self.root}{os.sep}{path}" if path else str(self.root)
+        """Return the absolute path of a file that this store named, or of the root."""
+        if not path:
+            return str(self.root)
+        return f"{self.root}{os.sep}{path}"
+
+    # --- watching ---
 
     def watched(self) -> list[tuple[Path, bool]]:
-        """List the folders in which a change can matter.
-
-        And whether everything below them counts.
-        """
-        places = ((self.root / prefix, deep) for prefix, deep in self._rules.places())
-        # A folder that is not there yet will appear in its parent.
-        there = [
-            (place, deep) if place.is_dir() else (place.parent, False) for place, deep in places
-        ]
-        return list(dict.fromkeys(place for place in there if place[0].is_dir()))
+        """List the folders to watch, each with whether everything below it counts."""
+        folders = []
+        for prefix, is_deep in self._rules.folders():
+            folder = self.root / prefix
+            if folder.is_dir():
+                folders.append((folder, is_deep))
+            elif folder.parent.is_dir():
+                # A folder that is not there yet will appear in its parent.
+                folders.append((folder.parent, False))
+        return list(dict.fromkeys(folders))
 
     def relative(self, path: str) -> str | None:
-        """Return the path below the root of something that may belong to the lane, or nothing."""
+        """Return the path below the root if it may belong to the lane, or None."""
         if not f"{path}{os.sep}".startswith(f"{self.root}{os.sep}"):
             return None
         parts = Path(path).relative_to(self.root).parts
-        return (
-            None
-            if any(self._rules.hides(name, i == 0) for i, name in enumerate(parts))
-            else "/".join(parts)
-        )
+        if self._rules.hides_any(parts):
+            return None
+        return "/".join(parts)
+
+    # --- revisions ---
 
     def history(self, path: str = "") -> list[Revision]:
-        """List the earlier texts that were kept, newest first."""
+        """List the revisions that have a text, newest first, of one path or all."""
         return self._history.revisions(path)
 
     def recover(self, version: str) -> str:
         """Return an earlier text by its version."""
         return _decoded(version, self._history.recover(version))[0]
 
-    def commits(self) -> list[Commit]:
-        """List what was changed, newest first.
+    def commits(self) -> list[ChangeSet]:
+        """List the change sets, newest first.
 
         The last one may have been announced and never made.
         """
         return self._history.commits()
 
-    # --- changing ---
+    # --- writing ---
 
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
-        """Make all these changes or none; what is overwritten or discarded stays in the history."""
+        """Make all these changes or none; the history keeps replaced and discarded texts."""
         if not self._lane.writable:
             raise ReadOnlyError(
                 f"the {self._lane.name} lane is read-only", "Edit its files with an editor"
@@ -196,15 +204,13 @@ class FileStore:
                 f"{verb!r} is not a kind of change", f"Use one of {', '.join(sorted(VERBS))}"
             )
         self._exists()
-        fsio.make_directories(self.root)
-        with fsio.explained("write", self.root), lock(self.root):
+        files.make_directories(self.root)
+        with files.explained("write", self.root), lock(self.root):
             self._finish()
             plan = self._plan(changes)
+            steps = [step for step in plan if step.before != step.after]
             # The steps that need room come first: moving to the trash needs none.
-            steps = sorted(
-                (step for step in plan if step.before != step.after),
-                key=lambda step: step.after is None,
-            )
+            steps.sort(key=lambda step: step.after is None)
             self._history.keep(steps, cast("Verb", verb), self._now())
             self._carry_out(steps)
             for step in steps:
@@ -212,36 +218,36 @@ class FileStore:
                     self._spelling.wrote(step.path)
             self._prune()
         written = [self._written(step) for step in plan]
-        if self._unpruned and written:
-            written[0] = replace(written[0], notes=(self._unpruned,))
+        if self._prune_problem and written:
+            written[0] = replace(written[0], notes=(self._prune_problem,))
         return written
 
     def _prune(self) -> None:
-        """Keep the history within its limits.
-
-        The change itself is made, so a failure is only told.
-        """
+        """Prune the history; the change itself is made, so that a failure is only reported."""
         try:
             if self._history.prune(self._now()):
-                self._unpruned = ""
+                self._prune_problem = ""
         except (RagdocsError, OSError) as error:
-            self._unpruned = (
+            self._prune_problem = (
                 f"the history grows beyond its limits, because it cannot be pruned: {error}"
             )
 
     def _plan(self, changes: Sequence[Change]) -> list[Step]:
+        """Turn changes into steps, or refuse all of them."""
         steps: list[Step] = []
+        folded_paths: set[str] = set()
         for change in changes:
-            path = fsio.relative_name(change.path)
+            path = files.relative_name(change.path)
             if not self._rules.lists(path):
                 raise ValidationError(
                     f"{path} would never be found: the {self._lane.name} lane leaves such paths out"
                 )
             step = self._step(change, path)
-            if any(folded(step.path) == folded(other.path) for other in steps):
+            if folded(step.path) in folded_paths:
                 raise ValidationError(
                     f"{path} is named twice in one change", "Name every file once"
                 )
+            folded_paths.add(folded(step.path))
             steps.append(step)
         return steps
 
@@ -252,26 +258,21 @@ class FileStore:
         elif not isinstance(change, Discard) and change.expect in {Expect.ABSENT, Expect.ANY}:
             message = f"{path} differs only in upper and lower case from {spelled}, which exists"
             raise AlreadyExistsError(message, f"Use {spelled}, or another name")
-        place = fsio.contained(self.root, path, follow=False)
-        in_the_way = next(
-            (folder for folder in place.parents if folder.exists() and not folder.is_dir()), None
-        )
-        if in_the_way is not None:
-            raise ValidationError(
-                f"{in_the_way.relative_to(self.root)} is a file, not a folder", "Use another name"
-            )
+        for folder in files.contained(self.root, path, follow=False).parents:
+            if folder.exists() and not folder.is_dir():
+                raise ValidationError(
+                    f"{folder.relative_to(self.root)} is a file, not a folder", "Use another name"
+                )
         current = self._current(path)
         self._check_expectation(change, path, current)
-        if isinstance(change, Discard):
-            return Step(
-                path,
-                current,
-                None,
-                self._trash_name(path) if change.trash and current is not None else "",
-            )
         if isinstance(change, Restore):
             return Step(path, current, self._history.recover(change.version))
-        return Step(path, current, _encoded(change, current, self._lane.largest))
+        if isinstance(change, Put):
+            return Step(path, current, _encoded(change, current, self._lane.largest))
+        trash = ""
+        if change.trash and current is not None:
+            trash = self._trash_name(path)
+        return Step(path, current, None, trash)
 
     def _check_expectation(self, change: Change, path: str, current: bytes | None) -> None:
         if current is None:
@@ -300,66 +301,65 @@ class FileStore:
             for step in steps:
                 self._do(step)
         except (RagdocsError, OSError):
-            # What cannot be undone now is undone by the next commit or start: the record says so.
+            # If it cannot be undone now, the next change or start does it: the record says so.
             with contextlib.suppress(RagdocsError, OSError):
                 self._history.turn_back()
             with contextlib.suppress(RagdocsError, OSError):
                 self._undo(steps)
                 self._history.fulfil()
             raise
-        # The change is made; a record that cannot be removed tells the next start so, and nothing
-        # more is done.
+        # The change is made; if the record cannot be removed, the next start finds nothing to do.
         with contextlib.suppress(RagdocsError, OSError):
             self._history.fulfil()
 
     def _do(self, step: Step) -> None:
-        place = fsio.contained(self.root, step.path, follow=False)
+        path = files.contained(self.root, step.path, follow=False)
         if step.after is not None:
-            fsio.make_directories(place.parent)
-            fsio.write_atomic(place, step.after)
+            files.make_directories(path.parent)
+            files.write_atomic(path, step.after)
             return
         if not step.trash:
-            fsio.remove(place)
+            files.remove(path)
             return
-        trash = fsio.contained(self.root, step.trash, follow=False)
-        fsio.make_directories(trash.parent, 0o700)
+        trash = files.contained(self.root, step.trash, follow=False)
+        files.make_directories(trash.parent, 0o700)
         if os.path.lexists(trash):  # only when a change is finished after a crash
             trash = self.root / self._trash_name(step.path)
-        fsio.move(place, trash)
+        files.move(path, trash)
 
     def _undo(self, steps: Sequence[Step]) -> None:
         for step in reversed(steps):
             if self._state(step) != "after":
                 continue
-            place = fsio.contained(self.root, step.path, follow=False)
+            path = files.contained(self.root, step.path, follow=False)
             if step.before is None:
-                fsio.remove(place)
+                files.remove(path)
             elif step.trash and self._current(step.trash) == step.before:
-                fsio.move(self.root / step.trash, place)
+                files.move(self.root / step.trash, path)
             else:
-                fsio.make_directories(place.parent)
-                fsio.write_atomic(place, step.before)
+                files.make_directories(path.parent)
+                files.write_atomic(path, step.before)
 
     def _finish(self) -> None:
-        """Complete what a killed process began.
+        """Complete the change that a killed process began.
 
-        Undo it where somebody has edited one of its files since.
+        Undo it if somebody has edited one of its files since.
         """
         promised = self._history.promised()
         if promised is None:
             return
-        steps, forward = promised
+        steps, is_forward = promised
         states = [self._state(step) for step in steps]
-        if forward and "foreign" not in states:
+        if is_forward and "foreign" not in states:
             for step, state in zip(steps, states, strict=True):
                 if state == "before":
                     self._do(step)
-        elif not forward or "before" in states:
+        elif not is_forward or "before" in states:
             self._undo(steps)
         self._history.fulfil()
 
     def _state(self, step: Step) -> str:
-        """Tell whether a file is as before a step, as after it, or as somebody else left it."""
+        """Return whether a file is as "before" a step, as "after" it, or "foreign"."""
         try:
             current = self._current(step.path)
         except ValidationError:
@@ -370,41 +370,41 @@ class FileStore:
             return "foreign"
         if current == step.before:
             return "before"
-        return "after" if current == step.after else "foreign"
+        if current == step.after:
+            return "after"
+        return "foreign"
 
     def _finish_if_pending(self) -> None:
-        # Searching goes on where nothing can be written: the next commit will say why not.
+        if not self._lane.writable or time.monotonic() < self._finish_after:
+            return
+        # Searching goes on where nothing can be written: the next change will say why not.
         with contextlib.suppress(RagdocsError, OSError):
-            may_lock = time.monotonic() >= self._finish_after
-            if may_lock and self._lane.writable and self._history.pending() and self._exists():
-                try:
-                    with lock(self.root, timeout=FINISH_SECONDS):
-                        self._finish()
-                except LockAcquisitionError:
-                    self._finish_after = time.monotonic() + FINISH_PAUSE_SECONDS
+            if not self._history.pending() or not self._exists():
+                return
+            try:
+                with lock(self.root, timeout=FINISH_SECONDS):
+                    self._finish()
+            except LockAcquisitionError:
+                self._finish_after = time.monotonic() + FINISH_PAUSE_SECONDS
 
-    # --- places ---
+    # --- the root and its files ---
 
     def _exists(self) -> bool:
-        """Tell whether there is a root at all.
-
-        One that is there and cannot be used is an error, never an absence.
-        """
-        if self._refused:
+        """Return whether there is a root at all; one that cannot be used is an error."""
+        root = self._configured_root
+        if self._is_refused:
             hint = f"If you made this link yourself, configure {self.root} as the place instead"
-            raise UnavailableError(f"{self._given} is a link that leads out of its folder", hint)
-        if os.path.realpath(self._given) != str(self.root):
+            raise UnavailableError(f"{root} is a link that leads out of its folder", hint)
+        if os.path.realpath(root) != str(self.root):
             raise UnavailableError(
-                f"{self._given} leads elsewhere than it did", "Restart to use the new place"
+                f"{root} leads elsewhere than it did", "Restart to use the new place"
             )
         try:
             status = self.root.stat()
         except FileNotFoundError:
-            if not os.path.lexists(self._given):
+            if not os.path.lexists(root):
                 return False
-            raise UnavailableError(
-                f"{self._given} is a link to nothing", "Is a disk missing?"
-            ) from None
+            raise UnavailableError(f"{root} is a link to nothing", "Is a disk missing?") from None
         except OSError as error:
             raise UnavailableError(
                 f"{self.root} cannot be read: {error.strerror}", "Check its permissions"
@@ -415,31 +415,38 @@ class FileStore:
 
     def _current(self, path: str) -> bytes | None:
         try:
-            return fsio.read_bytes(fsio.contained(self.root, path, follow=False), SIZE_LIMIT)
+            return files.read_bytes(files.contained(self.root, path, follow=False), SIZE_LIMIT)
         except NotFoundError:
             return None
 
     def _trash_name(self, path: str) -> str:
-        own = PurePosixPath(path)
-        stem = PurePosixPath(TRASH) / own.parent / f"{own.stem}_{self._now():%Y%m%d_%H%M%S}"
+        """Return a free path in the trash, with the time in it."""
+        original = PurePosixPath(path)
+        folder = PurePosixPath(TRASH) / original.parent
+        stem = f"{original.stem}_{self._now():%Y%m%d_%H%M%S}"
+        name = str(folder / f"{stem}{original.suffix}")
         # Two in the same second both stay.
-        endings = itertools.chain([""], (f"_{number}" for number in itertools.count(2)))
-        names = (f"{stem}{ending}{own.suffix}" for ending in endings)
-        return next(name for name in names if not os.path.lexists(f"{self.root}/{name}"))
+        for number in itertools.count(2):
+            if not os.path.lexists(f"{self.root}/{name}"):
+                break
+            name = str(folder / f"{stem}_{number}{original.suffix}")
+        return name
 
     def _not_found(self, path: str) -> NotFoundError:
-        known = self.scan().stamps
-        near = difflib.get_close_matches(path, known, n=1)
-        return NotFoundError(f"{path} does not exist", f"Did you mean {near[0]}?" if near else "")
+        near = difflib.get_close_matches(path, self.scan().stamps, n=1)
+        hint = f"Did you mean {near[0]}?" if near else ""
+        return NotFoundError(f"{path} does not exist", hint)
 
     def _written(self, step: Step) -> Written:
         if step.after is not None:
             return Written(step.path, version_of(step.after))
-        return Written(step.path, moved_to=str(self.root / step.trash) if step.trash else "")
+        if not step.trash:
+            return Written(step.path)
+        return Written(step.path, moved_to=str(self.root / step.trash))
 
 
 def _decoded(name: str, data: bytes, *, strict: bool = True) -> tuple[str, tuple[str, ...]]:
-    """Read bytes as text and tell what had to be mended; line endings stay as they are."""
+    """Read bytes as text, with what had to be mended; line endings stay as they are."""
     if strict and b"\0" in data[:BINARY_PROBE]:
         raise ParseError(
             f"{name} is not text: it contains NUL bytes", "Save it as UTF-8, or exclude it"
@@ -449,16 +456,12 @@ def _decoded(name: str, data: bytes, *, strict: bool = True) -> tuple[str, tuple
         return data.decode(), ()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return data.decode(errors="replace"), (
-            f"not valid UTF-8, first in line {line}: shown with replacements",
-        )
+        problem = f"not valid UTF-8, first in line {line}: shown with replacements"
+        return data.decode(errors="replace"), (problem,)
 
 
 def _encoded(change: Put, current: bytes | None, largest: int) -> bytes:
-    """Turn a text into bytes.
-
-    With the byte order mark and the line endings of the file it replaces.
-    """
+    """Turn a text into bytes, with the byte order mark and line ends of the file it replaces."""
     try:
         data = change.text.encode()
     except UnicodeEncodeError as error:

@@ -1,29 +1,29 @@
-"""The files beside a repository.
-
-Brought along with its branch, and never over what a person has edited.
-"""
+"""The files beside a repository, which follow its branch but never overwrite a person's edits."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragdocs.errors import NotFoundError, RagdocsError
-from ragdocs.system import files as fsio
-from ragdocs.system import git
+from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
+from ragdocs.system import files, git
 
-# Says that a write is under way; who finds it under the lock knows that it was killed.
+# Says that a write is under way; whoever finds it under the lock knows that the writer was killed.
 MARKER = "ragdocs-writing"
 # Locks that git leaves behind when it is killed; no command on a journal takes so long.
 LOCKS = ("index.lock", "HEAD.lock", "packed-refs.lock")
 STALE_SECONDS = 60.0
+# Files that git has while a person merges or rebases by hand.
+UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 SHA1_DIGITS = 40
 FILE_MODE = "100644"
+# Characters that have a meaning in a pattern of an ignore file.
+PATTERN_SIGNS = "\\*?[ !#"
 
 logger = logging.getLogger("ragdocs")
 
@@ -32,7 +32,7 @@ logger = logging.getLogger("ragdocs")
 class Move:
     """One file of a commit.
 
-    The object it was, the object it became ("" where there is none), and its content.
+    `before` and `after` are the objects it was and is now, "" where there is no file.
     """
 
     path: str
@@ -47,187 +47,216 @@ class Checkout:
     def __init__(self, root: Path, terms: git.Terms) -> None:
         self._root = root
         self._terms = terms
+        self._git_folder = root / ".git"
+        self._marker = self._git_folder / MARKER
         self._looked = False
 
-    @property
-    def _marker(self) -> Path:
-        return self._root / ".git" / MARKER
-
     def refuse_link(self) -> None:
-        """Refuse a repository behind a link that was not there before.
-
-        Git would follow it and write elsewhere.
-        """
-        with fsio.explained("write", self._root), fsio.Folder(self._root / ".git"):
+        """Refuse a repository behind a link: git would follow it and write elsewhere."""
+        with files.explained("write", self._root), files.Folder(self._git_folder):
             return
+
+    def refuse_unfinished(self) -> None:
+        """Refuse to write while a person merges or rebases by hand."""
+        if not any((self._git_folder / name).exists() for name in UNFINISHED):
+            return
+        hint = (
+            f"In {self._root}, finish it with git, "
+            "or give it up (git merge --abort, git rebase --abort)"
+        )
+        raise UnavailableError(
+            "somebody is in the middle of a merge or a rebase in the journal", hint
+        )
 
     def begin(self) -> None:
         """Note that a write is under way."""
-        with fsio.explained("write", self._marker), fsio.Folder(self._marker.parent) as folder:
+        with files.explained("write", self._marker), files.Folder(self._git_folder) as folder:
             os.close(folder.open(MARKER, os.O_WRONLY | os.O_CREAT))
 
     def move(self, commit: str, moves: Sequence[Move]) -> None:
         """Bring files from what they were to what they became.
 
-        The commit is made, so nothing here fails it.
+        The commit is made, so that a failure here is only logged.
         """
         try:
             for move in moves:
                 self._bring(move)
             self._list(commit, [(move.path, move.after) for move in moves])
         except (RagdocsError, OSError) as error:
-            # The mark stays, and the next write looks after it.
+            # The marker stays, and the next write mends the files.
             logger.warning("the files of the journal are behind its commits: %s", error)
             return
         self._end()
 
-    def _end(self) -> None:
-        """Take the note back; a power cut may bring it again, which costs one look at the files."""
-        with fsio.explained("write", self._marker), fsio.Folder(self._marker.parent) as folder:
-            if folder.status(MARKER) is not None:
-                folder.unlink(MARKER)
-
     def edited(self, path: str, name: str) -> bool:
-        """Tell whether a person has changed a file since it was committed as this object."""
-        found = self._present(path, name)
-        return found not in {"", name} and not self._is_earlier(path, found)
+        """Return whether a person has changed a file since it was committed as this object."""
+        present = self._present(path, name)
+        if present in {"", name}:
+            return False
+        return not self._is_earlier(path, present)
 
     def heal(self, head: str) -> None:
-        """Bring along what a killed write left behind.
+        """Mend what a killed write left behind.
 
-        Look once in the life of a process even without a mark.
+        Without a marker, look only once in the life of a process.
         """
-        killed = self._marker.exists()
-        if self._looked and not killed:
+        was_killed = self._marker.exists()
+        if self._looked and not was_killed:
             return
         self._looked = True
-        if killed:
+        if was_killed:
             self._sweep()
         if head:
             self._mend(head)
         self._end()
 
-    def ignore(self, project: Path | None) -> None:
-        """Have the project's own repository leave this folder alone.
+    def ignore(self, project: Path) -> None:
+        """Have the project's own repository ignore this folder.
 
-        In the one file that is not committed.
+        The line goes into the one ignore file that is not committed.
         """
-        place = git.top(project) if project else None
-        shared = git.common_dir(project) if project and place else None
-        if place is None or shared is None or not self._root.is_relative_to(place):
+        top = git.top(project)
+        shared = git.common_dir(project)
+        if top is None or shared is None or not self._root.is_relative_to(top):
             return
-        name = self._root.relative_to(place).as_posix()
-        line = "/" + "".join(f"\\{sign}" if sign in "\\*?[ !#" else sign for sign in name) + "/"
+        line = _ignore_line(self._root.relative_to(top).as_posix())
         exclude = Path(os.path.realpath(shared)) / "info" / "exclude"
         with suppress(RagdocsError, OSError):
-            known = (
-                exclude.read_text(encoding="utf-8", errors="replace") if exclude.exists() else ""
-            )
-            if line not in known.split("\n"):
-                fsio.make_directories(exclude.parent)
-                fsio.append_line(exclude, line.encode())
+            present = ""
+            if exclude.exists():
+                present = exclude.read_text(encoding="utf-8", errors="replace")
+            if line not in present.split("\n"):
+                files.make_directories(exclude.parent)
+                files.append_line(exclude, line.encode())
+
+    def _end(self) -> None:
+        """Remove the marker; if a power cut brings it back, the next write only looks in vain."""
+        with files.explained("write", self._marker), files.Folder(self._git_folder) as folder:
+            if folder.status(MARKER) is not None:
+                folder.unlink(MARKER)
 
     def _bring(self, move: Move) -> None:
-        found = self._present(move.path, move.after or move.before)
-        if found == move.after or (found != move.before and not self._is_earlier(move.path, found)):
+        present = self._present(move.path, move.after or move.before)
+        if present == move.after:
             return
-        place = fsio.contained(self._root, move.path, follow=False)
+        if present != move.before and not self._is_earlier(move.path, present):
+            return
+        path = files.contained(self._root, move.path, follow=False)
         if move.after:
-            fsio.make_directories(place.parent)
-            fsio.write_atomic(place, move.data)
+            files.make_directories(path.parent)
+            files.write_atomic(path, move.data)
         else:
             with suppress(NotFoundError):
-                fsio.remove(place, missing_ok=True)
+                files.remove(path, missing_ok=True)
 
     def _list(self, commit: str, names: Sequence[tuple[str, str]]) -> None:
-        gone = f"0 {'0' * len(commit)}"
-        rows = [
-            f"{FILE_MODE} {name}\t{path}" if name else f"{gone}\t{path}" for path, name in names
-        ]
-        stdin = "".join(f"{row}\0" for row in rows).encode()
-        git.run(
-            self._root,
-            ["update-index", "--add", "-z", "--index-info"],
-            stdin=stdin,
-            terms=self._terms,
-        )
+        """Write paths and their objects into git's index; those without an object leave it."""
+        no_object = "0" * len(commit)
+        rows = []
+        for path, name in names:
+            entry = f"{FILE_MODE} {name}" if name else f"0 {no_object}"
+            rows.append(f"{entry}\t{path}\0")
+        options = ["update-index", "--add", "-z", "--index-info"]
+        git.run(self._root, options, stdin="".join(rows).encode(), terms=self._terms)
 
     def _present(self, path: str, like: str) -> str:
-        """Return the name that the file there now would have as an object.
-
-        Or nothing where there is none.
-        """
+        """Return the name that the present file would have as an object, or "" without a file."""
         with suppress(NotFoundError):
-            return blob_name(fsio.read_bytes(fsio.contained(self._root, path, follow=False)), like)
+            data = files.read_bytes(files.contained(self._root, path, follow=False))
+            return blob_name(data, like)
         return ""
 
     def _is_earlier(self, path: str, name: str) -> bool:
-        """Tell whether a file is as some commit had it: nobody edited it, it was left behind."""
+        """Return whether some commit had a file like this: then it is old, but nobody edited it."""
         if not name:
             return False
         options = ["log", "--max-count=1", "--format=%H", f"--find-object={name}"]
         with suppress(RagdocsError):
-            return bool(
-                git.run(self._root, options, ["HEAD"], paths=[path], terms=self._terms).strip()
-            )
+            out = git.run(self._root, options, ["HEAD"], paths=[path], terms=self._terms)
+            return bool(out.strip())
         return False
 
     def _mend(self, head: str) -> None:
+        """Bring files and git's index up to a commit, where nobody has edited them."""
         tree = self._tree(["ls-tree", "-r", "-z", "--full-tree"], [head])
         listed = self._tree(["ls-files", "--stage", "-z"], [])
         late = [path for path, name in tree.items() if self._is_late(path, name, listed)]
         for path in late:
-            data = git.run(self._root, ["cat-file", "blob"], [tree[path]], terms=self._terms)
-            before = self._present(path, tree[path])
-            self._bring(Move(path, before, tree[path], data))
-        stale = [path for path, name in tree.items() if listed.get(path) != name]
-        stale = [
-            path for path in stale if path in late or self._is_earlier(path, listed.get(path, ""))
-        ]
+            name = tree[path]
+            data = git.run(self._root, ["cat-file", "blob"], [name], terms=self._terms)
+            self._bring(Move(path, self._present(path, name), name, data))
+        stale = []
+        for path, name in tree.items():
+            listed_name = listed.get(path, "")
+            if listed_name == name:
+                continue
+            if path in late or self._is_earlier(path, listed_name):
+                stale.append((path, name))
         if stale:
-            self._list(head, [(path, tree[path]) for path in stale])
+            self._list(head, stale)
 
-    def _is_late(self, path: str, name: str, listed: dict[str, str]) -> bool:
+    def _is_late(self, path: str, name: str, listed: Mapping[str, str]) -> bool:
+        """Return whether a file was not brought along with its commit."""
         with suppress(RagdocsError):
-            found = self._present(path, name)
-            # A file that is listed and gone was removed by a person; one that is neither was never
+            present = self._present(path, name)
+            if present == name:
+                return False
+            if present:
+                return self._is_earlier(path, present)
+            # A person removed a file that git's index lists; one that is not listed was never
             # brought.
-            return found != name and (
-                self._is_earlier(path, found) if found else path not in listed
-            )
+            return path not in listed
         return False
 
     def _tree(self, options: Sequence[str], operands: Sequence[str]) -> dict[str, str]:
+        """Map the paths of sections to their objects, as git lists them."""
         out = git.run(self._root, options, operands, terms=self._terms).decode(errors="replace")
-        rows = (row.partition("\t") for row in out.split("\0") if row)
-        # Both commands say mode first; the object is the only long word.
-        return {
-            path: next(word for word in head.split(" ")[1:] if len(word) >= SHA1_DIGITS)
-            for head, _, path in rows
-            if head.startswith("100") and path.endswith(".md")
-        }
+        objects = {}
+        for row in out.split("\0"):
+            header, _, path = row.partition("\t")
+            if not header.startswith("100") or not path.endswith(".md"):
+                continue
+            # Both commands print the mode first; the object is the only long word.
+            for word in header.split(" ")[1:]:
+                if len(word) >= SHA1_DIGITS:
+                    objects[path] = word
+                    break
+        return objects
 
     def _sweep(self) -> None:
-        folder = self._root / ".git"
-        for place in (
-            *(folder / name for name in LOCKS),
-            *(folder / "refs" / "heads").rglob("*.lock"),
-        ):
+        """Remove what killed processes left behind: locks of git, and unfinished files."""
+        for lock_file in self._lock_files():
             with suppress(RagdocsError):
-                fsio.sweep(place, STALE_SECONDS)
-        unfinished = (
-            place
-            for place in self._root.rglob(f".*{fsio.TEMPORARY}")
-            if folder not in place.parents
-        )
-        for leftover in (*folder.glob("fast_import_crash_*"), *unfinished):
+                files.sweep(lock_file, STALE_SECONDS)
+        for leftover in self._leftovers():
             with suppress(NotFoundError):
-                fsio.remove(leftover, missing_ok=True)
+                files.remove(leftover, missing_ok=True)
+
+    def _lock_files(self) -> Iterator[Path]:
+        for name in LOCKS:
+            yield self._git_folder / name
+        yield from (self._git_folder / "refs" / "heads").rglob("*.lock")
+
+    def _leftovers(self) -> list[Path]:
+        leftovers = list(self._git_folder.glob("fast_import_crash_*"))
+        for path in self._root.rglob(f".*{files.TEMPORARY}"):
+            if self._git_folder not in path.parents:
+                leftovers.append(path)
+        return leftovers
 
 
 def blob_name(data: bytes, like: str) -> str:
-    """Return the name that git gives to a file's content, in the kind of names that this one is."""
+    """Return git's name for a content, by the same hash function as another name."""
     kind = "sha256" if len(like) > SHA1_DIGITS else "sha1"
-    return hashlib.new(
-        kind, f"blob {len(data)}\0".encode() + data, usedforsecurity=False
-    ).hexdigest()
+    content = f"blob {len(data)}\0".encode() + data
+    return hashlib.new(kind, content, usedforsecurity=False).hexdigest()
+
+
+def _ignore_line(name: str) -> str:
+    """Return the line of an ignore file for one folder from the top."""
+    signs = []
+    for sign in name:
+        if sign in PATTERN_SIGNS:
+            signs.append("\\")
+        signs.append(sign)
+    return f"/{''.join(signs)}/"

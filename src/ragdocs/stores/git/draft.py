@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A commit to be made: its files as (path, content or nothing), its message.
+    """A commit to be made.
 
-    And what else it descends from.
+    `files` are pairs of path and content, or None for a file to remove; `merged` is a second
+    parent.
     """
 
     files: tuple[tuple[str, bytes | None], ...]
@@ -19,26 +19,30 @@ class Draft:
 
     def stream(self, branch: str, head: str, who: str) -> bytes:
         """Return the stream for git fast-import; cut short anywhere, it makes nothing."""
-        lines = [b"feature done", f"commit {branch}".encode(), b"mark :1"]
-        lines += [
+        lines = [
+            b"feature done",
+            f"commit {branch}".encode(),
+            b"mark :1",
             f"author {who}".encode(),
             f"committer {who}".encode(),
-            *_data(self.message.encode()),
         ]
-        lines += [f"from {head}".encode()] if head else []
-        lines += [f"merge {self.merged}".encode()] if self.merged else []
-        for path, data in self.files:
-            lines += (
-                [b"D " + _quoted(path)]
-                if data is None
-                else [b"M 100644 inline " + _quoted(path), *_data(data)]
-            )
-        return b"\n".join([*lines, b"get-mark :1", b"done", b""])
+        lines += _data(self.message.encode())
+        if head:
+            lines.append(f"from {head}".encode())
+        if self.merged:
+            lines.append(f"merge {self.merged}".encode())
+        for path, content in self.files:
+            if content is None:
+                lines.append(b"D " + _quoted(path))
+            else:
+                lines.append(b"M 100644 inline " + _quoted(path))
+                lines += _data(content)
+        lines += [b"get-mark :1", b"done", b""]
+        return b"\n".join(lines)
 
 
-def _data(content: bytes) -> Iterator[bytes]:
-    yield f"data {len(content)}".encode()
-    yield content
+def _data(content: bytes) -> tuple[bytes, bytes]:
+    return f"data {len(content)}".encode(), content
 
 
 def _quoted(path: str) -> bytes:

@@ -1,44 +1,45 @@
-"""Meeting a remote: fetch, merge by section with entries counted anew, push.
-
-Or change nothing and say why.
-"""
+"""Exchange with a remote: fetch, merge section by section, push, or change nothing and say why."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from ragdocs.errors import ConflictError, NotFoundError, UnavailableError, ValidationError
 from ragdocs.stores.git.checkout import Move
-from ragdocs.stores.git.commits import Ledger
 from ragdocs.stores.git.draft import Draft
-from ragdocs.stores.git.journal import JournalStore
+from ragdocs.stores.git.journal import LOCK_SECONDS, JournalStore
+from ragdocs.stores.git.ledger import Ledger
+from ragdocs.stores.git.plumbing import Blob
 from ragdocs.system import git, repository
 from ragdocs.system.locks import lock
 from ragdocs.text.formats.journal import is_section, overview, with_count
 
 # Somebody else may push between our fetch and our push.
 ATTEMPTS = 4
-# What a remote that a person named may be spoken to by; never a program of its own choosing.
+# How git may speak to a remote that a person named; never by a program of the remote's choosing.
 PROTOCOLS = "file:http:https:ssh"
 SECONDS = 300.0
-# A remote on this machine is served by a git that we start, with the remote's own hooks and
-# settings: the remote may have come along with the journal, so nothing there is run.
+# We start the git that serves a remote on this machine, and it would follow the remote's own hooks
+# and settings: the remote may have come along with the journal, so nothing there is run.
 SERVED_SAFELY = (
-    "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c core.fsmonitor=false -c receive.autogc=false "
-    "-c receive.denyCurrentBranch=refuse"
+    "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c core.fsmonitor=false "
+    "-c receive.autogc=false -c receive.denyCurrentBranch=refuse"
 )
+FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--prune")
+HEADS = "refs/heads/"
 
-# Puts two changes of a base together; returns the text and in how many places they overlap.
+# Merges two changes of a base (base, theirs, ours) into a text and the number of overlaps.
 Merging = Callable[[str, str, str], tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an exchange did."""
+    """The result of an exchange: commits received and sent, and the sections that were merged."""
 
     remote: str
     branch: str
@@ -47,9 +48,27 @@ class Outcome:
     merged: tuple[str, ...]
 
 
+class _Remote(NamedTuple):
+    name: str
+    address: str
+    # Whether it is a folder on this machine, which a git that we start serves.
+    is_local: bool
+
+
+class _MergedSection(NamedTuple):
+    """A section that both sides changed; `merged` marks the lines where the changes overlap."""
+
+    path: str
+    base: str
+    theirs: str
+    ours: str
+    merged: str
+    overlaps: int
+
+
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One journal that meets its remote; `merging` is how two versions of a section become one."""
+    """One journal and its remotes; `merging` makes one text of two versions of a section."""
 
     store: JournalStore
     merging: Merging
@@ -57,216 +76,249 @@ class Exchange:
     def run(self, remote: str, resolved: Mapping[str, str]) -> Outcome:
         """Bring both sides to the same commit.
 
-        `resolved` says what sections are to say that both have changed.
+        `resolved` maps sections that both sides have changed to the text they are to have.
         """
-        name, address = self._remote(remote)
+        target = self._remote(remote)
         self.store.checkout.refuse_link()
-        received, merged = 0, set[str]()
+        received = 0
+        merged: set[str] = set()
         for _ in range(ATTEMPTS):
-            self._git(
-                ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--prune"], address, name
-            )
-            with lock(self.store.root, timeout=15.0):
-                self.store.refuse_unfinished()
+            self._fetch(target)
+            with lock(self.store.root, timeout=LOCK_SECONDS):
+                self.store.checkout.refuse_unfinished()
                 ledger = self.store.refresh()
                 branch = ledger.branch or self.store.branch()
-                theirs = self._tip(f"refs/remotes/{name}/{branch.removeprefix('refs/heads/')}")
-                received += self._between(ledger.head, theirs)
+                short_branch = branch.removeprefix(HEADS)
+                theirs = self._tip(f"refs/remotes/{target.name}/{short_branch}")
+                received += self._count_between(ledger.head, theirs)
                 merged |= self._take(ledger, theirs, resolved)
-            mine = self.store.refresh().head
-            sent = self._between(theirs, mine)
-            if not sent or self._push(address, branch):
-                return Outcome(
-                    name, branch.removeprefix("refs/heads/"), received, sent, tuple(sorted(merged))
-                )
-        raise UnavailableError(f"others push to {name} all the time", "Try again")
+            sent = self._count_between(theirs, self.store.refresh().head)
+            if not sent or self._push(target, branch):
+                return Outcome(target.name, short_branch, received, sent, tuple(sorted(merged)))
+        raise UnavailableError(f"others push to {target.name} all the time", "Try again")
 
-    def _remote(self, wanted: str) -> tuple[str, str]:
-        """Return the name and address of a remote of the journal."""
+    # --- remotes ---
+
+    def _remote(self, wanted: str) -> _Remote:
+        """Return a remote of the journal, by its name or the first choice, if it is safe to use."""
         if not (self.store.root / ".git").is_dir():
             hint = f"`git clone ADDRESS {self.store.root}` brings one from elsewhere"
             raise NotFoundError("there is no journal yet", hint)
-        options = ["config", "--local", "--null", "--get-regexp", r"^remote\..*\.url$"]
-        out = git.run(self.store.root, options, terms=replace(self.store.terms, codes=(0, 1)))
-        pairs = [item.partition("\n") for item in out.decode(errors="replace").split("\0") if item]
-        known = {
-            name.removeprefix("remote.").removesuffix(".url"): address
-            for name, _, address in reversed(pairs)
-        }
-        name = wanted or ("origin" if "origin" in known else next(iter(known), ""))
-        if name not in known:
+        addresses = self._addresses()
+        name = wanted
+        if not name:
+            name = "origin" if "origin" in addresses else next(iter(addresses), "")
+        if name not in addresses:
+            message = "the journal has no remote"
+            if name:
+                message = f"{message} {name!r}"
             hint = f"In {self.store.root}, run `git remote add origin ADDRESS`"
-            raise NotFoundError(
-                f"the journal has no remote {name!r}" if name else "the journal has no remote", hint
-            )
-        if "::" in known[name] or urlsplit(known[name]).scheme not in {"", *PROTOCOLS.split(":")}:
-            raise ValidationError(
-                f"the address of {name} is not one that is safe to use", f"Use one of {PROTOCOLS}"
-            )
-        if "/" not in known[name] and ":" not in known[name]:
-            # git would take a single word for the name of another remote.
-            raise ValidationError(
-                f"the address of {name} is not a path", "Write it with a slash, such as ./FOLDER"
-            )
-        folder = local_folder(known[name], self.store.root)
+            raise NotFoundError(message, hint)
+        address = addresses[name]
+        _check_address(name, address)
+        folder = local_folder(address, self.store.root)
         if folder:
             repository.check_bare(folder)
-        return name, known[name]
+        return _Remote(name, address, folder is not None)
+
+    def _addresses(self) -> dict[str, str]:
+        """Map the names of remotes to their addresses, the last one named first."""
+        options = ["config", "--local", "--null", "--get-regexp", r"^remote\..*\.url$"]
+        addresses = {}
+        for item in reversed(self._query(options).split("\0")):
+            if item:
+                key, _, address = item.partition("\n")
+                addresses[key.removeprefix("remote.").removesuffix(".url")] = address
+        return addresses
+
+    def _fetch(self, remote: _Remote) -> None:
+        options = list(FETCH)
+        if remote.is_local:
+            options.append(f"--upload-pack={SERVED_SAFELY} upload-pack")
+        operands = [remote.address, f"+refs/heads/*:refs/remotes/{remote.name}/*"]
+        terms = replace(self.store.terms, protocols=PROTOCOLS, seconds=SECONDS)
+        git.run(self.store.root, options, operands, terms=terms)
+
+    def _push(self, remote: _Remote, branch: str) -> bool:
+        """Push the branch; return False if the remote's branch had moved meanwhile."""
+        options = ["push", "--porcelain"]
+        if remote.is_local:
+            options.append(f"--receive-pack={SERVED_SAFELY} receive-pack")
+        operands = [remote.address, f"{branch}:{branch}"]
+        terms = replace(self.store.terms, protocols=PROTOCOLS, seconds=SECONDS, codes=(0, 1))
+        out = git.run(self.store.root, options, operands, terms=terms).decode(errors="replace")
+        refusals = [line for line in out.split("\n") if line.startswith("!")]
+        if refusals and "[rejected]" not in out and "stale" not in out:
+            reason = refusals[0][1:].strip()[:200]
+            raise UnavailableError(f"the remote did not take it: {reason}")
+        return not refusals
+
+    # --- merging ---
 
     def _take(self, ledger: Ledger, theirs: str, resolved: Mapping[str, str]) -> set[str]:
-        """Bring the branch to where it holds both sides.
+        """Bring the branch to a commit that has both sides.
 
         Return the sections that both had changed.
         """
-        mine = ledger.head
-        if not theirs or not self._between(mine, theirs):
+        ours = ledger.head
+        if not self._count_between(ours, theirs):
             return set()
-        base = self._base(mine, theirs) if mine else ""
-        if base == mine:
-            self.store.checkout.begin()
-            self._git_here(
-                [
-                    "update-ref",
-                    ledger.branch or self.store.branch(),
-                    theirs,
-                    mine or "0" * len(theirs),
-                ]
-            )
-            self._bring(mine, theirs)
+        base = ""
+        if ours:
+            base = self._merge_base(ours, theirs)
+        if base == ours:
+            self._forward(ledger, theirs)
             return set()
-        files, both = self._merge(base, mine, theirs, resolved)
-        draft = Draft(
-            tuple(files.items()),
-            f"Merge {len(both)} sections that both sides had written\n",
-            theirs,
-        )
-        name = self.store.record(draft, ledger)
-        if name is None:
+        contents, both = self._merge(base, ours, theirs, resolved)
+        message = f"Merge {len(both)} sections that both sides had written\n"
+        draft = Draft(tuple(contents.items()), message, theirs)
+        commit = self.store.record(draft, ledger)
+        if commit is None:
             raise UnavailableError("the journal was written to meanwhile", "Try again")
-        self._bring(mine, name)
+        self._bring(ours, commit)
         return both
 
-    def _merge(
-        self, base: str, mine: str, theirs: str, resolved: Mapping[str, str]
-    ) -> tuple[dict[str, bytes | None], set[str]]:
-        """Return the files that must change on our side.
+    def _forward(self, ledger: Ledger, theirs: str) -> None:
+        """Move the branch to a commit of theirs that has all of ours."""
+        self.store.checkout.begin()
+        branch = ledger.branch or self.store.branch()
+        before = ledger.head or "0" * len(theirs)
+        self._git(["update-ref", branch, theirs, before])
+        self._bring(ledger.head, theirs)
 
-        And the sections that both sides had changed.
-        """
-        ours, others = self._changed(base, mine), self._changed(base, theirs)
-        files: dict[str, bytes | None] = {}
-        for path in others.keys() - ours.keys():
-            found = self.store.blobs(theirs, [path])[0]
-            files[path] = found[1] if found else None
-        both = {path for path in others.keys() & ours.keys() if is_section(path)}
+    def _merge(
+        self, base: str, ours: str, theirs: str, resolved: Mapping[str, str]
+    ) -> tuple[dict[str, bytes | None], set[str]]:
+        """Return the files that must change on our side, and the sections changed on both sides."""
+        our_paths = set(self._changed(base, ours))
+        their_paths = set(self._changed(base, theirs))
+        contents: dict[str, bytes | None] = {}
+        for path in their_paths - our_paths:
+            blob = self.store.blobs.of(theirs, path)
+            contents[path] = blob.data if blob else None
+        both = {path for path in their_paths & our_paths if is_section(path)}
         conflicts = []
         for path in sorted(both):
-            texts = [self._says(commit, path) for commit in (base, theirs, mine)]
-            text, overlaps = (resolved[path], 0) if path in resolved else self.merging(*texts)
-            if overlaps:
-                conflicts.append((path, texts, text, overlaps))
-            files[path] = with_count(text, self._count(path, mine, theirs))
+            text = resolved.get(path)
+            if text is None:
+                section = self._merge_section(path, base, ours, theirs)
+                text = section.merged
+                if section.overlaps:
+                    conflicts.append(section)
+            contents[path] = with_count(text, self._entry_count(path, ours, theirs))
         if conflicts:
-            raise _conflict(conflicts)
-        return files, both
+            raise _conflict_error(conflicts)
+        return contents, both
 
-    def _changed(self, before: str, after: str) -> dict[str, str]:
-        if not before:
-            out = self._git_here(["ls-tree", "-r", "-z", "--name-only", "--full-tree"], after)
-        else:
-            out = self._git_here(
-                ["diff-tree", "-r", "-z", "--name-only", "--no-renames"], before, after
-            )
-        return dict.fromkeys(out.rstrip("\0").split("\0") if out else (), "")
+    def _merge_section(self, path: str, base: str, ours: str, theirs: str) -> _MergedSection:
+        base_text = self._overview(base, path)
+        our_text = self._overview(ours, path)
+        their_text = self._overview(theirs, path)
+        merged, overlaps = self.merging(base_text, their_text, our_text)
+        return _MergedSection(path, base_text, their_text, our_text, merged, overlaps)
 
-    def _says(self, commit: str, path: str) -> str:
-        found = self.store.blobs(commit, [path])[0] if commit else None
-        return overview(found[1]) + "\n" if found else ""
-
-    def _count(self, path: str, mine: str, theirs: str) -> int:
-        options = ["rev-list", "--count", "--no-merges"]
-        terms = self.store.terms
-        return int(git.run(self.store.root, options, [mine, theirs], paths=[path], terms=terms))
+    def _overview(self, commit: str, path: str) -> str:
+        blob = self.store.blobs.of(commit, path)
+        if blob is None:
+            return ""
+        return overview(blob.data) + "\n"
 
     def _bring(self, before: str, after: str) -> None:
+        """Bring the files of sections along from one commit to the next."""
         paths = [path for path in self._changed(before, after) if is_section(path)]
-        old = self.store.blobs(before, paths) if before and paths else [None] * len(paths)
-        new = self.store.blobs(after, paths) if paths else []
-        moves = [
-            Move(path, was[0] if was else "", now[0] if now else "", now[1] if now else b"")
-            for path, was, now in zip(paths, old, new, strict=True)
-        ]
+        old = self.store.blobs.all_of(before, paths)
+        new = self.store.blobs.all_of(after, paths)
+        nothing = Blob("", b"")
+        moves = []
+        for path, old_blob, new_blob in zip(paths, old, new, strict=True):
+            before_name = (old_blob or nothing).name
+            moves.append(Move(path, before_name, *(new_blob or nothing)))
         self.store.checkout.move(after, moves)
 
-    def _between(self, before: str, after: str) -> int:
+    # --- commits ---
+
+    def _changed(self, before: str, after: str) -> list[str]:
+        """List the paths that differ between two commits, or all of one."""
+        if before:
+            options = ["diff-tree", "-r", "-z", "--name-only", "--no-renames"]
+            out = self._git(options, before, after)
+        else:
+            out = self._git(["ls-tree", "-r", "-z", "--name-only", "--full-tree"], after)
+        return [path for path in out.split("\0") if path]
+
+    def _entry_count(self, path: str, ours: str, theirs: str) -> int:
+        """Count the entries of a section on both sides together."""
+        options = ["rev-list", "--count", "--no-merges"]
+        return int(self._git(options, ours, theirs, paths=[path]))
+
+    def _count_between(self, before: str, after: str) -> int:
         """Count the commits that one side has and the other has not."""
         if not after:
             return 0
-        options = ["rev-list", "--count", *([f"^{before}"] if before else [])]
-        return int(self._git_here(options, after))
+        options = ["rev-list", "--count"]
+        if before:
+            options.append(f"^{before}")
+        return int(self._git(options, after))
 
-    def _base(self, mine: str, theirs: str) -> str:
-        terms = replace(self.store.terms, codes=(0, 1))
-        return (
-            git.run(self.store.root, ["merge-base"], [mine, theirs], terms=terms).decode().strip()
-        )
+    def _merge_base(self, ours: str, theirs: str) -> str:
+        return self._query(["merge-base"], ours, theirs)
 
     def _tip(self, ref: str) -> str:
+        return self._query(["rev-parse", "--verify", "--quiet"], ref)
+
+    def _git(self, options: Sequence[str], *operands: str, paths: Sequence[str] = ()) -> str:
+        terms = self.store.terms
+        out = git.run(self.store.root, options, operands, paths=paths, terms=terms)
+        return out.decode(errors="replace")
+
+    def _query(self, options: Sequence[str], *operands: str) -> str:
+        """Run a git command that exits with 1 where there is nothing, and return "" then."""
         terms = replace(self.store.terms, codes=(0, 1))
-        return (
-            git.run(self.store.root, ["rev-parse", "--verify", "--quiet"], [ref], terms=terms)
-            .decode()
-            .strip()
-        )
-
-    def _git_here(self, options: list[str], *operands: str) -> str:
-        return git.run(self.store.root, options, operands, terms=self.store.terms).decode(
-            errors="replace"
-        )
-
-    def _git(self, options: list[str], address: str, name: str) -> None:
-        terms = replace(self.store.terms, protocols=PROTOCOLS, seconds=SECONDS)
-        if local_folder(address, self.store.root):
-            options = [*options, f"--upload-pack={SERVED_SAFELY} upload-pack"]
-        git.run(
-            self.store.root, options, [address, f"+refs/heads/*:refs/remotes/{name}/*"], terms=terms
-        )
-
-    def _push(self, address: str, branch: str) -> bool:
-        """Push the branch; tell whether the other side took it, or had moved meanwhile."""
-        terms = replace(self.store.terms, protocols=PROTOCOLS, seconds=SECONDS, codes=(0, 1))
-        options = ["push", "--porcelain"]
-        if local_folder(address, self.store.root):
-            options.append(f"--receive-pack={SERVED_SAFELY} receive-pack")
-        operands = [address, f"{branch}:{branch}"]
-        out = git.run(self.store.root, options, operands, terms=terms).decode(errors="replace")
-        if "\n!" in f"\n{out}" and "[rejected]" not in out and "stale" not in out:
-            row = next(line for line in out.split("\n") if line.startswith("!"))
-            raise UnavailableError(f"the remote did not take it: {row[1:].strip()[:200]}")
-        return "\n!" not in f"\n{out}"
+        out = git.run(self.store.root, options, operands, terms=terms)
+        return out.decode(errors="replace").strip()
 
 
 def local_folder(address: str, root: Path) -> Path | None:
-    """Return the folder of a remote on this machine.
-
-    Or nothing for one that is reached over a network.
-    """
+    """Return the folder of a remote on this machine, or None for one across a network."""
     scheme, mark, rest = address.partition("://")
     if mark and scheme == "file":
-        # As git reads it: what is no path from the top is a share of another machine.
+        # As git reads it: anything but a path from the top is a share of another machine.
         return Path(unquote(rest if rest.startswith("/") else f"//{rest}"))
-    # As git tells them apart: a colon before the first slash ends the name of a host, or of a drive
-    # on Windows.
+    # As git tells them apart: a colon before the first slash ends the name of a host, or of a
+    # drive on Windows.
     before_slash, _, _ = address.partition("/")
     is_drive = sys.platform == "win32" and address[1:2] == ":"
-    return None if ":" in before_slash and not is_drive else root / address
+    if ":" in before_slash and not is_drive:
+        return None
+    return root / address
 
 
-def _conflict(conflicts: list[tuple[str, list[str], str, int]]) -> ConflictError:
-    path, (base, theirs, yours), merged, overlaps = conflicts[0]
-    names = ", ".join(one[0].removesuffix(".md") for one in conflicts)
-    section = path.removesuffix(".md")
-    hint = f"Nothing was changed. Write what {section} is to say into a file, then `journal sync --resolve {section}=FILE`"
-    error = ConflictError(f"both sides have changed {names}", hint, theirs=theirs, yours=yours)
-    error.base, error.merged, error.overlaps = base, merged, overlaps
+def _check_address(name: str, address: str) -> None:
+    """Refuse an address by which git would run a program, or read another remote."""
+    is_safe = urlsplit(address).scheme in {"", *PROTOCOLS.split(":")}
+    if "::" in address or not is_safe:
+        raise ValidationError(
+            f"the address of {name} is not one that is safe to use", f"Use one of {PROTOCOLS}"
+        )
+    if "/" not in address and ":" not in address:
+        # git would take a single word for the name of another remote.
+        raise ValidationError(
+            f"the address of {name} is not a path", "Write it with a slash, such as ./FOLDER"
+        )
+
+
+def _conflict_error(conflicts: Sequence[_MergedSection]) -> ConflictError:
+    first = conflicts[0]
+    names = ", ".join(conflict.path.removesuffix(".md") for conflict in conflicts)
+    section = first.path.removesuffix(".md")
+    hint = (
+        f"Nothing was changed. Write what {section} is to say into a file, "
+        f"then `<exchange with a remote> --resolve {section}=FILE`"
+    )
+    error = ConflictError(
+        f"both sides have changed {names}", hint, theirs=first.theirs, yours=first.ours
+    )
+    error.base = first.base
+    error.merged = first.merged
+    error.overlaps = first.overlaps
     return error

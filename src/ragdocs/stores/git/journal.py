@@ -1,7 +1,4 @@
-"""A journal: sections are files that hold what is understood now.
-
-Entries are the commits that led there.
-"""
+"""A journal in git: sections are files with the present overview, entries the commits to it."""
 
 from __future__ import annotations
 
@@ -9,16 +6,13 @@ import logging
 import os
 import re
 import threading
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 
 from ragdocs.errors import (
-    AlreadyExistsError,
     ConfigError,
     ConflictError,
     NotFoundError,
@@ -27,45 +21,54 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.stores.git.checkout import Checkout, Move, blob_name
-from ragdocs.stores.git.commits import LOG_SETTINGS, SECONDS, CommitStore, Ledger, Record, moved_ref
 from ragdocs.stores.git.draft import Draft
-from ragdocs.stores.git.plumbing import BRANCH, first_branch, read_blobs, read_refs, written_refs
-from ragdocs.system import files as fsio
-from ragdocs.system import git, repository
+from ragdocs.stores.git.entries import Entries, entries_of, entry_name, revisions_of
+from ragdocs.stores.git.ledger import (
+    LOG_SETTINGS,
+    LOG_TERMS,
+    SECONDS,
+    CommitLog,
+    Ledger,
+    Record,
+    Refs,
+    moved_ref,
+    select,
+)
+from ragdocs.stores.git.plumbing import BRANCH, Blob, Blobs, first_branch, read_refs, written_refs
+from ragdocs.system import files, git, repository
 from ragdocs.system.locks import LOCK_FILE, lock
 from ragdocs.text.formats.journal import (
+    MARK,
+    SUFFIX,
     checked,
-    is_section,
     overview,
     summary_of,
     title_of,
     with_count,
 )
-from ragdocs.types import Change, Commit, Expect, Put, Revision, Source, Written
+from ragdocs.types import Change, ChangeSet, Expect, Put, Revision, Scan, Source, Written
 
 AUTHOR = "Journal Server <journal@localhost>"
-# Somebody who commits with plain git may come between; so often in a row nobody does.
+# Somebody may commit with plain git between our look and our commit, but not so often in a row.
 ATTEMPTS = 8
-# As git itself counts: this many loose objects in one of the 256 folders means some 6,700 in all.
+LOCK_SECONDS = 15.0
+# As git itself estimates: this many loose objects in one of 256 folders mean some 6,700 in all.
 LOOSE_IN_ONE_FOLDER = 27
-# What a commit of entries needs to survive a loss of power; by default git leaves single objects to
-# chance.
+# A commit of an entry must survive a loss of power; by default git does not sync single objects.
 DURABLE = {"core.fsync": "committed,loose-object", "core.fsyncMethod": "fsync"}
-# Sections whose text is kept at hand, by commit.
-MOST_HELD = 64
-# What git says when somebody else has moved the branch since we looked.
+# The words of git when somebody else has moved the branch since we looked.
 NOT_MOVED = "Not updating"
-UNFINISHED = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 
 _AUTHOR = re.compile(r"(?:[^<>\n\0]+ )?<[^<>\n\0]*>")
+_ENTRY = re.compile(rf".+{MARK}(?P<hash>[0-9a-f]{{40,64}})\.md")
 
 logger = logging.getLogger("ragdocs")
 
 
-class JournalStore(CommitStore):
+class JournalStore:
     """A repository of its own below a root.
 
-    `ignored_by` is the project whose repository is told to leave it alone.
+    `ignored_by` is a project whose own repository is made to ignore the journal.
     """
 
     def __init__(
@@ -77,280 +80,287 @@ class JournalStore(CommitStore):
         ignored_by: Path | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        super().__init__(root)
         git.program()
         if not _AUTHOR.fullmatch(author):
             raise ConfigError(
                 f"journal.author {author[:80]!r} is no author", f'Write it as "{AUTHOR}"'
             )
-        self._inside = ""
-        self.terms = replace(self.terms, here=True)
+        self.root = root
+        self.terms = replace(LOG_TERMS, here=True)
+        self.checkout = Checkout(root, self.terms)
+        self.blobs = Blobs(root, self.terms)
+        self._git_folder = root / ".git"
+        self._log = CommitLog(root, self.terms, self._refs)
         self._author = author
         self._auto_gc = auto_gc
         self._ignored_by = ignored_by
         self._now = now
-        self.checkout = Checkout(root, self.terms)
-        self._line: tuple[str, tuple[Record, ...]] = ("", ())
-        self._by_path: dict[str, list[Record]] = {}
-        self._held: dict[tuple[str, str], tuple[str, bytes] | None] = {}
-        self._commits: tuple[str, list[Commit]] = ("", [])
+        self._entries = Entries()
+        # Listed for one state of the entries, because listing thousands takes time.
+        self._change_sets: tuple[Entries, list[ChangeSet]] = (self._entries, [])
+        # The files of refs at the last look; None if they must be looked up through git.
         self._written: Mapping[str, bytes] | None = None
         self._collecting = threading.Lock()
 
-    # --- looking ---
+    # --- reading ---
+
+    def scan(self, paths: Iterable[str] | None = None) -> Scan:
+        """List all entries, or those whose names begin as these do.
+
+        A repository that cannot be read is unreadable, never empty.
+        """
+        try:
+            stamps = self._current_entries().stamps
+        except UnavailableError as error:
+            git.warn(str(error))
+            return Scan({}, {"": str(error)})
+        return select(stamps, paths)
 
     def read(self, path: str) -> Source:
-        """Read an entry, or what a section says now, as it was last committed."""
-        if "#" in path:
-            return super().read(path)
-        with self._turn:
-            ledger = self.refresh()
-            path = self.spelled(path)
-            found = self.blobs(ledger.head, [path])[0] if ledger.head else None
-            last = self._by_path.get(path, [])[:1]
-        if found is None:
-            near = get_close_matches(path, self._by_path, n=3, cutoff=0.5)
-            names = ", ".join(name.removesuffix(".md") for name in near)
-            raise NotFoundError(
-                f"there is no section {path.removesuffix('.md')!r}", names and f"There is {names}"
-            )
-        name, data = found
-        problems = (
-            ("the file has changes that are not committed",)
-            if self.checkout.edited(path, name)
-            else ()
+        """Read an entry, or the overview of a section as it was last committed."""
+        if MARK in path:
+            return self._read_entry(path)
+        entries = self._current_entries()
+        path = entries.spelled(path)
+        blob = self.blobs.of(entries.ledger.head, path)
+        if blob is None:
+            raise entries.not_found(path)
+        problems: tuple[str, ...] = ()
+        if self.checkout.edited(path, blob.name):
+            problems = ("the file has changes that are not committed",)
+        modified_at = None
+        if entries.count(path):
+            modified_at = entries.by_section[path][0].at
+        text = overview(blob.data)
+        return Source(
+            path=path,
+            text=text,
+            version=blob.name,
+            stamp=blob.name,
+            size=len(text.encode()),
+            modified_at=modified_at,
+            problems=problems,
         )
-        text = overview(data)
-        at = last[0].at if last else None
-        return Source(path, text, name, name, len(text.encode()), modified_at=at, problems=problems)
+
+    def _read_entry(self, path: str) -> Source:
+        record = None
+        name = _ENTRY.fullmatch(path)
+        if name and path in self._entries.stamps:
+            record = self._log.ledger.records.get(name["hash"])
+        if record is None:
+            raise NotFoundError(f"there is no commit {path[:200]!r}")
+        message = self._log.message(record.hash)
+        # Every passage is found by the title, so that is where the work context goes.
+        card = {
+            "title": title_of(message),
+            "created_at": record.at.isoformat(),
+            "source": record.author,
+            "summary": summary_of(message),
+        }
+        return Source(
+            path=path,
+            text=message,
+            version=record.hash,
+            stamp=record.hash,
+            size=len(message.encode()),
+            modified_at=record.at,
+            card=card,
+        )
 
     def locate(self, path: str) -> str:
-        """Tell the file of a section, or of the section of an entry."""
-        section = path.partition("#")[0].removesuffix(".md")
-        return str(self.root / f"{section}.md") if section else str(self.root)
+        """Return the file of a section, or of the section of an entry."""
+        section = path.partition(MARK)[0].removesuffix(SUFFIX)
+        if not section:
+            return str(self.root)
+        return str(self.root / f"{section}{SUFFIX}")
 
-    def history(self, path: str = "") -> list[Revision]:
-        """List the entries that lead to the present, of one section or of all, newest first."""
-        if not path:
-            return [step for commit in self.commits() for step in commit.steps]
-        with self._turn:
-            self.refresh()
-            path = self.spelled(path)
-            records = tuple(self._by_path.get(path, ()))
-        return [step for record in records for step in _steps(record) if step.path == path]
+    def short(self, name: str) -> str:
+        """Return a commit's name as git abbreviates it."""
+        record = self._log.ledger.records.get(name)
+        if record is None:
+            return name[:7]
+        return record.short
 
-    def commits(self) -> list[Commit]:
-        """List what leads to the present, newest first.
-
-        A step without a text afterwards removed its section.
-        """
-        with self._turn:
-            self.refresh()
-            head, line = self._line
-            if self._commits[0] != head:
-                self._commits = (
-                    head,
-                    [Commit(record.at, "append", tuple(_steps(record))) for record in line],
-                )
-            return list(self._commits[1])
-
-    def recover(self, version: str) -> str:
-        """Return what a section said, by the version that reading it gave."""
-        if not git.is_hash(version):
-            raise ValidationError(f"{version[:80]!r} is no version of a section")
-        found = self.blobs("", [version])[0]
-        if found is None:
-            raise NotFoundError(f"the text of version {version[:16]} is not kept any more")
-        return overview(found[1])
+    # --- watching ---
 
     def watched(self) -> list[tuple[Path, bool]]:
-        """List the folders where refs are moved.
-
-        Before there are any, where the journal will be.
-        """
-        place = self.root / ".git"
-        if place.is_dir():
-            return [(place, False), (place / "refs", True)]
-        return [(self.root if self.root.is_dir() else self.root.parent, False)]
+        """List the folders where refs are moved, or the one where the journal will be."""
+        if self._git_folder.is_dir():
+            return [(self._git_folder, False), (self._git_folder / "refs", True)]
+        if self.root.is_dir():
+            return [(self.root, False)]
+        return [(self.root.parent, False)]
 
     def relative(self, path: str) -> str | None:
-        """Say that a moved ref may concern everything, and anything else nothing."""
-        return (
-            ""
-            if path in {str(self.root), f"{self.root}/.git"}
-            else moved_ref(path, self.root / ".git")
-        )
+        """Return "", which stands for everything, if a file moves refs; else None."""
+        if path in {str(self.root), str(self._git_folder)}:
+            return ""
+        return moved_ref(path, self._git_folder)
+
+    # --- revisions ---
+
+    def history(self, path: str = "") -> list[Revision]:
+        """List the entries that led to the present, of one section or of all, newest first."""
+        revisions: list[Revision] = []
+        if not path:
+            for change_set in self.commits():
+                revisions += change_set.steps
+            return revisions
+        entries = self._current_entries()
+        path = entries.spelled(path)
+        for record in entries.by_section.get(path, ()):
+            revisions += [revision for revision in revisions_of(record) if revision.path == path]
+        return revisions
+
+    def commits(self) -> list[ChangeSet]:
+        """List the entries that led to the present, newest first."""
+        with self._log.turn:
+            entries = self._current_entries()
+            if self._change_sets[0] is not entries:
+                self._change_sets = (entries, entries.change_sets())
+            return list(self._change_sets[1])
+
+    def recover(self, version: str) -> str:
+        """Return an overview of a section by the version that reading it gave."""
+        if not git.is_hash(version):
+            raise ValidationError(f"{version[:80]!r} is no version of a section")
+        blob = self.blobs.named(version)
+        if blob is None:
+            raise NotFoundError(f"the text of version {version[:16]} is not kept any more")
+        return overview(blob.data)
 
     # --- writing ---
 
     def commit(self, changes: Sequence[Change], verb: str = "append") -> list[Written]:
-        """Make one commit of one section.
-
-        The note is the entry, the text what is understood now.
-        """
-        if len(changes) != 1 or not isinstance(put := changes[0], Put) or not put.note.strip():
+        """Commit one entry: its note is the message, its text the section's new overview."""
+        put = changes[0] if len(changes) == 1 else None
+        if not isinstance(put, Put) or not put.note.strip():
             raise ValidationError(
                 f"a journal takes one entry at a time, not {len(changes)} changes ({verb})"
             )
         message = checked(put.note)
-        self._found()
-        with lock(self.root, timeout=15.0), self._turn:
+        self._ensure_repository()
+        with lock(self.root, timeout=LOCK_SECONDS), self._log.turn:
             self.checkout.heal(self.refresh().head)
-            self.refuse_unfinished()
-            for _ in range(ATTEMPTS):
-                if (written := self._append(put, message, self.refresh())) is not None:
-                    break
-            else:
-                raise UnavailableError("the branch of the journal moves all the time", "Try again")
+            self.checkout.refuse_unfinished()
+            written = self._append(put, message)
         self._tidy_up()
         return [written]
 
-    def _append(self, put: Put, message: str, ledger: Ledger) -> Written | None:
-        path = self._writable(put.path)
-        before = self.blobs(ledger.head, [path])[0] if ledger.head else None
-        self._check(put, path, before)
-        data = with_count(put.text, len(self._by_path.get(path, [])) + 1)
-        name = self.record(Draft(((path, data),), message), ledger)
-        if name is None:
-            return None
-        after = blob_name(data, name)
-        self._hold((name, path), (after, data))
-        self.checkout.move(name, [Move(path, before[0] if before else "", after, data)])
-        return Written(f"{path.removesuffix('.md')}#{name}.md", after)
+    def _append(self, put: Put, message: str) -> Written:
+        for _ in range(ATTEMPTS):
+            ledger = self.refresh()
+            path = self._entries.writable(put.path)
+            before = self.blobs.of(ledger.head, path)
+            self._check_expectation(put, path, before)
+            data = with_count(put.text, self._entries.count(path) + 1)
+            commit = self.record(Draft(((path, data),), message), ledger)
+            if commit is None:
+                continue
+            after = Blob(blob_name(data, commit), data)
+            self.blobs.cache(commit, path, after)
+            before_name = before.name if before else ""
+            self.checkout.move(commit, [Move(path, before_name, after.name, data)])
+            return Written(entry_name(path, commit), after.name)
+        raise UnavailableError("the branch of the journal moves all the time", "Try again")
 
     def record(self, draft: Draft, ledger: Ledger) -> str | None:
         """Make a commit on top of the branch and return its name.
 
-        Or nothing if the branch moved meanwhile.
+        Return None if somebody else has moved the branch since the ledger was read.
         """
-        at = int(self._now().timestamp())
-        who = f"{self._author} {at} +0000"
-        ledger = replace(ledger, branch=ledger.branch or self.branch())
-        stream = draft.stream(ledger.branch, ledger.head, who)
+        if not ledger.branch:
+            refs = ledger.refs._replace(branch=self.branch())
+            ledger = replace(ledger, refs=refs)
+        seconds = int(self._now().timestamp())
+        stream = draft.stream(ledger.branch, ledger.head, f"{self._author} {seconds} +0000")
         self.checkout.begin()
+        options = ["fast-import", "--quiet", "--date-format=raw"]
+        terms = replace(self.terms, settings={**LOG_SETTINGS, **DURABLE})
         try:
-            options = ["fast-import", "--quiet", "--date-format=raw"]
-            terms = replace(self.terms, settings={**LOG_SETTINGS, **DURABLE})
-            name = git.run(self.root, options, stdin=stream, terms=terms).decode().strip()
+            commit = git.run(self.root, options, stdin=stream, terms=terms).decode().strip()
         except UnavailableError as error:
             if NOT_MOVED in error.message:
                 return None
-            if self._refs()[1] == ledger.head:
+            if self._refs().head == ledger.head:
                 raise
             hint = "Read the section before you write again: the entry may be there"
             raise UnavailableError(
                 f"it is not known whether the entry was committed ({error.message})", hint
             ) from error
-        self._extend(ledger, name, draft, at)
-        return name
+        self._extend(ledger, commit, draft, seconds)
+        return commit
 
-    def _extend(self, ledger: Ledger, name: str, draft: Draft, at: int) -> None:
-        """Note a commit of our own without asking git for it again."""
+    def _extend(self, ledger: Ledger, commit: str, draft: Draft, seconds: int) -> None:
+        """Add a commit of our own to the entries, without asking git for it."""
         if draft.merged:
             self.refresh()
             return
         author, _, email = self._author.rpartition("<")
-        moment = datetime.fromtimestamp(at, UTC)
-        paths = tuple((path, data is not None) for path, data in draft.files)
-        record = Record(name, name[:7], moment, author.strip(), email.rstrip(">"), paths)
-        tips = frozenset({*ledger.tips, name} - {ledger.head})
-        self._messages = {name: draft.message.rstrip("\n")}
-        self._ledger = Ledger(ledger.branch, name, tips, {name: record, **ledger.records})
-        self._stamps = {**dict.fromkeys(self.names(record), name), **self._stamps}
-        self._line = (name, (record, *self._line[1]))
-        for path, _ in paths:
-            self._by_path.setdefault(path, []).insert(0, record)
-        # Only if nothing but our branch has moved; else the next look asks git.
-        written = written_refs(self.root / ".git")
-        expected = {**(self._written or {}), ledger.branch: f"{name}\n".encode()}
+        record = Record(
+            hash=commit,
+            short=commit[:7],
+            at=datetime.fromtimestamp(seconds, UTC),
+            author=author.strip(),
+            email=email.rstrip(">"),
+            paths=tuple((path, data is not None) for path, data in draft.files),
+        )
+        extended = self._log.extend(ledger, record, draft.message.rstrip("\n"))
+        self._entries = self._entries.extended(extended, record)
+        # If anything but our own branch has moved, the next look asks git.
+        written = written_refs(self._git_folder)
+        expected = {**(self._written or {}), ledger.branch: f"{commit}\n".encode()}
         self._written = written if written == expected else None
 
-    def _check(self, put: Put, path: str, found: tuple[str, bytes] | None) -> None:
-        now = overview(found[1]) if found else ""
-        if put.expect in {Expect.ANY, Expect.PRESENT if found else Expect.ABSENT}:
+    def _check_expectation(self, put: Put, path: str, current: Blob | None) -> None:
+        state = Expect.ABSENT if current is None else Expect.PRESENT
+        if put.expect in {Expect.ANY, state}:
             return
-        if isinstance(put.expect, str) and found:
-            with suppress(NotFoundError):
-                if put.expect == found[0] or self.recover(put.expect) == now:
-                    return
-        section = path.removesuffix(".md")
-        what = "was removed" if found is None else "says something else now"
-        hint = "Read it again with journal_read, put both together, and write once more"
-        raise ConflictError(
-            f"{section} {what} since you read it",
-            hint,
-            theirs=now,
-            yours=put.text,
-            version=found[0] if found else "",
-        )
-
-    def _writable(self, path: str) -> str:
-        spelled = self.spelled(path)
-        if spelled not in self._by_path:
-            if any(part.endswith(".md") for part in spelled.split("/")[:-1]):
-                raise ValidationError(f"{path!r} lies below a file", "Leave out .md")
-            twin = next(
-                (known for known in self._by_path if _folded(known) == _folded(spelled)), ""
-            )
-            if twin:
-                message = f"{path!r} differs only in upper and lower case from {twin.removesuffix('.md')!r}"
-                raise AlreadyExistsError(message, "Use that, or another name")
-        return spelled
-
-    def spelled(self, path: str) -> str:
-        """Return the path of a section as it is committed, whatever form its letters have there."""
-        if path in self._by_path:
-            return path
-        if "#" in path:
-            raise ValidationError(
-                f"{path[:80]!r} is no section: # begins the name of an entry", "Leave it out"
-            )
-        clean = fsio.relative_name(path)
-        return next(
-            (known for known in self._by_path if unicodedata.normalize("NFC", known) == clean),
-            clean,
-        )
-
-    def _found(self) -> None:
-        """Make the repository, if there is none; a folder with other things in it is not taken."""
-        place = self.root / ".git"
-        self._refuse_others()
-        if place.is_dir():
-            # A clone that a person has put there is to be left alone, too.
-            if self._ignored_by:
-                self.checkout.ignore(self._ignored_by)
-                self._ignored_by = None
-            return
-        fsio.make_directories(self.root)
-        with lock(self.root):
-            if place.is_dir():
+        theirs = ""
+        version = ""
+        what = "was removed"
+        if current is not None:
+            theirs = overview(current.data)
+            version = current.name
+            what = "says something else now"
+            if isinstance(put.expect, str) and self._is_current(put.expect, current):
                 return
-            if any(entry.name != LOCK_FILE for entry in self.root.iterdir()):
-                hint = "Set journal.path to a folder that is empty, new, or a git repository"
-                raise UnavailableError(
-                    f"{self.root} holds other things and is no git repository", hint
-                )
-            git.run(self.root, ["init", "--quiet", f"--initial-branch={BRANCH}"], terms=self.terms)
-        self._found()
+        raise ConflictError(
+            f"{path.removesuffix(SUFFIX)} {what} since you read it",
+            "Read it again with <read the journal>, put both together, and write once more",
+            theirs=theirs,
+            yours=put.text,
+            version=version,
+        )
 
-    def refuse_unfinished(self) -> None:
-        """Refuse to write while a person merges or rebases by hand."""
-        found = next((name for name in UNFINISHED if (self.root / ".git" / name).exists()), "")
-        if found:
-            hint = f"In {self.root}, finish it with git, or give it up (git merge --abort, git rebase --abort)"
-            raise UnavailableError(
-                "somebody is in the middle of a merge or a rebase in the journal", hint
-            )
+    def _is_current(self, version: str, current: Blob) -> bool:
+        """Return whether a version has the present overview; its count of entries may differ."""
+        if version == current.name:
+            return True
+        with suppress(NotFoundError):
+            return self.recover(version) == overview(current.data)
+        return False
 
-    def _tidy_up(self) -> None:
-        """Let git pack what has piled up, in the background."""
-        loose = self.root / ".git" / "objects" / "17"
-        with suppress(OSError):
-            if self._auto_gc and sum(1 for _ in loose.iterdir()) >= LOOSE_IN_ONE_FOLDER:
-                threading.Thread(target=self.collect, name="ragdocs-gc", daemon=True).start()
+    # --- the repository ---
+
+    def refresh(self) -> Ledger:
+        """Return the ledger as refs are now; git is asked only when their files have changed."""
+        with self._log.turn:
+            self._refuse_foreign()
+            written = written_refs(self._git_folder)
+            if written is None or written != self._written:
+                ledger = self._log.refresh()
+                if ledger is not self._entries.ledger:
+                    self._entries = entries_of(ledger, self._order(ledger.head))
+                self._written = written
+            return self._log.ledger
+
+    def branch(self) -> str:
+        """Return the branch that the first entry creates."""
+        return first_branch(self.root, self.terms)
 
     def collect(self) -> None:
-        """Pack loose objects, unless somebody is at it."""
+        """Pack loose objects, unless another thread is packing them."""
         if not self._collecting.acquire(blocking=False):
             return
         try:
@@ -360,100 +370,54 @@ class JournalStore(CommitStore):
         finally:
             self._collecting.release()
 
-    # --- the ledger ---
+    def _current_entries(self) -> Entries:
+        with self._log.turn:
+            self.refresh()
+            return self._entries
 
-    def names(self, record: Record) -> Iterator[str]:
-        """Name a commit once for each section that it changed."""
-        return (
-            f"{path.removesuffix('.md')}#{record.hash}.md"
-            for path, _ in record.paths
-            if is_section(path)
-        )
+    def _order(self, head: str) -> list[str]:
+        """Name the commits that led to a head, newest first."""
+        if not head:
+            return []
+        options = ["rev-list", "--date-order", "--no-merges"]
+        return git.run(self.root, options, [head], terms=self.terms).decode().split()
 
-    def text(self, record: Record, message: str) -> str:
-        """Return the message alone: the section is in its name."""
-        del record
-        return message
-
-    def card(self, record: Record, message: str) -> dict[str, object]:
-        """Return what is known of an entry.
-
-        Its context stands in the title, which every passage is found by.
-        """
-        return {
-            "title": title_of(message),
-            "created_at": record.at.isoformat(),
-            "source": record.author,
-            "summary": summary_of(message),
-        }
-
-    def short(self, name: str) -> str:
-        """Return a commit's name as git abbreviates it."""
-        record = self._ledger.records.get(name)
-        return record.short if record else name[:7]
-
-    def blobs(self, commit: str, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
-        """Return the name and content of each of these files in a commit, or of these objects."""
-        if not commit or len(names) != 1:
-            return read_blobs(self.root, self.terms, commit, names)
-        # What a commit holds never changes, and the same section is read, written and read again.
-        key = (commit, names[0])
-        if key not in self._held:
-            self._hold(key, read_blobs(self.root, self.terms, commit, names)[0])
-        return [self._held[key]]
-
-    def _hold(self, key: tuple[str, str], found: tuple[str, bytes] | None) -> None:
-        for old in list(self._held)[: len(self._held) - MOST_HELD + 1]:
-            self._held.pop(old, None)
-        self._held[key] = found
-
-    def branch(self) -> str:
-        """Return the branch that the first entry makes."""
-        return first_branch(self.root, self.terms)
-
-    def _refs(self) -> tuple[str, str, frozenset[str]]:
+    def _refs(self) -> Refs:
         return read_refs(self.root, self.terms)
 
-    def refresh(self) -> Ledger:
-        """Return the ledger as refs are now.
+    def _ensure_repository(self) -> None:
+        """Create the repository if missing; refuse a folder that is not empty."""
+        self._refuse_foreign()
+        if not self._git_folder.is_dir():
+            self._create_repository()
+            self._refuse_foreign()
+        # A clone that a person has put there is to be ignored by the project, too.
+        if self._ignored_by:
+            self.checkout.ignore(self._ignored_by)
+            self._ignored_by = None
 
-        Git is asked only when the files of refs say something else.
-        """
-        with self._turn:
-            self._refuse_others()
-            written = written_refs(self.root / ".git")
-            if written is None or written != self._written:
-                super().refresh()
-                self._written = written
-            return self._ledger
+    def _create_repository(self) -> None:
+        files.make_directories(self.root)
+        with lock(self.root):
+            if self._git_folder.is_dir():
+                return
+            if any(entry.name != LOCK_FILE for entry in self.root.iterdir()):
+                hint = "Set journal.path to a folder that is empty, new, or a git repository"
+                raise UnavailableError(
+                    f"{self.root} holds other things and is no git repository", hint
+                )
+            git.run(self.root, ["init", "--quiet", f"--initial-branch={BRANCH}"], terms=self.terms)
 
-    def _refuse_others(self) -> None:
-        """Raise if what is in the place of the journal's repository may be another project's."""
-        if os.path.lexists(self.root / ".git"):
+    def _refuse_foreign(self) -> None:
+        """Raise if the repository at the journal's path may belong to another project."""
+        if os.path.lexists(self._git_folder):
             repository.own_folder(self.root)
 
-    def _keep(self, ledger: Ledger) -> None:
-        super()._keep(ledger)
-        order = ["rev-list", "--date-order", "--no-merges"]
-        out = (
-            git.run(self.root, order, [ledger.head], terms=self.terms).decode()
-            if ledger.head
-            else ""
-        )
-        line = tuple(ledger.records[name] for name in out.split() if name in ledger.records)
-        self._line = (ledger.head, line)
-        self._by_path = {}
-        for record in line:
-            for path, _ in record.paths:
-                if is_section(path):
-                    self._by_path.setdefault(path, []).append(record)
-
-
-def _steps(record: Record) -> Iterator[Revision]:
-    for path, stays in record.paths:
-        if is_section(path):
-            yield Revision(path, record.hash, record.at, "append", 0, record.short if stays else "")
-
-
-def _folded(path: str) -> str:
-    return unicodedata.normalize("NFC", path).casefold()
+    def _tidy_up(self) -> None:
+        """Let git pack loose objects in the background, once there are many."""
+        if not self._auto_gc:
+            return
+        with suppress(OSError):
+            objects = list((self._git_folder / "objects" / "17").iterdir())
+            if len(objects) >= LOOSE_IN_ONE_FOLDER:
+                threading.Thread(target=self.collect, name="ragdocs-gc", daemon=True).start()

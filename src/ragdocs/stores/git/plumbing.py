@@ -1,69 +1,138 @@
-"""Where the refs of a journal point, and what files and objects say there."""
+"""The refs and the objects of a journal's repository."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from ragdocs.errors import UnavailableError
+from ragdocs.stores.git.ledger import Refs
 from ragdocs.system import git
 
 BRANCH = "main"
-# More of them are not looked at one by one.
+# With more loose refs than this, reading their files tells nothing for sure.
 MOST_LOOSE_REFS = 200
+# Files of commits that stay in memory.
+MOST_CACHED = 64
+# Refs that lead to no entries.
+OTHER_REFS = ("refs/stash", "refs/replace/")
+_REF_FORMAT = "%(HEAD)%00%(objecttype)%(*objecttype)%00%(objectname)%00%(refname)"
+
+
+class Blob(NamedTuple):
+    """The content of a file, and the name that git gives to it."""
+
+    name: str
+    data: bytes
+
+
+class Blobs:
+    """Reads files of commits; the last ones stay in memory, because a commit never changes."""
+
+    def __init__(self, root: Path, terms: git.Terms) -> None:
+        self._root = root
+        self._terms = terms
+        self._cached: dict[tuple[str, str], Blob | None] = {}
+
+    def of(self, commit: str, path: str) -> Blob | None:
+        """Return a file of a commit, if there are both."""
+        if not commit:
+            return None
+        try:
+            return self._cached[commit, path]
+        except KeyError:
+            blob = self.all_of(commit, [path])[0]
+            self.cache(commit, path, blob)
+            return blob
+
+    def all_of(self, commit: str, paths: Sequence[str]) -> list[Blob | None]:
+        """Return each of these files of a commit, if there are both."""
+        if not commit:
+            return [None] * len(paths)
+        return self._read([f"{commit}:{path}" for path in paths])
+
+    def named(self, name: str) -> Blob | None:
+        """Return the content with this name, if the repository has it."""
+        return self._read([name])[0]
+
+    def cache(self, commit: str, path: str, blob: Blob | None) -> None:
+        """Keep a file of a commit in memory, for the next one who reads it."""
+        excess = len(self._cached) - MOST_CACHED + 1
+        for key in list(self._cached)[: max(excess, 0)]:
+            self._cached.pop(key, None)
+        self._cached[commit, path] = blob
+
+    def _read(self, names: Sequence[str]) -> list[Blob | None]:
+        if not names:
+            return []
+        stdin = "".join(f"{name}\n" for name in names).encode()
+        out = git.run(self._root, ["cat-file", "--batch"], stdin=stdin, terms=self._terms)
+        blobs: list[Blob | None] = []
+        for _ in names:
+            header, _, out = out.partition(b"\n")
+            words = header.split(b" ")
+            is_object = git.is_hash(words[0].decode(errors="replace"))
+            if not is_object or not words[-1].isdigit():
+                blobs.append(None)
+                continue
+            size = int(words[-1])
+            blob = None
+            if words[-2] == b"blob":
+                blob = Blob(words[0].decode(), out[:size])
+            blobs.append(blob)
+            out = out[size + 1 :]
+        return blobs
 
 
 def written_refs(folder: Path) -> dict[str, bytes] | None:
-    """Return what the files of a repository's refs say, or nothing where that does not tell all."""
-    found = {}
+    """Return the files of a repository's refs, or None where they do not tell all."""
+    contents = {}
     try:
         if (folder / "reftable").exists():
             return None
-        files = (
-            Path(place, name) for place, _, names in os.walk(folder / "refs") for name in names
-        )
-        for file in (folder / "HEAD", folder / "packed-refs", *islice(files, MOST_LOOSE_REFS)):
-            if file.exists():
-                found[file.relative_to(folder).as_posix()] = file.read_bytes()
+        loose = islice(_files_below(folder / "refs"), MOST_LOOSE_REFS)
+        for path in (folder / "HEAD", folder / "packed-refs", *loose):
+            if path.exists():
+                contents[path.relative_to(folder).as_posix()] = path.read_bytes()
     except OSError:
         return None
-    return found if len(found) < MOST_LOOSE_REFS else None
+    if len(contents) >= MOST_LOOSE_REFS:
+        return None
+    return contents
 
 
-def read_refs(root: Path, terms: git.Terms) -> tuple[str, str, frozenset[str]]:
+def read_refs(root: Path, terms: git.Terms) -> Refs:
     """Return the branch, its head, and where all refs point that may lead to entries."""
     if not (root / ".git").is_dir():
-        return "", "", frozenset()
-    form = "%(HEAD)%00%(objecttype)%(*objecttype)%00%(objectname)%00%(refname)"
-    rows = [
-        row.split("\0")
-        for row in _ask(root, ["for-each-ref", f"--format={form}"], terms).splitlines()
-    ]
-    refs = [
-        row
-        for row in rows
-        if row[1].endswith("commit") and not row[3].startswith(("refs/stash", "refs/replace/"))
-    ]
-    branch, head = next(((row[3], row[2]) for row in refs if row[0] == "*"), ("", ""))
+        return Refs()
+    branch = head = ""
+    tips = set()
+    for row in _ask(root, ["for-each-ref", f"--format={_REF_FORMAT}"], terms).splitlines():
+        mark, kind, name, ref = row.split("\0")
+        if not kind.endswith("commit") or ref.startswith(OTHER_REFS):
+            continue
+        tips.add(name)
+        if mark == "*":
+            branch = ref
+            head = name
     if not head:
-        head = _ask(
-            root, ["rev-parse", "--verify", "--quiet", "HEAD"], replace(terms, codes=(0, 1))
-        )
-    if not head:
-        # Either nothing was committed yet, or something is damaged: that must not pass for an empty
-        # journal.
+        options = ["rev-parse", "--verify", "--quiet", "HEAD"]
+        head = _ask(root, options, replace(terms, codes=(0, 1)))
+    if head:
+        tips.add(head)
+    else:
+        # Either nothing was committed yet, or the repository is damaged, which must not pass for
+        # an empty journal.
         first_branch(root, terms)
-    return branch, head, frozenset({*(row[2] for row in refs), *([head] if head else [])})
+    return Refs(branch, head, frozenset(tips))
 
 
 def first_branch(root: Path, terms: git.Terms) -> str:
-    """Return the branch that the first entry makes.
-
-    Where there is a head without a branch, none can be made.
-    """
+    """Return the branch that the first entry creates; a head without a branch is refused."""
     branch = _ask(root, ["symbolic-ref", "--quiet", "HEAD"], replace(terms, codes=(0, 1)))
     if not branch:
         raise UnavailableError(
@@ -73,6 +142,12 @@ def first_branch(root: Path, terms: git.Terms) -> str:
         hint = f"Look at {root / '.git' / branch}; `git reflog` knows what it said"
         raise UnavailableError(f"{branch} of the journal is damaged", hint)
     return branch
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            yield Path(parent, name)
 
 
 def _ask(root: Path, options: Sequence[str], terms: git.Terms) -> str:
@@ -85,22 +160,3 @@ def _ask(root: Path, options: Sequence[str], terms: git.Terms) -> str:
         raise UnavailableError(
             f"the journal is no repository that git can read ({error.message})", hint
         ) from error
-
-
-def read_blobs(
-    root: Path, terms: git.Terms, commit: str, names: Sequence[str]
-) -> list[tuple[str, bytes] | None]:
-    """Return the name and content of each of these files in a commit, or of these objects."""
-    asked = "".join(f"{commit}:{name}\n" if commit else f"{name}\n" for name in names)
-    out = git.run(root, ["cat-file", "--batch"], stdin=asked.encode(), terms=terms)
-    found: list[tuple[str, bytes] | None] = []
-    for _ in names:
-        head, _, out = out.partition(b"\n")
-        words = head.split(b" ")
-        if not words[-1].isdigit() or not git.is_hash(words[0].decode(errors="replace")):
-            found.append(None)
-            continue
-        size = int(words[-1])
-        found.append((words[0].decode(), out[:size]) if words[-2] == b"blob" else None)
-        out = out[size + 1 :]
-    return found

@@ -120,7 +120,7 @@ class Edits:
         with suppress(RagdocsError):
             merged = revise(current.text, current.path, edit).text
         with suppress(RagdocsError):
-            base = self.corpus.store.recover(expected)
+            base = self.corpus.versioned.recover(expected)
             yours = revise(base, current.path, edit).text
             if not merged:
                 texts = map(_plain, (base, current.text, yours))

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from ragdocs.errors import ConflictError, NotFoundError, ValidationError
 from ragdocs.search.corpus import Corpus
-from ragdocs.types import Change, Commit, Discard, Expect, Put, Restore, Revision, Written
+from ragdocs.types import Change, ChangeSet, Discard, Expect, Put, Restore, Revision, Written
 from ragdocs.verbs import page
 from ragdocs.verbs.references import past_path
 from ragdocs.verbs.shapes import Difference, Revisions, RevisionShape, Saved, Undone
@@ -124,14 +124,14 @@ class Versions:
 
         Without a path, those of all memories.
         """
-        for commit in self.corpus.store.commits():
+        for commit in self.corpus.versioned.commits():
             path = _earlier_path(commit, path)
             for step in commit.steps:
                 is_wanted = path in ("", step.path)
                 if step.version and is_wanted:
                     yield step
 
-    def _last_standing(self) -> Commit:
+    def _last_standing(self) -> ChangeSet:
         """Return the last change that was made and not taken back.
 
         Refuse if its files were edited since.
@@ -139,7 +139,7 @@ class Versions:
         # The version of each file, as if the commits that were looked at had not been made.
         versions: Texts = {}
         undone: list[Texts] = []
-        for commit in self.corpus.store.commits():
+        for commit in self.corpus.versioned.commits():
             before = {step.path: step.version for step in commit.steps}
             after = {step.path: step.after for step in commit.steps}
             for path in after:
@@ -190,7 +190,7 @@ class Versions:
 
         Its very bytes, unless there is a secret in them.
         """
-        text = self.corpus.store.recover(version)
+        text = self.corpus.versioned.recover(version)
         if self.corpus.redactor.redact(text).findings:
             return Put(path, text, expect)
         return Restore(path, version, expect)
@@ -200,7 +200,7 @@ class Versions:
             return ""
         if version == current:
             return self.corpus.store.read(path).text
-        return self.corpus.store.recover(version)
+        return self.corpus.versioned.recover(version)
 
     def _version(self, path: str) -> str:
         try:
@@ -236,7 +236,7 @@ def _latest_other(path: str, versions: list[str], current: str) -> str:
     raise NotFoundError(f"no earlier text of {path} is kept", "It has not been changed by ragdocs")
 
 
-def _earlier_path(commit: Commit, path: str) -> str:
+def _earlier_path(commit: ChangeSet, path: str) -> str:
     """Return the path that a memory had before a commit, which may have renamed it."""
     if commit.verb not in ("rename", "undo"):
         return path
@@ -247,7 +247,7 @@ def _earlier_path(commit: Commit, path: str) -> str:
     return path
 
 
-def _check_untouched(commit: Commit, after: Texts, present: Texts) -> None:
+def _check_untouched(commit: ChangeSet, after: Texts, present: Texts) -> None:
     """Refuse to undo a commit whose files were edited since."""
     edited = []
     for path, version in sorted(after.items()):
@@ -257,7 +257,7 @@ def _check_untouched(commit: Commit, after: Texts, present: Texts) -> None:
         raise _refusal(commit, f"{', '.join(edited[:LISTED])} changed since")
 
 
-def _undone(commit: Commit, written: list[Written]) -> Undone:
+def _undone(commit: ChangeSet, written: list[Written]) -> Undone:
     undone = Undone(
         status="undone",
         verb=commit.verb,
@@ -278,7 +278,7 @@ def _undone(commit: Commit, written: list[Written]) -> Undone:
     return undone
 
 
-def _refusal(commit: Commit, reason: str) -> ConflictError:
+def _refusal(commit: ChangeSet, reason: str) -> ConflictError:
     paths = ", ".join(step.path for step in commit.steps[:LISTED])
     message = (
         f"the last change, {commit.verb} of {paths}, cannot be undone: {reason};"

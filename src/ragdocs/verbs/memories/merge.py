@@ -71,7 +71,7 @@ class Merges:
             # The version that was read: a source that changes in between is not thrown away.
             if path != target:
                 changes.append(Discard(path, source.version))
-        with proposing(self.corpus.store, expected_version):
+        with proposing(self.corpus.versioned, expected_version):
             written = self.corpus.commit(changes, "merge")
         return Merged(
             status="merged",

@@ -51,7 +51,7 @@ class Memories(ReadableMemories):
         check_content(content)
         before = self.corpus.store.read(path)
         put = Put(path, content, expected_version or Expect.PRESENT)
-        with proposing(self.corpus.store, expected_version):
+        with proposing(self.corpus.versioned, expected_version):
             written = self.corpus.commit([put])[0]
         warnings = []
         dropped = sorted(set(record.own_fields(before.text)) - set(record.own_fields(content)))
@@ -75,7 +75,7 @@ class Memories(ReadableMemories):
             check_content(text)
             put = Put(path, text, expected_version or before.version)
             try:
-                with proposing(self.corpus.store, expected_version):
+                with proposing(self.corpus.versioned, expected_version):
                     written = self.corpus.commit([put], "append")[0]
             except ConflictError as error:
                 # Whatever stands there now, this goes behind it.
