@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
+
+from tests.faults.processes import process_seconds, tree
 
 Clock = Callable[[], float]
 
@@ -114,22 +114,6 @@ def grid(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     )
 
 
-def tree(root: int) -> list[int]:
-    """List a process and everything below it."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except (OSError, IndexError):
-                continue
-            children.setdefault(parent, []).append(int(entry.name))
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
-    return found
-
-
 class TreeClock:
     """Processor seconds of a process and its descendants.
 
@@ -157,19 +141,3 @@ class TreeClock:
         seconds = process_seconds(pid)
         if seconds:
             self._seen[pid] = seconds
-
-
-def process_seconds(pid: int) -> float:
-    """Return the processor time of any process, all its threads included, to the nanosecond."""
-    try:
-        # How Linux names the clock of another process: clock_getcpuclockid(3), which Python does
-        # not offer.
-        return time.clock_gettime((~pid << 3) | 2)
-    except OSError:
-        return 0.0
-
-
-def rss_mb(pid: int) -> float:
-    """Return the resident memory of a process."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -15,8 +15,9 @@ from statistics import median
 from typing import Any
 
 from bench._corpora import Corpus
-from bench._measure import Row, Sample, at_most, process_seconds, rss_mb, tree
+from bench._measure import Row, Sample, at_most
 from bench._window import Window
+from tests.faults.processes import process_seconds, rss_mb, tree
 
 ROOT = Path(__file__).resolve().parent.parent
 # How often a process is started: the middle one counts.
@@ -40,7 +41,7 @@ def over_mcp(corpus: Corpus, repeats: int) -> list[Row]:
     with _quiet_server(corpus) as server, Window(command(corpus), corpus.root) as window:
         window.greet()
         window.tools()
-        own = window.process.pid
+        own = window.pid
         # The first call opens the index: that is the row of the start.
         _check(window.call(tool, query=queries[0]))
 
@@ -105,7 +106,7 @@ def _quiet_server(corpus: Corpus) -> Iterator[int]:
     Yield its process id.
     """
     arguments = command(corpus)[5:]
-    code = "import sys; from ragdocs.serve import shim; print(shim.address(sys.argv[1:]))"
+    code = "import sys; from ragdocs.serve.shared import shim; print(shim.address(sys.argv[1:]))"
     asked = subprocess.run(
         [sys.executable, "-P", "-c", code, *arguments],
         cwd=corpus.root,
@@ -258,17 +259,17 @@ def _start(corpus: Corpus, tool: str) -> dict[str, float]:
         _check(answer)
         for query in queries[1:]:
             first.call(tool, query=query)
-        took["rss after"] = max(map(rss_mb, tree(first.process.pid)))
+        took["rss after"] = max(map(rss_mb, tree(first.pid)))
         with Window(command(corpus), corpus.root) as second:
             took["second"] = second.greet()
             second.tools()
-            took["second cpu"] = process_seconds(second.process.pid)
-            took["second rss"] = rss_mb(second.process.pid)
+            took["second cpu"] = process_seconds(second.pid)
+            took["second rss"] = rss_mb(second.pid)
     with Window(command(corpus), corpus.root) as third:
         third.greet()
         # Needs the index, not the model.
         third.call("index_status" if tool == "search_docs" else "get_memory_stats")
-        took["rss before"] = max(map(rss_mb, tree(third.process.pid)))
+        took["rss before"] = max(map(rss_mb, tree(third.pid)))
     return took
 
 

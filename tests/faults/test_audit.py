@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.serve.windows import HELLO
 
-from .window import HELLO, SETTINGS
+from .window import SETTINGS
 
 if TYPE_CHECKING:
     from tests.conftest import Project

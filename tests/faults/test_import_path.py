@@ -127,7 +127,7 @@ STARTS: dict[str, Callable[[Path], list[str]]] = {
 def check_service(clone: Clone, log: Path, command: list[str]) -> None:
     """Start a server in the clone and use it as a client does."""
     with Window(clone.root, log, SETTINGS, command=command, cwd=clone.root) as window:
-        tools = window.ask("tools/list", {})["result"]["tools"]
+        tools = window.ask("tools/list")["result"]["tools"]
         assert "search_docs" in [tool["name"] for tool in tools]
         answer = window.call("search_docs", query="zebras")
         assert "honest" in str(answer["content"])
