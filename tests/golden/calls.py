@@ -216,6 +216,14 @@ EDIT: dict[str, Scenario] = {
         {"filename": "missing.md"},
         ("read_memory", {"filename": "wrong.md"}),
     ),
+    "diff_memory": plain(
+        ("memory_history", AUTH),
+        AUTH,
+        {**AUTH, "version": "$0.result.0.version"},
+        {**AUTH, "version": "00000000"},
+        {"filename": "missing.md"},
+    ),
+    "undo_memory_change": plain({}, ("delete_memory", AUTH), {}, ("read_memory", AUTH)),
     "rename_memory": plain(
         {**AUTH, "new_name": "auth/plan.md"},
         ("read_memory", {"filename": "session-2025-05-10.md"}),

@@ -162,6 +162,32 @@ MEMORY: dict[str, tuple[Line, ...]] = {
 }
 
 OTHERS: dict[str, tuple[Line, ...]] = {
+    "docs search": (
+        ("docs", "search", "how", "are", "tokens", "refreshed", "--limit", "2"),
+        ("docs", "search", "retries", "--path", "docs/api"),
+        ("docs", "search", "zzz"),
+    ),
+    "docs read": (
+        ("docs", "read", "docs/auth.md", "--heading", "Tokens"),
+        ("docs", "read", "docs/auth.md", "--lines", "7-9"),
+        ("docs", "read", "docs/aut.md"),
+    ),
+    "entry add": (
+        ("entry", "add", "Ben drinks tea", "--tag", "people"),
+        ("entry", "add", "Ben drinks tea"),
+        ("entry", "add", ""),
+    ),
+    "entry search": (("entry", "search", "dark", "mode"), ("entry", "search", "zzz")),
+    "entry get": (("entry", "get", AUTH), ("entry", "get", "mem_000000000000")),
+    "entry delete": (("entry", "delete", AUTH), ("entry", "delete", AUTH)),
+    "entry stats": (("entry", "stats"),),
+    "journal synthesize": (
+        (
+            *("journal", "synthesize", "project/api", "--work-context", "tuning"),
+            *("--version-a", "# API\n\nThree attempts.\n"),
+            *("--version-b", "# API\n\nFour attempts.\n"),
+        ),
+    ),
     "remember": (
         ("remember", "Chose Redis", "--tag", "auth"),
         ("remember", "stdin:From a pipe.\n"),
