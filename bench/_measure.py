@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from tests.faults.processes import process_seconds, tree
 
@@ -69,12 +69,41 @@ class Row:
     note: str = ""
 
 
-def at_most(limit: float, value: float, unit: str) -> dict[str, Any]:
-    return {"value": value, "unit": unit, "goal": f"≤ {limit:g}", "met": value <= limit}
+class Measured(Protocol):
+    """A corpus, as far as a row names it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def chunks(self) -> int: ...
 
 
-def at_least(limit: float, value: float, unit: str) -> dict[str, Any]:
-    return {"value": value, "unit": unit, "goal": f"≥ {limit:g}", "met": value >= limit}
+def figure(  # noqa: PLR0913 - the cells of a row
+    part: str,
+    name: str,
+    corpus: Measured,
+    value: float,
+    unit: str,
+    *,
+    most: float | None = None,
+    least: float | None = None,
+    note: str = "",
+) -> Row:
+    """Return a row, judged where it has a limit."""
+    goal, met = "", None
+    if most is not None:
+        goal, met = f"≤ {most:g}", value <= most
+    if least is not None:
+        goal, met = f"≥ {least:g}", value >= least
+    return Row(part, name, corpus.name, corpus.chunks, value, unit, goal, met, note)
+
+
+def cost(
+    part: str, name: str, corpus: Measured, sample: Sample, *, most: float | None = None
+) -> Row:
+    """Return the row of a sample: the middle of its processor time."""
+    value = sample.cpu_ms()
+    return figure(part, f"{name}, cpu p50", corpus, value, "ms", most=most, note=sample.note())
 
 
 def shown(value: float) -> str:

@@ -26,14 +26,13 @@ def test_every_bench_says_what_it_measures(name: str) -> None:
     assert "--help" in run(name, "--help")
 
 
-def test_speed_measures_engines_search_and_writes(tmp_path: Path) -> None:
-    parts = "keywords,vectors,search,writes"
+def test_speed_measures_search_and_writes(tmp_path: Path) -> None:
+    parts = "search,writes"
     sizes = ["--sizes", "20", "--repeats", "1", "--only", parts]
     rows = json.loads(run("speed", *sizes, "--work", str(tmp_path), "--json"))
     assert {row["part"] for row in rows} == set(parts.split(","))
     values = {(row["name"], row["corpus"]): row["value"] for row in rows}
-    assert values["recall at 10 against exact", "generated"] == 1.0
-    assert values["match, warm, cpu p50", "generated"] > 0
+    assert values["verb, warm, cpu p50", "generated"] > 0
 
 
 def label(folder: Path, documents: list[object], question: str, answer: str) -> None:
@@ -57,6 +56,6 @@ def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> Non
     label(tmp_path / "data/talks", [turn], "Where does Ann live?", "D1:1")
     printed = run("quality", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"))
     lines = [line.split("|") for line in printed.splitlines() if line.startswith("|")]
-    cells = {line[1].strip(): [cell.strip() for cell in line[2:9]] for line in reversed(lines)}
-    assert cells["pages"] == ["2", "1", *["1.0000"] * 5]
-    assert cells["talks"] == ["1", "1", *["1.0000"] * 5]
+    cells = {line[1].strip(): [cell.strip() for cell in line[2:8]] for line in reversed(lines)}
+    assert cells["pages"] == ["2", "1", *["1.0000"] * 4]
+    assert cells["talks"] == ["1", "1", *["1.0000"] * 4]
