@@ -22,31 +22,10 @@ from ragdocs.workspace import Workspace
 
 # Words that no detector of secrets takes for one.
 WORDS = [
-    "alder",
-    "amber",
-    "anchor",
-    "apple",
-    "april",
-    "aspen",
-    "autumn",
-    "bamboo",
-    "barley",
-    "basin",
-    "beacon",
-    "birch",
-    "bridge",
-    "candle",
-    "canyon",
-    "cedar",
-    "cherry",
-    "cliff",
-    "clover",
-    "copper",
-    "coral",
-    "cotton",
-    "crane",
-    "ember",
-]
+    "alder", "amber", "anchor", "apple", "april", "aspen", "autumn", "bamboo", "barley", "basin",
+    "beacon", "birch", "bridge", "candle", "canyon", "cedar", "cherry", "cliff", "clover",
+    "copper", "coral", "cotton", "crane", "ember",
+]  # fmt: skip
 SIZES = (8, 8, 8, 8, 30, 30, 60, 300)
 MEMORIES = ".memories"
 _FRONTMATTER = re.compile(r"---\n.*?\n---\n\n?", re.DOTALL)

@@ -27,17 +27,9 @@ def fill_and_lock(yard: Yard, rounds: int = 3) -> Toll:
     root = yard.work / "hard"
     root.mkdir()
     within = [
-        "unshare",
-        "--user",
-        "--map-root-user",
-        "--mount",
-        "sh",
-        "-c",
-        MOUNTED,
-        "sh",
-        SIZE,
+        "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", MOUNTED, "sh", SIZE,
         str(root),
-    ]
+    ]  # fmt: skip
     with yard.start(root, within=within) as line:
         line.greet()
         _write(line, 0, toll, possible=True)

@@ -557,20 +557,14 @@ def test_a_linked_folder_gives_nothing_out_and_takes_nothing_in(
 
 
 SETTINGS_OF_A_STRANGER = (
-    '[docs]\ninclude = ["../**/*.md"]',
-    '[docs]\ninclude = ["/**/*.md"]',
-    '[docs]\ninclude = ["docs/../../**"]',
-    '[docs]\ninclude = ["~/**"]',
+    '[docs]\ninclude = ["../**/*.md"]', '[docs]\ninclude = ["/**/*.md"]',
+    '[docs]\ninclude = ["docs/../../**"]', '[docs]\ninclude = ["~/**"]',
     '[memory]\nenabled = true\nstorage_strategy = "user"',
-    '[memory]\nenabled = true\npath = "/tmp"',
-    '[embedding]\nmodel = "stranger/model"',
-    '[embedding]\nmodel = "../../model"',
-    '[embedding]\nhost = "http://stranger.invalid"',
-    '[redaction]\npatterns = ["(a+)+$"]',
-    '[redaction]\npatterns = [".*"]',
-    "[server]\nanswer_chars = 999999999",
-    '[server]\ntoolsets = ["os"]',
-)
+    '[memory]\nenabled = true\npath = "/tmp"', '[embedding]\nmodel = "stranger/model"',
+    '[embedding]\nmodel = "../../model"', '[embedding]\nhost = "http://stranger.invalid"',
+    '[redaction]\npatterns = ["(a+)+$"]', '[redaction]\npatterns = [".*"]',
+    "[server]\nanswer_chars = 999999999", '[server]\ntoolsets = ["os"]',
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", SETTINGS_OF_A_STRANGER)

@@ -182,17 +182,12 @@ def test_a_resource_can_be_the_first_thing_a_client_reads(
 
 
 OTHER_FILES = [
-    "ragdocs://docs/docs/none.md",
-    "ragdocs://docs/config.toml",
-    "ragdocs://docs/docs/../config.toml",
-    "ragdocs://docs/../config.toml",
-    "ragdocs://docs/docs/%2e%2e/config.toml",
-    "ragdocs://docs//etc/passwd",
-    "ragdocs://docs/.memories/note.md",
-    "ragdocs://memory/../docs/guide.md",
-    "ragdocs://memory/.trash/x.md",
-    "ragdocs://other/x.md",
-]
+    "ragdocs://docs/docs/none.md", "ragdocs://docs/config.toml",
+    "ragdocs://docs/docs/../config.toml", "ragdocs://docs/../config.toml",
+    "ragdocs://docs/docs/%2e%2e/config.toml", "ragdocs://docs//etc/passwd",
+    "ragdocs://docs/.memories/note.md", "ragdocs://memory/../docs/guide.md",
+    "ragdocs://memory/.trash/x.md", "ragdocs://other/x.md",
+]  # fmt: skip
 
 
 def test_other_files_are_not_resources(project: Project, session: Session) -> None:

@@ -239,15 +239,9 @@ def test_a_diff_is_coloured_for_a_person_only(
         name: value for name, value in environment.items() if plain or name != "NO_COLOR"
     }
     command = [
-        sys.executable,
-        "-m",
-        "ragdocs",
-        "memory",
-        "diff",
-        "plan.md",
-        "--project",
+        sys.executable, "-m", "ragdocs", "memory", "diff", "plan.md", "--project",
         str(enabled.root),
-    ]
+    ]  # fmt: skip
     subprocess.run(command, stdout=below, env=environment, check=True, cwd=Path(enabled.root))
     os.close(below)
     shown = os.read(above, 10_000).decode()
