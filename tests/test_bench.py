@@ -38,7 +38,8 @@ def test_speed_measures_search_and_writes(tmp_path: Path) -> None:
 def label(folder: Path, documents: list[object], question: str, answer: str) -> None:
     """Write a labelled set of one question."""
     folder.mkdir(parents=True)
-    rows = {"corpus": documents, "queries": [{"_id": "q", "text": question}]}
+    queries: list[object] = [{"_id": "q", "text": question}]
+    rows = {"corpus": documents, "queries": queries}
     for name, items in rows.items():
         with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
             file.writelines(json.dumps(item) + "\n" for item in items)
@@ -51,8 +52,8 @@ def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> Non
     cats = {"_id": "animals/cats.md", "title": "Cats", "text": "They purr when they are happy."}
     ships = {"_id": "ships.md", "title": "Ships", "text": "They sail over the sea."}
     label(tmp_path / "data/pages", [cats, ships], "why do cats purr", "animals/cats.md")
-    turn = {"_id": "D1:1", "text": "Ann: I moved to Rome."}
-    turn["metadata"] = {"session": "1", "date": "1:56 pm on 8 May, 2023"}  # type: ignore[assignment]
+    said = {"session": "1", "date": "1:56 pm on 8 May, 2023"}
+    turn = {"_id": "D1:1", "text": "Ann: I moved to Rome.", "metadata": said}
     label(tmp_path / "data/talks", [turn], "Where does Ann live?", "D1:1")
     printed = run("quality", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"))
     lines = [line.split("|") for line in printed.splitlines() if line.startswith("|")]

@@ -18,7 +18,6 @@ from ragdocs.errors import RagdocsError, UnavailableError, ValidationError
 from ragdocs.project import folders as projects
 from ragdocs.project import layout
 from ragdocs.search.chunk import CHUNKER
-from ragdocs.serve import reference
 from ragdocs.serve.live import Live
 from ragdocs.serve.mcp.server import ToolServer
 from ragdocs.verbs.quality.verify import compare
@@ -149,12 +148,6 @@ def test_a_merge_that_cannot_finish_changes_nothing(project: Project) -> None:
     assert {path.name for path in trash.parent.glob("*.md")} == {"a.md", "b.md"}
     assert sorted(ids(workspace.memories.search("a b merged"))) == ["memory:a", "memory:b"]
     assert differences(workspace) == []
-
-
-def test_every_documented_tool_is_registered() -> None:
-    page = (SOURCE.parent.parent / "docs/tools.md").read_text(encoding="utf-8")
-    assert reference.tools() in page
-    assert "`suggest_memory_merges`" in page
 
 
 def test_archived_memories_do_not_come_up(project: Project) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,22 +25,6 @@ def files(root: Path) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 
 
-def write_similar(project: Project, count: int = 500) -> None:
-    """Many memories about one thing, of which one in a hundred is tagged, is of a rare type.
-
-    And fits less well.
-    """
-    for number in range(count):
-        if number % 100 == 50:
-            head, text = (
-                "type: observation\ntags: [Rare]",
-                "A longer story, in which a deployment is only touched on.",
-            )
-        else:
-            head, text = "type: journal\ntags: [common]", "deployment deployment pipeline"
-        project.memory(f"note-{number:03}.md", f"---\n{head}\n---\n\n{text} Number {number}.\n")
-
-
 # --- create_memory ---
 
 
@@ -51,25 +34,6 @@ def test_create_never_touches_an_existing_memory(project: Project, connect: Conn
     for name in ("plan.md", "plan", "PLAN.md"):
         assert "exists" in session.error("create_memory", filename=name, content="second", tags=[])
     assert files(project.root) == before
-
-
-def test_content_with_its_own_frontmatter_gets_no_second_block(
-    project: Project, connect: Connect
-) -> None:
-    content = (
-        "---\n# from the wiki\ntype: fact\ntags: [own, Auth]  # mine\nticket: 12\n---\n\nBody.\n"
-    )
-    connect().call("create_memory", filename="fact.md", content=content, tags=["auth", "given"])
-    text = (project.root / ".memories/fact.md").read_text(encoding="utf-8")
-    assert text.count("---\n") == 2
-    assert "type: fact\n" in text
-    assert "tags: [own, Auth, given]  # mine\n" in text, (
-        "tags of the text and of the call both count, each once"
-    )
-    assert "created_at:" in text
-    assert text.startswith("---\n# from the wiki\ntype: fact\n")
-    assert text.endswith("---\n\nBody.\n")
-    assert "ticket: 12\n" in text
 
 
 def test_tags_are_stripped_and_kept_once(project: Project, connect: Connect) -> None:
@@ -123,26 +87,6 @@ def test_append_adds_two_newlines_and_the_content_literally(
     assert ids(session.call("search_memories", query="two")) == ["memory:log"]
 
 
-def test_delete_moves_to_the_trash_and_two_deletes_in_a_second_both_survive(
-    project: Project, connect: Connect
-) -> None:
-    session = connect()
-    moved = []
-    for text in ("first", "second"):
-        session.call("create_memory", filename="old-notes.md", content=text, tags=[])
-        answer = session.call("delete_memory", filename="old-notes")
-        assert list(answer) == ["status", "filename", "moved_to"]
-        assert (answer["status"], answer["filename"]) == ("deleted", "old-notes.md")
-        moved.append(Path(answer["moved_to"]))
-    assert moved[0].parent == project.root / ".memories" / ".trash"
-    assert re.fullmatch(r"old-notes_\d{8}_\d{6}\.md", moved[0].name)
-    assert [path.read_text(encoding="utf-8").rpartition("\n")[2] for path in moved] == [
-        "first",
-        "second",
-    ]
-    assert session.call("search_memories", query="first second")["result"] == []
-
-
 def test_a_write_of_nothing_or_of_no_text_changes_nothing(
     project: Project, connect: Connect
 ) -> None:
@@ -166,42 +110,6 @@ def test_a_limit_that_cannot_be_meant_is_refused(connect: Connect) -> None:
         )
         assert "limit" in session.error("suggest_memory_merges", limit=limit)
         assert "limit" in session.error("search_docs", query="x", limit=limit)
-
-
-def test_filters_come_before_the_cut(project: Project, connect: Connect) -> None:
-    write_similar(project)
-    session = connect()
-    expected = {f"memory:note-{number:03}" for number in range(50, 500, 100)}
-    assert (
-        set(
-            ids(
-                session.call(
-                    "search_memories", query="deployment", filter_tags=["none such", "RARE"]
-                )
-            )
-        )
-        == expected
-    )
-    assert (
-        set(ids(session.call("search_memories", query="deployment", filter_type="observation")))
-        == expected
-    )
-    both = session.call(
-        "search_memories", query="deployment", filter_tags=["rare"], filter_type="journal"
-    )
-    assert both["result"] == []
-    assert not expected & set(ids(session.call("search_memories", query="deployment")))
-
-
-def test_a_recent_memory_rises_over_any_number_of_equal_old_ones(
-    project: Project, connect: Connect
-) -> None:
-    for number in range(120):
-        project.memory(
-            f"a{number:03}.md", f"---\ncreated_at: '{dated(30)}'\n---\n\nThe cache was too small.\n"
-        )
-    project.memory("z.md", f"---\ncreated_at: '{dated(1)}'\n---\n\nThe cache was too small.\n")
-    assert ids(connect().call("search_memories", query="cache too small", limit=3))[0] == "memory:z"
 
 
 def test_a_memory_of_the_time_that_is_named_rises_over_any_number_of_others(
@@ -236,20 +144,6 @@ def test_recency_counts_whole_days_inclusively(project: Project, connect: Connec
     }
     assert len(hits) == 4
     assert boosted == {"memory:d7", "memory:future"}
-
-
-def test_archived_memories_are_hidden_unless_asked_for(project: Project, connect: Connect) -> None:
-    project.memory("old.md", "---\nstatus: archived\n---\n\nSee [[src/a.py]] for sessions.\n")
-    project.memory("new.md", "See [[src/a.py]] for sessions.\n")
-    session = connect()
-    assert ids(session.call("search_memories", query="sessions")) == ["memory:new"]
-    found = session.call("search_memories", query="sessions", include_archived=True)
-    assert {hit["memory_id"]: hit["status"] for hit in found["result"]} == {
-        "memory:new": "active",
-        "memory:old": "archived",
-    }
-    linked = session.call("search_linked_memories", query="sessions", target_document="src/a.py")
-    assert ids(linked) == ["memory:new"]
 
 
 def test_a_memory_is_found_by_meaning_with_no_word_in_common(

@@ -52,18 +52,6 @@ def test_link_kinds_are_what_the_author_wrote(project: Project, connect: Connect
     }
 
 
-def test_every_link_of_one_memory_to_the_target_counts(project: Project, connect: Connect) -> None:
-    project.memory(
-        "a.md",
-        "First [[src/a.py]] here.\n\nplans:: [[src/a.py]]\n\nThen [[src/a.py|again]], and [[b]].\n",
-    )
-    (hit,) = connect().call("search_linked_memories", query="x", target_document="src/a.py")[
-        "result"
-    ]
-    assert [link["edge_type"] for link in hit["links"]] == ["mentions", "plans", "mentions"]
-    assert hit["edge_type"] == "plans", "the kind that says most stands for all"
-
-
 def test_a_target_is_matched_as_a_whole_path(project: Project, connect: Connect) -> None:
     project.memory("a.md", "On [[src/auth.py]].\n")
     project.memory("b.md", "On [[docs/guide.md#Tokens]].\n")
@@ -122,17 +110,6 @@ def test_linked_memories_are_ranked_by_the_query_and_counted(
     assert sorted(ids(everything)) == ["memory:a", "memory:z"], "the link alone is reason enough"
 
 
-def test_updating_a_memory_keeps_the_links_of_others_to_it(
-    project: Project, connect: Connect
-) -> None:
-    session = connect()
-    session.call("create_memory", filename="hub", content="The hub.", tags=[])
-    session.call("create_memory", filename="spoke", content="See [[hub]] first.", tags=[])
-    session.call("update_memory", filename="hub", content="The hub, rewritten.")
-    found = session.call("search_linked_memories", query="hub", target_document="hub")
-    assert ids(found) == ["memory:spoke"]
-
-
 # --- get_memory_stats ---
 
 
@@ -148,17 +125,6 @@ def three_notes(project: Project) -> None:
 
 
 SOURCES = ["auth-notes-1.md", "auth-notes-2", "auth-notes-3.md"]
-
-
-def test_the_summary_may_bring_its_own_frontmatter(project: Project, connect: Connect) -> None:
-    three_notes(project)
-    summary = '---\ntype: "journal"\ntags: ["auth", "consolidated"]\n---\n\n# Consolidated\n'
-    answer = connect().call(
-        "merge_memories", source_files=SOURCES, target_file="all.md", summary_content=summary
-    )
-    text = Path(answer["path"]).read_text(encoding="utf-8")
-    assert text.count("---\n") == 2
-    assert text.startswith('---\ntype: "journal"\ntags: ["auth", "consolidated"]\nstatus: active\n')
 
 
 def test_a_source_may_be_the_target(project: Project, connect: Connect) -> None:
@@ -249,18 +215,6 @@ def test_suggestions_group_similar_journals_tightest_first(
         "memory:same-1",
         "memory:same-2",
     ]
-
-
-def test_a_memory_of_similar_sections_is_not_merged_with_itself(
-    project: Project, connect: Connect
-) -> None:
-    sections = "".join(
-        f"## Part {number}\n\n{'The same words again and again. ' * 40}\n\n" for number in range(4)
-    )
-    project.memory("long.md", sections)
-    session = connect().settle()
-    assert session.call("index_status")["lanes"][1]["chunks"] >= 4
-    assert session.call("suggest_memory_merges", threshold=0.0)["result"] == []
 
 
 def test_a_threshold_that_cannot_be_meant_is_refused(connect: Connect) -> None:
