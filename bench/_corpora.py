@@ -26,10 +26,14 @@ from ragdocs.types import Chunk, Document
 from ragdocs.workspace import Place, Workspace
 
 COMMON = (
-    "the of and to a in is that for it as with be on by are this from or an at which not can if when has have will all "
-    "use file each one other more server value name default should set must data you your config option request only "
-    "its new between user path example type also using version string list time same run command first key service "
-    "may than into any then there where return called error after object index field before such because about"
+    "the of and to a in is that for it as with be on by are this from or an at which not can if "
+    "when has have will all "
+    "use file each one other more server value name default should set must data you your config "
+    "option request only "
+    "its new between user path example type also using version string list time same run command "
+    "first key service "
+    "may than into any then there where return called error after object index field before such "
+    "because about"
 )
 ONSETS = "b c d f g h l m n p r s t v st tr pl gr ch sh"
 # English texts of this size use about this many different words.
@@ -91,7 +95,8 @@ class Writer:
         if lane == "memory":
             kind = ("journal", "plan", "fact", "observation")[number % 4]
             day = f"2025-{number % 12 + 1:02}-{number % 28 + 1:02}T10:00:00Z"
-            head = f"---\ntype: {kind}\ntags: [{own[0]}, area{number % 50}]\ncreated_at: {day}\n---\n{head}"
+            tags = f"[{own[0]}, area{number % 50}]"
+            head = f"---\ntype: {kind}\ntags: {tags}\ncreated_at: {day}\n---\n{head}"
         parts = [head]
         for section in range(SECTIONS[lane]):
             if section:

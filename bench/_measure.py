@@ -36,7 +36,8 @@ class Sample:
 
     def note(self) -> str:
         """Say what the headline figure leaves out."""
-        return f"cpu p95 {self.cpu_ms(0.95):.2f}, wall p50 {self.wall_ms():.2f}, p95 {self.wall_ms(0.95):.2f}"
+        wall = f"wall p50 {self.wall_ms():.2f}, p95 {self.wall_ms(0.95):.2f}"
+        return f"cpu p95 {self.cpu_ms(0.95):.2f}, {wall}"
 
 
 def quantile(values: Sequence[float], share: float) -> float:

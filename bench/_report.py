@@ -47,6 +47,7 @@ def growth(rows: Sequence[Row]) -> str:
         order = math.log(dear / cheap) / math.log(large / small)
         lines.append(
             f"- {label}: {cheap:.2f} ms at {small:,.0f} chunks, {dear:.2f} ms at {large:,.0f}: "
-            f"{dear / cheap:.1f} x the cost for {large / small:.0f} x the chunks (exponent {order:.2f})"
+            f"{dear / cheap:.1f} x the cost for {large / small:.0f} x the chunks (exponent "
+            f"{order:.2f})"
         )
     return "\n".join(lines)

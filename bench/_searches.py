@@ -14,8 +14,10 @@ from bench._corpora import MODULES, Corpus
 from bench._measure import Row, Sample, cost, each, figure
 
 NOTE = (
-    "Decided to keep the token in the keyring because the file was world readable; [[src/module_3.py]] reads it at "
-    "start and refreshes it an hour before it ends. The old file is removed on the first run after the update. "
+    "Decided to keep the token in the keyring because the file was world readable; "
+    "[[src/module_3.py]] reads it at "
+    "start and refreshes it an hour before it ends. The old file is removed on the first run "
+    "after the update. "
 ) * 3
 
 

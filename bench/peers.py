@@ -31,7 +31,10 @@ from tests.faults.servers import LineError
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data" / "k8s-links"
-NOTE = "Decision {number}: keep the cache in memory, because reading it again took longer than the search itself."
+NOTE = (
+    "Decision {number}: keep the cache in memory, because reading it again took longer than the "
+    "search itself."
+)
 COLUMNS = {
     "initialize": ("initialize", "s"),
     "index": ("index, cpu", "s"),
@@ -52,9 +55,8 @@ def main() -> None:
     options.scratch.mkdir(parents=True, exist_ok=True)
     names = [] if options.peers == "none" else options.peers.split(",")
     found: dict[str, dict[str, float]] = {}
-    notes = [
-        f"{len(documents)} documents, {sum(map(len, documents.values())):,} characters, {len(queries)} queries"
-    ]
+    size = sum(map(len, documents.values()))
+    notes = [f"{len(documents)} documents, {size:,} characters, {len(queries)} queries"]
     for rival in [Ragdocs(options.scratch), *(RIVALS[name](options.scratch) for name in names)]:
         print(f"{rival.name} …", file=sys.stderr, flush=True)
         try:

@@ -111,7 +111,8 @@ def _outcome(project: Project) -> Outcome:
                 measure(documents[:DEEP], project.chosen.grades[question.id])
             )
     _labelled.say(
-        f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s"
+        f"{name:14} {len(project.chosen.questions):,} questions after "
+        f"{time.monotonic() - started:.0f} s"
     )
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
     return Outcome(name, kinds, chunks, found)
@@ -145,8 +146,10 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     ]
     lines.append(("mean", "", "", *means, *tail, "", ""))
     words = (
-        f"nDCG@10 over documents, a document where its best passage is. Differences are in points, paired by question, "
-        f"± the standard error; p by {10_000:,} random sign flips. RRF joins our own two legs, which are "
+        "nDCG@10 over documents, a document where its best passage is. Differences are in "
+        "points, paired by question, "
+        f"± the standard error; p by {10_000:,} random sign flips. RRF joins our own two legs, "
+        "which are "
         f"better than usual ones; {PLAIN} joins an ordinary keyword engine with the same vectors."
     )
     return f"{grid(head, lines)}\n\n{words}"
@@ -198,7 +201,8 @@ def _slices(outcomes: Sequence[Outcome]) -> str:
                 for way in (WORDS, MEANING, RRF)
             ]
             lines.append((outcome.name, kind or "all", f"{len(places):,}", *means, *rest))
-    return f"{grid(head, lines)}\n\nOur search by kind of question; the last three columns are nDCG@10."
+    words = "Our search by kind of question; the last three columns are nDCG@10."
+    return f"{grid(head, lines)}\n\n{words}"
 
 
 def _verdicts(outcomes: Sequence[Outcome]) -> str:
@@ -208,7 +212,8 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
         gain, error = _gain(outcomes, PLAIN), _error(outcomes, PLAIN)
         bar = f"bar +{BAR}, over RRF of an ordinary keyword engine and the same vectors"
         lines.append(
-            f"- {gain:+.2f} ± {error:.1f} points over {PLAIN} {sets} ({bar}): {_verdict(gain >= BAR)}"
+            f"- {gain:+.2f} ± {error:.1f} points over {PLAIN} {sets} ({bar}): "
+            f"{_verdict(gain >= BAR)}"
         )
     else:
         lines.append(f"- {PLAIN}: ABSENT, {_baselines.INSTALL}")

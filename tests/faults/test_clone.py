@@ -153,7 +153,8 @@ def bare_inside(clone: Clone) -> None:
     docs = clone.root / "docs"
     shutil.copytree(clone.root / ".git", docs)
     (docs / "config").write_text(
-        f"[core]\nrepositoryFormatVersion = 0\nbare = false\nworktree = ..\nfsmonitor = {clone.trap}\n"
+        "[core]\nrepositoryFormatVersion = 0\nbare = false\nworktree = ..\nfsmonitor = "
+        f"{clone.trap}\n"
     )
 
 

@@ -101,7 +101,8 @@ def document(number: int) -> tuple[str, str]:
         parts += [f"## {heading}", paragraph(dice, words, 8)]
     near = (number + 10) % 150
     parts.append(
-        f"See [[docs/{list(TOPICS)[near % len(TOPICS)]}/page-{near:03}.md]] and [[src/{topic}/main.py]]."
+        f"See [[docs/{list(TOPICS)[near % len(TOPICS)]}/page-{near:03}.md]] and "
+        f"[[src/{topic}/main.py]]."
     )
     if number % 25 == 0:
         parts.append(CHINESE[number // 25 % len(CHINESE)])
