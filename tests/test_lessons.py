@@ -337,7 +337,12 @@ def answers_without_a_model(workspace: Workspace, reason: str) -> None:
         workspace.merges.suggest()
 
 
-def test_a_model_that_is_not_there_leaves_keywords_and_says_so(project: Project) -> None:
+def test_a_model_that_is_not_there_leaves_keywords_and_says_so(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What the package says of a model that is not there is tested in tests/search; importing it
+    # here would cost more than all other tests of this file.
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     project.doc("a.md", "# Sessions\n")
     project.memory("a.md", "Sessions in [[src/a.py]].\n")
     workspace = project.open(**{"embedding.model": str(project.root / "no-such-model")})
