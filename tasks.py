@@ -34,7 +34,7 @@ examples:
   python3 tasks.py serve
   python3 tasks.py test
   python3 tasks.py test -k encode --durations=5
-  python3 tasks.py bench encoder
+  python3 tasks.py bench speed --only search
   python3 tasks.py --venv /tmp/fresh test
 
 Every task creates the virtual environment when it is missing and installs into it when pyproject.toml or

@@ -22,13 +22,18 @@ import numpy.typing as npt
 from ragdocs import config
 from ragdocs.protocols import Vectors
 from ragdocs.search.encoders.minilm import OnnxEncoder
+from ragdocs.types import Chunk, Document
 from ragdocs.workspace import Place, Workspace
 
 COMMON = (
-    "the of and to a in is that for it as with be on by are this from or an at which not can if when has have will all "
-    "use file each one other more server value name default should set must data you your config option request only "
-    "its new between user path example type also using version string list time same run command first key service "
-    "may than into any then there where return called error after object index field before such because about"
+    "the of and to a in is that for it as with be on by are this from or an at which not can if "
+    "when has have will all "
+    "use file each one other more server value name default should set must data you your config "
+    "option request only "
+    "its new between user path example type also using version string list time same run command "
+    "first key service "
+    "may than into any then there where return called error after object index field before such "
+    "because about"
 )
 ONSETS = "b c d f g h l m n p r s t v st tr pl gr ch sh"
 # English texts of this size use about this many different words.
@@ -40,6 +45,8 @@ TOPICAL, OWN_WORDS = 0.2, 60
 WORDS_IN_A_SECTION = 130
 SECTIONS = {"docs": 10, "memory": 4}
 MODULES = 200
+# Characters of a document, so many that all its passages are among them.
+WHOLE = 10**9
 
 
 class StandIn:
@@ -88,7 +95,8 @@ class Writer:
         if lane == "memory":
             kind = ("journal", "plan", "fact", "observation")[number % 4]
             day = f"2025-{number % 12 + 1:02}-{number % 28 + 1:02}T10:00:00Z"
-            head = f"---\ntype: {kind}\ntags: [{own[0]}, area{number % 50}]\ncreated_at: {day}\n---\n{head}"
+            tags = f"[{own[0]}, area{number % 50}]"
+            head = f"---\ntype: {kind}\ntags: {tags}\ncreated_at: {day}\n---\n{head}"
         parts = [head]
         for section in range(SECTIONS[lane]):
             if section:
@@ -148,16 +156,21 @@ class Corpus:
 
     @property
     def chunks(self) -> int:
-        return self.place.index.counts()["chunks"]
+        return self.place.corpus.counts()["chunks"]
+
+    def passages(self) -> list[tuple[Document, Chunk]]:
+        """Return every passage with its document."""
+        documents = self.place.corpus.documents()
+        held = self.place.corpus.passages([document.id for document in documents], WHOLE)
+        return [(document, chunk) for document in documents for chunk in held[document.id]]
 
     def queries(self, count: int, seed: int = 5) -> list[str]:
         """Return pieces of sentences that stand in the corpus, as people half remember them."""
         rng = random.Random(seed)
-        index = self.place.index
-        ids = [document.id for document in index.documents()]
+        passages = self.passages()
         found: list[str] = []
         while len(found) < count:
-            _, chunk = index.load([rng.choice(index.chunks(rng.choice(ids)))])[0]
+            _, chunk = rng.choice(passages)
             words = re.findall(r"[A-Za-z]{2,}", chunk.text)
             if len(words) >= 8:
                 start = rng.randrange(len(words) - 7)
@@ -225,7 +238,7 @@ def index(name: str, root: Path, lane: str) -> Corpus:
     place.corpus.embed()
     # Made-up words and vectors are as like each other as unrelated ones are: here the least floor
     # there is counts.
-    counts = place.index.counts()
+    counts = place.corpus.counts()
     place.index.gauge = {
         "middle": 0.0,
         "spread": 0.02,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from bench._corpora import Corpus, StandIn
-from bench._measure import Row, Sample, at_least, at_most, each
+from bench._measure import Row, Sample, cost, each, figure
 
 from ragdocs import config
 from ragdocs.search.chunk import passage
@@ -32,17 +32,7 @@ def without_vectors(corpus: Corpus) -> list[Row]:
     if not made:
         return []
     note = f"{cpu / corpus.chunks * 1000:.2f} ms cpu a chunk, {made:.0f} files in {cpu:.1f} s cpu"
-    return [
-        Row(
-            "indexing",
-            "without vectors",
-            corpus.name,
-            corpus.chunks,
-            made / cpu,
-            "files/cpu s",
-            note=note,
-        )
-    ]
+    return [figure("indexing", "without vectors", corpus, made / cpu, "files/cpu s", note=note)]
 
 
 def encoding(corpus: Corpus, texts: int) -> list[Row]:
@@ -50,10 +40,9 @@ def encoding(corpus: Corpus, texts: int) -> list[Row]:
 
     In turns.
     """
-    index = corpus.place.index
-    keys = [key for document in index.documents() for key in index.chunks(document.id)]
-    step = max(1, len(keys) // texts)
-    passages = [passage(d.title, c.headings, c.text) for d, c in index.load(keys[::step][:texts])]
+    every = corpus.passages()
+    chosen = every[:: max(1, len(every) // texts)][:texts]
+    passages = [passage(d.title, c.headings, c.text) for d, c in chosen]
     queries = corpus.queries(texts, seed=13)
     encoder, bare = OnnxEncoder(), _bare()
     encoder.encode(passages[:1])
@@ -65,25 +54,13 @@ def encoding(corpus: Corpus, texts: int) -> list[Row]:
     alone = each(bare, queries)
     rate, limit = len(passages) / min(ours.cpu), len(passages) / min(raw.cpu)
     wall = f"{len(passages) / min(ours.wall):.1f} a second"
-    common = (corpus.name, len(passages))
+    ratio = asked.cpu_ms() / alone.cpu_ms()
     return [
-        Row("indexing", "encoder, passages", *common, rate, "/cpu s", note=wall),
-        Row("indexing", "bare model, one text a run", *common, limit, "/cpu s"),
-        Row("indexing", "encoder / bare model", *common, **at_least(0.9, rate / limit, "x")),
-        Row(
-            "indexing",
-            "encoder, one query, cpu p50",
-            *common,
-            asked.cpu_ms(),
-            "ms",
-            note=asked.note(),
-        ),
-        Row(
-            "indexing",
-            "query / bare model",
-            *common,
-            **at_most(1.2, asked.cpu_ms() / alone.cpu_ms(), "x"),
-        ),
+        figure("indexing", "encoder, passages", corpus, rate, "/cpu s", note=wall),
+        figure("indexing", "bare model, one text a run", corpus, limit, "/cpu s"),
+        figure("indexing", "encoder / bare model", corpus, rate / limit, "x", least=0.9),
+        cost("indexing", "encoder, one query", corpus, asked),
+        figure("indexing", "query / bare model", corpus, ratio, "x", most=1.2),
     ]
 
 
@@ -142,21 +119,14 @@ def nothing_twice(work: Path, source: Corpus) -> list[Row]:
     for file in named:
         file.rename(moved / file.name)
     after_move = _embed(root, cache)
-    common = (source.name, source.chunks)
+    counts = {
+        "first build, texts encoded": (first, None),
+        "rebuild of the same, texts encoded": (rebuilt, 0),
+        f"{len(named)} files moved, texts encoded": (after_move, 0),
+    }
     return [
-        Row("indexing", "first build, texts encoded", *common, first, "texts"),
-        Row(
-            "indexing",
-            "rebuild of the same, texts encoded",
-            *common,
-            **at_most(0, rebuilt, "texts"),
-        ),
-        Row(
-            "indexing",
-            f"{len(named)} files moved, texts encoded",
-            *common,
-            **at_most(0, after_move, "texts"),
-        ),
+        figure("indexing", name, source, count, "texts", most=most)
+        for name, (count, most) in counts.items()
     ]
 
 
@@ -196,14 +166,4 @@ def first_answer(
                 .get("result", [])
             )
         took = time.perf_counter() - asked
-    return [
-        Row(
-            "indexing",
-            "no index yet → first hits",
-            source.name,
-            source.chunks,
-            took,
-            "s",
-            note="over MCP",
-        )
-    ]
+    return [figure("indexing", "no index yet → first hits", source, took, "s", note="over MCP")]

@@ -43,11 +43,6 @@ class Labelled:
     documents: Sequence[Item]
     questions: Sequence[Item]
     grades: Mapping[str, Mapping[str, int]]
-    about: Mapping[str, Any]
-
-    def pool(self, question: Item) -> list[int]:
-        """Return the places of the documents that a question is asked of."""
-        return [i for i, document in enumerate(self.documents) if document.group == question.group]
 
     def sample(self, documents: int, questions: int) -> Labelled:
         """Return some of the questions.
@@ -108,7 +103,6 @@ def read(folder: Path) -> Labelled:
         list(_items(folder / "corpus.jsonl.gz")),
         [question for question in _items(folder / "queries.jsonl.gz") if question.id in grades],
         grades,
-        json.loads((folder / "meta.json").read_text(encoding="utf-8")),
     )
 
 

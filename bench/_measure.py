@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+from tests.faults.processes import process_seconds, tree
 
 Clock = Callable[[], float]
 
@@ -36,7 +36,8 @@ class Sample:
 
     def note(self) -> str:
         """Say what the headline figure leaves out."""
-        return f"cpu p95 {self.cpu_ms(0.95):.2f}, wall p50 {self.wall_ms():.2f}, p95 {self.wall_ms(0.95):.2f}"
+        wall = f"wall p50 {self.wall_ms():.2f}, p95 {self.wall_ms(0.95):.2f}"
+        return f"cpu p95 {self.cpu_ms(0.95):.2f}, {wall}"
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -69,12 +70,41 @@ class Row:
     note: str = ""
 
 
-def at_most(limit: float, value: float, unit: str) -> dict[str, Any]:
-    return {"value": value, "unit": unit, "goal": f"≤ {limit:g}", "met": value <= limit}
+class Measured(Protocol):
+    """A corpus, as far as a row names it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def chunks(self) -> int: ...
 
 
-def at_least(limit: float, value: float, unit: str) -> dict[str, Any]:
-    return {"value": value, "unit": unit, "goal": f"≥ {limit:g}", "met": value >= limit}
+def figure(  # noqa: PLR0913 - the cells of a row
+    part: str,
+    name: str,
+    corpus: Measured,
+    value: float,
+    unit: str,
+    *,
+    most: float | None = None,
+    least: float | None = None,
+    note: str = "",
+) -> Row:
+    """Return a row, judged where it has a limit."""
+    goal, met = "", None
+    if most is not None:
+        goal, met = f"≤ {most:g}", value <= most
+    if least is not None:
+        goal, met = f"≥ {least:g}", value >= least
+    return Row(part, name, corpus.name, corpus.chunks, value, unit, goal, met, note)
+
+
+def cost(
+    part: str, name: str, corpus: Measured, sample: Sample, *, most: float | None = None
+) -> Row:
+    """Return the row of a sample: the middle of its processor time."""
+    value = sample.cpu_ms()
+    return figure(part, f"{name}, cpu p50", corpus, value, "ms", most=most, note=sample.note())
 
 
 def shown(value: float) -> str:
@@ -114,22 +144,6 @@ def grid(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     )
 
 
-def tree(root: int) -> list[int]:
-    """List a process and everything below it."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except (OSError, IndexError):
-                continue
-            children.setdefault(parent, []).append(int(entry.name))
-    found = [root]
-    for pid in found:
-        found += children.get(pid, [])
-    return found
-
-
 class TreeClock:
     """Processor seconds of a process and its descendants.
 
@@ -157,19 +171,3 @@ class TreeClock:
         seconds = process_seconds(pid)
         if seconds:
             self._seen[pid] = seconds
-
-
-def process_seconds(pid: int) -> float:
-    """Return the processor time of any process, all its threads included, to the nanosecond."""
-    try:
-        # How Linux names the clock of another process: clock_getcpuclockid(3), which Python does
-        # not offer.
-        return time.clock_gettime((~pid << 3) | 2)
-    except OSError:
-        return 0.0
-
-
-def rss_mb(pid: int) -> float:
-    """Return the resident memory of a process."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -9,17 +9,17 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bench import _corpora, _labelled
+from bench import _corpora
 from bench._labelled import Item, Labelled
 
 from ragdocs import config
 from ragdocs.search.corpus import Corpus
-from ragdocs.verbs.quality.evaluation import Question, ask
+from ragdocs.verbs.quality.evaluation import Question, Weights, ask
 from ragdocs.workspace import Workspace
 
 # Sets whose documents are turns of conversations are memories, everything else is documentation.
@@ -46,14 +46,11 @@ class Project:
         """Return what the paths begin with that a question is asked of."""
         return f"{question.group}/" if question.group else ""
 
-    def found(self, question: Item) -> tuple[list[str], float]:
-        """Ask a question as `ragdocs eval` does.
-
-        Return the documents that were found, and the score of the best.
-        """
+    def find(self, question: Item, weights: Weights = None) -> list[str]:
+        """Ask a question as `ragdocs eval` does, and return the documents, best first."""
         asked = Question(question.id, question.text, {}, prefix=self.prefix(question))
-        outcome = ask(self.corpus, asked, self.asked_at(question))
-        return [self.ids[path] for path in outcome.ranked], outcome.score
+        outcome = ask(self.corpus, asked, self.asked_at(question), weights)
+        return [self.ids[path] for path in outcome.ranked]
 
     def asked_at(self, question: Item) -> datetime:
         """Return when a question is asked."""
@@ -95,23 +92,6 @@ def write(chosen: Labelled, root: Path) -> Project:
         ids,
         max(dates, default=datetime(2026, 1, 1, tzinfo=UTC)),
     )
-
-
-def unrelated(chosen: Labelled, folders: Sequence[Path], most: int) -> list[Item]:
-    """Return questions about something else.
-
-    Those asked of memories for documentation, and the other way round.
-    """
-    others = [
-        other
-        for folder in folders
-        if is_memory(other := _labelled.read(folder)) != is_memory(chosen)
-    ]
-    picked = [
-        question for other in others for question in other.sample(0, most // len(others)).questions
-    ]
-    # Asked of everything: the group of another set means nothing here.
-    return [replace(question, metadata={}) for question in picked]
 
 
 def _page(item: Item) -> str:

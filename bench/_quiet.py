@@ -1,21 +1,17 @@
-"""Serves a project as `ragdocs mcp` does, with vectors that cost nothing.
-
-All but the encoding is left.
-"""
+"""Serves a project as the shared server does, with vectors that cost nothing to compute."""
 
 from __future__ import annotations
 
 from bench._corpora import StandIn
 
+from ragdocs import workspace
+from ragdocs.serve.shared import daemon
+
 
 def main() -> None:
-    from ragdocs.search.encoders import minilm as encode
-
     # The workspace takes its encoder from here when it opens.
-    encode.open_encoder = lambda *_: StandIn()
-    from ragdocs.serve.shared import daemon as shared
-
-    shared.main()
+    workspace.open_encoder = lambda *_: StandIn()  # type: ignore[attr-defined]
+    daemon.main()
 
 
 if __name__ == "__main__":

@@ -36,11 +36,11 @@ class Rival:
         return self.scratch / f"home-{self.name}"
 
     def install(self) -> Sequence[str]:
-        """Install what is missing and return the command that serves MCP on standard input and output."""
+        """Install what is missing and return the command that serves MCP on standard input."""
         raise NotImplementedError
 
     def prepare(self, documents: Documents) -> Sequence[Sequence[str]]:
-        """Lay out the documents and return the commands that index them before the server starts."""
+        """Lay out the documents and return the commands that index them before the start."""
         del documents
         return ()
 
@@ -151,7 +151,8 @@ class MemoryService(Rival):
             window.call("memory_ingest", directory_path=folder, max_files=len(documents))
         )
         stored = next((line for line in said.splitlines() if "chunks stored" in line), "")
-        return f"{stored.rpartition(':')[2].strip()} passages, each with its vector, by its own ingestion"
+        count = stored.rpartition(":")[2].strip()
+        return f"{count} passages, each with its vector, by its own ingestion"
 
     def search(self, window: Window, query: str) -> str:
         return text_of(window.call("memory_search", query=query, mode="hybrid", limit=5))

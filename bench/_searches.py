@@ -11,11 +11,13 @@ from pathlib import Path
 
 from bench import _corpora
 from bench._corpora import MODULES, Corpus
-from bench._measure import Row, Sample, at_most, each
+from bench._measure import Row, Sample, cost, each, figure
 
 NOTE = (
-    "Decided to keep the token in the keyring because the file was world readable; [[src/module_3.py]] reads it at "
-    "start and refreshes it an hour before it ends. The old file is removed on the first run after the update. "
+    "Decided to keep the token in the keyring because the file was world readable; "
+    "[[src/module_3.py]] reads it at "
+    "start and refreshes it an hour before it ends. The old file is removed on the first run "
+    "after the update. "
 ) * 3
 
 
@@ -25,27 +27,10 @@ def searching(corpus: Corpus, repeats: int) -> list[Row]:
     documents = corpus.workspace.documents
     first = each(documents.search, queries)
     sample = each(documents.search, queries)
-    # In this process the protocol's own cost is left out, so there is no goal: the row over MCP has
-    # it.
+    # In this process the protocol's own cost is left out: the row over MCP has the goal.
     return [
-        Row(
-            "search",
-            "verb, warm, cpu p50",
-            corpus.name,
-            corpus.chunks,
-            sample.cpu_ms(),
-            "ms",
-            note=sample.note(),
-        ),
-        Row(
-            "search",
-            "verb, new words, cpu p50",
-            corpus.name,
-            corpus.chunks,
-            first.cpu_ms(),
-            "ms",
-            note=first.note(),
-        ),
+        cost("search", "verb, warm", corpus, sample),
+        cost("search", "verb, new words", corpus, first),
     ]
 
 
@@ -60,27 +45,10 @@ def linked(memories: Corpus, repeats: int) -> list[Row]:
     plain = each(lambda pair: verbs.search(pair[0]), pairs)
     to_target = each(lambda pair: verbs.linked(*pair), pairs)
     more = to_target.cpu_ms() - plain.cpu_ms()
-    name, chunks = memories.name, memories.chunks
     return [
-        Row(
-            "search",
-            "memories, verb, cpu p50",
-            name,
-            chunks,
-            plain.cpu_ms(),
-            "ms",
-            note=plain.note(),
-        ),
-        Row(
-            "search",
-            "linked memories, verb, cpu p50",
-            name,
-            chunks,
-            to_target.cpu_ms(),
-            "ms",
-            note=to_target.note(),
-        ),
-        Row("search", "linked minus plain, cpu p50", name, chunks, **at_most(2, more, "ms")),
+        cost("search", "memories, verb", memories, plain),
+        cost("search", "linked memories, verb", memories, to_target),
+        figure("search", "linked minus plain, cpu p50", memories, more, "ms", most=2),
     ]
 
 
@@ -107,29 +75,11 @@ def writing(work: Path, memories: Corpus, repeats: int) -> list[Row]:
     rows = []
     for verb in ("create", "append"):
         full, empty = samples[verb, "full"], samples[verb, "empty"]
-        for lane, sample in (("full", full), ("empty", empty)):
-            named = f"{verb}, cpu p50" if lane == "full" else f"{verb} on nothing, cpu p50"
-            rows.append(
-                Row(
-                    "writes",
-                    named,
-                    lane,
-                    memories.chunks,
-                    sample.cpu_ms(),
-                    "ms",
-                    note=sample.note(),
-                )
-            )
         ratio = full.cpu_ms() / empty.cpu_ms()
         wall = f"wall {full.wall_ms() / empty.wall_ms():.2f} x"
-        rows.append(
-            Row(
-                "writes",
-                f"{verb}, full / empty",
-                "both",
-                memories.chunks,
-                **at_most(1.2, ratio, "x"),
-                note=wall,
-            )
-        )
+        rows += [
+            cost("writes", verb, memories, full),
+            cost("writes", f"{verb} on nothing", memories, empty),
+            figure("writes", f"{verb}, full / empty", memories, ratio, "x", most=1.2, note=wall),
+        ]
     return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -15,8 +14,9 @@ from statistics import median
 from typing import Any
 
 from bench._corpora import Corpus
-from bench._measure import Row, Sample, at_most, process_seconds, rss_mb, tree
+from bench._measure import Row, Sample, cost, figure
 from bench._window import Window
+from tests.faults.processes import process_seconds, rss_mb, tree
 
 ROOT = Path(__file__).resolve().parent.parent
 # How often a process is started: the middle one counts.
@@ -31,16 +31,13 @@ def command(corpus: Corpus) -> list[str]:
 
 
 def over_mcp(corpus: Corpus, repeats: int) -> list[Row]:
-    """Search through a window and the shared server, without encoding.
-
-    And through the SDK's in-memory client.
-    """
+    """Search through a window and the shared server, without encoding."""
     queries = corpus.queries(repeats, seed=10)
     tool = "search_docs" if "docs" in corpus.workspace.places else "search_memories"
     with _quiet_server(corpus) as server, Window(command(corpus), corpus.root) as window:
         window.greet()
         window.tools()
-        own = window.process.pid
+        own = window.pid
         # The first call opens the index: that is the row of the start.
         _check(window.call(tool, query=queries[0]))
 
@@ -50,35 +47,12 @@ def over_mcp(corpus: Corpus, repeats: int) -> list[Row]:
         first = _ask(window, tool, queries, clock)
         rounds = [_ask(window, tool, queries, clock) for _ in range(ROUNDS)]
         sample = min(rounds, key=lambda one: one.cpu_ms())
-    memory = asyncio.run(_in_memory(corpus, tool, queries))
     scale = 1 if corpus.chunks <= 15_000 else 3
-    common = (corpus.name, corpus.chunks)
     p95 = sample.cpu_ms(0.95)
     return [
-        Row(
-            "search",
-            "over MCP, cpu p50",
-            *common,
-            **at_most(5 * scale, sample.cpu_ms(), "ms"),
-            note=sample.note(),
-        ),
-        Row("search", "over MCP, cpu p95", *common, **at_most(10 * scale, p95, "ms")),
-        Row(
-            "search",
-            "over MCP, new words, cpu p50",
-            *common,
-            first.cpu_ms(),
-            "ms",
-            note=first.note(),
-        ),
-        Row(
-            "search",
-            "in-memory client, cpu p50",
-            *common,
-            memory.cpu_ms(),
-            "ms",
-            note="client's share included",
-        ),
+        cost("search", "over MCP", corpus, sample, most=5 * scale),
+        figure("search", "over MCP, cpu p95", corpus, p95, "ms", most=10 * scale),
+        cost("search", "over MCP, new words", corpus, first),
     ]
 
 
@@ -105,7 +79,7 @@ def _quiet_server(corpus: Corpus) -> Iterator[int]:
     Yield its process id.
     """
     arguments = command(corpus)[5:]
-    code = "import sys; from ragdocs.serve import shim; print(shim.address(sys.argv[1:]))"
+    code = "import sys; from ragdocs.serve.shared import shim; print(shim.address(sys.argv[1:]))"
     asked = subprocess.run(
         [sys.executable, "-P", "-c", code, *arguments],
         cwd=corpus.root,
@@ -134,27 +108,6 @@ def _quiet_server(corpus: Corpus) -> Iterator[int]:
         server.wait(10)
 
 
-async def _in_memory(corpus: Corpus, tool: str, queries: list[str]) -> Sample:
-    from mcp import Client
-
-    from ragdocs.serve.live import Live
-    from ragdocs.serve.mcp.server import ToolServer
-
-    live = Live(corpus.workspace.config)
-    live._workspace = corpus.workspace  # noqa: SLF001 - it is open already; following its files is not measured
-    live._opened.set()  # noqa: SLF001
-    live._indexed.set()  # noqa: SLF001
-    live.start = lambda: None  # type: ignore[method-assign]
-    sample = Sample()
-    async with Client(ToolServer(live), raise_exceptions=True) as client:
-        for query in queries:
-            cpu, wall = time.process_time(), time.perf_counter()
-            await client.call_tool(tool, {"query": query})
-            sample.cpu.append(time.process_time() - cpu)
-            sample.wall.append(time.perf_counter() - wall)
-    return sample
-
-
 def starting(corpus: Corpus) -> list[Row]:
     """Start the first window.
 
@@ -164,76 +117,28 @@ def starting(corpus: Corpus) -> list[Row]:
     tool = "search_docs" if "docs" in corpus.workspace.places else "search_memories"
     runs = [_start(corpus, tool) for _ in range(STARTS)]
     took = {name: median(run[name] for run in runs) for name in runs[0]}
-    common = (corpus.name, corpus.chunks)
     goal = 1.0 if corpus.chunks <= 15_000 else 3.0
+    without, after = (120, 250) if 5_000 <= corpus.chunks <= 15_000 else (None, None)
+    times = f"{took['initialize'] / sdk:.2f} x SDK"
     cpu = f"server and window {took['cpu']:.2f} s cpu until tools/list"
-    found = f"{took['search cpu']:.2f} s cpu, model included"
-    size = took["second rss"]
-    return [
-        Row("start", "importing the SDK alone", *common, sdk, "s"),
-        Row(
-            "start",
-            "start → initialize",
-            *common,
-            took["initialize"],
-            "s",
-            note=f"{took['initialize'] / sdk:.2f} x SDK",
-        ),
-        Row("start", "start → tools/list", *common, took["tools"], "s", note=cpu),
-        Row(
-            "start",
-            "tools/list → first search",
-            *common,
-            **at_most(goal, took["search"], "s"),
-            note=found,
-        ),
-        Row(
-            "start",
-            "second window → initialize",
-            *common,
-            **at_most(100, took["second"] * 1000, "ms"),
-        ),
-        Row(
-            "start",
-            "second window, memory",
-            *common,
-            **at_most(15, size, "MB RSS"),
-            note=f"{took['second cpu'] * 1000:.0f} ms cpu",
-        ),
-        *_memory_rows(corpus, took),
-    ]
+    first = f"{took['search cpu']:.2f} s cpu, model included"
+    second = f"{took['second cpu'] * 1000:.0f} ms cpu"
 
+    def start(name: str, value: float, unit: str, **more: Any) -> Row:
+        return figure("start", name, corpus, value, unit, **more)
 
-def _memory_rows(corpus: Corpus, took: dict[str, float]) -> list[Row]:
-    before, after = took["rss before"], took["rss after"]
-    goals = (120, 250) if 5_000 <= corpus.chunks <= 15_000 else None
-    if goals is None:
-        return [
-            Row(
-                "memory",
-                "server, index open, no model",
-                corpus.name,
-                corpus.chunks,
-                before,
-                "MB RSS",
-            ),
-            Row("memory", "server, after 20 searches", corpus.name, corpus.chunks, after, "MB RSS"),
-        ]
+    def memory(name: str, value: float, most: float | None) -> Row:
+        return figure("memory", name, corpus, value, "MB RSS", most=most)
+
     return [
-        Row(
-            "memory",
-            "server, index open, no model",
-            corpus.name,
-            corpus.chunks,
-            **at_most(120, before, "MB RSS"),
-        ),
-        Row(
-            "memory",
-            "server, after 20 searches",
-            corpus.name,
-            corpus.chunks,
-            **at_most(250, after, "MB RSS"),
-        ),
+        start("importing the SDK alone", sdk, "s"),
+        start("start → initialize", took["initialize"], "s", note=times),
+        start("start → tools/list", took["tools"], "s", note=cpu),
+        start("tools/list → first search", took["search"], "s", most=goal, note=first),
+        start("second window → initialize", took["second"] * 1000, "ms", most=100),
+        start("second window, memory", took["second rss"], "MB RSS", most=15, note=second),
+        memory("server, index open, no model", took["rss before"], without),
+        memory("server, after 20 searches", took["rss after"], after),
     ]
 
 
@@ -258,17 +163,17 @@ def _start(corpus: Corpus, tool: str) -> dict[str, float]:
         _check(answer)
         for query in queries[1:]:
             first.call(tool, query=query)
-        took["rss after"] = max(map(rss_mb, tree(first.process.pid)))
+        took["rss after"] = max(map(rss_mb, tree(first.pid)))
         with Window(command(corpus), corpus.root) as second:
             took["second"] = second.greet()
             second.tools()
-            took["second cpu"] = process_seconds(second.process.pid)
-            took["second rss"] = rss_mb(second.process.pid)
+            took["second cpu"] = process_seconds(second.pid)
+            took["second rss"] = rss_mb(second.pid)
     with Window(command(corpus), corpus.root) as third:
         third.greet()
         # Needs the index, not the model.
         third.call("index_status" if tool == "search_docs" else "get_memory_stats")
-        took["rss before"] = max(map(rss_mb, tree(third.process.pid)))
+        took["rss before"] = max(map(rss_mb, tree(third.pid)))
     return took
 
 
@@ -294,7 +199,5 @@ def seen_elsewhere(memories: Corpus) -> list[Row]:
                 time.sleep(0.01)
             waits.append(time.perf_counter() - start)
             writer.call("delete_memory", filename=name)
-    goal = at_most(1, median(waits), "s")
-    return [
-        Row("writes", "written → found by another process", memories.name, memories.chunks, **goal)
-    ]
+    name = "written → found by another process"
+    return [figure("writes", name, memories, median(waits), "s", most=1)]

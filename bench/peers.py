@@ -23,13 +23,18 @@ from pathlib import Path
 from typing import Any
 
 from bench import _report
-from bench._measure import Sample, TreeClock, grid, rss_mb, shown, tree
+from bench._measure import Sample, TreeClock, grid, shown
 from bench._rivals import RIVALS, CannotRunError, Ragdocs, Rival
-from bench._window import Window, WindowError
+from bench._window import Window
+from tests.faults.processes import rss_mb, tree
+from tests.faults.servers import LineError
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data" / "k8s-links"
-NOTE = "Decision {number}: keep the cache in memory, because reading it again took longer than the search itself."
+NOTE = (
+    "Decision {number}: keep the cache in memory, because reading it again took longer than the "
+    "search itself."
+)
 COLUMNS = {
     "initialize": ("initialize", "s"),
     "index": ("index, cpu", "s"),
@@ -50,14 +55,13 @@ def main() -> None:
     options.scratch.mkdir(parents=True, exist_ok=True)
     names = [] if options.peers == "none" else options.peers.split(",")
     found: dict[str, dict[str, float]] = {}
-    notes = [
-        f"{len(documents)} documents, {sum(map(len, documents.values())):,} characters, {len(queries)} queries"
-    ]
+    size = sum(map(len, documents.values()))
+    notes = [f"{len(documents)} documents, {size:,} characters, {len(queries)} queries"]
     for rival in [Ragdocs(options.scratch), *(RIVALS[name](options.scratch) for name in names)]:
         print(f"{rival.name} …", file=sys.stderr, flush=True)
         try:
             found[rival.name], note = measure(rival, documents, queries)
-        except (CannotRunError, WindowError, OSError, subprocess.SubprocessError) as error:
+        except (CannotRunError, LineError, OSError, subprocess.SubprocessError) as error:
             note = f"not measured: {error}"
         notes.append(f"{rival.name} ({rival.kind}): {note}")
     text = f"{_table(found)}\n\n" + "\n".join(f"- {note}" for note in notes)
@@ -105,7 +109,7 @@ def measure(
         except CannotRunError as error:
             how += f"; {error}"
         values["write"] = written.cpu_ms()
-        values["rss"] = sum(map(rss_mb, tree(window.process.pid)))
+        values["rss"] = sum(map(rss_mb, tree(window.pid)))
     return values, how
 
 

@@ -2,19 +2,18 @@
 
 Files, chunks, index, search.
 
-Every set becomes a project on disk. One table: words alone, meaning alone, our search, and two
-usual ways to join the legs; then our words beside other keyword engines over the same passages.
+Every set becomes a project on disk. One table: words alone, meaning alone, our search, and the
+usual way to join the two; then our words beside another keyword engine over the same passages.
 Differences are paired, question by question.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,17 +24,11 @@ from bench._projects import Project
 from ragdocs.verbs.quality.measures import DEEP, Difference, Measures, compare, measure
 
 # What RRF joins elsewhere: an ordinary keyword engine and the same vectors.
-PLAIN = "RRF of bm25s"
+BM25S, PLAIN = "bm25s", "RRF of bm25s"
 # What our search must gain on that, in points on the mean of all sets.
 BAR = 5
 ROOT = Path(__file__).resolve().parent.parent
-WORDS, MEANING, OURS, RRF, MIN_MAX = (
-    "words alone",
-    "meaning alone",
-    "ours",
-    "RRF, k = 60",
-    "0.7 / 0.3 min-max",
-)
+WORDS, MEANING, OURS, RRF = "words alone", "meaning alone", "ours", "RRF, k = 60"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +74,7 @@ def main() -> None:
                 chosen = chosen.sample(
                     options.documents or len(chosen.documents), options.queries or 10**9
                 )
-            kept = work / f"{folder.name}.outcome.json"
-            if not (options.kept and kept.exists()):
-                _keep(kept, _outcome(_projects.write(chosen, work / folder.name)))
-            outcomes.append(_kept(kept))
+            outcomes.append(_outcome(_projects.write(chosen, work / folder.name)))
     parts = (_table, _engines, _slices, _verdicts)
     printed = "\n\n".join(part(outcomes) for part in parts)
     print(printed)
@@ -107,44 +97,30 @@ def _outcome(project: Project) -> Outcome:
     chunks = corpus.index.counts()["chunks"]
     _labelled.say(f"{name:14} {chunks:,} chunks after {time.monotonic() - started:.0f} s")
     found: dict[str, list[Measures]] = {}
-    others = list(_baselines.rivals(project))
+    plain = _baselines.bm25s(project)
     for question in project.chosen.questions:
-        keyword, vector = (
-            _baselines.pooled(project, leg) for leg in _baselines.legs(project, question)
-        )
-        ranked = {
-            WORDS: list(keyword),
-            MEANING: list(vector),
-            OURS: project.found(question)[0],
-            RRF: _baselines.rrf((keyword, vector)),
-            MIN_MAX: _baselines.min_max(keyword, vector),
-        } | {way: ask(question) for way, ask in others}
-        if "bm25s" in ranked:
-            ranked[PLAIN] = _baselines.rrf((dict.fromkeys(ranked["bm25s"], 0.0), vector))
+        words = project.find(question, (0.0, 1.0))
+        meaning = project.find(question, (1.0, 0.0))
+        ranked = {WORDS: words, MEANING: meaning, OURS: project.find(question)}
+        ranked[RRF] = _baselines.rrf((words, meaning))
+        if plain:
+            ranked[BM25S] = plain(question)
+            ranked[PLAIN] = _baselines.rrf((ranked[BM25S], meaning))
         for way, documents in ranked.items():
             found.setdefault(way, []).append(
                 measure(documents[:DEEP], project.chosen.grades[question.id])
             )
     _labelled.say(
-        f"{name:14} {len(project.chosen.questions):,} questions after {time.monotonic() - started:.0f} s"
+        f"{name:14} {len(project.chosen.questions):,} questions after "
+        f"{time.monotonic() - started:.0f} s"
     )
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
     return Outcome(name, kinds, chunks, found)
 
 
-def _keep(file: Path, outcome: Outcome) -> None:
-    file.write_text(json.dumps(asdict(outcome)), encoding="utf-8")
-
-
-def _kept(file: Path) -> Outcome:
-    row = json.loads(file.read_text(encoding="utf-8"))
-    found = {way: [Measures(**one) for one in measures] for way, measures in row["found"].items()}
-    return Outcome(row["name"], row["kinds"], row["chunks"], found)
-
-
 def _table(outcomes: Sequence[Outcome]) -> str:
-    plain = (PLAIN,) if all(PLAIN in outcome.found for outcome in outcomes) else ()
-    ways = (WORDS, MEANING, OURS, RRF, MIN_MAX, *plain)
+    plain = (PLAIN,) if _has_plain(outcomes) else ()
+    ways = (WORDS, MEANING, OURS, RRF, *plain)
     others = (*plain, RRF)
     head = (
         "set",
@@ -170,30 +146,33 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     ]
     lines.append(("mean", "", "", *means, *tail, "", ""))
     words = (
-        f"nDCG@10 over documents, a document where its best passage is. Differences are in points, paired by question, "
-        f"± the standard error; p by {10_000:,} random sign flips. RRF and min-max join our own two legs, which are "
+        "nDCG@10 over documents, a document where its best passage is. Differences are in "
+        "points, paired by question, "
+        f"± the standard error; p by {10_000:,} random sign flips. RRF joins our own two legs, "
+        "which are "
         f"better than usual ones; {PLAIN} joins an ordinary keyword engine with the same vectors."
     )
     return f"{grid(head, lines)}\n\n{words}"
 
 
 def _engines(outcomes: Sequence[Outcome]) -> str:
-    """Compare our words alone with other engines over the same passages."""
-    names = [
-        way for way in ("bm25s", "tantivy") if all(way in outcome.found for outcome in outcomes)
-    ]
-    if not names:
-        return f"Other keyword engines: ABSENT, {_baselines.INSTALL}"
-    head = ("set", WORDS, *(cell for name in names for cell in (name, "ours - it", "p")))
+    """Compare our words alone with another engine over the same passages."""
+    if not _has_plain(outcomes):
+        return f"Another keyword engine: ABSENT, {_baselines.INSTALL}"
     lines = []
     for outcome in outcomes:
-        line = [outcome.name, f"{outcome.mean(WORDS):.4f}"]
-        for name in names:
-            gained = outcome.gain(WORDS, name)
-            line += [f"{outcome.mean(name):.4f}", str(gained), _p(gained)]
-        lines.append(line)
-    words = "nDCG@10 of words alone; the others have English stemming and stop words, and title, headings and text as one."
-    return f"{grid(head, lines)}\n\n{words}"
+        gained = outcome.gain(WORDS, BM25S)
+        means = f"{outcome.mean(WORDS):.4f}", f"{outcome.mean(BM25S):.4f}"
+        lines.append((outcome.name, *means, str(gained), _p(gained)))
+    words = (
+        "nDCG@10 of words alone; the other has English stemming and stop words, and title, "
+        "headings and text as one."
+    )
+    return f"{grid(('set', WORDS, BM25S, 'ours - it', 'p'), lines)}\n\n{words}"
+
+
+def _has_plain(outcomes: Sequence[Outcome]) -> bool:
+    return all(PLAIN in outcome.found for outcome in outcomes)
 
 
 def _slices(outcomes: Sequence[Outcome]) -> str:
@@ -222,17 +201,19 @@ def _slices(outcomes: Sequence[Outcome]) -> str:
                 for way in (WORDS, MEANING, RRF)
             ]
             lines.append((outcome.name, kind or "all", f"{len(places):,}", *means, *rest))
-    return f"{grid(head, lines)}\n\nOur search by kind of question; the last three columns are nDCG@10."
+    words = "Our search by kind of question; the last three columns are nDCG@10."
+    return f"{grid(head, lines)}\n\n{words}"
 
 
 def _verdicts(outcomes: Sequence[Outcome]) -> str:
     sets = f"on the mean of {len(outcomes)} sets"
     lines = []
-    if all(PLAIN in outcome.found for outcome in outcomes):
+    if _has_plain(outcomes):
         gain, error = _gain(outcomes, PLAIN), _error(outcomes, PLAIN)
         bar = f"bar +{BAR}, over RRF of an ordinary keyword engine and the same vectors"
         lines.append(
-            f"- {gain:+.2f} ± {error:.1f} points over {PLAIN} {sets} ({bar}): {_verdict(gain >= BAR)}"
+            f"- {gain:+.2f} ± {error:.1f} points over {PLAIN} {sets} ({bar}): "
+            f"{_verdict(gain >= BAR)}"
         )
     else:
         lines.append(f"- {PLAIN}: ABSENT, {_baselines.INSTALL}")
@@ -240,10 +221,9 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
     lines.append(f"- {gain:+.2f} ± {error:.1f} points over RRF of our own two legs {sets}")
     for way, least in ((RRF, 0.0), (None, -1.0)):
         lines.append(_worst(outcomes, OURS, way, least))
-    engines = [
-        name for name in ("bm25s", "tantivy") if all(name in outcome.found for outcome in outcomes)
-    ]
-    return "\n".join([*lines, *(_worst(outcomes, WORDS, name, 0.0) for name in engines)])
+    if _has_plain(outcomes):
+        lines.append(_worst(outcomes, WORDS, BM25S, 0.0))
+    return "\n".join(lines)
 
 
 def _worst(outcomes: Sequence[Outcome], way: str, other: str | None, least: float) -> str:
@@ -292,9 +272,6 @@ def _options() -> argparse.Namespace:
         "--documents", type=int, help="documents a set at most, all answers among them"
     )
     parser.add_argument("--queries", type=int, help="questions a set at most")
-    parser.add_argument(
-        "--kept", action="store_true", help="take what earlier runs found from --work, set by set"
-    )
     return parser.parse_args()
 
 

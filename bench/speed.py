@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import _corpora, _engines, _indexing, _report, _searches, _servers
+from bench import _corpora, _indexing, _report, _searches, _servers
 from bench._corpora import Corpus
 from bench._measure import Row, table
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("keywords", "vectors", "search", "mcp", "writes", "start", "indexing", "encoding")
-PRINTED = ("keywords", "vectors", "search", "writes", "start", "memory", "indexing")
+PARTS = ("search", "mcp", "writes", "start", "indexing", "encoding")
 # The lane that is written to: the goal speaks of ten thousand chunks.
 MOST_MEMORIES = 10_000
 
@@ -37,9 +36,6 @@ def main() -> None:
         for row in measure(options, chosen, work):
             rows.append(row)
             print(_progress(row), file=sys.stderr, flush=True)
-    rows = _joined(
-        [Row(**row) for file in options.add for row in json.loads(file.read_text())], rows
-    )
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=1))
     else:
@@ -76,26 +72,12 @@ def measure(options: argparse.Namespace, chosen: tuple[str, ...], work: Path) ->
 
 
 def _on(corpus: Corpus, chosen: tuple[str, ...], repeats: int) -> Iterator[Row]:
-    if "keywords" in chosen:
-        yield from _engines.keywords(corpus, repeats)
-    if "vectors" in chosen:
-        yield from _engines.vectors(corpus, repeats)
     if "search" in chosen:
         yield from _searches.searching(corpus, repeats)
     if "mcp" in chosen:
         yield from _servers.over_mcp(corpus, repeats)
     if "start" in chosen:
         yield from _servers.starting(corpus)
-
-
-def _joined(earlier: list[Row], rows: list[Row]) -> list[Row]:
-    """Return rows of earlier runs and of this one, the newest of each, by part."""
-    # The size of a real corpus changes from run to run: it is still the same corpus.
-    newest = {
-        (r.part, r.name, r.corpus, r.chunks if r.corpus != "real" else 0): r
-        for r in [*earlier, *rows]
-    }
-    return sorted(newest.values(), key=lambda row: (PRINTED.index(row.part), row.corpus == "real"))
 
 
 def _progress(row: Row) -> str:
@@ -114,14 +96,13 @@ def _write(rows: list[Row]) -> None:
         for r in rows
         if r.met is False
     ]
-    body = f"`python3 tasks.py bench speed {asked}`\n\n{table(rows)}\n\nGrowth:\n\n{_report.growth(rows)}"
-    document = ROOT / "docs" / "performance.md"
-    _report.replace_block(
-        document, "speed", f"{body}\n\nMissed in this run:\n\n" + ("\n".join(missed) or "- nothing")
-    )
-    found = _report.curves(rows)
-    if found:
-        (ROOT / "docs" / "performance.svg").write_text(_report.plot(found), encoding="utf-8")
+    blocks = [
+        f"`python3 tasks.py bench speed {asked}`",
+        table(rows),
+        f"Growth:\n\n{_report.growth(rows)}",
+        "Missed in this run:\n\n" + ("\n".join(missed) or "- nothing"),
+    ]
+    _report.replace_block(ROOT / "docs" / "performance.md", "speed", "\n\n".join(blocks))
 
 
 def _options() -> argparse.Namespace:
@@ -142,12 +123,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--work", type=Path, help="keep corpora and indexes here, and use those that are there"
     )
-    parser.add_argument(
-        "--add", type=Path, action="append", default=[], help="rows that --json printed earlier"
-    )
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     parser.add_argument(
-        "--write", action="store_true", help="put the table and plot into docs/performance.*"
+        "--write", action="store_true", help="put the table into docs/performance.md"
     )
     return parser.parse_args()
 

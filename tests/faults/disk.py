@@ -24,32 +24,11 @@ import pytest
 # Calls that change something, and calls that only look; those that ask for a file's state are left
 # out to save time.
 CHANGES = (
-    *(
-        "open",
-        "write",
-        "pwrite",
-        "writev",
-        "sendfile",
-        "copy_file_range",
-        "fsync",
-        "fdatasync",
-        "replace",
-        "rename",
-    ),
-    *(
-        "link",
-        "symlink",
-        "unlink",
-        "remove",
-        "mkdir",
-        "rmdir",
-        "truncate",
-        "ftruncate",
-        "posix_fallocate",
-        "fchmod",
-    ),
-    *("chmod", "fchown", "chown", "lchown", "utime", "mkfifo", "mknod", "setxattr"),
-)
+    "open", "write", "pwrite", "writev", "sendfile", "copy_file_range", "fsync", "fdatasync",
+    "replace", "rename", "link", "symlink", "unlink", "remove", "mkdir", "rmdir", "truncate",
+    "ftruncate", "posix_fallocate", "fchmod", "chmod", "fchown", "chown", "lchown", "utime",
+    "mkfifo", "mknod", "setxattr",
+)  # fmt: skip
 LOOKS = ("read", "scandir", "listdir", "close", "flock")
 
 Go = Callable[[], Any]

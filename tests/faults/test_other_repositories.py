@@ -228,13 +228,9 @@ def outside(root: Path) -> tuple[object, ...]:
     store = CommitStore(root)
     texts = [store.read(path).text for path in store.scan().stamps]
     known = (
-        git.context(root),
-        git.head(root),
-        git.branch(root),
-        git.remote(root),
-        store.watched(),
+        git.context(root), git.head(root), git.branch(root), git.remote(root), store.watched(),
         texts,
-    )
+    )  # fmt: skip
     return (*known, registry.main_worktree(root))
 
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from bench import faults, soak
-from bench._faults_kills import Toll
-from bench._faults_ledger import Ledger, Operation, is_whole, paragraph
-from bench._faults_servers import Yard
-from bench._faults_storm import namespaces_work
+from tests.faults import scoreboard, soak
+from tests.faults.ledger import Ledger, Operation, Toll, is_whole, paragraph
+from tests.faults.servers import Yard
+from tests.faults.storm import namespaces_work
 
 from .world import judge, open_yard
 
@@ -45,13 +44,13 @@ def crowded_yard(tmp_path: Path) -> Yard:
 def test_no_kill_loses_or_tears_an_acknowledged_write_or_prevents_the_next_start(
     yard: Yard, tally: Tally
 ) -> None:
-    judge(faults.kills(yard, 21, 1), tally)
+    judge(scoreboard.kills(yard, 11, 1), tally)
 
 
 def test_writers_that_are_killed_harm_neither_each_other_nor_readers(
     crowded_yard: Yard, tally: Tally
 ) -> None:
-    judge(faults.writers(crowded_yard, 200, 3), tally)
+    judge(scoreboard.writers(crowded_yard, 200, 3), tally)
 
 
 # --- crowded ---
@@ -60,23 +59,23 @@ def test_writers_that_are_killed_harm_neither_each_other_nor_readers(
 def test_appends_of_several_processes_to_one_memory_all_arrive(
     crowded_yard: Yard, tally: Tally
 ) -> None:
-    judge(faults.appends(crowded_yard, (2, 4, 8), 5), tally)
+    judge(scoreboard.appends(crowded_yard, (2, 8), 4), tally)
 
 
 def test_updates_with_the_version_that_was_read_are_never_lost(
     crowded_yard: Yard, tally: Tally
 ) -> None:
-    judge(faults.updates(crowded_yard, 8, 25), tally)
+    judge(scoreboard.updates(crowded_yard, 8, 6), tally)
 
 
 def test_a_stale_write_is_refused_and_told_the_current_version_and_both_texts(
     crowded_yard: Yard, tally: Tally
 ) -> None:
-    judge(faults.stale(crowded_yard, 15), tally)
+    judge(scoreboard.stale(crowded_yard, 15), tally)
 
 
 def test_a_reader_never_sees_half_a_write(crowded_yard: Yard, tally: Tally) -> None:
-    judge(faults.reading(crowded_yard, 1000, 40), tally)
+    judge(scoreboard.reading(crowded_yard, 1000, 40), tally)
 
 
 # --- on hard ground ---
@@ -86,7 +85,7 @@ def test_a_reader_never_sees_half_a_write(crowded_yard: Yard, tally: Tally) -> N
 def test_on_a_full_or_locked_disk_searching_goes_on_and_writing_says_why_not(
     yard: Yard, tally: Tally
 ) -> None:
-    judge(faults.disk(yard, 1), tally)
+    judge(scoreboard.disk(yard, 1), tally)
 
 
 # --- for long ---
@@ -96,11 +95,11 @@ def test_a_mixed_load_over_changing_files_ends_without_errors_and_with_a_true_in
     yard: Yard, tally: Tally
 ) -> None:
     # Memory is judged in the long run: so short a one is all warm-up.
-    judge(list(soak.one_server(yard, 200))[:1], tally)
+    judge(list(soak.one_server(yard, 120))[:1], tally)
 
 
 def test_several_servers_on_one_project_under_load_lose_nothing(yard: Yard, tally: Tally) -> None:
-    judge(soak.several_servers(yard, 4, 120), tally)
+    judge(soak.several_servers(yard, 3, 60), tally)
 
 
 # --- the scales themselves ---
@@ -119,15 +118,14 @@ def test_several_servers_on_one_project_under_load_lose_nothing(yard: Yard, tall
 def test_a_bar_is_missed_by_trying_too_little_and_by_any_harm(
     counts: dict[str, int], met: bool
 ) -> None:
-    judged = faults.row("R3", "kills", Toll(Counter(counts)), {"kills": 3, "lost": 0})
+    judged = scoreboard.row("R3", "kills", Toll(Counter(counts)), {"kills": 3, "lost": 0})
     assert judged.met is met
-    assert ("pass" if met else "MISS") in faults.table([judged])
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     """A ledger that was promised two memories, and the files that keep the promise."""
-    made = Ledger(tmp_path, random.Random(1))
+    made = Ledger(root=tmp_path, rng=random.Random(1))
     for name in ("m1.md", "m2.md"):
         made.acknowledge(
             Operation("update_memory", {}, {name: (paragraph(1, 5),)}), {"version": ""}

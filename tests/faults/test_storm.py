@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from bench import faults
-from bench._faults_nursery import QUIET, SAVE
-from bench._faults_servers import Yard
-from bench._faults_storm import LIMITS, namespaces_work, until
+from tests.faults import scoreboard
+from tests.faults.nursery import QUIET, SAVE
+from tests.faults.servers import Yard
+from tests.faults.storm import LIMITS, namespaces_work, until
 
 from .world import judge, open_yard
 
@@ -29,7 +29,7 @@ def yard(tmp_path: Path) -> Yard:
 def test_a_storm_over_all_files_encodes_nothing_again_and_loses_nothing(
     yard: Yard, tally: Tally
 ) -> None:
-    judge(faults.storm(yard, 200), tally)
+    judge(scoreboard.shaken_files(yard, 100), tally)
 
 
 def test_files_that_never_rest_do_not_put_off_the_snapshot_for_ever(yard: Yard) -> None:
@@ -52,4 +52,4 @@ def test_files_that_never_rest_do_not_put_off_the_snapshot_for_ever(yard: Yard) 
 def test_where_the_kernel_gives_no_events_changes_are_found_and_said_to_be_polled(
     yard: Yard, tally: Tally, limit: str
 ) -> None:
-    judge(faults.limits(yard, {limit: LIMITS[limit]}), tally)
+    judge(scoreboard.limits(yard, {limit: LIMITS[limit]}), tally)

@@ -126,15 +126,9 @@ VERBS: dict[str, Callable[[Workspace], Any]] = {
     "init": lambda own: init(own.config.root),
 }
 SWAPPED = (
-    *(
-        ".memories",
-        ".memories/indices",
-        ".memories/.trash",
-        ".memories/.history",
-        ".memories/inner",
-    ),
-    *(".memories/.daily", ".memories/.trash/inner", ".memories/indices/generation"),
-)
+    ".memories", ".memories/indices", ".memories/.trash", ".memories/.history", ".memories/inner",
+    ".memories/.daily", ".memories/.trash/inner", ".memories/indices/generation",
+)  # fmt: skip
 
 
 @pytest.fixture

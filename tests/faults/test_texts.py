@@ -140,43 +140,10 @@ def planted() -> dict[str, bytes]:
 
 # Texts over which a careless pattern would brood.
 UNITS = (
-    *(
-        "[[a",
-        "[[",
-        "[",
-        "]]",
-        "![",
-        "[a](",
-        "[a][",
-        "[[a]]",
-        "]:",
-        "`",
-        "` ``",
-        "``` ",
-        "<!--",
-        "<a ",
-        "\\",
-        "*a",
-        "**",
-    ),
-    *(
-        "# ",
-        "#\n",
-        "> ",
-        "- ",
-        "1. ",
-        "| a |\n",
-        "=\n",
-        "---\n",
-        "~~~\n",
-        "```\n",
-        "    x\n",
-        "\t",
-        "a\r",
-        "&#x0;",
-        "{#",
-    ),
-)
+    "[[a", "[[", "[", "]]", "![", "[a](", "[a][", "[[a]]", "]:", "`", "` ``", "``` ", "<!--",
+    "<a ", "\\", "*a", "**", "# ", "#\n", "> ", "- ", "1. ", "| a |\n", "=\n", "---\n", "~~~\n",
+    "```\n", "    x\n", "\t", "a\r", "&#x0;", "{#",
+)  # fmt: skip
 
 
 def cost(data: bytes) -> float:
@@ -266,34 +233,18 @@ def queries() -> dict[str, str]:
         if len(signs[category]) < 300:
             signs[category] += chr(code)
     shapes = (
-        "{0}",
-        "needle{0}",
-        "{0}needle",
-        "needle {0}{0} word",
-        "{0}(needle {0}",
+        "{0}", "needle{0}", "{0}needle", "needle {0}{0} word", "{0}(needle {0}",
         "needle" + "{0}" * 50,
-    )
+    )  # fmt: skip
     operators = {
         f"{sign} in shape {n}": s.format(sign)
         for sign in string.punctuation
         for n, s in enumerate(shapes)
     }
     units = (
-        "a",
-        "needle ",
-        "a.",
-        '"',
-        "[[a",
-        "検索",
-        "e\u0301",
-        "(",
-        "* ",
-        "NOT AND OR ",
-        "the of to ",
-        "aA",
-        "\0",
-        "🙂",
-    )
+        "a", "needle ", "a.", '"', "[[a", "検索", "e\u0301", "(", "* ", "NOT AND OR ", "the of to ",
+        "aA", "\0", "🙂",
+    )  # fmt: skip
     megabytes = {f"a megabyte of {unit!r}": unit * (1_000_000 // len(unit)) for unit in units}
     words = {
         "ten thousand words": " ".join(f"word{n}" for n in range(10_000)),

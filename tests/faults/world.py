@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench._faults_nursery import Nursery
-from bench._faults_servers import Yard
+from tests.faults.nursery import Nursery
+from tests.faults.servers import Yard
 
 if TYPE_CHECKING:
-    from bench.faults import Row
     from tests.faults.conftest import Tally
+    from tests.faults.scoreboard import Row
 
 
 @functools.cache

@@ -6,6 +6,7 @@ One file for what programs read, one for what people read.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -98,8 +99,9 @@ def played(world: World, name: str, more: Sequence[str]) -> list[tuple[str, rims
     world.restore()
     with world.entered(f"{name} {' '.join(more)}"):
         for line in lines.SCENARIOS[name]:
-            words = [word for word in line if not word.startswith(STDIN)]
-            piped = "".join(word.removeprefix(STDIN) for word in line if word.startswith(STDIN))
+            every = shlex.split(line)
+            words = [word for word in every if not word.startswith(STDIN)]
+            piped = "".join(word.removeprefix(STDIN) for word in every if word.startswith(STDIN))
             words += more if words else ()
             ended = rims.command([word.format(**folders) for word in words], piped)
             runs.append((f"ragdocs {' '.join(map(quoted, words))}", ended))

@@ -32,39 +32,18 @@ TOPICS: dict[str, str] = {
     "monitoring": "alert dashboard metric trace histogram outage threshold pager incident sampling uptime probe",
 }
 VERBS = [
-    "keeps",
-    "checks",
-    "replaces",
-    "delays",
-    "rejects",
-    "writes",
-    "measures",
-    "repeats",
-    "protects",
-    "counts",
-    "hides",
-    "merges",
-]
+    "keeps", "checks", "replaces", "delays", "rejects", "writes", "measures", "repeats",
+    "protects", "counts", "hides", "merges",
+]  # fmt: skip
 REASONS = (
-    "because the old way failed under load",
-    "when a client comes back after an outage",
-    "so that nothing is lost on a restart",
-    "unless the operator asked for something else",
-    "as long as both sides agree on the version",
-    "before the next request is answered",
-    "although it costs a few milliseconds",
-    "after three attempts without an answer",
-)
+    "because the old way failed under load", "when a client comes back after an outage",
+    "so that nothing is lost on a restart", "unless the operator asked for something else",
+    "as long as both sides agree on the version", "before the next request is answered",
+    "although it costs a few milliseconds", "after three attempts without an answer",
+)  # fmt: skip
 HEADINGS = [
-    "Overview",
-    "Limits",
-    "Configuration",
-    "Notes",
-    "Errors",
-    "History",
-    "Examples",
-    "Notes",
-]
+    "Overview", "Limits", "Configuration", "Notes", "Errors", "History", "Examples", "Notes",
+]  # fmt: skip
 AUTHORS = ("Ada <ada@example.org>", "Ben <ben@example.org>", "Chen <chen@example.org>")
 KINDS = ("plan", "fact", "journal", "observation", "reflection", "insight")
 CHINESE = ("索引保存每个段落的向量。", "令牌过期后客户端必须重新登录。", "潮汐表与泊位日历一致。")
@@ -122,7 +101,8 @@ def document(number: int) -> tuple[str, str]:
         parts += [f"## {heading}", paragraph(dice, words, 8)]
     near = (number + 10) % 150
     parts.append(
-        f"See [[docs/{list(TOPICS)[near % len(TOPICS)]}/page-{near:03}.md]] and [[src/{topic}/main.py]]."
+        f"See [[docs/{list(TOPICS)[near % len(TOPICS)]}/page-{near:03}.md]] and "
+        f"[[src/{topic}/main.py]]."
     )
     if number % 25 == 0:
         parts.append(CHINESE[number // 25 % len(CHINESE)])

@@ -243,14 +243,9 @@ def disagree_with_teammate(world: World) -> None:
     assert rims.command(["journal", "sync", *theirs]).code == 0
     world.clock.advance(60)
     mine = [
-        "journal",
-        "write",
-        "project/api",
-        "--entry",
-        "Five it is.",
-        "--overview",
+        "journal", "write", "project/api", "--entry", "Five it is.", "--overview",
         overview.format("five"),
-    ]
+    ]  # fmt: skip
     assert rims.command(mine).code == 0
 
 

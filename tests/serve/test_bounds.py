@@ -236,13 +236,9 @@ def test_a_command_refuses_what_a_tool_refuses(
     tmp_path: Path,
 ) -> None:
     place = [
-        "--project",
-        str(project.root),
-        "--set",
-        "embedding.model=none",
-        "--set",
+        "--project", str(project.root), "--set", "embedding.model=none", "--set",
         "memory.enabled=true",
-    ]
+    ]  # fmt: skip
     tags = [word for number in range(101) for word in ("--tag", str(number))]
     large = tmp_path / "large.md"
     large.write_text("x" * 1_000_001)

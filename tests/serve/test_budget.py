@@ -40,7 +40,7 @@ def crowded(project: Project) -> Project:
 
     With long titles, many tags and deep headings, in both lanes.
     """
-    for number in range(30):
+    for number in range(16):
         kind = list(HARD_TEXTS)[number % len(HARD_TEXTS)]
         tags = ", ".join(f"tag-{number}-{n}" for n in range(40))
         headings = "\n\n".join(
@@ -101,7 +101,7 @@ def test_linked_answers_fit_even_with_hundreds_of_links(crowded: Project, connec
     everything, _ = sizes(
         session, "search_linked_memories", query="", target_document="src/a.py", limit=50
     )
-    assert everything["omitted"] + len(everything["result"]) == 31
+    assert everything["omitted"] + len(everything["result"]) == 17
 
 
 @pytest.mark.parametrize("kind", HARD_TEXTS)

@@ -225,7 +225,8 @@ def test_hours_are_counted_over_a_change_of_the_clock() -> None:
 def test_a_time_zone_means_what_it_means_to_the_system(text: str) -> None:
     program = (
         "from datetime import datetime, UTC\n"
-        "print(*(datetime(2026, month, 5, 12, tzinfo=UTC).astimezone().isoformat() for month in (1, 7)))"
+        "print(*(datetime(2026, month, 5, 12, tzinfo=UTC).astimezone().isoformat() for month in "
+        "(1, 7)))"
     )
     environment = {**os.environ, "TZ": text}
     system = subprocess.run(

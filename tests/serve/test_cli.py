@@ -66,57 +66,6 @@ def test_a_project_is_set_up_indexed_and_searched(project: Project, run: Run) ->
     assert "docs/auth.md:1-3" in run("search", "tokens")[1]
 
 
-def test_the_verbs_of_the_tools_are_commands(enabled: Project, run: Run) -> None:
-    created = answer(
-        run(
-            "memory",
-            "create",
-            "plan",
-            "--type",
-            "plan",
-            "--tag",
-            "auth",
-            "--json",
-            stdin="JWT in [[src/a.py]]",
-        )
-    )
-    assert created["path"] == str(enabled.root / ".memories" / "plan.md")
-    version = answer(run("memory", "append", "plan.md", "--content", "more", "--json"))["version"]
-    assert "\nmore\n" in run("memory", "read", "plan.md")[1]
-    assert run("memory", "update", "plan.md", "--content", "x", "--expect", "0" * 16)[0] == 1
-    assert answer(
-        run("memory", "update", "plan.md", "--content", "zebra", "--expect", version, "--json")
-    )["warnings"]
-    assert [
-        hit["memory_id"] for hit in answer(run("memory", "search", "zebra", "--json"))["result"]
-    ] == ["memory:plan"]
-    assert [r["verb"] for r in answer(run("memory", "log", "plan.md", "--json"))["result"]] == [
-        "update",
-        "append",
-    ]
-    assert answer(run("memory", "restore", "plan.md", version, "--json"))["version"] == version
-    assert "plan" in run("memory", "linked", "src/a.py")[1]
-    assert answer(run("memory", "stats", "--json"))["types"] == {"plan": 1}
-    run("memory", "create", "other", "--content", "JWT again")
-    merged = answer(
-        run(
-            "memory",
-            "merge",
-            "plan.md",
-            "other.md",
-            "--into",
-            "all.md",
-            "--content",
-            "All.",
-            "--json",
-        )
-    )
-    assert merged["merged"] == ["plan.md", "other.md"]
-    assert answer(run("memory", "suggest", "--type", "all", "--json"))["result"] == []
-    assert "kept at" in run("memory", "delete", "all.md")[1]
-    assert answer(run("search", "zebra", "--lane", "memory", "--json"))["result"] == []
-
-
 def test_errors_say_what_to_do_and_end_with_one(enabled: Project, run: Run) -> None:
     enabled.memory("auth-plan.md", "text\n")
     code, out, error = run("memory", "read", "auth-plam.md")
@@ -146,13 +95,6 @@ def test_check_config_shows_value_and_origin_and_names_the_nearest_key(
     assert run("check-config", "--set", "memory.enabled")[0] == 1
 
 
-def test_a_lane_that_is_off_says_how_to_turn_it_on(project: Project, run: Run) -> None:
-    project.doc("a.md", "# A\n")
-    code, _, error = run("memory", "stats")
-    assert code == 1
-    assert "enabled = true" in error
-
-
 def test_lint_names_file_line_and_remedy(enabled: Project, run: Run) -> None:
     assert run("lint")[0] == 0
     enabled.memory("a.md", "---\ntype: banana\n---\nsee [src/auth.py] and [[./src/b.py]]\n")
@@ -172,16 +114,6 @@ def test_status_compares_the_index_with_the_files(enabled: Project, run: Run) ->
     notes = answer(run("status", "--json"))["lanes"][0]["notes"]
     assert any("1 files changed on disk" in note for note in notes)
     assert "embedder: hash" in run("status")[1]
-
-
-def test_verify_proves_the_index(enabled: Project, run: Run) -> None:
-    enabled.memory("a.md", "A memory about [[docs/auth.md]].\n")
-    run("index")
-    code, out, _ = run("verify")
-    assert code == 0
-    assert "docs: identical" in out
-    assert "memory: identical" in out
-    assert answer(run("verify", "--json"))["memory"]["compared"]["edges"] == 1
 
 
 def test_verify_names_the_files_by_which_the_index_is_behind_and_changes_nothing(
@@ -213,19 +145,6 @@ def test_verify_names_the_files_by_which_the_index_is_behind_and_changes_nothing
     assert "`ragdocs index`" in out
     run("index")
     assert run("verify")[0] == 0
-
-
-def test_help_has_examples_and_the_command_runs_as_a_module() -> None:
-    command = [sys.executable, "-m", "ragdocs", "--help"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "examples:" in shown
-    assert "exit codes:" in shown
-    assert (
-        subprocess.run(
-            [sys.executable, "-m", "ragdocs"], capture_output=True, check=False
-        ).returncode
-        == 2
-    )
 
 
 def test_a_command_reads_only_the_lanes_it_needs(

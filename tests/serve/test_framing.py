@@ -217,13 +217,9 @@ def test_the_command_line_hides_nothing(
         ("memory", "update", "m0", "--content", "x", "--expect", "0" * 16), ("memory", "read", "m\x1b[2K"),
     )  # fmt: skip
     options = [
-        "--project",
-        str(poisoned.root),
-        "--set",
-        "embedding.model=hash",
-        "--set",
+        "--project", str(poisoned.root), "--set", "embedding.model=hash", "--set",
         "memory.enabled=true",
-    ]
+    ]  # fmt: skip
     for words in commands:
         for more in ([], ["--json"]):
             cli.main([*words, *options, *more])

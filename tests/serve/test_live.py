@@ -178,13 +178,8 @@ def test_what_belongs_to_no_lane_changes_nothing(project: Project, serve: Serve)
 
 def git(root: Path, *arguments: str) -> None:
     identity = (
-        "-c",
-        "user.name=Test",
-        "-c",
-        "user.email=test@localhost",
-        "-c",
-        "commit.gpgSign=false",
-    )
+        "-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgSign=false",
+    )  # fmt: skip
     subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True)
 
 

@@ -38,15 +38,13 @@ def stderr_of(window: Window) -> str:
     return said
 
 
-@pytest.mark.parametrize(
-    "size", [10, 5_000_000], ids=["a short request", "more than the socket takes"]
-)
-def test_windows_of_a_stopped_server_go_on(served: Project, runtime: Path, size: int) -> None:
+def test_windows_of_a_stopped_server_go_on(served: Project, runtime: Path) -> None:
     windows = [Window(served).greet() for _ in range(2)]
     windows[0].call("create_memory", filename="kept", content="acknowledged", tags=[])
     (server,) = servers(runtime)
     os.kill(server, signal.SIGSTOP)
-    arguments = {"filename": "new", "content": "x" * size, "tags": []}
+    # More than the socket takes; the other window asks for something short.
+    arguments = {"filename": "new", "content": "x" * 5_000_000, "tags": []}
     number = windows[0].send("tools/call", name="create_memory", arguments=arguments)
     answer = windows[0].receive()
     assert answer["id"] == number
@@ -129,7 +127,7 @@ def test_a_server_of_one_window_ends_with_it(served: Project, runtime: Path) -> 
 
 def test_every_call_is_answered_while_servers_are_killed(served: Project, runtime: Path) -> None:
     rng = random.Random(7)
-    windows = [Window(served).greet() for _ in range(5)]
+    windows = [Window(served).greet() for _ in range(3)]
     is_over = False
 
     def write(place: int) -> list[str]:
@@ -146,7 +144,7 @@ def test_every_call_is_answered_while_servers_are_killed(served: Project, runtim
 
     with ThreadPoolExecutor(len(windows)) as pool:
         writers = [pool.submit(write, place) for place in range(len(windows))]
-        for _ in range(4):
+        for _ in range(3):
             time.sleep(rng.uniform(0.1, 2))
             for server in servers(runtime):
                 os.kill(server, signal.SIGKILL)

@@ -28,15 +28,9 @@ if TYPE_CHECKING:
     from tests.serve.conftest import Connect, Session
 
 HEAVY = {
-    "numpy",
-    "faiss",
-    "whoosh",
-    "networkx",
-    "onnxruntime",
-    "tokenizers",
-    "torch",
+    "numpy", "faiss", "whoosh", "networkx", "onnxruntime", "tokenizers", "torch",
     "sentence_transformers",
-}
+}  # fmt: skip
 MODERN = {
     "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -50,13 +44,9 @@ HANDSHAKE = {
     "clientInfo": {"name": "test", "version": "1"},
 }
 BROKEN = [
-    b"\n",
-    b"not json\n",
-    b"[]\n",
-    b'{"jsonrpc": "2.0"}\n',
-    b"\xff\xfe\n",
+    b"\n", b"not json\n", b"[]\n", b'{"jsonrpc": "2.0"}\n', b"\xff\xfe\n",
     b'{"a": ' + b"[" * 100_000 + b"\n",
-]
+]  # fmt: skip
 ANSWER_SECONDS = 30
 # A stopping server waits at most 1.5 s for its background thread; the rest is for a busy machine.
 EXIT_SECONDS = 5
@@ -171,16 +161,9 @@ def start(
 ) -> Wire:
     settings = ["--set", f"embedding.model={model}", "--set", "memory.enabled=true"]
     command = [
-        sys.executable,
-        "-P",
-        *options,
-        "-m",
-        "ragdocs",
-        "mcp",
-        "--project",
-        str(project.root),
+        sys.executable, "-P", *options, "-m", "ragdocs", "mcp", "--project", str(project.root),
         *settings,
-    ]
+    ]  # fmt: skip
     wire = Wire(command, project.root.parent / f"log-{time.monotonic_ns()}", path)
     wires.callback(wire.close)
     return wire

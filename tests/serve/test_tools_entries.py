@@ -1,21 +1,16 @@
-"""The entries toolset through a client: its document's parameters, shapes, examples and failures.
-
-Its two commands.
-"""
+"""The entries toolset through a client: refusals, budgets, hostile texts, and files that appear."""
 
 from __future__ import annotations
 
 import json
 import re
-import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from tests.serve.windows import until
 
 from ragdocs.serve.cli import app as cli
 
@@ -23,124 +18,14 @@ if TYPE_CHECKING:
     from tests.conftest import Project
     from tests.serve.conftest import Connect, Session
 
-# Names, order, types and defaults as the document has them; what ragdocs adds comes after and is
-# optional.
-DOCUMENTED: dict[str, dict[str, Any]] = {
-    "memory_add": {
-        "content": None,
-        "entryType": "fact",
-        "source": "manual",
-        "context": "null",
-        "confidence": 1.0,
-        "importance": 5,
-        "tags": "null",
-        "expiresAt": "null",
-    },
-    "memory_search": {
-        "query": None,
-        "mode": "hybrid",
-        "limit": 10,
-        "entryTypes": "null",
-        "minImportance": "null",
-        "minConfidence": "null",
-        "tags": "null",
-    },
-    "memory_get": {"id": None, "used": False},
-    "memory_stats": {},
-    "memory_delete": {"id": None},
-}
-# Whether a tool reads only, may destroy, and may be repeated without effect.
-HINTS = {
-    "memory_add": (False, False, False),
-    "memory_search": (True, False, True),
-    "memory_get": (False, False, False),
-    "memory_stats": (True, False, True),
-    "memory_delete": (False, True, False),
-}
-
 
 @pytest.fixture
 def session(connect: Connect) -> Session:
     return connect(**{"server.toolsets": ["docs", "entries"]})
 
 
-def until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        threading.Event().wait(0.02)
-
-
 def contents(answer: Any) -> list[str]:
     return [one["content"] for one in answer["results"]]
-
-
-def test_the_toolset_is_off_until_it_is_asked_for(connect: Connect, session: Session) -> None:
-    assert not DOCUMENTED.keys() & {tool.name for tool in connect().tools()}
-    assert session.listed(DOCUMENTED).keys() == DOCUMENTED.keys()
-
-
-def test_parameters_and_defaults_are_those_of_the_document(session: Session) -> None:
-    for name, tool in session.listed(DOCUMENTED).items():
-        assert list(tool["defaults"].items()) == list(DOCUMENTED[name].items()), name
-        hints = tool["annotations"]
-        assert (hints["readOnlyHint"], hints["destructiveHint"], hints["idempotentHint"]) == HINTS[
-            name
-        ], name
-        assert 40 < len(tool["description"]) < 700, name
-        for example in re.findall(r"\{\".*?\}", tool["description"]):
-            Draft202012Validator(tool["inputSchema"]).validate(json.loads(example))
-
-
-def test_a_life_of_an_entry_as_in_the_document(session: Session) -> None:
-    added = session.call(
-        "memory_add",
-        content="User prefers dark mode",
-        entryType="preference",
-        source="conversation",
-        context="while setting up the editor",
-        confidence=0.95,
-        importance=7,
-        tags=["ui", "settings"],
-        expiresAt=4_102_444_800_000,
-    )
-    assert re.fullmatch(r"mem_[0-9a-f]{12}", added["id"])
-    assert (added["created"], added["duplicate"]) == (True, False)
-    again = session.call("memory_add", content="User prefers dark mode")
-    assert (again["id"], again["created"], again["duplicate"]) == (added["id"], False, True)
-    # The document's own example of what words miss and meaning finds, here by a word of the
-    # context.
-    for mode in ("hybrid", "vector", "keyword"):
-        answer = session.call("memory_search", query="dark editor", mode=mode)
-        assert contents(answer) == ["User prefers dark mode"]
-        assert answer["total"] == 1
-    best = answer["results"][0]
-    assert (best["matchedBy"], best["entryType"], best["context"]) == (
-        "keyword",
-        "preference",
-        "while setting up the editor",
-    )
-    assert 0 <= datetime.now(UTC).timestamp() * 1000 - best["createdAt"] < 600_000
-    entry = session.call("memory_get", id=added["id"], used=True)["entry"]
-    assert entry["content"] == "User prefers dark mode"
-    assert entry["accesses"] == {"get": 0, "search": 3, "used": 1}
-    assert entry["expiresAt"] == 4_102_444_800_000
-    stats = session.call("memory_stats")
-    assert (stats["total"], stats["byType"], stats["averageImportance"]) == (
-        1,
-        {"preference": 1},
-        7,
-    )
-    deleted = session.call("memory_delete", id=added["id"])
-    assert deleted["deleted"]
-    assert Path(deleted["movedTo"]).read_text().endswith("User prefers dark mode\n")
-    assert not session.call("memory_delete", id=added["id"])["deleted"]
-    assert session.call("memory_get", id=added["id"]) == {
-        "found": False,
-        "entry": None,
-        "message": f"there is no entry '{added['id']}'; memory_search finds the ids that there are",
-    }
-    assert session.call("memory_search", query="dark")["results"] == []
 
 
 def test_both_memory_toolsets_see_the_same_memories(project: Project, connect: Connect) -> None:
@@ -185,35 +70,6 @@ def test_what_cannot_be_meant_is_refused_at_the_door(
 ) -> None:
     assert complaint in session.error(tool, **arguments)
     assert not list((project.root / ".memories").rglob("*.md"))
-
-
-def test_a_lane_that_is_off_says_how_to_turn_it_on(connect: Connect) -> None:
-    session = connect(**{"memory.enabled": False, "server.toolsets": ["entries"]})
-    assert "enabled = true" in session.error("memory_add", content="x")
-    assert "enabled = true" in session.error("memory_stats")
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_every_answer_has_the_declared_shape(project: Project, connect: Connect, mode: str) -> None:
-    project.memory(
-        "hand.md", "---\ncontext: [odd]\nimportance: much\nid: 7\n---\n\nSessions by hand.\n"
-    )
-    session = connect(mode, **{"server.toolsets": ["entries"]})
-    tools = session.listed(DOCUMENTED)
-    own_id = session.call("memory_add", content="Sessions end at night.")["id"]
-    for name, arguments in (
-        ("memory_add", {"content": "Sessions end at night."}),
-        ("memory_search", {"query": "sessions"}),
-        ("memory_get", {"id": own_id}),
-        ("memory_get", {"id": "memory:hand"}),
-        ("memory_get", {"id": "mem_0"}),
-        ("memory_stats", {}),
-        ("memory_delete", {"id": own_id}),
-        ("memory_delete", {"id": own_id}),
-    ):
-        answer = session.call(name, **arguments)
-        Draft202012Validator(tools[name]["outputSchema"]).validate(answer)
-        assert answer.keys() == tools[name]["outputSchema"]["properties"].keys(), name
 
 
 def test_the_text_of_an_answer_quotes_what_others_wrote(session: Session) -> None:
@@ -303,19 +159,3 @@ def test_expire_moves_what_is_over_and_says_where_it_went(project: Project, comm
     assert not path.exists()
     assert (project.root / ".memories/new.md").exists()
     assert command("expire") == "0 are over; nothing was moved\n"
-
-
-def test_review_lists_and_changes_nothing(project: Project, command: Any) -> None:
-    for number, year in ((1, 2020), (2, 2021)):
-        head = f"id: mem_{number:012x}\nsource: manual\ncreated_at: {year}-01-01\n"
-        project.memory(
-            f"entries/mem_{number:012x}.md",
-            f"---\n{head}---\n\nThe port of the shop is 80{number}\n",
-        )
-    answer = command("review", "--json")
-    assert [one["id"] for one in answer["result"]] == ["mem_000000000001", "mem_000000000002"]
-    assert answer["result"][0]["supersededBy"] == "mem_000000000002"
-    text = command("review", "--limit", "1")
-    assert "never used; older than 180 days" in text
-    assert "1 more entries to look at" in text
-    assert len(list((project.root / ".memories/entries").iterdir())) == 2

@@ -1,23 +1,15 @@
-"""The journal toolset through clients.
-
-Its document's parameters and shapes, sessions, conflicts, and its commands.
-"""
+"""The journal toolset through clients: sessions, conflicts, secrets, and what others commit."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import subprocess
-import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from mcp_types import CreateMessageResult, TextContent
+from tests.serve.windows import until
 
 from ragdocs.serve.cli import app as cli
 
@@ -26,27 +18,6 @@ if TYPE_CHECKING:
     from tests.serve.conftest import Connect, Session
 
 ON = {"journal.enabled": True}
-# Names, order and defaults as the document has them; what ragdocs adds comes after and is optional.
-DOCUMENTED: dict[str, dict[str, Any]] = {
-    "journal_search": {"work_context": None, "content": None, "salience_threshold": 0.5},
-    "journal_read": {"id": None, "lines": "null"},
-    "journal_toc": {"id": "", "depth": 1},
-    "journal_list_entries": {"path": None, "start": 0, "length": 10},
-    "journal_write": {
-        "path": None,
-        "entry": None,
-        "overview": "null",
-        "summary": "null",
-        "work_context": "null",
-    },
-    "journal_synthesize_conflict": {
-        "section": None,
-        "version_a": None,
-        "version_b": None,
-        "work_context": None,
-    },
-}
-READING = DOCUMENTED.keys() - {"journal_write"}
 
 
 @pytest.fixture
@@ -64,89 +35,9 @@ def journal(project: Project, *words: str) -> str:
     ).stdout.strip()
 
 
-def until(condition: Callable[[], object], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        threading.Event().wait(0.02)
-
-
 def write(session: Session, path: str, entry: str, **more: str) -> Any:
     session.call("journal_read", id=path)
     return session.call("journal_write", path=path, entry=entry, **more)
-
-
-def test_the_tools_come_with_the_lane_and_not_before(connect: Connect, session: Session) -> None:
-    assert not DOCUMENTED.keys() & {tool.name for tool in connect().tools()}
-    assert DOCUMENTED.keys() <= {tool.name for tool in session.tools()}
-    listed = connect(**{"server.toolsets": ["docs", "journal"]})
-    assert "enabled = true under [journal]" in listed.error("journal_toc")
-
-
-def test_parameters_and_defaults_are_those_of_the_document(session: Session) -> None:
-    for name, shape in session.listed(DOCUMENTED).items():
-        assert list(shape["defaults"].items()) == list(DOCUMENTED[name].items()), name
-        assert shape["annotations"]["readOnlyHint"] == (name in READING)
-        assert 40 < len(shape["description"]) < 700, name
-        for example in re.findall(r"\{\".*?\}", shape["description"]):
-            Draft202012Validator(shape["inputSchema"]).validate(json.loads(example))
-
-
-def test_a_section_as_in_the_document(project: Project, session: Session) -> None:
-    empty = session.call("journal_read", id="project-beta/api-design")
-    assert (empty["content"], empty["exists"], empty["entry_count"], empty["version"]) == (
-        "",
-        False,
-        0,
-        "",
-    )
-    first = session.call(
-        "journal_write",
-        path="project-beta/api-design",
-        entry="# Today's Debugging Session\n\nWe discovered that the async retrieval pattern was failing.",
-        summary="debugging session",
-        work_context="debugging memory retrieval issues",
-    )
-    assert re.fullmatch(r"project-beta/api-design#[0-9a-f]{7,}", first["id"])
-    second = session.call(
-        "journal_write",
-        path="project-beta/api-design",
-        entry="api design work",
-        overview="# Current Understanding of API Design\n\nREST endpoints with retries.",
-    )
-    file = project.root / "journal-data" / "project-beta" / "api-design.md"
-    assert file.read_text() == (
-        "# Current Understanding of API Design\n\nREST endpoints with retries.\n\n<!-- entry count: 2 -->\n"
-    )
-    now = session.call("journal_read", id="project-beta/api-design")
-    assert now["content"] == "# Current Understanding of API Design\n\nREST endpoints with retries."
-    assert (now["entry_count"], now["version"], now["type"]) == (2, second["commit"], "overview")
-    entry = session.call("journal_read", id=first["id"])
-    assert entry["content"].split("\n")[:5] == [
-        "debugging session",
-        "",
-        "work_context: debugging memory retrieval issues",
-        "",
-        "# Today's Debugging Session",
-    ]
-    assert (
-        journal(project, "log", "--format=%an <%ae>", "-1") == "Journal Server <journal@localhost>"
-    )
-    assert journal(project, "log", "-1", "--format=%B", first["commit"]) == entry["content"]
-    listed = session.call("journal_list_entries", path="project-beta/api-design")
-    assert [one["summary"] for one in listed["result"]] == ["api design work", "debugging session"]
-    assert [one["id"] for one in listed["result"]] == [second["id"], first["id"]]
-    assert listed["result"][0].keys() == {"id", "timestamp", "summary"}
-    assert (
-        session.call("journal_list_entries", path="project-beta/api-design", start=1)["result"][0][
-            "id"
-        ]
-        == first["id"]
-    )
-    for faulty in ({"start": -1}, {"length": 0}, {"length": 1000}):
-        assert "Ask for" in session.error(
-            "journal_list_entries", path="project-beta/api-design", **faulty
-        )
 
 
 def test_the_project_s_repository_leaves_the_journal_alone(
@@ -166,27 +57,6 @@ def test_the_project_s_repository_leaves_the_journal_alone(
             subprocess.run(inner, env=environ, check=True, capture_output=True, text=True).stdout
             == ""
         )
-
-
-def test_contents_go_as_deep_as_asked(session: Session) -> None:
-    for path in ("alpha", "alpha/api", "alpha/api/errors", "beta/api", "alpha"):
-        write(session, path, f"about {path}")
-    top = session.call("journal_toc")
-    assert (top["id"], top["type"], top["entry_count"]) == ("", "journal", 5)
-    assert [(one["id"], one["type"], one["entry_count"]) for one in top["subsections"]] == [
-        ("alpha", "section", 2),
-        ("beta", "folder", 1),
-    ]
-    assert all("subsections" not in one for one in top["subsections"])
-    alpha = session.call("journal_toc", id="alpha")
-    assert alpha.keys() == {"id", "type", "last_updated", "entry_count", "notes"}
-    below = session.call("journal_toc", id="alpha", depth=2)["subsections"]
-    assert [(one["id"], "subsections" in one) for one in below] == [("alpha/api", False)]
-    deeper = session.call("journal_toc", id="alpha", depth=3)["subsections"][0]["subsections"]
-    assert [one["id"] for one in deeper] == ["alpha/api/errors"]
-    assert "alpha/api · 1 entries" in session.text("journal_toc", depth=9)
-    assert "no section 'gamma'" in session.error("journal_toc", id="gamma")
-    assert "Give 1 to" in session.error("journal_toc", depth=0)
 
 
 def test_a_session_writes_only_where_it_has_read(connect: Connect, session: Session) -> None:
@@ -323,31 +193,6 @@ def test_a_long_entry_is_read_in_parts(session: Session) -> None:
     assert part["content"] == "line 2498 of a long entry\nline 2499 of a long entry"
 
 
-def test_two_versions_become_a_draft_with_marked_disagreements(session: Session) -> None:
-    asked = {
-        "section": "alpha",
-        "version_a": "# Alpha\n\nshared\n\nonly a\n\nwe use REST\n",
-        "version_b": "# Alpha\n\nshared\n\nwe use RPC\n\nonly b\n",
-        "work_context": "api design",
-    }
-    answer = session.call("journal_synthesize_conflict", **asked)
-    assert answer == session.call("journal_synthesize_conflict", **asked), (
-        "the same draft every time"
-    )
-    assert answer["disagreements"] >= 1
-    for line in ("shared", "only a", "only b", "we use REST", "we use RPC"):
-        assert answer["draft"].count(line) == 1
-    assert "<<<<<<< version_a" in answer["draft"]
-    assert "journal_write" in answer["instructions"]
-    assert (answer["synthesis"], answer["model"]) == ("", "")
-    assert (
-        session.call("journal_synthesize_conflict", **{**asked, "version_b": asked["version_a"]})[
-            "disagreements"
-        ]
-        == 0
-    )
-
-
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_client_that_lends_its_model_is_asked(connect: Connect, mode: str) -> None:
     heard = []
@@ -396,52 +241,6 @@ def test_without_git_the_toolset_says_so_and_the_rest_works(
     assert "git is not installed" in session.error("journal_read", id="a")
     assert session.call("search_docs", query="retries")["result"]
     assert session.call("search_commits", query="retries")["result"] == []
-
-
-def test_commands_do_what_the_tools_do(
-    project: Project, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    def run(*words: str) -> tuple[int, str]:
-        settings = ["--set=journal.enabled=true", "--set=embedding.model=hash"]
-        code = cli.main(["journal", *words, "--project", str(project.root), *settings])
-        captured = capsys.readouterr()
-        return code, captured.out + captured.err
-
-    code, said = run(
-        "write",
-        "alpha/api",
-        "--entry",
-        "Retries need jitter",
-        "--work-context",
-        "debugging",
-        "--json",
-    )
-    commit = json.loads(said)["commit"]
-    assert code == 0
-    overview = tmp_path / "overview.md"
-    overview.write_text("# API\n")
-    assert (
-        run(
-            "write",
-            "alpha/api",
-            "--entry",
-            "more",
-            "--overview-file",
-            str(overview),
-            "--expect",
-            commit[:8],
-        )[0]
-        == 0
-    )
-    code, said = run("write", "alpha/api", "--entry", "late", "--expect", commit[:8])
-    assert (code, "by now" in said) == (1, True)
-    assert "# API" in run("read", "alpha/api")[1]
-    assert "Retries need jitter" in run("read", f"alpha/api#{commit[:7]}")[1]
-    assert "2 of 2 entries" in run("entries", "alpha/api")[1]
-    assert "alpha/api · 2 entries" in run("toc", "--depth", "2")[1]
-    assert commit[:7] in run("search", "jitter", "--work-context", "debugging")[1]
-    code, said = run("sync")
-    assert (code, "git remote add origin" in said) == (1, True)
 
 
 def test_commits_of_the_project_are_searched_when_that_is_turned_on(

@@ -1,21 +1,14 @@
-"""The ten memory tools through a real client: names, defaults, shapes, and what they refuse."""
+"""The memory tools through a real client: what they keep, what they rank, what they refuse."""
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
     from tests.conftest import Project
     from tests.serve.conftest import Connect, Session
-
-SAVED = ["status", "filename", "path", "version", "warnings"]
-HIT = ["memory_id", "score", "content", "type", "status", "tags", "file_path", "header_path"]
-LINKED = ["memory_id", "score", "content", "anchor_context", "edge_type", "file_path"]
 
 
 def ids(answer: dict[str, Any]) -> list[str]:
@@ -32,51 +25,7 @@ def files(root: Path) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 
 
-def write_similar(project: Project, count: int = 500) -> None:
-    """Many memories about one thing, of which one in a hundred is tagged, is of a rare type.
-
-    And fits less well.
-    """
-    for number in range(count):
-        if number % 100 == 50:
-            head, text = (
-                "type: observation\ntags: [Rare]",
-                "A longer story, in which a deployment is only touched on.",
-            )
-        else:
-            head, text = "type: journal\ntags: [common]", "deployment deployment pipeline"
-        project.memory(f"note-{number:03}.md", f"---\n{head}\n---\n\n{text} Number {number}.\n")
-
-
 # --- create_memory ---
-
-
-def test_create_answers_with_status_filename_and_absolute_path(
-    project: Project, connect: Connect
-) -> None:
-    answer = connect().call(
-        "create_memory", filename="plan.md", content="Use JWT.", tags=["auth"], memory_type="plan"
-    )
-    assert list(answer) == SAVED
-    path = project.root / ".memories" / "plan.md"
-    assert (answer["status"], answer["filename"], answer["path"]) == (
-        "created",
-        "plan.md",
-        str(path),
-    )
-    moment = r"'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z'"
-    assert re.fullmatch(
-        rf"---\ntype: plan\nstatus: active\ntags: \[auth\]\ncreated_at: {moment}\n---\n\nUse JWT\.",
-        path.read_text(encoding="utf-8"),
-    )
-
-
-def test_create_makes_a_journal_unless_told_otherwise_and_adds_the_ending(
-    project: Project, connect: Connect
-) -> None:
-    answer = connect().call("create_memory", filename="2026-11/day one", content="Done.", tags=[])
-    assert answer["filename"] == "2026-11/day one.md"
-    assert "type: journal\n" in Path(answer["path"]).read_text(encoding="utf-8")
 
 
 def test_create_never_touches_an_existing_memory(project: Project, connect: Connect) -> None:
@@ -87,38 +36,12 @@ def test_create_never_touches_an_existing_memory(project: Project, connect: Conn
     assert files(project.root) == before
 
 
-def test_content_with_its_own_frontmatter_gets_no_second_block(
-    project: Project, connect: Connect
-) -> None:
-    content = (
-        "---\n# from the wiki\ntype: fact\ntags: [own, Auth]  # mine\nticket: 12\n---\n\nBody.\n"
-    )
-    connect().call("create_memory", filename="fact.md", content=content, tags=["auth", "given"])
-    text = (project.root / ".memories/fact.md").read_text(encoding="utf-8")
-    assert text.count("---\n") == 2
-    assert "type: fact\n" in text
-    assert "tags: [own, Auth, given]  # mine\n" in text, (
-        "tags of the text and of the call both count, each once"
-    )
-    assert "created_at:" in text
-    assert text.startswith("---\n# from the wiki\ntype: fact\n")
-    assert text.endswith("---\n\nBody.\n")
-    assert "ticket: 12\n" in text
-
-
 def test_tags_are_stripped_and_kept_once(project: Project, connect: Connect) -> None:
     session = connect()
     session.call(
         "create_memory", filename="a", content="x", tags=[" #Auth ", "auth", "", "ünï code"]
     )
     assert session.call("get_memory_stats")["tags"] == {"Auth": 1, "ünï code": 1}
-
-
-def test_an_unusual_type_is_kept_with_a_warning(project: Project, connect: Connect) -> None:
-    session = connect()
-    answer = session.call("create_memory", filename="a", content="x", tags=[], memory_type="retro")
-    assert "journal, plan, fact, observation, reflection" in answer["warnings"][0]
-    assert session.call("get_memory_stats")["types"] == {"retro": 1}
 
 
 REFUSED: list[tuple[str, object, str]] = [
@@ -151,36 +74,6 @@ def test_create_refuses_what_cannot_be_meant(project: Project, connect: Connect)
 # --- read, update, append, delete ---
 
 
-def test_read_gives_the_raw_text_with_frontmatter_and_a_version(
-    project: Project, connect: Connect
-) -> None:
-    text = "---\ntype: plan\n---\n\nOne.\nTwo.\n"
-    path = project.memory("plan.md", text)
-    answer = connect().call("read_memory", filename="plan")
-    assert list(answer) == ["filename", "content", "path", "version", "lines", "omitted"]
-    assert (answer["filename"], answer["content"], answer["path"]) == ("plan.md", text, str(path))
-    assert connect().call("read_memory", filename="plan.md", lines="5-6")["content"] == "One.\nTwo."
-
-
-def test_update_replaces_everything_and_says_which_metadata_went(
-    project: Project, connect: Connect
-) -> None:
-    path = project.memory("plan.md", "---\ntype: plan\ntags: [a]\nticket: 7\n---\n\nOld.\n")
-    session = connect()
-    answer = session.call(
-        "update_memory", filename="plan.md", content="---\ntype: plan\n---\nNew.\n"
-    )
-    assert list(answer) == SAVED
-    assert answer["status"] == "updated"
-    assert path.read_text(encoding="utf-8") == "---\ntype: plan\n---\nNew.\n"
-    assert "tags, ticket" in answer["warnings"][0]
-    assert "type" not in answer["warnings"][0].split(":")[1]
-    kept = session.call(
-        "update_memory", filename="plan.md", content="---\ntype: fact\n---\nNewer.\n"
-    )
-    assert kept["warnings"] == []
-
-
 def test_append_adds_two_newlines_and_the_content_literally(
     project: Project, connect: Connect
 ) -> None:
@@ -192,57 +85,6 @@ def test_append_adds_two_newlines_and_the_content_literally(
     )
     assert path.read_bytes() == b"one\n\n\n---\ntwo: 2\n---"
     assert ids(session.call("search_memories", query="two")) == ["memory:log"]
-
-
-def test_delete_moves_to_the_trash_and_two_deletes_in_a_second_both_survive(
-    project: Project, connect: Connect
-) -> None:
-    session = connect()
-    moved = []
-    for text in ("first", "second"):
-        session.call("create_memory", filename="old-notes.md", content=text, tags=[])
-        answer = session.call("delete_memory", filename="old-notes")
-        assert list(answer) == ["status", "filename", "moved_to"]
-        assert (answer["status"], answer["filename"]) == ("deleted", "old-notes.md")
-        moved.append(Path(answer["moved_to"]))
-    assert moved[0].parent == project.root / ".memories" / ".trash"
-    assert re.fullmatch(r"old-notes_\d{8}_\d{6}\.md", moved[0].name)
-    assert [path.read_text(encoding="utf-8").rpartition("\n")[2] for path in moved] == [
-        "first",
-        "second",
-    ]
-    assert session.call("search_memories", query="first second")["result"] == []
-
-
-@pytest.mark.parametrize("tool", ["read_memory", "update_memory", "append_memory", "delete_memory"])
-def test_a_missing_memory_is_named_with_the_nearest_one(
-    project: Project, connect: Connect, tool: str
-) -> None:
-    project.memory("auth-plan.md", "text\n")
-    session, before = connect(), files(project.root)
-    content = {"content": "x"} if tool in {"update_memory", "append_memory"} else {}
-    assert "Did you mean auth-plan.md?" in session.error(tool, filename="auth-plam", **content)
-    assert files(project.root) == before
-
-
-@pytest.mark.parametrize("tool", ["update_memory", "append_memory"])
-def test_a_stale_write_is_refused_with_both_texts(
-    project: Project, connect: Connect, tool: str
-) -> None:
-    path = project.memory("log.md", "as read\n")
-    session = connect()
-    version = session.call("read_memory", filename="log.md")["version"]
-    path.write_text("changed by somebody\n", encoding="utf-8")
-    message = session.error(
-        tool, filename="log.md", content="my own words", expected_version=version
-    )
-    assert "changed by somebody" in message
-    assert "my own words" in message
-    assert path.read_text(encoding="utf-8") == "changed by somebody\n"
-    fresh = session.call("read_memory", filename="log.md")["version"]
-    assert fresh in message
-    session.call(tool, filename="log.md", content="my own words", expected_version=fresh)
-    assert path.read_text(encoding="utf-8").endswith("my own words")
 
 
 def test_a_write_of_nothing_or_of_no_text_changes_nothing(
@@ -259,36 +101,6 @@ def test_a_write_of_nothing_or_of_no_text_changes_nothing(
 # --- search_memories ---
 
 
-def test_search_returns_the_documented_fields_and_five_results(
-    project: Project, connect: Connect
-) -> None:
-    for number in range(7):
-        project.memory(f"{number}.md", f"# Auth\n\n## Goals\n\nRemove sessions, step {number}.\n")
-    project.memory(
-        "plans/jwt.md", "---\ntype: plan\ntags: [auth]\n---\n# Tokens\n\nUnrelated words.\n"
-    )
-    session = connect()
-    answer = session.call("search_memories", query="sessions step")
-    assert list(answer) == ["result", "omitted", "notes"]
-    assert len(answer["result"]) == 5
-    assert answer["omitted"] >= 2
-    for hit in answer["result"]:
-        assert list(hit)[: len(HIT)] == HIT
-        assert 0 < hit["score"] <= 1
-        assert hit["header_path"].endswith("Goals")
-    hit = session.call("search_memories", query="unrelated tokens", limit=1)["result"][0]
-    assert hit["memory_id"] == "memory:plans/jwt"
-    assert (hit["type"], hit["status"], hit["tags"]) == ("plan", "active", ["auth"])
-    assert hit["file_path"] == str(project.root / ".memories/plans/jwt.md")
-
-
-def test_an_empty_query_finds_nothing(project: Project, connect: Connect) -> None:
-    project.memory("a.md", "text\n")
-    session = connect()
-    for query in ("", "  ", "\n"):
-        assert session.call("search_memories", query=query)["result"] == []
-
-
 def test_a_limit_that_cannot_be_meant_is_refused(connect: Connect) -> None:
     session = connect()
     for limit in (0, -1, 51, "many", 2.5, None):
@@ -298,42 +110,6 @@ def test_a_limit_that_cannot_be_meant_is_refused(connect: Connect) -> None:
         )
         assert "limit" in session.error("suggest_memory_merges", limit=limit)
         assert "limit" in session.error("search_docs", query="x", limit=limit)
-
-
-def test_filters_come_before_the_cut(project: Project, connect: Connect) -> None:
-    write_similar(project)
-    session = connect()
-    expected = {f"memory:note-{number:03}" for number in range(50, 500, 100)}
-    assert (
-        set(
-            ids(
-                session.call(
-                    "search_memories", query="deployment", filter_tags=["none such", "RARE"]
-                )
-            )
-        )
-        == expected
-    )
-    assert (
-        set(ids(session.call("search_memories", query="deployment", filter_type="observation")))
-        == expected
-    )
-    both = session.call(
-        "search_memories", query="deployment", filter_tags=["rare"], filter_type="journal"
-    )
-    assert both["result"] == []
-    assert not expected & set(ids(session.call("search_memories", query="deployment")))
-
-
-def test_a_recent_memory_rises_over_any_number_of_equal_old_ones(
-    project: Project, connect: Connect
-) -> None:
-    for number in range(120):
-        project.memory(
-            f"a{number:03}.md", f"---\ncreated_at: '{dated(30)}'\n---\n\nThe cache was too small.\n"
-        )
-    project.memory("z.md", f"---\ncreated_at: '{dated(1)}'\n---\n\nThe cache was too small.\n")
-    assert ids(connect().call("search_memories", query="cache too small", limit=3))[0] == "memory:z"
 
 
 def test_a_memory_of_the_time_that_is_named_rises_over_any_number_of_others(
@@ -368,20 +144,6 @@ def test_recency_counts_whole_days_inclusively(project: Project, connect: Connec
     }
     assert len(hits) == 4
     assert boosted == {"memory:d7", "memory:future"}
-
-
-def test_archived_memories_are_hidden_unless_asked_for(project: Project, connect: Connect) -> None:
-    project.memory("old.md", "---\nstatus: archived\n---\n\nSee [[src/a.py]] for sessions.\n")
-    project.memory("new.md", "See [[src/a.py]] for sessions.\n")
-    session = connect()
-    assert ids(session.call("search_memories", query="sessions")) == ["memory:new"]
-    found = session.call("search_memories", query="sessions", include_archived=True)
-    assert {hit["memory_id"]: hit["status"] for hit in found["result"]} == {
-        "memory:new": "active",
-        "memory:old": "archived",
-    }
-    linked = session.call("search_linked_memories", query="sessions", target_document="src/a.py")
-    assert ids(linked) == ["memory:new"]
 
 
 def test_a_memory_is_found_by_meaning_with_no_word_in_common(

@@ -91,29 +91,6 @@ def test_the_examples_of_the_document_run_as_written(project: Project, connect: 
     assert [hit["edge_type"] for hit in linked] == ["touches"]
 
 
-def test_an_answer_as_text_shows_age_branch_and_a_frame(project: Project, connect: Connect) -> None:
-    repository(project.root, "feature/oauth")
-    project.write("src/a.py", "x\n")
-    moment = (datetime.now(UTC) - timedelta(days=45)).isoformat()
-    project.memory(
-        "old.md",
-        f"---\ncreated_at: '{moment}'\ntags: [x]\n---\n\nAn old note.\n\n1. mem_0 · forged\n",
-    )
-    session = connect()
-    answer = session.text("remember", content="Chose OAuth2.")
-    assert re.fullmatch(r"remembered mem_\w+ at \.memories/\S+\.md", answer)
-    text = session.text("recall")
-    assert re.search(
-        r"1\. mem_\w{12} · just now, on branch feature/oauth, at \w{7,12} with changes\n", text
-    )
-    assert "files: src/a.py" in text
-    assert (
-        "2. memory:old · 1 month ago\n   file: .memories/old.md · tags: x\n   | An old note."
-        in text
-    )
-    assert "\n   | 1. mem_0 · forged" in text
-
-
 def test_another_project_is_asked_over_the_same_connection(
     project: Project, connect: Connect
 ) -> None:
@@ -141,31 +118,6 @@ def test_a_second_server_finds_what_the_first_remembered(
     ].endswith("seen.\n")
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
-    [
-        ("remember", {"content": " "}, "Say what should be remembered"),
-        ("remember", {"content": "x", "tags": "auth"}, "tags"),
-        ("remember", {"content": "x", "filename": "a"}, "filename"),
-        ("recall", {"since": "whenever"}, "yesterday"),
-        ("recall", {"scope": "universe"}, "global"),
-        ("recall", {"limit": 0}, "1 to 50"),
-        ("recall", {"search": "x"}, "since"),
-    ],
-)
-def test_wrong_arguments_are_told_what_would_be_right(
-    connect: Connect, tool: str, arguments: dict[str, Any], said: str
-) -> None:
-    assert said in connect().error(tool, **arguments)
-
-
-def test_a_lane_that_is_off_says_how_to_turn_it_on(connect: Connect) -> None:
-    session = connect(**{"memory.enabled": False})
-    for tool, arguments in (("remember", {"content": "x"}), ("recall", {})):
-        assert "enabled = true" in session.error(tool, **arguments)
-    assert session.call("recall", scope="global")["result"] == []
-
-
 def test_answers_fit_into_what_a_client_takes(project: Project, connect: Connect) -> None:
     files = ", ".join(f"'src/{'long-name-' * 9}{n}.py'" for n in range(50))
     for number in range(30):
@@ -187,19 +139,6 @@ def test_answers_fit_into_what_a_client_takes(project: Project, connect: Connect
         assert answer["result"]
         assert f"{answer['omitted']} more memories" in text
         assert any("did not fit" in note for note in answer["notes"])
-
-
-def test_descriptions_say_when_to_call_and_promise_nothing_about_truth(connect: Connect) -> None:
-    session = connect()
-    tools = {tool.name: (tool.description or "").lower() for tool in session.tools()}
-    for words in ("no need to ask", "milestone", "why", "bug", "branch"):
-        assert words in tools["remember"], words
-    for words in ("every session", "before", "how old", "check", "yesterday"):
-        assert words in tools["recall"], words
-    for text in tools.values():
-        assert not re.search(r"accurate|trust (them|it)|always (right|true)|forever", text)
-    assert "recall" in session.instructions
-    assert "remember" in session.instructions
 
 
 # --- the command line ---
@@ -242,28 +181,3 @@ def test_a_stand_up_is_grouped_by_day_and_project(project: Project, run: Run) ->
     )
     assert "| … 1 more lines" in out
     assert "Three days ago" not in run("recall", "--scope", "global", "--since", "yesterday")[1]
-
-
-def test_recall_prints_json_for_scripts_and_a_timeline_of_a_search(run: Run) -> None:
-    for text in ("Zebras were seen.", "Nothing was seen.", "A zebra again."):
-        run("remember", text)
-    found = json.loads(run("recall", "zebra", "--limit", "2", "--json")[1])
-    assert sorted(m["content"] for m in found["result"]) == ["A zebra again.", "Zebras were seen."]
-    grouped = json.loads(run("recall", "zebra", "--limit", "2", "--timeline", "--json")[1])
-    (day,) = grouped["result"]
-    assert [len(one["memories"]) for one in day["projects"]] == [2]
-    assert "1. mem_" in run("recall", "zebra")[1]
-    assert re.search(r"\d\d:\d\d  Zebras were seen\.", run("recall", "zebra", "--timeline")[1])
-    assert "2 more memories" in run("recall", "--limit", "1")[1]
-
-
-def test_exit_codes_and_help_are_those_of_the_other_commands(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("recall")[:2] == (0, "nothing is remembered that fits\n")
-    assert run("remember", " ")[0] == 1
-    assert run("recall", "--since", "whenever")[0] == 1
-    for command in ("remember", "recall"):
-        assert cli.main([command, "--help"]) == 0
-        assert "examples:" in capsys.readouterr().out
-    assert run("recall", "--scope", "universe")[0] == 2

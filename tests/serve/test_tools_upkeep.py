@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tests.conftest import Project
     from tests.serve.conftest import Connect
-
-LINKED = ["memory_id", "score", "content", "anchor_context", "edge_type", "file_path"]
 
 
 def ids(answer: dict[str, Any]) -> list[str]:
@@ -24,22 +21,6 @@ def files(root: Path) -> dict[str, bytes]:
 
 
 # --- search_linked_memories ---
-
-
-def test_linked_search_returns_the_documented_fields(project: Project, connect: Connect) -> None:
-    project.memory("auth-refactor-plan.md", "Plan to refactor [[src/auth.py]] to use JWT tokens.\n")
-    project.memory("other.md", "JWT tokens are discussed, and [[src/other.py]].\n")
-    answer = connect().call(
-        "search_linked_memories", query="refactor plans", target_document="src/auth.py"
-    )
-    assert list(answer) == ["result", "omitted", "notes"]
-    (hit,) = answer["result"]
-    assert list(hit)[: len(LINKED)] == LINKED
-    assert hit["memory_id"] == "memory:auth-refactor-plan"
-    assert hit["anchor_context"] == "Plan to refactor [[src/auth.py]] to use JWT tokens."
-    assert hit["edge_type"] == "mentions"
-    assert hit["file_path"] == str(project.root / ".memories/auth-refactor-plan.md")
-    assert 0 < hit["score"] <= 1
 
 
 def test_the_context_of_a_link_is_about_a_hundred_characters(
@@ -69,18 +50,6 @@ def test_link_kinds_are_what_the_author_wrote(project: Project, connect: Connect
         "memory:item": "fixes",
         "memory:guess": "mentions",
     }
-
-
-def test_every_link_of_one_memory_to_the_target_counts(project: Project, connect: Connect) -> None:
-    project.memory(
-        "a.md",
-        "First [[src/a.py]] here.\n\nplans:: [[src/a.py]]\n\nThen [[src/a.py|again]], and [[b]].\n",
-    )
-    (hit,) = connect().call("search_linked_memories", query="x", target_document="src/a.py")[
-        "result"
-    ]
-    assert [link["edge_type"] for link in hit["links"]] == ["mentions", "plans", "mentions"]
-    assert hit["edge_type"] == "plans", "the kind that says most stands for all"
 
 
 def test_a_target_is_matched_as_a_whole_path(project: Project, connect: Connect) -> None:
@@ -141,35 +110,7 @@ def test_linked_memories_are_ranked_by_the_query_and_counted(
     assert sorted(ids(everything)) == ["memory:a", "memory:z"], "the link alone is reason enough"
 
 
-def test_updating_a_memory_keeps_the_links_of_others_to_it(
-    project: Project, connect: Connect
-) -> None:
-    session = connect()
-    session.call("create_memory", filename="hub", content="The hub.", tags=[])
-    session.call("create_memory", filename="spoke", content="See [[hub]] first.", tags=[])
-    session.call("update_memory", filename="hub", content="The hub, rewritten.")
-    found = session.call("search_linked_memories", query="hub", target_document="hub")
-    assert ids(found) == ["memory:spoke"]
-
-
 # --- get_memory_stats ---
-
-
-def test_stats_count_memories_tags_and_types(project: Project, connect: Connect) -> None:
-    session = connect()
-    empty = session.call("get_memory_stats")
-    assert (empty["count"], empty["tags"], empty["types"]) == (0, {}, {})
-    session.call(
-        "create_memory", filename="a", content="x" * 3000, tags=["auth", "bug"], memory_type="plan"
-    )
-    session.call("create_memory", filename="b", content="x", tags=["auth"])
-    answer = session.call("get_memory_stats")
-    assert list(answer) == ["count", "total_size", "tags", "types", "memory_path", "notes"]
-    assert answer["count"] == 2
-    assert re.fullmatch(r"3\.\dKB", answer["total_size"])
-    assert answer["tags"] == {"auth": 2, "bug": 1}
-    assert answer["types"] == {"journal": 1, "plan": 1}
-    assert answer["memory_path"] == str(project.root / ".memories")
 
 
 # --- merge_memories ---
@@ -184,44 +125,6 @@ def three_notes(project: Project) -> None:
 
 
 SOURCES = ["auth-notes-1.md", "auth-notes-2", "auth-notes-3.md"]
-
-
-def test_merging_writes_one_memory_and_moves_the_sources_to_the_trash(
-    project: Project, connect: Connect
-) -> None:
-    three_notes(project)
-    session = connect()
-    answer = session.call(
-        "merge_memories", source_files=SOURCES, target_file="all", summary_content="Merged.\n"
-    )
-    assert list(answer) == [
-        "status",
-        "filename",
-        "path",
-        "version",
-        "merged",
-        "moved_to",
-        "warnings",
-    ]
-    assert (answer["status"], answer["filename"]) == ("merged", "all.md")
-    assert answer["merged"] == ["auth-notes-1.md", "auth-notes-2.md", "auth-notes-3.md"]
-    assert [Path(path).parent.name for path in answer["moved_to"]] == [".trash"] * 3
-    assert "Note 2." in Path(answer["moved_to"][1]).read_text(encoding="utf-8")
-    text = Path(answer["path"]).read_text(encoding="utf-8")
-    assert text.startswith("---\ntype: observation\nstatus: active\ntags: [auth, n1, n2, n3]\n")
-    assert text.endswith("---\n\nMerged.\n")
-    assert ids(session.call("search_memories", query="note merged")) == ["memory:all"]
-
-
-def test_the_summary_may_bring_its_own_frontmatter(project: Project, connect: Connect) -> None:
-    three_notes(project)
-    summary = '---\ntype: "journal"\ntags: ["auth", "consolidated"]\n---\n\n# Consolidated\n'
-    answer = connect().call(
-        "merge_memories", source_files=SOURCES, target_file="all.md", summary_content=summary
-    )
-    text = Path(answer["path"]).read_text(encoding="utf-8")
-    assert text.count("---\n") == 2
-    assert text.startswith('---\ntype: "journal"\ntags: ["auth", "consolidated"]\nstatus: active\n')
 
 
 def test_a_source_may_be_the_target(project: Project, connect: Connect) -> None:
@@ -268,22 +171,6 @@ def test_a_failed_merge_leaves_everything_as_it_was(project: Project, connect: C
     assert session.call("get_memory_stats")["count"] == 4
 
 
-def test_a_stale_merge_is_refused_with_both_texts(project: Project, connect: Connect) -> None:
-    three_notes(project)
-    session = connect()
-    version = session.call("read_memory", filename=SOURCES[0])["version"]
-    session.call("append_memory", filename=SOURCES[0], content="Added meanwhile.")
-    arguments = {
-        "source_files": SOURCES,
-        "target_file": SOURCES[0],
-        "summary_content": "My summary.",
-    }
-    message = session.error("merge_memories", **arguments, expected_version=version)
-    assert "Added meanwhile." in message
-    assert "My summary." in message
-    assert session.call("get_memory_stats")["count"] == 3
-
-
 # --- suggest_memory_merges ---
 
 
@@ -328,18 +215,6 @@ def test_suggestions_group_similar_journals_tightest_first(
         "memory:same-1",
         "memory:same-2",
     ]
-
-
-def test_a_memory_of_similar_sections_is_not_merged_with_itself(
-    project: Project, connect: Connect
-) -> None:
-    sections = "".join(
-        f"## Part {number}\n\n{'The same words again and again. ' * 40}\n\n" for number in range(4)
-    )
-    project.memory("long.md", sections)
-    session = connect().settle()
-    assert session.call("index_status")["lanes"][1]["chunks"] >= 4
-    assert session.call("suggest_memory_merges", threshold=0.0)["result"] == []
 
 
 def test_a_threshold_that_cannot_be_meant_is_refused(connect: Connect) -> None:

@@ -8,35 +8,42 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from tests.conftest import Project
 
 PATIENCE = 40.0
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "window", "version": "1"},
+}
+RAGDOCS = (sys.executable, "-P", "-m", "ragdocs")
 
 
 class Window:
     """A client that speaks to `ragdocs mcp` in raw lines, as an IDE does."""
 
     def __init__(self, project: Project, *options: str, **variables: str) -> None:
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "ragdocs",
-            "mcp",
-            "--project",
-            str(project.root),
-            *options,
-        ]
+        command = [*RAGDOCS, "mcp", "--project", str(project.root), *options]
+        self.start([*command, "--set", "embedding.model=hash"], subprocess.PIPE, None, variables)
+
+    def start(
+        self,
+        command: Sequence[str],
+        stderr: int | IO[str],
+        cwd: Path | None,
+        variables: Mapping[str, str],
+    ) -> None:
         self.process = subprocess.Popen(
-            [*command, "--set", "embedding.model=hash"],
+            command,
+            cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             env={**os.environ, **variables},
         )
         self.number = 0
@@ -60,13 +67,8 @@ class Window:
         assert answer["id"] == number
         return answer
 
-    def greet(self) -> Window:
-        answer = self.ask(
-            "initialize",
-            protocolVersion="2025-11-25",
-            capabilities={},
-            clientInfo={"name": "window", "version": "1"},
-        )
+    def greet(self) -> Self:
+        answer = self.ask("initialize", **HELLO)
         assert answer["result"]["serverInfo"]["name"] == "ragdocs"
         self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return self
@@ -96,8 +98,8 @@ class Window:
             self.process.stdin.close()
         code = self.process.wait(PATIENCE)
         for pipe in (self.process.stdout, self.process.stderr):
-            assert pipe
-            pipe.close()
+            if pipe:
+                pipe.close()
         return code
 
     def _write(self, message: dict[str, Any]) -> None:

@@ -644,28 +644,32 @@ def test_no_more_projects_are_kept_open_than_that(
 # --- many at once ---
 
 
-def test_eight_processes_remember_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "bench.recall",
-        "--memories",
-        "12",
-        "--repeats",
-        "2",
-        "--each",
-        "10",
+REMEMBER = """
+import sys
+from pathlib import Path
+from ragdocs import config
+from ragdocs.workspace import Workspace
+root, number = Path(sys.argv[1]), sys.argv[2]
+flags = {"embedding.model": "none", "memory.enabled": "true"}
+verbs = Workspace(config.load(root, project=root, flags=flags)).recall
+for turn in range(10):
+    answer = verbs.remember(f"A decision {number}-{turn} of this process.", ["crowd"])
+    print(answer["id"], answer["path"], f"{number}-{turn}")
+"""
+
+
+def test_eight_processes_remember_at_once_and_nothing_is_lost(project: Project) -> None:
+    command = [sys.executable, "-P", "-c", REMEMBER, str(project.root)]
+    crowd = [
+        subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, text=True)
+        for number in range(8)
     ]
-    run = subprocess.run(
-        [*command, "--work", str(tmp_path), "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parent.parent.parent,
-    )
-    rows = {row["name"]: row for row in json.loads(run.stdout)}
-    assert rows["remembered and on disk as acknowledged"]["value"] == 80
-    assert rows["different ids"]["value"] == 80
-    assert rows["files, none of them unasked for"]["value"] == 80
-    assert all(row["met"] is not False for row in rows.values())
-    assert rows["recall(query), cpu p50"]["value"] > 0
+    answers = [line.split() for one in crowd for line in one.communicate()[0].splitlines()]
+    assert len({own_id for own_id, _, _ in answers}) == 80
+    assert len(list(project.root.glob(".memories/*/*.md"))) == 80
+    for own_id, path, mark in answers:
+        text = (project.root / path).read_text(encoding="utf-8")
+        assert f"id: {own_id}\n" in text
+        assert f"A decision {mark} of" in text
+    recalled = project.open().recall.recall(limit=50)["result"]
+    assert {memory["id"] for memory in recalled} <= {own_id for own_id, _, _ in answers}

@@ -22,35 +22,10 @@ from ragdocs.workspace import Workspace
 
 # Words that no detector of secrets takes for one.
 WORDS = [
-    *(
-        "alder",
-        "amber",
-        "anchor",
-        "apple",
-        "april",
-        "aspen",
-        "autumn",
-        "bamboo",
-        "barley",
-        "basin",
-        "beacon",
-        "birch",
-    ),
-    *(
-        "bridge",
-        "candle",
-        "canyon",
-        "cedar",
-        "cherry",
-        "cliff",
-        "clover",
-        "copper",
-        "coral",
-        "cotton",
-        "crane",
-        "ember",
-    ),
-]
+    "alder", "amber", "anchor", "apple", "april", "aspen", "autumn", "bamboo", "barley", "basin",
+    "beacon", "birch", "bridge", "candle", "canyon", "cedar", "cherry", "cliff", "clover",
+    "copper", "coral", "cotton", "crane", "ember",
+]  # fmt: skip
 SIZES = (8, 8, 8, 8, 30, 30, 60, 300)
 MEMORIES = ".memories"
 _FRONTMATTER = re.compile(r"---\n.*?\n---\n\n?", re.DOTALL)
@@ -90,6 +65,22 @@ def torn(text: str) -> list[str]:
     return [part[:80] for part in paragraphs(text) if not is_whole(part)]
 
 
+@dataclass
+class Toll:
+    """Counts what was done and what it cost, and the first words on every harm."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, other: Toll) -> None:
+        self.counts.update(other.counts)
+        self.problems += other.problems
+
+    def complain(self, kind: str, what: str) -> None:
+        self.counts[kind] += 1
+        self.problems.append(f"{kind}: {what}")
+
+
 @dataclass(frozen=True)
 class Operation:
     """One call and what every file it touches is after it."""
@@ -99,8 +90,8 @@ class Operation:
     after: Mapping[str, State]
 
 
-@dataclass
-class Ledger:
+@dataclass(kw_only=True)
+class Ledger(Toll):
     """The files of one project as their writer knows them; no file has two calls under way."""
 
     root: Path
@@ -114,8 +105,6 @@ class Ledger:
     under_way: dict[int, Operation] = field(default_factory=dict)
     # Calls of which nobody knows whether they were made.
     doubts: list[Operation] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
     _last: int = 0
 
     def choose(self, most_files: int = 16) -> Operation:
@@ -190,7 +179,7 @@ class Ledger:
             self._compare(name, state)
         known = {name for name, state in self.states.items() if state is not None}
         for name in set(self.on_disk()) - known:
-            self._complain("lost", f"{name} was discarded and is there")
+            self.complain("lost", f"{name} was discarded and is there")
 
     def _settle(self, operation: Operation) -> None:
         found = {name: self._state(name) for name in operation.after}
@@ -205,7 +194,7 @@ class Ledger:
                 if any(not is_whole(part) for state in found.values() for part in state or ())
                 else "lost"
             )
-            self._complain(kind, f"{operation.tool} {operation.arguments}: {found}")
+            self.complain(kind, f"{operation.tool} {operation.arguments}: {found}")
         for name, state in found.items():
             was = before[name]
             if state != was:
@@ -218,7 +207,7 @@ class Ledger:
         found = self._state(name)
         if found != state:
             damaged = any(not is_whole(part) for part in found or ())
-            self._complain(
+            self.complain(
                 "torn" if damaged else "lost",
                 f"{name} is {str(found)[:300]}, not {str(state)[:300]}",
             )
@@ -226,7 +215,7 @@ class Ledger:
             "",
             version_of(self._place(name).read_bytes()),
         }:
-            self._complain("lost", f"{name} has another version than was answered")
+            self.complain("lost", f"{name} has another version than was answered")
 
     def check_kept(self) -> None:
         """Look for everything that was discarded or overwritten.
@@ -237,21 +226,17 @@ class Ledger:
             self.counts["discarded"] += 1
             try:
                 if paragraphs(Path(place).read_text()) != state:
-                    self._complain("torn", f"{place} in the trash")
+                    self.complain("torn", f"{place} in the trash")
             except OSError:
-                self._complain("lost", f"{place} in the trash")
+                self.complain("lost", f"{place} in the trash")
         history = History(self.root / MEMORIES)
         for version, state in self.earlier.items():
             self.counts["overwritten"] += 1
             try:
                 if paragraphs(history.recover(version).decode()) != state:
-                    self._complain("torn", f"{version} in the history")
+                    self.complain("torn", f"{version} in the history")
             except RagdocsError as error:
-                self._complain("lost", f"{version} in the history: {error}")
-
-    def _complain(self, kind: str, what: str) -> None:
-        self.counts[kind] += 1
-        self.problems.append(f"{kind}: {what}")
+                self.complain("lost", f"{version} in the history: {error}")
 
     def _state(self, name: str) -> State:
         try:

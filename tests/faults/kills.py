@@ -10,16 +10,14 @@ import random
 import signal
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench._faults_ledger import MEMORIES, Ledger, difference
-from bench._faults_nursery import QUIET
-from bench._faults_servers import (
+from tests.faults.ledger import MEMORIES, Ledger, Toll, difference
+from tests.faults.nursery import QUIET
+from tests.faults.servers import (
     PATIENCE,
     EndedError,
     HangingError,
@@ -45,23 +43,7 @@ LONGEST_END = 0.1
 STARTS = 0.2
 
 
-@dataclass
-class Toll:
-    """What the kills met and what they cost."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
-
-    def add(self, ledger: Ledger) -> None:
-        self.counts.update(ledger.counts)
-        self.problems += ledger.problems
-
-    def complain(self, kind: str, what: str) -> None:
-        self.counts[kind] += 1
-        self.problems.append(f"{kind}: {what}")
-
-
-def kills(yard: Yard, count: int, seed: int = 1, cold_every: int = 20) -> Toll:
+def kill_servers(yard: Yard, count: int, seed: int = 1, cold_every: int = 20) -> Toll:
     """Kill servers of their own; every so-manyeth is a program started anew instead of a fork."""
     toll = Toll()
     rng = random.Random(seed)
@@ -70,7 +52,7 @@ def kills(yard: Yard, count: int, seed: int = 1, cold_every: int = 20) -> Toll:
         (root / "docs").mkdir()
         for page in range(5):
             (root / f"docs/{page}.md").write_text(f"# Page {page}\n\nabout the {page}th thing\n")
-        ledger = Ledger(root, rng)
+        ledger = Ledger(root=root, rng=rng)
         due = False
         for turn in range(number, min(count, number + KILLS_IN_A_PROJECT)):
             cold = cold_every > 0 and turn % cold_every == cold_every - 1
@@ -193,12 +175,12 @@ def _compare(ledger: Ledger, toll: Toll) -> None:
         toll.complain("verify differences", found)
 
 
-def shared_kills(yard: Yard, count: int, seed: int = 2) -> Toll:
+def kill_shared_servers(yard: Yard, count: int, seed: int = 2) -> Toll:
     """Kill the server that two windows share, under both; the windows bring it back and go on."""
     toll = Toll()
     root = yard.project("shared")
     rng = random.Random(seed)
-    ledgers = [Ledger(root, rng, prefix) for prefix in "ab"]
+    ledgers = [Ledger(root=root, rng=rng, prefix=prefix) for prefix in "ab"]
     with ExitStack() as stack:
         # The name of a socket must be short, and the yard may be deep.
         runtime = Path(

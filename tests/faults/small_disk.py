@@ -9,9 +9,8 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from bench._faults_kills import Toll
-from bench._faults_ledger import MEMORIES, paragraph
-from bench._faults_servers import Line, RefusedError, Yard
+from tests.faults.ledger import MEMORIES, Toll, paragraph
+from tests.faults.servers import Line, RefusedError, Yard
 
 # A server in a namespace of its own sees this folder as a small file system; others see it through
 # /proc.
@@ -19,7 +18,7 @@ MOUNTED = 'mount -t tmpfs -o size="$1" none "$2" && mkdir "$2/docs" "$2/.memorie
 SIZE = "3m"
 
 
-def hard_places(yard: Yard, rounds: int = 3) -> Toll:
+def fill_and_lock(yard: Yard, rounds: int = 3) -> Toll:
     """Fill the disk under a server and free it, then make it read-only and writable again.
 
     A few times.
@@ -28,17 +27,9 @@ def hard_places(yard: Yard, rounds: int = 3) -> Toll:
     root = yard.work / "hard"
     root.mkdir()
     within = [
-        "unshare",
-        "--user",
-        "--map-root-user",
-        "--mount",
-        "sh",
-        "-c",
-        MOUNTED,
-        "sh",
-        SIZE,
+        "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", MOUNTED, "sh", SIZE,
         str(root),
-    ]
+    ]  # fmt: skip
     with yard.start(root, within=within) as line:
         line.greet()
         _write(line, 0, toll, possible=True)

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LONGEST_REQUEST = 1 << 20
 # Set in the environment of a server that is forked: how soon it saves when it is quiet and when it
 # is not, and where it counts the texts it encodes.
@@ -34,7 +34,7 @@ class Nursery:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "bench._faults_nursery", str(theirs.fileno())],
+            [sys.executable, "-P", "-m", "tests.faults.nursery", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env={**os.environ, "PYTHONPATH": paths},
             stdin=subprocess.DEVNULL,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench._faults_ledger import MEMORIES, WORDS, Ledger, Operation, paragraph
+from tests.faults.ledger import MEMORIES, WORDS, Ledger, Operation, Toll, paragraph
 
 PAGES, NOTES, FOLDERS = 120, 24, 10
 # How often the files are edited by hand; two of a hundred edits are a checkout of a whole folder.
@@ -49,14 +49,12 @@ class Call:
     fleeting: bool = False
 
 
-@dataclass
-class Client:
+@dataclass(kw_only=True)
+class Client(Toll):
     """Thinks of calls and judges the answers."""
 
     ledger: Ledger
     tools: frozenset[str]
-    counts: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
     _fresh: list[tuple[str, str]] = field(default_factory=list)
 
     def think(self) -> Call:
@@ -125,10 +123,6 @@ class Client:
             self.complain("errors", f"{call.tool} {str(call.arguments)[:200]}: {reason[:300]}")
             if call.operation:
                 self.ledger.doubts.append(call.operation)
-
-    def complain(self, kind: str, what: str) -> None:
-        self.counts[kind] += 1
-        self.problems.append(f"{kind}: {what}")
 
 
 def page(number: int) -> str:

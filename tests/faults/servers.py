@@ -13,16 +13,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from bench._faults_nursery import Nursery
+from tests.faults.nursery import Nursery
 
 # Nothing here takes so long; a server that is silent for longer hangs.
 PATIENCE = 60.0
 SETTINGS = ("embedding.model=hash", "memory.enabled=true", "server.answer_chars=40000")
+RAGDOCS = (sys.executable, "-P", "-m", "ragdocs")
 HELLO = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
@@ -30,15 +31,19 @@ HELLO = {
 }
 
 
-class RefusedError(Exception):
+class LineError(Exception):
+    """The server refused, ended or hangs."""
+
+
+class RefusedError(LineError):
     """The server answered with an error."""
 
 
-class EndedError(Exception):
+class EndedError(LineError):
     """The server is gone."""
 
 
-class HangingError(Exception):
+class HangingError(LineError):
     """The server says nothing."""
 
 
@@ -60,9 +65,9 @@ class Line:
         self._buffer = b""
         self._number = 0
 
-    def greet(self) -> Self:
+    def greet(self, patience: float = PATIENCE) -> Self:
         """Shake hands."""
-        self.wait_for(self.send("initialize", **HELLO))
+        self.wait_for(self.send("initialize", **HELLO), patience)
         self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return self
 
@@ -79,19 +84,24 @@ class Line:
         self._write({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
         return self._number
 
-    def wait_for(self, number: int) -> dict[str, Any]:
+    def wait_for(self, number: int, patience: float = PATIENCE) -> dict[str, Any]:
         """Return the answer to one request; answers to others on the way are dropped."""
-        deadline = time.monotonic() + PATIENCE
-        while (message := self.receive(deadline)) is None or message["id"] != number:
+        deadline = time.monotonic() + patience
+        while True:
+            message = self.receive(deadline)
             if message is None:
-                raise HangingError(f"no answer in {PATIENCE:g} seconds; {self.last_words()}")
-        return message
+                raise HangingError(f"no answer in {patience:g} seconds; {self.last_words()}")
+            if message["id"] == number:
+                return message
 
     def receive(self, deadline: float) -> dict[str, Any] | None:
         """Return the next answer, or nothing if none came in time."""
         while True:
             while b"\n" in self._buffer:
                 line, _, self._buffer = self._buffer.partition(b"\n")
+                # Some servers greet people on the protocol's own stream.
+                if not line.lstrip().startswith(b"{"):
+                    continue
                 message: dict[str, Any] = json.loads(line)
                 if "id" in message and "method" not in message:
                     return message
@@ -123,10 +133,10 @@ class Line:
         self._tidy()
         return heard
 
-    def close(self) -> None:
+    def close(self, patience: float = PATIENCE) -> None:
         """Hang up and wait until the process has ended."""
         self.hang_up()
-        if self._handle is not None and not select.select([self._handle], [], [], PATIENCE)[0]:
+        if self._handle is not None and not select.select([self._handle], [], [], patience)[0]:
             self.kill()
             raise HangingError(f"it did not end; {self.last_words()}")
         self._tidy()
@@ -170,6 +180,30 @@ def answer_of(message: Mapping[str, Any]) -> dict[str, Any]:
     return content
 
 
+@contextlib.contextmanager
+def _pipes(log: Path) -> Iterator[tuple[int, int, list[int]]]:
+    """Give our two ends of a line, and the three descriptors that become the server's."""
+    theirs_in, to = os.pipe()
+    back, theirs_out = os.pipe()
+    words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        yield to, back, [theirs_in, theirs_out, words]
+    finally:
+        for descriptor in (theirs_in, theirs_out, words):
+            os.close(descriptor)
+
+
+def open_line(
+    command: Sequence[str], log: Path, environment: Mapping[str, str], cwd: Path | None = None
+) -> Line:
+    """Start a program that serves MCP on its standard input and output."""
+    with _pipes(log) as (to, back, (stdin, stdout, stderr)):
+        process = subprocess.Popen(
+            command, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, env=environment
+        )
+    return Line(process.pid, to, back, log, process)
+
+
 @dataclass
 class Yard:
     """Where servers are started: a scratch folder, a nursery, and the settings they all get."""
@@ -203,20 +237,7 @@ class Yard:
         own = {**os.environ, "RAGDOCS_SERVER_SHARED": "false", **(environment or {})}
         self.started += 1
         log = self.work / f"server-{self.started}.log"
-        theirs_in, to = os.pipe()
-        back, theirs_out = os.pipe()
-        words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        process = None
-        try:
-            if cold or within:
-                command = [*within, sys.executable, "-P", "-m", "ragdocs", *arguments]
-                process = subprocess.Popen(
-                    command, stdin=theirs_in, stdout=theirs_out, stderr=words, env=own
-                )
-                pid = process.pid
-            else:
-                pid = self.nursery.fork(arguments, own, [theirs_in, theirs_out, words])
-        finally:
-            for descriptor in (theirs_in, theirs_out, words):
-                os.close(descriptor)
-        return Line(pid, to, back, log, process)
+        if cold or within:
+            return open_line([*within, *RAGDOCS, *arguments], log, own)
+        with _pipes(log) as (to, back, theirs):
+            return Line(self.nursery.fork(arguments, own, theirs), to, back, log, None)

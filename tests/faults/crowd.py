@@ -16,8 +16,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench._faults_ledger import ENTRY, MEMORIES, difference, is_whole, paragraph, paragraphs, torn
-from bench._faults_servers import EndedError, HangingError, Line, RefusedError, Yard
+from tests.faults.ledger import (
+    ENTRY,
+    MEMORIES,
+    Toll,
+    difference,
+    is_whole,
+    paragraph,
+    paragraphs,
+    torn,
+)
+from tests.faults.servers import EndedError, HangingError, Line, RefusedError, Yard
 
 from ragdocs.stores.files.history import version_of
 
@@ -33,26 +42,23 @@ ENTRIES_IN_A_MEMORY = 60
 WORDS_IN_AN_ENTRY = 12
 
 
-@dataclass
-class Crowd:
+@dataclass(kw_only=True)
+class Crowd(Toll):
     """What many servers did to one project; every method may be called from any thread."""
 
     root: Path
-    counts: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
     written: dict[str, set[int]] = field(default_factory=dict)
     doubtful: dict[str, set[int]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def add(self, what: str, count: int = 1) -> None:
+    def count(self, what: str, count: int = 1) -> None:
         with self.lock:
             self.counts[what] += count
 
     def complain(self, kind: str, what: str) -> None:
         with self.lock:
-            self.counts[kind] += 1
-            self.problems.append(f"{kind}: {what}")
+            super().complain(kind, what)
 
     def number(self) -> int:
         with self.lock:
@@ -127,7 +133,7 @@ def each(crowd: Crowd, lines: list[Line], work: Callable[[Line, int], None]) -> 
 def appends(yard: Yard, processes: Sequence[int], writes: int) -> dict[int, Crowd]:
     """Append to one memory from several servers at once, for each number of servers."""
     root = yard.project("appends")
-    crowds = {count: Crowd(root) for count in processes}
+    crowds = {count: Crowd(root=root) for count in processes}
     with servers(yard, root, max(processes)) as lines:
         for count, crowd in crowds.items():
             _append_together(crowd, lines[:count], f"by-{count}.md", writes)
@@ -144,7 +150,7 @@ def _append_together(crowd: Crowd, lines: list[Line], name: str, writes: int) ->
             number = crowd.number()
             line.call("append_memory", filename=name, content=entry(number))
             crowd.promise(name, number, acknowledged=True)
-            crowd.add("acknowledged")
+            crowd.count("acknowledged")
 
     each(crowd, lines, work)
 
@@ -154,7 +160,7 @@ def updates(yard: Yard, processes: int, writes: int, files: int = 4) -> Crowd:
 
     Again and again on a conflict.
     """
-    crowd = Crowd(yard.project(f"updates-{processes}"))
+    crowd = Crowd(root=yard.project(f"updates-{processes}"))
     with servers(yard, crowd.root, processes) as lines:
         for file in range(files):
             _begin(crowd, lines[0], f"shared{file}-0.md")
@@ -207,10 +213,10 @@ def _add_by_update(crowd: Crowd, line: Line, stem: str) -> None:
             told = next((what for words, what in TOLD.items() if words in str(error)), None)
             if told is None:
                 raise
-            crowd.add(told)
+            crowd.count(told)
             continue
         crowd.promise(name, number, acknowledged=True)
-        crowd.add("acknowledged")
+        crowd.count("acknowledged")
         return
 
 
@@ -219,7 +225,7 @@ def stale(yard: Yard, rounds: int) -> Crowd:
 
     Nothing may come of it but a telling.
     """
-    crowd = Crowd(yard.project("stale"))
+    crowd = Crowd(root=yard.project("stale"))
     with servers(yard, crowd.root, 2) as (one, other):
         for name in ("a.md", "b.md"):
             one.call("create_memory", filename=name, content=entry(crowd.number()), tags=[])
@@ -239,12 +245,12 @@ def stale(yard: Yard, rounds: int) -> Crowd:
                 ("merge_memories", {**merge, "expected_version": version}),
             )[turn % 3]
             before = (crowd.root / MEMORIES / "a.md").read_bytes()
-            crowd.add("stale writes")
+            crowd.count("stale writes")
             try:
                 one.call(tool, **arguments)
             except RefusedError as error:
                 told = "changed since version" in str(error) and now["version"] in str(error)
-                crowd.add("told" if told and text in str(error) else "refused without a word")
+                crowd.count("told" if told and text in str(error) else "refused without a word")
             else:
                 crowd.complain("accepted", f"{tool} with a stale version")
             if (crowd.root / MEMORIES / "a.md").read_bytes() != before or not (
@@ -259,7 +265,7 @@ def killed_writers(yard: Yard, reads: int, kills: int, seed: int = 4) -> Crowd:
 
     And read through two others.
     """
-    crowd = Crowd(yard.project("writers"))
+    crowd = Crowd(root=yard.project("writers"))
     done = threading.Event()
     with servers(yard, crowd.root, 2) as readers, ThreadPoolExecutor(3) as pool:
         for stem in "xyz":
@@ -304,7 +310,7 @@ def _write_and_die(yard: Yard, crowd: Crowd, done: threading.Event, rng: random.
         except (RefusedError, EndedError, HangingError) as error:
             crowd.complain("errors", str(error)[:300])
         line.kill()
-        crowd.add("kills")
+        crowd.count("kills")
 
 
 def _append(crowd: Crowd, line: Line, stem: str) -> None:
@@ -319,7 +325,7 @@ def _append(crowd: Crowd, line: Line, stem: str) -> None:
     number = crowd.number()
     line.call("append_memory", filename=name, content=entry(number))
     crowd.promise(name, number, acknowledged=True)
-    crowd.add("acknowledged")
+    crowd.count("acknowledged")
 
 
 def _latest(crowd: Crowd, stem: str) -> str:
@@ -337,7 +343,7 @@ def _read(crowd: Crowd, line: Line, turn: int) -> None:
     name = _latest(crowd, "xyz"[turn % 3])
     before = crowd.promised(name)
     answer = line.call("read_memory", filename=name)
-    crowd.add("reads")
+    crowd.count("reads")
     text = answer["content"]
     if answer["omitted"] or torn(text) or version_of(text.encode()) != answer["version"]:
         crowd.complain("bad reads", f"{name}: {torn(text)[:3]}")
@@ -350,7 +356,7 @@ def reads_during_writes(yard: Yard, reads: int, writes: int) -> Crowd:
 
     So often at least.
     """
-    crowd = Crowd(yard.project("reads"))
+    crowd = Crowd(root=yard.project("reads"))
     done = threading.Event()
     place = crowd.root / MEMORIES / "a.md"
     seen: set[str] = set()
@@ -359,7 +365,7 @@ def reads_during_writes(yard: Yard, reads: int, writes: int) -> Crowd:
         while not done.is_set():
             texts = [entry(crowd.number()) for _ in range(20)]
             line.call("update_memory", filename="a.md", content="\n\n".join(texts))
-            crowd.add("acknowledged")
+            crowd.count("acknowledged")
 
     def read(line: Line, own: int) -> None:
         for turn in itertools.count():
@@ -373,7 +379,7 @@ def reads_during_writes(yard: Yard, reads: int, writes: int) -> Crowd:
             text = (
                 line.call("read_memory", filename="a.md")["content"] if asked else place.read_text()
             )
-            crowd.add("reads")
+            crowd.count("reads")
             seen.add(text)
             if torn(text):
                 crowd.complain("torn", str(torn(text))[:200])
@@ -387,5 +393,5 @@ def reads_during_writes(yard: Yard, reads: int, writes: int) -> Crowd:
             done.set()
         for writer in writers:
             writer.result()
-    crowd.add("texts seen", len(seen))
+    crowd.count("texts seen", len(seen))
     return crowd

@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench._faults_kills import Toll
-from bench._faults_ledger import difference
-from bench._faults_nursery import ENCODED
-from bench._faults_servers import PATIENCE, Line, RefusedError, Yard
+from tests.faults.ledger import Toll, difference
+from tests.faults.nursery import ENCODED
+from tests.faults.servers import PATIENCE, Line, RefusedError, Yard
 
 # So many files take a while to index for the first time on a busy machine.
 LONG = 10 * PATIENCE
@@ -26,7 +25,7 @@ FOLDERS = 20
 TENTH = 10
 
 
-def storm(yard: Yard, files: int) -> Toll:
+def shake_files(yard: Yard, files: int) -> Toll:
     """Touch, rewrite, remove and restore a tree under a server.
 
     Then change a tenth of it for real.

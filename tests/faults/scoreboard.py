@@ -1,0 +1,129 @@
+"""The lines of the reliability scoreboard: what is done to servers, and the bar that judges it.
+
+The tests run each line small, `bench/faults.py` and `bench/soak.py` run them long.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.faults import crowd, small_disk, storm
+from tests.faults.kills import kill_servers, kill_shared_servers
+from tests.faults.ledger import Toll
+from tests.faults.servers import Yard
+
+HARM = ("lost", "torn", "failed starts", "verify differences", "errors", "deadlocks")
+NO_HARM = dict.fromkeys(("lost", "torn", "failed starts", "verify differences", "errors"), 0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the scoreboard: counts, the bar they are held to, and whether they meet it."""
+
+    number: str
+    name: str
+    counts: Mapping[str, float]
+    bar: str
+    met: bool
+    others: Mapping[str, float]
+    problems: tuple[str, ...] = ()
+
+
+def row(number: str, name: str, toll: Toll, bar: Mapping[str, int]) -> Row:
+    """Judge counts: at least as many as a number in the bar, none where the bar says zero."""
+    counts = {what: toll.counts[what] for what in bar}
+    # Harm that the bar does not name is forbidden all the same.
+    for what in HARM:
+        if toll.counts[what]:
+            counts[what] = toll.counts[what]
+    met = not any(toll.counts[what] for what in HARM)
+    words = []
+    for what, least in bar.items():
+        if least:
+            met = met and toll.counts[what] >= least
+            words.append(f"{what} ≥ {least:,}")
+        else:
+            met = met and not toll.counts[what]
+            words.append(f"{what} 0")
+    others = {what: count for what, count in toll.counts.items() if what not in counts and count}
+    return Row(number, name, counts, ", ".join(words), met, others, tuple(toll.problems[:5]))
+
+
+def _some(kills: int) -> dict[str, int]:
+    """Return how many writes must be acknowledged: a busy machine writes little between kills."""
+    return {"acknowledged": kills // 4} if kills >= 4 else {}
+
+
+def kills(yard: Yard, count: int, shared: int) -> Iterator[Row]:
+    own = count - shared
+    bar = {"kills": own, **_some(own), "verified": own, **NO_HARM}
+    yield row("R3", "random kill -9 of a server", kill_servers(yard, own), bar)
+    if shared:
+        bar = {"kills": shared, **_some(shared), "verified": shared, **NO_HARM}
+        toll = kill_shared_servers(yard, shared)
+        yield row("R3", "random kill -9 of a shared server", toll, bar)
+
+
+def writers(yard: Yard, reads: int, deaths: int) -> Iterator[Row]:
+    toll = crowd.killed_writers(yard, reads, deaths)
+    bar = {"reads": reads, "kills": deaths, **_some(deaths), "lost": 0, "torn": 0, "bad reads": 0}
+    yield row("R4", "3 writers that are killed, 2 readers", toll, bar)
+
+
+def appends(yard: Yard, processes: Sequence[int], writes: int) -> Iterator[Row]:
+    for count, toll in crowd.appends(yard, processes, writes).items():
+        bar = {"acknowledged": count * writes, "lost": 0, "errors": 0, "deadlocks": 0}
+        yield row("R5", f"{count} processes append to one memory", toll, bar)
+
+
+def updates(yard: Yard, processes: int, writes: int) -> Iterator[Row]:
+    toll = crowd.updates(yard, processes, writes)
+    bar = {"acknowledged": processes * writes, "conflicts": 1}
+    bar |= {"lost": 0, "errors": 0, "deadlocks": 0}
+    name = f"{processes} processes, {writes} writes each, with expected_version"
+    yield row("R5", name, toll, bar)
+
+
+def stale(yard: Yard, rounds: int) -> Iterator[Row]:
+    toll = crowd.stale(yard, rounds)
+    bar = {"stale writes": rounds, "told": rounds, "accepted": 0, "refused without a word": 0}
+    yield row("R6", "stale update, append and merge", toll, bar)
+
+
+def reading(yard: Yard, reads: int, writes: int) -> Iterator[Row]:
+    toll = crowd.reads_during_writes(yard, reads, writes)
+    bar = {"reads": reads, "acknowledged": writes, "texts seen": writes // 2, "torn": 0}
+    yield row("R7", "reads during writes", toll, bar)
+
+
+def shaken_files(yard: Yard, files: int) -> Iterator[Row]:
+    toll = storm.shake_files(yard, files)
+    bar = {"events survived": 4 * files, "changed texts encoded": -(-files // storm.TENTH)}
+    bar |= {"unchanged texts encoded again": 0, "missed": 0, "verify differences": 0}
+    yield row("R11", f"storm: {files:,} files touched, saved, removed, restored", toll, bar)
+
+
+def limits(yard: Yard, chosen: Mapping[str, tuple[int, int]]) -> Iterator[Row]:
+    if _skipped("low inotify limits"):
+        return
+    toll = storm.low_limits(yard, chosen)
+    bar = {"limits": len(chosen), "edits": len(chosen), "missed": 0, "silent": 0}
+    yield row("R11", "low inotify limits", toll, bar)
+
+
+def disk(yard: Yard, rounds: int) -> Iterator[Row]:
+    if _skipped("full disk"):
+        return
+    toll = small_disk.fill_and_lock(yard, rounds)
+    bar = {"disk full": rounds, "read-only": rounds, "searched and read": 2 * rounds}
+    bar |= {"writes refused": 8 * rounds, "written afterwards": 2 * rounds, "silent": 0, "torn": 0}
+    yield row("", "full disk and read-only project", toll, bar)
+
+
+def _skipped(name: str) -> bool:
+    if storm.namespaces_work():
+        return False
+    sys.stderr.write(f"{name}: skipped, this kernel lets nobody make a user namespace\n")
+    return True
