@@ -41,7 +41,7 @@ def read(line: bytes) -> Caller:
 
 def from_environment(environ: Mapping[str, str]) -> Caller:
     """Return a caller with this environment; of its values only those that count are kept."""
-    from ragdocs.text.redaction.redact import secret_variables
+    from ragdocs.text.redaction.environment import secret_variables
 
     scope = environ.get(BRANCH_SCOPE.shared_variable, "").strip()
     if scope:
