@@ -102,9 +102,12 @@ def render(metadata: Mapping[str, Any], body: str) -> str:
 def _ordered(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields in the order in which they are written."""
     ordered = {}
-    for key in (*_FIRST_KEYS, *metadata):
+    for key in _FIRST_KEYS:
         if key in metadata:
             ordered[key] = plain(metadata[key])
+    for key, value in metadata.items():
+        if key not in ordered:
+            ordered[key] = plain(value)
     return ordered
 
 

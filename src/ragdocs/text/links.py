@@ -72,6 +72,8 @@ _UP = re.compile(r"^(?:\.{0,2}/)++")
 
 # Start, stop and what every character of it becomes.
 _Cover = tuple[int, int, str]
+# Start, stop, the target from the root, and whether the link is a wikilink.
+_WrittenName = tuple[int, int, str, bool]
 
 
 def clean_target(target: str) -> str:
@@ -145,42 +147,44 @@ def find(shown: str, text: str, path: str, base: str = "") -> Iterator[Link]:
             target, heading = _resolve(_destination(match, definitions), full_path)
         target = target.removeprefix(f"{base}/")
         if target:
-            yield Link(target, kind, _context(text, match.start(), match.end()), heading.strip())
+            context = _context(text, match.start(), match.end())
+            yield Link(target, kind, context, heading.strip())
 
 
-def places(shown: str, path: str) -> Iterator[tuple[int, int, str, bool]]:
+def places(shown: str, path: str) -> Iterator[_WrittenName]:
     """Yield each link's name: start and stop, its target from the root, whether a wikilink has it.
 
     Definitions and images count: whoever moves a file wants to know all of them.
     """
     for match in _WRITTEN.finditer(shown):
         if match["wiki"] is not None:
-            yield from _written_name(match, "wiki", path)
+            start = match.start("wiki")
+            name = _name_before(_AFTER_WIKI_NAME, match["wiki"])
+            target = wiki_target(name)
+            if target:
+                yield start, start + len(name), target, True
         else:
-            yield from _written_name(match, _destination_group(match), path)
+            yield from _written_path(match, path)
     for match in _DEFINITION.finditer(shown):
-        yield from _written_name(match, _destination_group(match), path)
+        yield from _written_path(match, path)
 
 
-def _destination_group(match: re.Match[str]) -> str:
+def _written_path(match: re.Match[str], path: str) -> Iterator[_WrittenName]:
+    """Yield the path that a link or a definition has, if it leads somewhere."""
+    group = "path"
     if match["angle"] is not None:
-        return "angle"
-    return "path"
-
-
-def _written_name(
-    match: re.Match[str], group: str, path: str
-) -> Iterator[tuple[int, int, str, bool]]:
-    is_wiki = group == "wiki"
-    if is_wiki:
-        name = _AFTER_WIKI_NAME.split(match[group], maxsplit=1)[0].removesuffix("\\")
-        target = wiki_target(name)
-    else:
-        name = _AFTER_PATH.split(match[group], maxsplit=1)[0].removesuffix("\\")
-        target, _ = _resolve(_unescaped(name), path)
+        group = "angle"
+    start = match.start(group)
+    name = _name_before(_AFTER_PATH, match[group])
+    target, _ = _resolve(_unescaped(name), path)
     if target:
-        start = match.start(group)
-        yield start, start + len(name), target, is_wiki
+        yield start, start + len(name), target, False
+
+
+def _name_before(mark: re.Pattern[str], written: str) -> str:
+    """Return what stands before the label, the heading or the query of a link."""
+    name = mark.split(written, maxsplit=1)[0]
+    return name.removesuffix("\\")
 
 
 def lint(shown: str, first_line: int = 1) -> Iterator[str]:
@@ -204,7 +208,8 @@ def _near_misses(shown: str) -> Iterator[tuple[int, str, str]]:
         if _PATH.fullmatch(path) and _fold(path) not in definitions:
             yield match.start(), match[0], path
     for match in _BARE_WIKI.finditer(shown):
-        name = match["wiki"].partition("|")[0].partition("#")[0].strip()
+        written = match["wiki"].partition("|")[0]
+        name = written.partition("#")[0].strip()
         if name.startswith(("./", "../", ".\\", "..\\")):
             yield match.start(), match[0], name
 
@@ -226,7 +231,8 @@ def _paragraph_spans(text: str, tokens: list[tuple[int, int]], end: int) -> Iter
         return
     done = 0
     has_open_comment = False
-    for (start, stop), code_stop in zip(tokens, _code_stops(text, tokens), strict=True):
+    code_stops = _code_stops(text, tokens)
+    for (start, stop), code_stop in zip(tokens, code_stops, strict=True):
         if start < done:
             continue
         if code_stop:
@@ -271,7 +277,8 @@ def _kind(shown: str, start: int, stop: int) -> str:
     if not opening:
         return MENTIONS
     lead = _LEAD.fullmatch(line[: opening.start()])
-    if not lead or _BARE_WIKI.sub("", line[opening.start() :]).strip(" \t\r,"):
+    rest = _BARE_WIKI.sub("", line[opening.start() :])
+    if not lead or rest.strip(" \t\r,"):
         return MENTIONS
     word = lead["word"]
     if not word:
@@ -307,8 +314,9 @@ def _definitions(shown: str) -> dict[str, str]:
         return {}
     destinations: dict[str, str] = {}
     for match in _DEFINITION.finditer(shown):
+        name = _fold(match["name"])
         # The first definition of a name counts.
-        destinations.setdefault(_fold(match["name"]), match["angle"] or match["path"])
+        destinations.setdefault(name, match["angle"] or match["path"])
     return destinations
 
 
@@ -341,7 +349,8 @@ def _resolve(destination: str, path: str) -> tuple[str, str]:
     if name.startswith("/"):
         target = posixpath.normpath(name.lstrip("/"))
     else:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+        folder = posixpath.dirname(path)
+        target = posixpath.normpath(posixpath.join(folder, name))
     if target in {"", "."}:
         return "", ""
     return clean_target(target), unquote(heading)
@@ -350,8 +359,9 @@ def _resolve(destination: str, path: str) -> tuple[str, str]:
 def _context(text: str, start: int, stop: int) -> str:
     """Return about a line of the paragraph around a link, cut between words."""
     room = max(CONTEXT_LENGTH - (stop - start), _LEAST_CONTEXT)
-    above = _BLANK_LINE.split(text[max(0, start - 3 * room) : start])[-1]
-    below = _BLANK_LINE.split(text[stop : stop + 3 * room], maxsplit=1)[0]
+    reach = 3 * room
+    above = _BLANK_LINE.split(text[max(0, start - reach) : start])[-1]
+    below = _BLANK_LINE.split(text[stop : stop + reach], maxsplit=1)[0]
     left = _SPACES.sub(" ", above).lstrip()
     right = _SPACES.sub(" ", below).rstrip()
     left_length = min(len(left), max(room // 2, room - len(right)))

@@ -75,10 +75,10 @@ def heading_names(headings: Sequence[Block]) -> list[Names]:
     for number, siblings in enumerate(_siblings(headings, parents)):
         above = _above(names, parents[number])
         title = headings[number].title
+        path = above
         if title:
-            names.append(namer.free(above, title, is_repeated=siblings > 1))
-        else:
-            names.append(above)
+            path = namer.free(above, title, is_repeated=siblings > 1)
+        names.append(path)
     return names
 
 
@@ -362,7 +362,8 @@ def _fold(path: str) -> str:
 def _readings(name: str) -> list[str]:
     """Return what a name may mean: as written, without the document's title, without marks."""
     readings = [name]
-    for mark in islice(re.finditer(re.escape(TITLE_MARK), name), LISTED):
+    marks = re.finditer(re.escape(TITLE_MARK), name)
+    for mark in islice(marks, LISTED):
         readings.append(name[mark.end() :])
     return readings + list(map(_bare, readings))
 
@@ -394,9 +395,10 @@ def _missing(wanted: str, sections: Sequence[Section]) -> NotFoundError:
     # The first section of a title, but titles in the order from the end.
     for section in reversed(sections):
         by_title[section.block.title] = section.path
-    names = difflib.get_close_matches(wanted[:SHOWN], [*paths, *by_title], n=3, cutoff=0.4)
+    names = [*paths, *by_title]
+    close = difflib.get_close_matches(wanted[:SHOWN], names, n=3, cutoff=0.4)
     near: list[str] = []
-    for name in names:
+    for name in close:
         path = by_title.get(name, name)
         if path not in near:
             near.append(path)

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
-Kind = Literal["heading", "fence", "code", "list", "table", "text", "comment", "front"]
+Kind = Literal[
+    "heading",
+    "fence",
+    "code",
+    "list",
+    "table",
+    "text",
+    "comment",
+    "front",
+]
 
 
 class Block(NamedTuple):
@@ -106,7 +115,8 @@ def blocks(text: str, path: str, *, top: bool = False) -> list[Block]:
     rest = _INK.search(text, end)
     if rest:
         # Every line with something on it is in a block, unless there are too many of either.
-        found.append(Block("text", rest.start(), len(text.rstrip())))
+        end = len(text.rstrip())
+        found.append(Block("text", rest.start(), end))
     return found
 
 
@@ -123,7 +133,8 @@ def _blocks(text: str, path: str, top: bool) -> Iterator[Block]:
         # Metadata that could not be read: words to be found, but no headings and no links.
         body = metadata[2]
         lines = _lines(text[:body], 0)
-        yield Block("front", 0, lines[-1].stop, joints=_starts(lines[1:]))
+        joints = _starts(lines[1:])
+        yield Block("front", 0, lines[-1].stop, joints=joints)
     yield from _Markdown(text, _lines(text, body)).blocks()
 
 
@@ -162,7 +173,8 @@ def _starts(lines: list[Line]) -> tuple[int, ...]:
 def _indent(line: str) -> int:
     if line[0] not in " \t":
         return 0
-    return len(line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4))
+    width = len(line) - len(line.lstrip(" \t"))
+    return len(line[:width].expandtabs(4))
 
 
 def _is_rule(line: str) -> bool:
@@ -283,7 +295,9 @@ class _Markdown:
         stop = index + 1
         while stop < len(self.lines) and self._is_code(self.lines[stop]):
             stop += 1
-        return Block("code", self.lines[index].start, self.lines[stop - 1].stop)
+        first = self.lines[index]
+        last = self.lines[stop - 1]
+        return Block("code", first.start, last.stop)
 
     def _heading(self, line: Line) -> Block | None:
         heading = _atx(line.text)
@@ -321,7 +335,10 @@ class _Markdown:
         if lead:
             return _Fence(match["fence"], len(lead), quoted=False)
         indent = len(match["indent"])
-        column = max((column for column in self.columns if column <= indent), default=0)
+        column = 0
+        for item_column in self.columns:
+            if item_column <= indent:
+                column = max(column, item_column)
         if indent - column > _CODE_INDENT:
             return None
         return _Fence(match["fence"], column, quoted=False)
@@ -362,14 +379,22 @@ class _Markdown:
             item = _item(line)
             if item or gap:
                 self._leave_items(line)
-            if not is_first and (self._ends_list(line) or (gap and not item and not self.columns)):
-                break
+            if not is_first:
+                is_outside = gap and not item and not self.columns
+                if is_outside or self._ends_list(line):
+                    break
+                if item or gap:
+                    joints.append(line.start)
             if item:
                 self.columns.append(line.indent + _item_width(item))
-            if not is_first and (item or gap):
-                joints.append(line.start)
             last = line
-        return Block("list", first.start, last.stop, joints=tuple(joints), code=tuple(code))
+        return Block(
+            "list",
+            first.start,
+            last.stop,
+            joints=tuple(joints),
+            code=tuple(code),
+        )
 
     def _begins_list(self, line: Line) -> bool:
         if not _item(line):
@@ -395,7 +420,9 @@ class _Markdown:
         while stop < len(self.lines) and self._is_row(stop):
             stop += 1
         rows = self.lines[index:stop]
-        return Block("table", rows[0].start, rows[-1].stop, joints=_starts(rows[2:]))
+        first = rows[0]
+        last = rows[-1]
+        return Block("table", first.start, last.stop, joints=_starts(rows[2:]))
 
     def _is_row(self, index: int) -> bool:
         return "|" in self.lines[index].text and not self._follows_blank(index)
@@ -413,7 +440,8 @@ class _Markdown:
         underline = _SETEXT.match(line.text)
         if underline and _may_be_title(first):
             level = 1 if underline[1][0] == "=" else 2
-            return Block("heading", first.start, line.stop, level, caption(first.text))
+            title = caption(first.text)
+            return Block("heading", first.start, line.stop, level, title)
         # A rule is no paragraph, so code below it continues nothing.
         if _is_rule(first.text) and self._is_code(line):
             return Block("text", first.start, first.stop)
@@ -486,9 +514,10 @@ def _rst(lines: list[Line]) -> Iterator[Block]:
         if title.style not in styles:
             styles.append(title.style)
         level = styles.index(title.style) + 1
-        first = lines[number].start
+        first = lines[number]
         start = number = number + title.size
-        yield Block("heading", first, lines[number - 1].stop, level, caption(title.text))
+        last = lines[number - 1]
+        yield Block("heading", first.start, last.stop, level, caption(title.text))
     yield from _plain(lines[start:])
 
 
@@ -497,15 +526,16 @@ def _rst_title(lines: list[Line], number: int, *, fresh: bool) -> _Title | None:
     if not fresh and lines[number].start == lines[number - 1].stop + 1:
         return None
     rows = [line.text.rstrip() for line in lines[number : number + 3]]
-    over = _RST_RULE.match(rows[0])
+    rows += [""] * 2
+    first, second, third, *_ = rows
+    over = _RST_RULE.match(first)
     if over:
-        is_closed = len(rows) > 2 and rows[2] == rows[0]  # noqa: PLR2004 - three rows
-        if is_closed and len(rows[1].strip()) <= len(rows[0]):
-            return _Title(over[1] * 2, rows[1], 3)
+        if third != first or len(second.strip()) > len(first):
+            return None
+        return _Title(over[1] * 2, second, 3)
+    if first[0].isspace() or len(second) < len(first):
         return None
-    if len(rows) == 1 or rows[0][0].isspace() or len(rows[1]) < len(rows[0]):
-        return None
-    under = _RST_RULE.match(rows[1])
+    under = _RST_RULE.match(second)
     if not under:
         return None
-    return _Title(under[1], rows[0], 2)
+    return _Title(under[1], first, 2)

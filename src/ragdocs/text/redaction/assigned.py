@@ -82,17 +82,25 @@ def assigned_values(text: str) -> Iterator[Span]:
     kinds = _Kinds()
     # Text that repeats itself is judged once; the memory ends with this call.
     judge = lru_cache(maxsize=4_096)(is_secret)
-    yield from _secrets(text, _assignments(text, kinds), kinds, judge)
+    candidates = _assignments(text, kinds)
+    yield from _secrets(text, candidates, kinds, judge)
     for pattern in (_FLAG, _VARIABLE, _SPOKEN):
-        yield from _secrets(text, _followed(text, pattern, kinds), kinds, judge)
+        candidates = _followed(text, pattern, kinds)
+        yield from _secrets(text, candidates, kinds, judge)
 
 
 def _secrets(
-    text: str, candidates: Iterator[_Candidate], kinds: _Kinds, judge: _Judge
+    text: str,
+    candidates: Iterator[_Candidate],
+    kinds: _Kinds,
+    judge: _Judge,
 ) -> Iterator[Span]:
     done = 0
     for match, kind in candidates:
-        if kind in _NOT_SECRET or match.start() < done or _is_nested(text, match.end(), kinds):
+        start = match.end()
+        if kind in _NOT_SECRET or match.start() < done:
+            continue
+        if _is_nested(text, start, kinds):
             continue
         value, stop = _value(text, match)
         look = kind
@@ -102,8 +110,9 @@ def _secrets(
             if _is_spoken(match):
                 look = "spoken"
         if text[stop : stop + 1] != "(" and judge(look, value):
-            done = _end(text, match.end(), stop)
-            yield Span(match.end(), done, NAMED, _RULE_NAMES.get(kind, kind))
+            done = _end(text, start, stop)
+            rule = _RULE_NAMES.get(kind, kind)
+            yield Span(start, done, NAMED, rule)
         elif not match["quote"]:
             # No run of a text is judged twice.
             done = stop
@@ -153,7 +162,8 @@ def _kind_of_key(text: str, start: int, kinds: _Kinds) -> str:
         before = _WORD_BEFORE.search(text, max(0, start - 22), start)
         if before and before[1].lower() in QUALIFIERS:
             return kinds[f"{before[1]}_key"]
-    line = text[max(0, start - _NEAR) : start].rpartition("\n")[2]
+    before_key = text[max(0, start - _NEAR) : start]
+    line = before_key.rpartition("\n")[2]
     if mark in {"?", "&"} or not is_open(line):
         return "bare"
     return ""
@@ -199,7 +209,8 @@ def _value(text: str, match: re.Match[str]) -> tuple[str, int]:
     if text[run.end() : run.end() + 1] == ";":
         # A character of HTML, as in string&nbsp;, ends the value.
         written = _ENTITY.sub("", written)
-    value = _NEXT_PARAMETER.split(written, maxsplit=1)[0].rstrip(")]}.|*:")
+    first_parameter = _NEXT_PARAMETER.split(written, maxsplit=1)[0]
+    value = first_parameter.rstrip(")]}.|*:")
     return value, start + len(value)
 
 

@@ -36,8 +36,12 @@ def mended_block(before: str, after: str, redact: Callable[[str], str]) -> str:
     """
     block, body, _ = frontmatter.split(before)
     fields, problems = frontmatter.load(block or "")
-    if not fields or any("line" not in problem for problem in problems):
+    if not fields:
         return ""
+    for problem in problems:
+        # A problem of one line leaves the block readable.
+        if "line" not in problem:
+            return ""
     redacted, redacted_body, _ = frontmatter.split(after)
     if redacted is not None:
         redacted_fields, _ = frontmatter.load(redacted)
@@ -50,15 +54,17 @@ def mended_block(before: str, after: str, redact: Callable[[str], str]) -> str:
 def _is_alike(before: Any, after: Any) -> bool:
     """Tell whether two values have the same form and differ only in words that were taken out."""
     if isinstance(before, Mapping):
-        return isinstance(after, Mapping) and _is_alike(_pairs(before), _pairs(after))
+        if not isinstance(after, Mapping):
+            return False
+        before = list(map(list, before.items()))
+        after = list(map(list, after.items()))
     if isinstance(before, list):
-        is_as_long = isinstance(after, list) and len(before) == len(after)
-        return is_as_long and all(map(_is_alike, before, after))
-    return before == after or (isinstance(after, str) and _MARK in after)
-
-
-def _pairs(mapping: Mapping[str, Any]) -> list[list[Any]]:
-    return [[key, value] for key, value in mapping.items()]
+        if not isinstance(after, list) or len(before) != len(after):
+            return False
+        return all(map(_is_alike, before, after))
+    if before == after:
+        return True
+    return isinstance(after, str) and _MARK in after
 
 
 def _cleaned(value: Any, redact: Callable[[str], str], name: str = "") -> Any:

@@ -31,16 +31,24 @@ def secret_variables(environ: Mapping[str, str]) -> dict[str, str]:
 def spellings(environ: Mapping[str, str]) -> Spellings:
     """Return the secrets of an environment in every spelling."""
     rules: dict[str, str] = {}
-    for name, value in sorted(secret_variables(environ).items()):
-        rule = "env:" + re.sub(r"\W", "_", name)[:100]
-        for spelling in _spellings_of(value):
+    variables = secret_variables(environ)
+    for name in sorted(variables):
+        plain_name = re.sub(r"\W", "_", name)
+        rule = f"env:{plain_name[:100]}"
+        for spelling in _spellings_of(variables[name]):
             rules.setdefault(spelling, rule)
     return longest_first(rules)
 
 
 def longest_first(rules: Mapping[str, str]) -> Spellings:
     """Return spellings with their rules so that none is hidden by a part of it."""
-    return tuple(sorted(rules.items(), key=lambda item: (-len(item[0]), item)))
+    ordered = sorted(rules.items(), key=_order)
+    return tuple(ordered)
+
+
+def _order(item: tuple[str, str]) -> tuple[int, str, str]:
+    spelling, rule = item
+    return -len(spelling), spelling, rule
 
 
 def _spellings_of(value: str) -> tuple[str, ...]:

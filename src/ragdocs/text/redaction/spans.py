@@ -12,7 +12,12 @@ from ragdocs.text.redaction.look import SIGHT
 
 # How much a name may be doubted: the user's own is the surest, then an issuer's, then what the
 # words around a value say. A placeholder is no secret at all.
-PLACEHOLDER, OWN, ISSUED, LOGIN, NAMED, NEARBY = range(6)
+PLACEHOLDER = 0
+OWN = 1
+ISSUED = 2
+LOGIN = 3
+NAMED = 4
+NEARBY = 5
 
 _RULE_NAME = r"(?:env:\w{1,100}+|[a-z]{2,20}+(?:-[a-z0-9]{1,20}+){0,3})(?::\d{1,3})?"
 _PLACEHOLDERS = re.compile(rf"\[redacted:{_RULE_NAME}\]|\(redacted:{_RULE_NAME}\)")
@@ -64,7 +69,8 @@ def _union(first: Span, second: Span) -> Span:
     surest = first
     if second.doubt < first.doubt:
         surest = second
-    return Span(first.start, max(first.stop, second.stop), surest.doubt, surest.rule)
+    stop = max(first.stop, second.stop)
+    return Span(first.start, stop, surest.doubt, surest.rule)
 
 
 def with_copies(text: str, spans: list[Span], rules: dict[str, str]) -> list[Span]:
@@ -73,22 +79,29 @@ def with_copies(text: str, spans: list[Span], rules: dict[str, str]) -> list[Spa
     `rules` maps the values of this and earlier passes to their rules; new ones are added to it.
     """
     for span in spans:
-        value = text[span.start : min(span.stop, span.start + SIGHT)]
-        if span.doubt > OWN and len(value) >= _LEAST_COPY and has_digit(value):
+        if span.doubt <= OWN:
+            continue
+        value = text[span.start : span.stop][:SIGHT]
+        if len(value) >= _LEAST_COPY and has_digit(value):
             rules.setdefault(value, span.rule)
     if not rules:
         return spans
     copies = []
     for match in _COPY.finditer(text):
-        for value in (match[0], match[0].rstrip(".")):
+        start = match.start()
+        run = match[0]
+        for value in (run, run.rstrip(".")):
             if value in rules:
-                stop = match.start() + len(value)
-                copies.append(Span(match.start(), stop, NAMED, rules[value]))
+                stop = start + len(value)
+                copies.append(Span(start, stop, NAMED, rules[value]))
     return joined(text, chain(spans, copies))
 
 
 def replaced(
-    text: str, spans: list[Span], numbers: Sequence[int], findings: list[Finding]
+    text: str,
+    spans: list[Span],
+    numbers: Sequence[int],
+    findings: list[Finding],
 ) -> tuple[str, Sequence[int]]:
     """Return the text with placeholders, and for each of its lines the number it had at first.
 
