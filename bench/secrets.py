@@ -228,7 +228,7 @@ def measure(side: Side, rows: list[dict[str, Any]], sets: dict[str, list[str]], 
     if rows:
         results = run([row["text"] for row in rows])
         judged = [(row, is_hit(row, text)) for row, text in zip(rows, results, strict=True)]
-        with patch("ragdocs.text.redaction.redact.FORMATS", re.compile(r"(?!)")):
+        with patch("ragdocs.text.redaction.forms.FORMATS", re.compile(r"(?!)")):
             bare = run([row["text"] for row in rows]) if run is redact else []
         side.cells += [
             share(hit for row, hit in judged if row["label"]),

@@ -159,6 +159,12 @@ def test_a_long_signature_has_its_parameters_left_out_as_a_whole() -> None:
     )
 
 
+def test_a_function_whose_line_is_too_long_leaves_no_blank_line() -> None:
+    members = "; ".join(f"member{number}: number" for number in range(40))
+    source = f"const f = (a): {{ {members} }} => {{ return a }}\nfunction g() {{}}\n"
+    assert outline("a.ts", source.encode()) == ("function g()",)
+
+
 def test_a_file_of_another_kind_has_no_outline() -> None:
     assert outline("a.md", b"# A\n") == ()
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragdocs.errors import ConfigError
-from ragdocs.text.redaction.redact import Finding, Redaction, Redactor
+from ragdocs.text.redaction.redact import Redaction, Redactor
+from ragdocs.text.redaction.spans import Finding
 
 HEX = "0123456789abcdef"
 UPPER = string.ascii_uppercase + string.digits

@@ -1,6 +1,6 @@
 """The YAML block at the top of a text: split off, read with suspicion, written plainly.
 
-The only user of yaml.
+No other module imports yaml.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import date
 from typing import Any
 
 from ragdocs.errors import ParseError, ValidationError
-from ragdocs.text.formats import markdown as markup
+from ragdocs.text.formats import markdown
 
 # A card's metadata is a few hundred bytes; what is larger is a mistake or an attack.
 BLOCK_LIMIT = 65_536
@@ -26,6 +26,7 @@ _KEY = re.compile(
     r"""(?P<key>"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|[^\s#\-"'\[\]{}?:,][^:\n]*?)[ \t]*:(?=\s|$)"""
 )
 _COMMENT = re.compile(r"[ \t]+#[^\n]*\n")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _LINE_BREAK = re.compile(r"[\n\r\x85\u2028\u2029]")
 
 # A word is a value only if writing the value gives the same word, so that tags like `no`, `3.10`,
@@ -39,20 +40,21 @@ _WORDS = (
 
 
 def split(text: str) -> tuple[str | None, str, int]:
-    """Return the block between `---` lines at the very top, the body below it.
-
-    And the body's first line number.
-    """
+    """Return the block between `---` lines at the very top, the body, and the body's first line."""
     text = text.removeprefix("\ufeff")
-    found = markup.front(text)
-    if not found:
+    offsets = markdown.front(text)
+    if not offsets:
         return None, text, 1
-    start, stop, rest = found
-    return text[start:stop], text[rest:], text.count("\n", 0, stop) + 2
+    start, stop, rest = offsets
+    first_line = text.count("\n", 0, stop) + 2
+    return text[start:stop], text[rest:], first_line
 
 
 def load(block: str) -> tuple[dict[str, Any], list[str]]:
-    """Read a block; an empty mapping with problems means that the block is refused and should be kept as text."""
+    """Read a block into its fields and the problems it has.
+
+    No fields but problems mean that the block is refused and should be kept as text.
+    """
     from frontmatter.default_handlers import YAMLHandler
     from yaml import YAMLError
 
@@ -80,28 +82,46 @@ def render(metadata: Mapping[str, Any], body: str) -> str:
     """Write a text with one block: well-known keys first, then the others as given."""
     from frontmatter.default_handlers import YAMLHandler
 
-    keys = [
-        *(key for key in _FIRST_KEYS if key in metadata),
-        *(key for key in metadata if key not in _FIRST_KEYS),
-    ]
-    if not keys:
-        return f"---\n---\n\n{body}" if markup.front(body) else body
-    ordered = {key: plain(metadata[key]) for key in keys}
-    # A value that is folded to a width parts the name of a secret from the secret, and no rule
-    # would find it.
+    if not metadata:
+        # A body that looks like a block needs an empty one before it.
+        if markdown.front(body):
+            return f"---\n---\n\n{body}"
+        return body
     block = YAMLHandler().export(
-        ordered, Dumper=_dumper(), sort_keys=False, default_flow_style=None, width=2**31 - 1
+        _ordered(metadata),
+        Dumper=_dumper(),
+        sort_keys=False,
+        default_flow_style=None,
+        # A value that is folded to a width parts the name of a secret from the secret, and no rule
+        # would find it.
+        width=2**31 - 1,
     )
-    between = "" if not body or body.startswith(("\n", "\r\n")) else "\n"
-    return f"---\n{block}\n---\n{between}{body}"
+    return f"---\n{block}\n---\n{_gap(body)}{body}"
+
+
+def _ordered(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields in the order in which they are written."""
+    ordered = {}
+    for key in _FIRST_KEYS:
+        if key in metadata:
+            ordered[key] = plain(metadata[key])
+    for key, value in metadata.items():
+        if key not in ordered:
+            ordered[key] = plain(value)
+    return ordered
+
+
+def _gap(body: str) -> str:
+    """Return the blank line between a block and a body that does not begin with one."""
+    if not body or body.startswith(("\n", "\r\n")):
+        return ""
+    return "\n"
 
 
 def merge(
     content: str, defaults: Mapping[str, Any], fields: Mapping[str, Any] | None = None
 ) -> str:
-    """Write `content` with one block.
-
-    Its own keys win over the defaults, and `fields` over its own.
+    """Write `content` with one block: its own keys win over the defaults, `fields` over its own.
 
     The lines of its own block stay as they are, comments and order included; others come behind
     them.
@@ -112,26 +132,33 @@ def merge(
     block, body, _ = split(content)
     if block is None or not block.strip():
         header = render({**defaults, **fields}, "")
-        if header and body and not body.startswith(("\n", "\r\n")):
-            header += "\n"
-        return header.replace("\n", end) + body if header else render({}, body)
+        if not header:
+            return render({}, body)
+        header += _gap(body)
+        return header.replace("\n", end) + body
     own, problems = load(block)
     if problems:
-        raise ParseError(
-            "; ".join(problems), "Correct the block between the --- lines, or leave it out"
-        )
-    missing = {key: value for key, value in defaults.items() if key not in own}
-    changed = {key: value for key, value in fields.items() if own.get(key) != plain(value)}
-    header = set_fields(content, {**missing, **changed})
+        hint = "Correct the block between the --- lines, or leave it out"
+        raise ParseError("; ".join(problems), hint)
+    changes = {}
+    for key, value in defaults.items():
+        if key not in own:
+            changes[key] = value
+    for key, value in fields.items():
+        if own.get(key) != plain(value):
+            changes[key] = value
+    header = set_fields(content, changes)
     return header.replace("\r\n", "\n").replace("\n", end) + body
 
 
 def newline(text: str) -> str:
     """Return the line ending that a text mostly has."""
-    return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
+    if 2 * text.count("\r\n") > text.count("\n"):
+        return "\r\n"
+    return "\n"
 
 
-# --- the body ---
+# --- one field after the other ---
 
 
 def set_fields(text: str, fields: Mapping[str, Any]) -> str:
@@ -139,96 +166,95 @@ def set_fields(text: str, fields: Mapping[str, Any]) -> str:
 
     The lines of others stay as they are.
     """
-    found = markup.front(text)
-    block = text[found[0] : found[1]] if found else ""
-    loaded, problems = load(block)
-    if problems and not loaded:
-        raise ParseError(
-            "; ".join(problems), "Correct the block between the --- lines with update_memory first"
-        )
-    changed = {key: plain(value) for key, value in fields.items()}
-    wanted = {
-        key: value
-        for key, value in {**loaded, **changed}.items()
-        if value is not None or key not in fields
-    }
+    start, stop, rest = markdown.front(text) or (0, 0, 0)
+    block = text[start:stop]
+    wanted, problems = load(block)
+    if problems and not wanted:
+        hint = "Correct the block between the --- lines with <replace a memory> first"
+        raise ParseError("; ".join(problems), hint)
     end = newline(text)
-    changes = {
-        key: "" if value is None else _lines_of(key, value, end) for key, value in changed.items()
-    }
-    # A block in some unusual style is written anew.
-    for new in (
-        _spliced(block, changes),
-        "".join(_lines_of(key, value, end) for key, value in wanted.items()),
-    ):
-        if load(new)[0] == wanted:
-            return (
-                text[: found[0]] + new + text[found[1] : found[2]]
-                if found
-                else f"---{end}{new}---{end}"
-            )
-    raise ValidationError(
-        "these fields cannot be written", "Give texts, numbers, true or false, or lists of them"
-    )
+    changes = {}
+    for key, value in fields.items():
+        if value is None:
+            wanted.pop(key, None)
+            changes[key] = ""
+        else:
+            wanted[key] = plain(value)
+            changes[key] = _lines_of(key, wanted[key], end)
+    new = _spliced(block, changes)
+    if load(new)[0] != wanted:
+        # A block in some unusual style is written anew.
+        new = "".join([_lines_of(key, value, end) for key, value in wanted.items()])
+        if load(new)[0] != wanted:
+            hint = "Give texts, numbers, true or false, or lists of them"
+            raise ValidationError("these fields cannot be written", hint)
+    if not rest:
+        return f"---{end}{new}---{end}"
+    return text[:start] + new + text[stop:rest]
 
 
 def _lines_of(key: str, value: Any, end: str) -> str:
     # A list beside it keeps YAML from putting the field into braces.
-    lines = render({key: value, f"{key}_": []}, "").removeprefix("---\n").removesuffix("---\n")
-    return lines[: lines.rindex("\n", 0, -1) + 1].replace("\n", end)
+    block = render({key: value, f"{key}_": []}, "")
+    lines = block.removeprefix("---\n").removesuffix("---\n")
+    last_line = lines.rindex("\n", 0, -1) + 1
+    return lines[:last_line].replace("\n", end)
 
 
 def _spliced(block: str, changes: Mapping[str, str]) -> str:
-    """Put the new lines of fields in the place of the old ones.
-
-    And those of new fields at the end.
-    """
-    left = dict(changes)
+    """Put the new lines of fields in the place of the old ones, and new fields at the end."""
+    new_fields = dict(changes)
     pieces = []
     for key, lines in _fields_of(block):
-        pieces.append(_with_comment(left.pop(key, ""), lines) if key in changes else lines)
+        if key in changes:
+            pieces.append(_with_comment(new_fields.pop(key, ""), lines))
+        else:
+            pieces.append(lines)
     whole = "".join(pieces)
-    more = "".join(left.values())
-    return whole + ("\n" if more and whole and not whole.endswith("\n") else "") + more
+    more = "".join(new_fields.values())
+    if more and whole and not whole.endswith("\n"):
+        whole += "\n"
+    return whole + more
 
 
 def _with_comment(new: str, old: str) -> str:
     """Keep the comment behind a value on one line."""
-    found = _COMMENT.search(old) if new.count("\n") == 1 and old.count("\n") == 1 else None
+    if new.count("\n") != 1 or old.count("\n") != 1:
+        return new
+    comment = _COMMENT.search(old)
     # A sign within quotes begins no comment: without what follows, the value would be another.
-    if not found or load(old) != load(old[: found.start()]):
+    if not comment or load(old) != load(old[: comment.start()]):
         return new
     body = new.rstrip("\r\n")
-    return body + found[0].rstrip("\r\n") + new[len(body) :]
+    return body + comment[0].rstrip("\r\n") + new[len(body) :]
 
 
 def _fields_of(block: str) -> list[tuple[str, str]]:
-    """Cut a block into its fields, each with the lines that belong to it.
-
-    What lies between has no name.
-    """
-    found: list[tuple[str, str]] = []
+    """Cut a block into its fields, each with its lines; lines between fields have no name."""
+    fields: list[tuple[str, str]] = []
     between = ""
-    for line in re.findall(r"[^\n]*\n|[^\n]+", block):
+    for line in _LINE.findall(block):
         key = _KEY.match(line)
+        is_remark = not line.strip() or line[0] == "#"
         if key:
-            found += [("", between), (key["key"].strip("\"'"), line)]
+            fields.append(("", between))
+            fields.append((key["key"].strip("\"'"), line))
             between = ""
-        elif not line.strip() or line[0] == "#":
+        elif is_remark or not fields:
             between += line
-        elif found:
-            found[-1] = (found[-1][0], found[-1][1] + between + line)
-            between = ""
         else:
-            between += line
-    return [*found, ("", between)]
+            name, lines = fields.pop()
+            fields.append((name, lines + between + line))
+            between = ""
+    fields.append(("", between))
+    return fields
+
+
+# --- values ---
 
 
 def plain(value: Any) -> Any:
-    """Return a value made of what JSON knows.
-
-    Dates become ISO 8601 and broken characters question marks.
-    """
+    """Return a value made of what JSON knows; dates become ISO 8601."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, date):
@@ -237,13 +263,16 @@ def plain(value: Any) -> Any:
         return _keyed(value)
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, str | bytes):
         return [plain(item) for item in value]
+    # Broken characters become question marks.
     return str(value).encode("utf-8", "replace").decode()
 
 
 def as_text(value: Any) -> str:
     """Return a loaded scalar as its author wrote it."""
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else str(value).lower()
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(plain(value))
 
 
@@ -255,54 +284,64 @@ def _guard(block: str) -> Iterator[str]:
     """Refuse what could hurt the loader, before it runs, and yield the lesser problems."""
     import yaml
 
-    # One entry for each open collection: the keys seen and whether a key comes next, or None for a
-    # sequence.
-    stack: list[_Keys | None] = []
-    for number, event in enumerate(
-        yaml.parse(block, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    ):
-        # The block starts below the first `---`, and marks count from 0.
-        line = event.start_mark.line + 2
+    # One entry for each open collection.
+    stack: list[_Keys] = []
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    for number, event in enumerate(yaml.parse(block, Loader=loader)):
         if number > EVENT_LIMIT:
             raise ParseError(f"more than {EVENT_LIMIT} values")
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise ParseError(f"line {line}: anchors and aliases are not accepted")
-        if getattr(event, "tag", None) not in {None, "tag:yaml.org,2002:str"}:
-            raise ParseError(f"line {line}: the tag {event.tag[:60]!r} is not accepted")
+        # The block starts below the first `---`, and marks count from 0.
+        line = event.start_mark.line + 2
+        _refuse_reference(event, line)
         if isinstance(event, yaml.CollectionEndEvent):
             stack.pop()
             continue
-        if stack and stack[-1] and isinstance(event, yaml.NodeEvent):
-            name = event.value if isinstance(event, yaml.ScalarEvent) else None
+        if stack and isinstance(event, yaml.NodeEvent):
+            name = getattr(event, "value", None)
             if stack[-1].repeats(name):
-                yield f"frontmatter: line {line}: duplicate key {str(name)[:60]!r}; the last one counts"
+                problem = f"duplicate key {str(name)[:60]!r}; the last one counts"
+                yield f"frontmatter: line {line}: {problem}"
         if isinstance(event, yaml.CollectionStartEvent):
-            stack.append(_Keys() if isinstance(event, yaml.MappingStartEvent) else None)
+            stack.append(_Keys(is_mapping=isinstance(event, yaml.MappingStartEvent)))
             if len(stack) > DEPTH_LIMIT:
                 raise ParseError(f"line {line}: nested deeper than {DEPTH_LIMIT} levels")
 
 
-class _Keys:
-    """The keys of one mapping, seen as its nodes go by."""
+def _refuse_reference(event: Any, line: int) -> None:
+    """Refuse anchors, aliases and tags, which make more of a block than its author wrote."""
+    # An alias has the name of its anchor.
+    if getattr(event, "anchor", None):
+        raise ParseError(f"line {line}: anchors and aliases are not accepted")
+    if getattr(event, "tag", None) not in {None, "tag:yaml.org,2002:str"}:
+        raise ParseError(f"line {line}: the tag {event.tag[:60]!r} is not accepted")
 
-    def __init__(self) -> None:
-        self.seen: set[str] = set()
+
+class _Keys:
+    """The keys of one open mapping, as its nodes go by; a sequence has none."""
+
+    def __init__(self, *, is_mapping: bool) -> None:
+        self.is_mapping = is_mapping
+        self.names: set[str] = set()
         self.is_key = False
 
     def repeats(self, name: str | None) -> bool:
-        """Take the next node and tell whether it is a key that was seen before."""
+        """Take the next node and tell whether it is a key that was there before."""
+        if not self.is_mapping:
+            return False
         self.is_key = not self.is_key
         if not self.is_key or name is None:
             return False
-        repeated = name in self.seen
-        self.seen.add(name)
+        repeated = name in self.names
+        self.names.add(name)
         return repeated
 
 
 def _explain(error: Exception) -> str:
+    problem = getattr(error, "problem", None) or "not valid YAML"
     mark = getattr(error, "problem_mark", None)
-    place = f"line {mark.line + 2}: " if mark else ""
-    return f"{place}{getattr(error, 'problem', None) or 'not valid YAML'}"
+    if not mark:
+        return str(problem)
+    return f"line {mark.line + 2}: {problem}"
 
 
 @functools.cache
@@ -322,9 +361,8 @@ def _loader() -> type:
             return super().construct_mapping(node, deep)
 
     for name, pattern, first in _WORDS:
-        Loader.add_implicit_resolver(
-            f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), first
-        )
+        expression = re.compile(rf"(?:{pattern})\Z")
+        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", expression, first)
     return Loader
 
 
@@ -342,11 +380,10 @@ def _dumper() -> type:
             return True
 
         def represent_str(self, data: str) -> yaml.ScalarNode:
-            """Write line breaks and odd spaces at the ends as escapes.
-
-            Other styles fold or lose them.
-            """
-            style = '"' if _LINE_BREAK.search(data) or data != data.strip() else None
+            """Write line breaks and spaces at the ends as escapes; other styles lose them."""
+            style = None
+            if _LINE_BREAK.search(data) or data != data.strip():
+                style = '"'
             return self.represent_scalar("tag:yaml.org,2002:str", data, style)
 
     Dumper.add_representer(str, Dumper.represent_str)

@@ -27,16 +27,21 @@ _LINE_WINDOW = 1_000
 # Every repetition is possessive and stops at the next bracket, so no text makes these slower than
 # its length.
 _WIKI = r"(?<!\\)!?\[\[(?P<wiki>[^\[\]\n]{1,600}+)\]\]"
-_LABEL = r"(?P<label>(?:!\[[^\[\]]{0,200}+\]\([^()\s]{0,500}+\)|[^\[\]\\\n]|\n(?![ \t]*+\n)|\\.){0,500}+)"
+_LABEL = (
+    r"(?P<label>(?:!\[[^\[\]]{0,200}+\]\([^()\s]{0,500}+\)"
+    r"|[^\[\]\\\n]|\n(?![ \t]*+\n)|\\.){0,500}+)"
+)
 _DESTINATION = (
-    r"\([ \t\n]{0,20}+(?:<(?P<angle>[^<>\n]{0,1000}+)>|(?P<path>(?:[^\s()<>\\]|\\.|\([^\s()]{0,300}+\)){0,1000}+))"
+    r"\([ \t\n]{0,20}+(?:<(?P<angle>[^<>\n]{0,1000}+)>"
+    r"|(?P<path>(?:[^\s()<>\\]|\\.|\([^\s()]{0,300}+\)){0,1000}+))"
     r"(?:[ \t\n]{1,20}+(?:\"[^\"]{0,500}+\"|'[^']{0,500}+'|\([^()]{0,500}+\)))?+[ \t\n]{0,20}+\)"
 )
 _INLINE = re.compile(rf"{_WIKI}|(?<![\\!])\[{_LABEL}\]{_DESTINATION}")
 _REFERENCED = re.compile(
-    rf"{_WIKI}|(?<!\\)(?P<image>!)?\[{_LABEL}\](?:{_DESTINATION}|\[(?P<reference>[^\[\]\n]{{0,200}}+)\]|(?![:\[(]))"
+    rf"{_WIKI}|(?<!\\)(?P<image>!)?\[{_LABEL}\]"
+    rf"(?:{_DESTINATION}|\[(?P<reference>[^\[\]\n]{{0,200}}+)\]|(?![:\[(]))"
 )
-_PLACES = re.compile(rf"{_WIKI}|(?<!\\)\[{_LABEL}\]{_DESTINATION}")
+_WRITTEN = re.compile(rf"{_WIKI}|(?<!\\)\[{_LABEL}\]{_DESTINATION}")
 _DEFINITION = re.compile(
     r"^ {0,3}\[(?P<name>[^\[\]\n^][^\[\]\n]{0,200}+)\]:[ \t]{0,20}+"
     r"(?:<(?P<angle>[^<>\n]{1,1000}+)>|(?P<path>[^\s<>]{1,1000}+))",
@@ -58,12 +63,26 @@ _PATH = re.compile(
     r"(?:\.{0,2}/)?(?:(?:[\w.@-]{1,80}/){1,20}[\w.@-]{1,80}\.[A-Za-z]\w{0,9}"
     r"|[\w-]{1,80}\.(?:md|rst|txt|py|js|ts|tsx|go|rs|java|c|h|cpp|rb|sh|toml|yaml|yml|json|sql))"
 )
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_SPACES = re.compile(r"\s++")
+_AFTER_WIKI_NAME = re.compile(r"[|#]")
+_AFTER_PATH = re.compile(r"[?#]")
+_UP = re.compile(r"^(?:\.{0,2}/)++")
+
+# Start, stop and what every character of it becomes.
+_Cover = tuple[int, int, str]
+# Start, stop, the target from the root, and whether the link is a wikilink.
+_WrittenName = tuple[int, int, str, bool]
 
 
 def clean_target(target: str) -> str:
     """Return a link's target as a path or name from the root, or nothing if it cannot be one."""
     target = unicodedata.normalize("NFC", target.replace("\\", "/")).strip()
-    if _ABSOLUTE.match(target) or _CONTROL.search(target) or {".", ".."} & set(target.split("/")):
+    if _ABSOLUTE.match(target) or _CONTROL.search(target):
+        return ""
+    steps = target.split("/")
+    if "." in steps or ".." in steps:
         return ""
     return target.strip("/").strip()
 
@@ -80,11 +99,11 @@ def visible(text: str, blocks: Sequence[Block]) -> str:
     """
     if "[" not in text:
         return ""
-    shown = _covered(text, _hidden_spans(blocks))
-    return _covered(shown, _inline_spans(shown))
+    without_blocks = _covered(text, _hidden_spans(blocks))
+    return _covered(without_blocks, _inline_spans(without_blocks))
 
 
-def _hidden_spans(blocks: Sequence[Block]) -> Iterator[tuple[int, int, str]]:
+def _hidden_spans(blocks: Sequence[Block]) -> Iterator[_Cover]:
     """Yield code, comments and metadata, in order."""
     for block in blocks:
         if block.kind in {"fence", "code", "comment", "front"}:
@@ -93,16 +112,16 @@ def _hidden_spans(blocks: Sequence[Block]) -> Iterator[tuple[int, int, str]]:
             yield start, stop, " "
 
 
-def _covered(text: str, spans: Iterable[tuple[int, int, str]]) -> str:
+def _covered(text: str, spans: Iterable[_Cover]) -> str:
     pieces: list[str] = []
     done = 0
     for start, stop, filler in spans:
-        pieces += (
-            text[done:start],
-            "\n".join(filler * len(line) for line in text[start:stop].split("\n")),
-        )
+        pieces.append(text[done:start])
+        lines = [filler * len(line) for line in text[start:stop].split("\n")]
+        pieces.append("\n".join(lines))
         done = stop
-    return "".join((*pieces, text[done:]))
+    pieces.append(text[done:])
+    return "".join(pieces)
 
 
 def find(shown: str, text: str, path: str, base: str = "") -> Iterator[Link]:
@@ -113,61 +132,89 @@ def find(shown: str, text: str, path: str, base: str = "") -> Iterator[Link]:
     if "]]" not in shown and "](" not in shown and "]:" not in shown:
         return
     definitions = _definitions(shown)
-    for match in (_REFERENCED if definitions else _INLINE).finditer(shown):
+    pattern = _INLINE
+    if definitions:
+        pattern = _REFERENCED
+    full_path = posixpath.join(base, path)
+    for match in pattern.finditer(shown):
+        kind = MENTIONS
         if match["wiki"]:
-            name, _, heading = match["wiki"].partition("|")[0].removesuffix("\\").partition("#")
-            target = wiki_target(name).removeprefix(f"{base}/")
+            written = match["wiki"].partition("|")[0].removesuffix("\\")
+            name, _, heading = written.partition("#")
+            target = wiki_target(name)
             kind = _kind(shown, match.start(), match.end())
         else:
-            target, heading = _resolve(_destination(match, definitions), posixpath.join(base, path))
-            target = target.removeprefix(f"{base}/")
-            kind = MENTIONS
+            target, heading = _resolve(_destination(match, definitions), full_path)
+        target = target.removeprefix(f"{base}/")
         if target:
-            yield Link(target, kind, _context(text, match.start(), match.end()), heading.strip())
+            context = _context(text, match.start(), match.end())
+            yield Link(target, kind, context, heading.strip())
 
 
-def places(shown: str, path: str) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield the start and stop of each link's written name, what it means from the root.
-
-    And whether it is a wikilink.
+def places(shown: str, path: str) -> Iterator[_WrittenName]:
+    """Yield each link's name: start and stop, its target from the root, whether a wikilink has it.
 
     Definitions and images count: whoever moves a file wants to know all of them.
     """
-    for match in (*_PLACES.finditer(shown), *_DEFINITION.finditer(shown)):
-        group = next(
-            name for name in ("wiki", "angle", "path") if match.groupdict().get(name) is not None
-        )
-        name = re.split(r"[|#]" if group == "wiki" else r"[?#]", match[group], maxsplit=1)[
-            0
-        ].removesuffix("\\")
-        target = wiki_target(name) if group == "wiki" else _resolve(_unescaped(name), path)[0]
-        if target:
-            yield match.start(group), match.start(group) + len(name), target, group == "wiki"
+    for match in _WRITTEN.finditer(shown):
+        if match["wiki"] is not None:
+            start = match.start("wiki")
+            name = _name_before(_AFTER_WIKI_NAME, match["wiki"])
+            target = wiki_target(name)
+            if target:
+                yield start, start + len(name), target, True
+        else:
+            yield from _written_path(match, path)
+    for match in _DEFINITION.finditer(shown):
+        yield from _written_path(match, path)
+
+
+def _written_path(match: re.Match[str], path: str) -> Iterator[_WrittenName]:
+    """Yield the path that a link or a definition has, if it leads somewhere."""
+    group = "path"
+    if match["angle"] is not None:
+        group = "angle"
+    start = match.start(group)
+    name = _name_before(_AFTER_PATH, match[group])
+    target, _ = _resolve(_unescaped(name), path)
+    if target:
+        yield start, start + len(name), target, False
+
+
+def _name_before(mark: re.Pattern[str], written: str) -> str:
+    """Return what stands before the label, the heading or the query of a link."""
+    name = mark.split(written, maxsplit=1)[0]
+    return name.removesuffix("\\")
 
 
 def lint(shown: str, first_line: int = 1) -> Iterator[str]:
-    """Yield what looks like a link and is none, with its line."""
+    """Yield text that looks like a link but is not, with its line."""
     if "]" not in shown:
         return
-    defined = _definitions(shown)
-    near_misses = [
-        (match.start(), match[0], match["path"])
-        for match in _SINGLE.finditer(shown)
-        if _PATH.fullmatch(match["path"]) and _fold(match["path"]) not in defined
-    ]
-    for match in _BARE_WIKI.finditer(shown):
-        name = match["wiki"].partition("|")[0].partition("#")[0].strip()
-        if name.startswith(("./", "../", ".\\", "..\\")):
-            near_misses.append((match.start(), match[0], name))
-    line, counted = first_line, 0
-    for start, written, target in sorted(near_misses):
+    line = first_line
+    counted = 0
+    for start, written, target in sorted(_near_misses(shown)):
         line += shown.count("\n", counted, start)
         counted = start
-        better = re.sub(r"^(?:\.{0,2}/)++", "", target.replace("\\", "/"))
+        better = _UP.sub("", target.replace("\\", "/"))
         yield f"line {line}: {written} is not a link; write [[{better}]]"
 
 
-def _inline_spans(text: str) -> Iterator[tuple[int, int, str]]:
+def _near_misses(shown: str) -> Iterator[tuple[int, str, str]]:
+    """Yield paths in single brackets, and wikilinks to paths that are relative to their file."""
+    definitions = _definitions(shown)
+    for match in _SINGLE.finditer(shown):
+        path = match["path"]
+        if _PATH.fullmatch(path) and _fold(path) not in definitions:
+            yield match.start(), match[0], path
+    for match in _BARE_WIKI.finditer(shown):
+        written = match["wiki"].partition("|")[0]
+        name = written.partition("#")[0].strip()
+        if name.startswith(("./", "../", ".\\", "..\\")):
+            yield match.start(), match[0], name
+
+
+def _inline_spans(text: str) -> Iterator[_Cover]:
     """Yield inline code and comments, paragraph by paragraph: neither reaches over a blank line."""
     paragraph: list[tuple[int, int]] = []
     for token in _TOKEN.finditer(text):
@@ -179,35 +226,44 @@ def _inline_spans(text: str) -> Iterator[tuple[int, int, str]]:
     yield from _paragraph_spans(text, paragraph, len(text))
 
 
-def _paragraph_spans(
-    text: str, tokens: list[tuple[int, int]], end: int
-) -> Iterator[tuple[int, int, str]]:
-    later: dict[int, int] = {}
-    partners: list[int | None] = []
-    for start, stop in reversed(tokens):
-        is_code = text[start] == "`"
-        # A backslash takes the first backtick of an opening run, never one of a closing run.
-        partners.append(later.get(stop - start - _escaped(text, start)) if is_code else None)
-        if is_code:
-            later[stop - start] = stop
-    partners.reverse()
+def _paragraph_spans(text: str, tokens: list[tuple[int, int]], end: int) -> Iterator[_Cover]:
+    if not tokens:
+        return
     done = 0
-    unclosed = False
-    for (start, stop), partner in zip(tokens, partners, strict=True):
+    has_open_comment = False
+    code_stops = _code_stops(text, tokens)
+    for (start, stop), code_stop in zip(tokens, code_stops, strict=True):
         if start < done:
             continue
-        if partner:
-            yield start, partner, "\0"
-            done = partner
-        elif text[start] == "<" and not unclosed:
+        if code_stop:
+            yield start, code_stop, "\0"
+            done = code_stop
+        elif text[start] == "<" and not has_open_comment:
             closing = text.find("-->", stop, end)
-            unclosed = closing < 0
-            if not unclosed:
-                yield start, closing + 3, " "
+            has_open_comment = closing < 0
+            if not has_open_comment:
                 done = closing + 3
+                yield start, done, " "
 
 
-def _escaped(text: str, start: int) -> bool:
+def _code_stops(text: str, tokens: list[tuple[int, int]]) -> list[int]:
+    """Return for each token where the inline code ends that it opens, 0 if it opens none."""
+    # The end of the next run of backticks, by its length.
+    later: dict[int, int] = {}
+    stops: list[int] = []
+    for start, stop in reversed(tokens):
+        if text[start] != "`":
+            stops.append(0)
+            continue
+        length = stop - start
+        # A backslash takes the first backtick of an opening run, never one of a closing run.
+        stops.append(later.get(length - _is_escaped(text, start), 0))
+        later[length] = stop
+    stops.reverse()
+    return stops
+
+
+def _is_escaped(text: str, start: int) -> bool:
     before = start
     while before and text[before - 1] == "\\":
         before -= 1
@@ -215,29 +271,37 @@ def _escaped(text: str, start: int) -> bool:
 
 
 def _kind(shown: str, start: int, stop: int) -> str:
-    """Tell a wikilink's kind from its line alone.
-
-    A word put before it, nothing at all, or a sentence.
-    """
-    first = shown.rfind("\n", max(0, start - _LINE_WINDOW), start) + 1
-    last = shown.find("\n", stop, stop + _LINE_WINDOW)
-    if (not first and start > _LINE_WINDOW) or (last < 0 and len(shown) - stop > _LINE_WINDOW):
-        return MENTIONS
-    line = shown[first : last if last >= 0 else len(shown)]
+    """Tell a wikilink's kind from its line: a word before it, nothing at all, or a sentence."""
+    line = _line_around(shown, start, stop)
     opening = _BARE_WIKI.search(line)
-    lead = opening and _LEAD.fullmatch(line[: opening.start()])
-    if not opening or not lead or _BARE_WIKI.sub("", line[opening.start() :]).strip(" \t\r,"):
+    if not opening:
+        return MENTIONS
+    lead = _LEAD.fullmatch(line[: opening.start()])
+    rest = _BARE_WIKI.sub("", line[opening.start() :])
+    if not lead or rest.strip(" \t\r,"):
         return MENTIONS
     word = lead["word"]
     if not word:
         return RELATED_TO
-    alone = len(_BARE_WIKI.findall(line)) == 1
-    is_kind = (
-        word[0].isalpha()
-        and word == word.lower()
-        and (lead["explicit"] or (lead["item"] and alone))
-    )
-    return unicodedata.normalize("NFC", word) if is_kind else MENTIONS
+    if not word[0].isalpha() or word != word.lower():
+        return MENTIONS
+    is_alone = lead["item"] and len(_BARE_WIKI.findall(line)) == 1
+    if lead["explicit"] or is_alone:
+        return unicodedata.normalize("NFC", word)
+    return MENTIONS
+
+
+def _line_around(shown: str, start: int, stop: int) -> str:
+    """Return the line on which a link stands, empty if it is too long to hold a link alone."""
+    first = shown.rfind("\n", max(0, start - _LINE_WINDOW), start) + 1
+    if not first and start > _LINE_WINDOW:
+        return ""
+    last = shown.find("\n", stop, stop + _LINE_WINDOW)
+    if last >= 0:
+        return shown[first:last]
+    if len(shown) - stop > _LINE_WINDOW:
+        return ""
+    return shown[first:]
 
 
 def _fold(name: str) -> str:
@@ -245,57 +309,82 @@ def _fold(name: str) -> str:
 
 
 def _definitions(shown: str) -> dict[str, str]:
+    """Return the destinations that references are defined to have, by folded name."""
     if "]:" not in shown:
         return {}
-    # The first definition of a name counts.
-    found = [
-        (_fold(match["name"]), match["angle"] or match["path"])
-        for match in _DEFINITION.finditer(shown)
-    ]
-    return dict(reversed(found))
+    destinations: dict[str, str] = {}
+    for match in _DEFINITION.finditer(shown):
+        name = _fold(match["name"])
+        # The first definition of a name counts.
+        destinations.setdefault(name, match["angle"] or match["path"])
+    return destinations
 
 
 def _destination(match: re.Match[str], definitions: Mapping[str, str]) -> str:
     written = match["angle"] or match["path"]
-    if definitions and match["image"]:
-        return ""
-    if written is not None or not definitions:
+    if not definitions:
         return _unescaped(written or "")
+    if match["image"]:
+        return ""
+    if written is not None:
+        return _unescaped(written)
     return definitions.get(_fold(match["reference"] or match["label"]), "")
 
 
 def _unescaped(destination: str) -> str:
-    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", destination)
+    return _ESCAPED.sub(r"\1", destination)
 
 
 def _resolve(destination: str, path: str) -> tuple[str, str]:
     """Return the path from the root that a relative destination means, and its heading.
 
-    Nothing if it leads out.
+    Both are empty if it leads out.
     """
     if _REMOTE.match(destination):
         return "", ""
-    name, _, heading = destination.partition("#")
-    name = unquote(name.partition("?")[0]).replace("\\", "/")
+    written, _, heading = destination.partition("#")
+    name = unquote(written.partition("?")[0]).replace("\\", "/")
     if not name or _CONTROL.search(name):
         return "", ""
-    here = "" if name.startswith("/") else posixpath.dirname(path)
-    target = posixpath.normpath(posixpath.join(here, name.lstrip("/")))
-    return ("", "") if target in {"", "."} else (clean_target(target), unquote(heading))
+    if name.startswith("/"):
+        target = posixpath.normpath(name.lstrip("/"))
+    else:
+        folder = posixpath.dirname(path)
+        target = posixpath.normpath(posixpath.join(folder, name))
+    if target in {"", "."}:
+        return "", ""
+    return clean_target(target), unquote(heading)
 
 
 def _context(text: str, start: int, stop: int) -> str:
     """Return about a line of the paragraph around a link, cut between words."""
     room = max(CONTEXT_LENGTH - (stop - start), _LEAST_CONTEXT)
-    left = re.sub(
-        r"\s++", " ", re.split(r"\n\s*\n", text[max(0, start - 3 * room) : start])[-1]
-    ).lstrip()
-    right = re.sub(r"\s++", " ", re.split(r"\n\s*\n", text[stop : stop + 3 * room])[0]).rstrip()
-    taken = min(len(left), max(room // 2, room - len(right)))
-    rest = min(len(right), room - taken)
-    before, after = left[len(left) - taken :], right[:rest]
-    if taken < len(left):
-        before = "…" + (before.partition(" ")[2] if " " in before else before)
-    if rest < len(right):
-        after = (after.rpartition(" ")[0] if " " in after else after) + "…"
-    return before + " ".join(text[start:stop].split()) + after
+    reach = 3 * room
+    above = _BLANK_LINE.split(text[max(0, start - reach) : start])[-1]
+    below = _BLANK_LINE.split(text[stop : stop + reach], maxsplit=1)[0]
+    left = _SPACES.sub(" ", above).lstrip()
+    right = _SPACES.sub(" ", below).rstrip()
+    left_length = min(len(left), max(room // 2, room - len(right)))
+    right_length = min(len(right), room - left_length)
+    words = " ".join(text[start:stop].split())
+    return _end_of(left, left_length) + words + _beginning_of(right, right_length)
+
+
+def _end_of(text: str, length: int) -> str:
+    """Return the last words of a text, about so many characters."""
+    if length == len(text):
+        return text
+    end = text[len(text) - length :]
+    if " " in end:
+        end = end.partition(" ")[2]
+    return f"…{end}"
+
+
+def _beginning_of(text: str, length: int) -> str:
+    """Return the first words of a text, about so many characters."""
+    if length == len(text):
+        return text
+    beginning = text[:length]
+    if " " in beginning:
+        beginning = beginning.rpartition(" ")[0]
+    return f"{beginning}…"

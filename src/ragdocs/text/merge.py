@@ -1,7 +1,4 @@
-"""Two changes of one text put together, line by line.
-
-Where they overlap, both stand between marks.
-"""
+"""The three-way merge of two changes of one text, line by line; overlaps stand between marks."""
 
 from __future__ import annotations
 
@@ -38,10 +35,7 @@ class Merge:
 
 @contextmanager
 def proposing(store: Versioned, expected: str | None) -> Iterator[None]:
-    """Let a conflict tell also the text that both sides started from, if it is kept.
-
-    And how the two go together.
-    """
+    """Add to a conflict the text that both sides started from, if it is kept, and a merge."""
     try:
         yield
     except ConflictError as error:
@@ -52,113 +46,172 @@ def proposing(store: Versioned, expected: str | None) -> Iterator[None]:
 
 
 def propose(error: ConflictError, base: str) -> None:
-    """Let a conflict tell the text that both sides started from, and how the two go together."""
+    """Add to a conflict the text that both sides started from, and how the two go together."""
     error.base = base
     texts = [text.replace("\r\n", "\n") for text in (base, error.theirs, error.yours)]
-    merged = merge(*texts)
-    error.merged = merged.text
-    error.overlaps = merged.overlaps
+    proposal = merge(*texts)
+    error.merged = proposal.text
+    error.overlaps = proposal.overlaps
 
 
 def merge(base: str, theirs: str, yours: str) -> Merge:
-    """Put two changes of a base together.
-
-    A region that one side left alone is taken from the other.
-    """
-    old, left, right = (_LINE.findall(text) for text in (base, theirs, yours))
-    to_left, to_right = _matches(old, left), _matches(old, right)
+    """Put two changes of a base together; what one side left alone is taken from the other."""
+    old = _LINE.findall(base)
+    left = _LINE.findall(theirs)
+    right = _LINE.findall(yours)
     merged: list[str] = []
     overlaps = 0
-    done = (0, 0, 0)
-    # Lines that all three have are fixed points; what lies between two of them is decided as a
-    # whole.
-    fixed = (
-        (n, to_left[n], to_right[n])
-        for n in range(len(old))
-        if to_left[n] >= 0 and to_right[n] >= 0
-    )
-    for point in (*fixed, (len(old), len(left), len(right))):
-        parts = [
-            lines[start:stop]
-            for lines, start, stop in zip((old, left, right), done, point, strict=True)
-        ]
-        chosen = _chosen(*parts)
-        overlaps += chosen is None
-        merged += _marked(parts[1], parts[2]) if chosen is None else chosen
-        merged += old[point[0] : point[0] + 1]
-        done = (point[0] + 1, point[1] + 1, point[2] + 1)
+    old_done = left_done = right_done = 0
+    for old_stop, left_stop, right_stop in _fixed_points(old, left, right):
+        old_part = old[old_done:old_stop]
+        left_part = left[left_done:left_stop]
+        right_part = right[right_done:right_stop]
+        part = _decided(old_part, left_part, right_part)
+        if part is None:
+            overlaps += 1
+            part = _marked(left_part, right_part)
+        merged += part
+        merged += old[old_stop : old_stop + 1]
+        old_done = old_stop + 1
+        left_done = left_stop + 1
+        right_done = right_stop + 1
     return Merge("".join(merged), overlaps)
 
 
 def common(left: str, right: str) -> str:
     """Return the lines that two texts share, in order: the least that both can have come from."""
-    old, new = _LINE.findall(left), _LINE.findall(right)
-    return "".join(line for line, place in zip(old, _matches(old, new), strict=True) if place >= 0)
+    old = _LINE.findall(left)
+    shared = []
+    for line, position in zip(old, _matches(old, _LINE.findall(right)), strict=True):
+        if position >= 0:
+            shared.append(line)
+    return "".join(shared)
 
 
-def _chosen(old: Lines, left: Lines, right: Lines) -> Lines | None:
+def _fixed_points(old: Lines, left: Lines, right: Lines) -> Iterator[tuple[int, int, int]]:
+    """Yield the lines that all three have, by their positions, and the ends of the three.
+
+    What lies between two of them is decided as a whole.
+    """
+    to_left = _matches(old, left)
+    to_right = _matches(old, right)
+    for position in range(len(old)):
+        if to_left[position] >= 0 and to_right[position] >= 0:
+            yield position, to_left[position], to_right[position]
+    yield len(old), len(left), len(right)
+
+
+def _decided(old: Lines, left: Lines, right: Lines) -> Lines | None:
+    """Return what a region becomes if one side left it alone, or both changed it alike."""
     if left in (old, right):
         return right
-    return left if right == old else None
+    if right == old:
+        return left
+    return None
 
 
 def _marked(left: Lines, right: Lines) -> list[str]:
-    def closed(lines: Lines) -> list[str]:
-        # A mark needs a line of its own, also behind the last line of a file.
-        return (
-            [*lines[:-1], lines[-1] if lines[-1].endswith("\n") else f"{lines[-1]}\n"]
-            if lines
-            else []
-        )
+    return [
+        f"{THEIRS}\n",
+        *_closed(left),
+        f"{BETWEEN}\n",
+        *_closed(right),
+        f"{YOURS}\n",
+    ]
 
-    return [f"{THEIRS}\n", *closed(left), f"{BETWEEN}\n", *closed(right), f"{YOURS}\n"]
+
+def _closed(lines: Lines) -> Lines:
+    """End the last line: a mark needs a line of its own, also at the end of a file."""
+    if not lines or lines[-1].endswith("\n"):
+        return lines
+    return [*lines[:-1], f"{lines[-1]}\n"]
 
 
 def _matches(old: Lines, new: Lines) -> list[int]:
     """Map each old line to the new line it became, or to -1; the order of lines is kept."""
-    found = [-1] * len(old)
-    shortest = min(len(old), len(new))
-    head = next((n for n in range(shortest) if old[n] != new[n]), shortest)
-    tail = next((n for n in range(shortest - head) if old[-1 - n] != new[-1 - n]), shortest - head)
-    found[:head] = range(head)
-    found[len(old) - tail :] = range(len(new) - tail, len(new))
-    before = (head, head)
-    for anchor in (*_anchors(old, new, head, tail), (len(old) - tail, len(new) - tail)):
-        (start, other), (stop, until) = before, anchor
-        if 0 < (stop - start) * (until - other) <= PAIRS:
-            matcher = SequenceMatcher(None, old[start:stop], new[other:until], autojunk=False)
-            for block in matcher.get_matching_blocks():
-                first = start + block.a
-                found[first : first + block.size] = range(
-                    other + block.b, other + block.b + block.size
-                )
-        if stop < len(old) - tail:
-            found[stop] = until
-        before = (stop + 1, until + 1)
-    return found
+    positions = [-1] * len(old)
+    head = _equal_lines(old, new)
+    # The same from the end, where no line of the head is counted again.
+    tail = _equal_lines(old[head:][::-1], new[head:][::-1])
+    old_end = len(old) - tail
+    new_end = len(new) - tail
+    positions[:head] = range(head)
+    positions[old_end:] = range(new_end, len(new))
+    old_start = new_start = head
+    anchors = _anchors(old[head:old_end], new[head:new_end])
+    for old_offset, new_offset in anchors:
+        old_stop = head + old_offset
+        new_stop = head + new_offset
+        _match_between(positions, old, new, (old_start, old_stop), (new_start, new_stop))
+        positions[old_stop] = new_stop
+        old_start = old_stop + 1
+        new_start = new_stop + 1
+    _match_between(positions, old, new, (old_start, old_end), (new_start, new_end))
+    return positions
 
 
-def _anchors(old: Lines, new: Lines, head: int, tail: int) -> list[tuple[int, int]]:
+def _equal_lines(old: Lines, new: Lines) -> int:
+    """Count the lines with which both texts begin."""
+    count = 0
+    for old_line, new_line in zip(old, new, strict=False):
+        if old_line != new_line:
+            break
+        count += 1
+    return count
+
+
+def _match_between(
+    positions: list[int],
+    old: Lines,
+    new: Lines,
+    old_range: tuple[int, int],
+    new_range: tuple[int, int],
+) -> None:
+    """Match the lines between two anchors, if there are not too many pairs to compare."""
+    old_lines = old[slice(*old_range)]
+    new_lines = new[slice(*new_range)]
+    if not 0 < len(old_lines) * len(new_lines) <= PAIRS:
+        return
+    matcher = SequenceMatcher(None, old_lines, new_lines, autojunk=False)
+    for block in matcher.get_matching_blocks():
+        old_start = old_range[0] + block.a
+        new_start = new_range[0] + block.b
+        new_positions = range(new_start, new_start + block.size)
+        positions[old_start : old_start + block.size] = new_positions
+
+
+def _anchors(old: Lines, new: Lines) -> list[tuple[int, int]]:
     """Return the longest run of lines, in order in both texts, that each text has only once."""
-    mine, other = old[head : len(old) - tail], new[head : len(new) - tail]
-    counts, others = Counter(mine), Counter(other)
-    places = {line: head + n for n, line in enumerate(other) if others[line] == 1}
-    pairs = [
-        (head + n, places[line])
-        for n, line in enumerate(mine)
-        if counts[line] == 1 and line in places
-    ]
+    pairs = _unique_pairs(old, new)
+    # Patience sorting: `ends` has the smallest new position at which a run of each length ends,
+    # `last` the pair that ends it, and `previous` the pair before each pair in its run.
     ends: list[int] = []
     last: list[int] = []
     previous: list[int] = []
-    for number, (_, place) in enumerate(pairs):
-        at = bisect.bisect_left(ends, place)
-        previous.append(last[at - 1] if at else -1)
-        ends[at : at + 1] = [place]
-        last[at : at + 1] = [number]
-    chain: list[tuple[int, int]] = []
+    for number, (_, position) in enumerate(pairs):
+        length = bisect.bisect_left(ends, position)
+        previous.append(last[length - 1] if length else -1)
+        ends[length : length + 1] = [position]
+        last[length : length + 1] = [number]
+    run: list[tuple[int, int]] = []
     number = last[-1] if last else -1
     while number >= 0:
-        chain.append(pairs[number])
+        run.append(pairs[number])
         number = previous[number]
-    return chain[::-1]
+    run.reverse()
+    return run
+
+
+def _unique_pairs(old: Lines, new: Lines) -> list[tuple[int, int]]:
+    """Return the positions of the lines that each text has exactly once."""
+    new_positions = _unique_lines(new)
+    pairs = []
+    for line, position in _unique_lines(old).items():
+        if line in new_positions:
+            pairs.append((position, new_positions[line]))
+    return pairs
+
+
+def _unique_lines(lines: Lines) -> dict[str, int]:
+    counts = Counter(lines)
+    return {line: position for position, line in enumerate(lines) if counts[line] == 1}

@@ -1,7 +1,4 @@
-"""What a source file defines, one line for each definition.
-
-The only module that imports tree-sitter.
-"""
+"""The definitions in a source file, one line each; the only module that imports tree-sitter."""
 
 from __future__ import annotations
 
@@ -45,33 +42,36 @@ GRAMMARS = {
     ".rb": ("ruby", "language"),
     ".php": ("php", "language_php"),
 }
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 # Kinds of nodes, of all grammars together: those with members, those without, and those one looks
 # through.
-_GROUPS = frozenset(
-    """
-    abstract_class_declaration class class_declaration class_definition class_specifier enum_declaration impl_item
-    interface_declaration internal_module mod_item module namespace_declaration namespace_definition record_declaration
-    struct_declaration struct_specifier trait_declaration trait_item union_specifier
-    """.split()  # noqa: SIM905 - a table reads better without quotes
-)
-_SINGLES = frozenset(
-    """
-    annotation_type_declaration constructor_declaration delegate_declaration enum_item enum_specifier
-    file_scoped_namespace_declaration function_declaration function_definition function_item function_signature
-    function_signature_item generator_function_declaration macro_definition method method_declaration method_definition
-    method_signature abstract_method_signature singleton_method struct_item type_alias_declaration type_definition
-    type_item type_spec union_item
-    """.split()  # noqa: SIM905
-)
-_THROUGH = frozenset(
-    """
-    ambient_declaration block class_body body_statement compound_statement declaration_list decorated_definition
-    else_clause enum_body enum_body_declarations enum_declaration_list except_clause export_statement
-    expression_statement field_declaration_list if_statement interface_body lexical_declaration linkage_specification
-    preproc_else preproc_if preproc_ifdef program statement_block template_declaration try_statement type_declaration
+_GROUPS = _set("""
+    abstract_class_declaration class class_declaration class_definition class_specifier
+    enum_declaration impl_item interface_declaration internal_module mod_item module
+    namespace_declaration namespace_definition record_declaration struct_declaration
+    struct_specifier trait_declaration trait_item union_specifier
+""")
+_SINGLES = _set("""
+    annotation_type_declaration constructor_declaration delegate_declaration enum_item
+    enum_specifier file_scoped_namespace_declaration function_declaration function_definition
+    function_item function_signature function_signature_item generator_function_declaration
+    macro_definition method method_declaration method_definition method_signature
+    abstract_method_signature singleton_method struct_item type_alias_declaration
+    type_definition type_item type_spec union_item
+""")
+_THROUGH = _set("""
+    ambient_declaration block class_body body_statement compound_statement declaration_list
+    decorated_definition else_clause enum_body enum_body_declarations enum_declaration_list
+    except_clause export_statement expression_statement field_declaration_list if_statement
+    interface_body lexical_declaration linkage_specification preproc_else preproc_if
+    preproc_ifdef program statement_block template_declaration try_statement type_declaration
     variable_declaration
-    """.split()  # noqa: SIM905
-)
+""")
 # These are definitions only if what they declare is a function.
 _DECLARATIONS = frozenset({"declaration", "field_declaration"})
 _DECLARATORS = frozenset({"pointer_declarator", "reference_declarator"})
@@ -92,38 +92,45 @@ _GENERATED = re.compile(
 )
 # No person writes such lines; a bundler does.
 _WIDEST = 2_000
+# Of a file's beginning, where the lines are measured.
+_WIDTH_SAMPLE = 100_000
 
 
 def is_generated(data: bytes) -> bool:
-    """Tell whether a machine wrote a file.
-
-    It says so at the top, or has lines that nobody reads.
-    """
-    return (
-        bool(_GENERATED.search(data[:_HEAD]))
-        or max(map(len, data[:100_000].split(b"\n"))) > _WIDEST
-    )
+    """Tell whether a machine wrote a file: it says so at the top, or has too long lines."""
+    if _GENERATED.search(data[:_HEAD]):
+        return True
+    lines = data[:_WIDTH_SAMPLE].split(b"\n")
+    return max(map(len, lines)) > _WIDEST
 
 
 def outline(path: str, data: bytes) -> tuple[str, ...]:
     """Return the definitions in a source file, in order, members indented.
 
-    Nothing without a grammar for it.
+    A file without a grammar has none.
     """
-    language = _language(*GRAMMARS.get(PurePosixPath(path).suffix, ("", "")))
+    suffix = PurePosixPath(path).suffix
+    language = _language(*GRAMMARS.get(suffix, ("", "")))
     if language is None:
         return ()
     from tree_sitter import Parser
 
     # One for each file: a parser is not to be used by two threads at once, and making one takes
     # microseconds.
-    return tuple(_walk(Parser(language).parse(data).root_node, data, 0, 0))
+    tree = Parser(language).parse(data)
+    return tuple(_walk(tree.root_node, data, 0, 0))
 
 
 def missing() -> list[str]:
     """Name the packages without which some languages are not outlined."""
-    packages = sorted({f"tree_sitter_{name}" for name, _ in GRAMMARS.values()})
-    return [name.replace("_", "-") for name in ("tree_sitter", *packages) if not _importable(name)]
+    packages = {"tree_sitter"}
+    for name, _ in GRAMMARS.values():
+        packages.add(f"tree_sitter_{name}")
+    absent = []
+    for package in sorted(packages):
+        if not _importable(package):
+            absent.append(package.replace("_", "-"))
+    return absent
 
 
 def _importable(name: str) -> bool:
@@ -132,35 +139,46 @@ def _importable(name: str) -> bool:
 
 @functools.cache
 def _language(name: str, function: str) -> Language | None:
-    """Load a grammar when a file of its language is first met.
-
-    A language without one is only listed.
-    """
-    if not name or not _importable("tree_sitter") or not _importable(f"tree_sitter_{name}"):
+    """Load a grammar when a file of its language is first met; None if it is not installed."""
+    package = f"tree_sitter_{name}"
+    if not name or not _importable("tree_sitter") or not _importable(package):
         return None
     from tree_sitter import Language
 
-    return Language(getattr(import_module(f"tree_sitter_{name}"), function)())
+    grammar = getattr(import_module(package), function)
+    return Language(grammar())
 
 
 def _walk(node: Node, data: bytes, depth: int, level: int) -> Iterator[str]:
-    for child in node.named_children if level < _DEEPEST_NODE else ():
+    """Yield the definitions below a node; `depth` counts definitions, `level` nodes."""
+    if level >= _DEEPEST_NODE:
+        return
+    indent = "  " * depth
+    for child in node.named_children:
         kind = child.type
-        if kind in _GROUPS:
-            if line := _line(child, data):
-                yield "  " * depth + line
-            body = child.child_by_field_name("body")
-            if body is not None and depth < _DEEPEST:
-                yield from _walk(body, data, depth + 1, level + 1)
-        elif kind in _SINGLES or (kind in _DECLARATIONS and _declares_function(child)):
-            if line := _line(child, data):
-                yield "  " * depth + line
-        elif kind == "variable_declarator":
-            value = child.child_by_field_name("value")
-            if value is not None and value.type in _FUNCTIONS:
-                yield "  " * depth + _line(child, data)
-        elif kind in _THROUGH:
+        if kind in _THROUGH:
             yield from _walk(child, data, depth, level + 1)
+            continue
+        is_group = kind in _GROUPS
+        if is_group or _is_definition(child):
+            line = _line(child, data)
+            if line:
+                yield indent + line
+        if is_group and depth < _DEEPEST:
+            body = child.child_by_field_name("body")
+            if body is not None:
+                yield from _walk(body, data, depth + 1, level + 1)
+
+
+def _is_definition(node: Node) -> bool:
+    """Tell whether a node without members defines something."""
+    kind = node.type
+    if kind in _DECLARATIONS:
+        return _declares_function(node)
+    if kind == "variable_declarator":
+        value = node.child_by_field_name("value")
+        return value is not None and value.type in _FUNCTIONS
+    return kind in _SINGLES
 
 
 def _declares_function(node: Node) -> bool:
@@ -172,27 +190,57 @@ def _declares_function(node: Node) -> bool:
 
 def _line(node: Node, data: bytes) -> str:
     """Write a definition as it stands, on one line and without its body."""
-    owner = node.child_by_field_name("value") if node.type == "variable_declarator" else node
-    body = owner.child_by_field_name("body") if owner is not None else None
-    stop = body.start_byte if body is not None else node.end_byte
-    remarks = (child.start_byte for child in (owner or node).children if child.type == "comment")
-    stop = next((start for start in remarks if start < stop), stop)
+    owner = node
+    if node.type == "variable_declarator":
+        owner = node.child_by_field_name("value") or node
+    body = owner.child_by_field_name("body")
+    stop = _signature_stop(owner, body, node.end_byte)
     text = _text(data, node.start_byte, min(stop, node.start_byte + _SIGHT))
     if body is None:
         text = text.partition("\n")[0]
-    elif len(text) > _LONGEST and (parameters := _parameters(node)) is not None:
-        text = f"{_text(data, node.start_byte, parameters.start_byte)}(…){_text(data, parameters.end_byte, stop)}"
+    elif len(text) > _LONGEST:
+        text = _without_parameters(node, data, stop) or text
     text = " ".join(text.split()).removesuffix("=>").rstrip(" {:;=")
-    text = re.sub(r"\(\s+", "(", re.sub(r",?\s+\)", ")", text))
-    prefix = "type " if node.type == "type_spec" else ""
-    return f"{prefix}{text}" if len(text) <= 2 * _LONGEST else ""
+    text = re.sub(r",?\s+\)", ")", text)
+    text = re.sub(r"\(\s+", "(", text)
+    if len(text) > 2 * _LONGEST:
+        return ""
+    if node.type == "type_spec":
+        return f"type {text}"
+    return text
+
+
+def _signature_stop(owner: Node, body: Node | None, end: int) -> int:
+    """Return where a signature ends: at the first comment, or else where its body begins."""
+    stop = end
+    if body is not None:
+        stop = body.start_byte
+    for child in owner.children:
+        if child.type == "comment" and child.start_byte < stop:
+            return child.start_byte
+    return stop
+
+
+def _without_parameters(node: Node, data: bytes, stop: int) -> str:
+    """Write a signature with an ellipsis for its parameters; empty if it has none."""
+    parameters = _parameters(node)
+    if parameters is None:
+        return ""
+    name = _text(data, node.start_byte, parameters.start_byte)
+    result = _text(data, parameters.end_byte, stop)
+    return f"{name}(…){result}"
 
 
 def _parameters(node: Node) -> Node | None:
-    for place in (node, node.child_by_field_name("value"), node.child_by_field_name("declarator")):
-        found = place.child_by_field_name("parameters") if place is not None else None
-        if found is not None:
-            return found
+    """Return the parameters of a function, wherever its grammar puts them."""
+    value = node.child_by_field_name("value")
+    declarator = node.child_by_field_name("declarator")
+    for owner in (node, value, declarator):
+        if owner is None:
+            continue
+        parameters = owner.child_by_field_name("parameters")
+        if parameters is not None:
+            return parameters
     return None
 
 

@@ -6,11 +6,12 @@ import difflib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ragdocs.errors import NotFoundError, ValidationError
-from ragdocs.text.formats import markdown as markup
+from ragdocs.text.formats import markdown
 from ragdocs.text.formats.markdown import Block
 
 # Between the headings of a path.
@@ -59,37 +60,60 @@ class Section:
         return STEP.join(self.names)
 
 
-def heading_names(headings: Sequence[Block]) -> list[Names]:
-    """Return the path of each heading, different for all of them.
+_Way = Callable[[Sequence[Section], str], list[Section]]
 
-    One without a title has that of its parent.
+
+def heading_names(headings: Sequence[Block]) -> list[Names]:
+    """Return the path of each heading, different for all that have a title.
 
     Headings that would have the same path are numbered in their order: "Install (1)", "Install
-    (2)".
+    (2)". One without a title has the path of its parent.
     """
     parents = _parents(headings)
-    titles = _titles(headings, parents)
-    written = Counter(map(STEP.join, titles))
+    namer = _Namer(_titles(headings, parents))
     names: list[Names] = []
-    groups = _groups(headings, parents)
-    taken: set[str] = set()
-    numbers: Counter[str] = Counter()
-    for heading, parent, group in zip(headings, parents, groups, strict=True):
-        above = names[parent] if parent is not None else ()
-        if not heading.title:
-            names.append(above)
-            continue
-        path = (*above, heading.title)
-        base = STEP.join(path)
-        while group > 1 or STEP.join(path) in taken:
-            numbers[base] += 1
-            path = (*above, f"{heading.title} ({numbers[base]})")
-            # A number must not make the name that another heading was given by its author.
-            if STEP.join(path) not in taken and STEP.join(path) not in written:
-                break
-        taken.add(STEP.join(path))
+    for number, siblings in enumerate(_siblings(headings, parents)):
+        above = _above(names, parents[number])
+        title = headings[number].title
+        path = above
+        if title:
+            path = namer.free(above, title, is_repeated=siblings > 1)
         names.append(path)
     return names
+
+
+class _Namer:
+    """Gives every heading a path of its own."""
+
+    def __init__(self, titles: Sequence[Names]) -> None:
+        # A number must not make the name that another heading was given by its author.
+        self._written = set(map(STEP.join, titles))
+        self._taken: set[str] = set()
+        self._numbers: Counter[str] = Counter()
+
+    def free(self, above: Names, title: str, *, is_repeated: bool) -> Names:
+        """Return the path of a heading, numbered if others have its title or its path."""
+        names = (*above, title)
+        path = STEP.join(names)
+        if is_repeated or path in self._taken:
+            names = self._numbered(above, title, path)
+            path = STEP.join(names)
+        self._taken.add(path)
+        return names
+
+    def _numbered(self, above: Names, title: str, path: str) -> Names:
+        while True:
+            self._numbers[path] += 1
+            names = (*above, f"{title} ({self._numbers[path]})")
+            numbered = STEP.join(names)
+            if numbered not in self._taken and numbered not in self._written:
+                return names
+
+
+def _above(paths: Sequence[Names], parent: int | None) -> Names:
+    if parent is None:
+        return ()
+    return paths[parent]
 
 
 def outline(text: str, path: str, *, top: bool = False, first_line: int = 1) -> list[Section]:
@@ -97,30 +121,31 @@ def outline(text: str, path: str, *, top: bool = False, first_line: int = 1) -> 
 
     `first_line` is the number that its first line has in the file.
     """
-    headings = [block for block in markup.blocks(text, path, top=top) if block.kind == "heading"]
-    parents = _parents(headings)
-    stops = _stops(headings, len(text))
-    starts = [heading.start for heading in headings]
-    lines = _line_numbers(text, [*starts, *stops], first_line)
-    titles = _titles(headings, parents)
+    blocks = markdown.blocks(text, path, top=top)
+    headings = [block for block in blocks if block.kind == "heading"]
+    titles = _titles(headings, _parents(headings))
     slugs = _slugs(headings)
+    starts = [heading.start for heading in headings]
+    starts.append(len(text))
+    stops = _stops(headings, len(text))
+    lines = _line_numbers(text, starts + stops, first_line)
     sections = []
     for number, names in enumerate(heading_names(headings)):
-        heading, stop = headings[number], stops[number]
-        at_end = stop == len(text)
-        sections.append(
-            Section(
-                block=heading,
-                titles=titles[number],
-                names=names,
-                anchors=_anchors(text[heading.start : heading.stop]),
-                slug=slugs[number],
-                line=lines[heading.start],
-                last_line=lines[stop] if at_end else lines[stop] - 1,
-                inner=starts[number + 1] if number + 1 < len(starts) else len(text),
-                stop=stop,
-            )
+        heading = headings[number]
+        stop = stops[number]
+        section = Section(
+            block=heading,
+            titles=titles[number],
+            names=names,
+            anchors=_anchors(text[heading.start : heading.stop]),
+            slug=slugs[number],
+            line=lines[heading.start],
+            # The line of a heading that follows is not part of the section.
+            last_line=lines[stop] - (stop < len(text)),
+            inner=starts[number + 1],
+            stop=stop,
         )
+        sections.append(section)
     return sections
 
 
@@ -132,31 +157,38 @@ def find(sections: Sequence[Section], wanted: str, *, anchor: bool = False) -> S
     earlier if it was written as one.
     """
     named = [section for section in sections if section.block.title]
-    asked = wanted.strip()
-    readings = [asked, *_untitled(asked)]
+    name = wanted.strip()
     ways = [_exactly, _ending, _folded, _below, _anchored]
     if anchor:
         ways = [_exactly, _anchored, _ending, _folded, _below]
-    for reading in [*readings, *_bare(readings)]:
-        numbered = _LINE_NUMBER.search(reading)
-        plain = reading[: numbered.start()] if numbered else reading
+    for reading in _readings(name):
         for way in ways:
-            matches = way(named, reading)
-            if not matches and numbered:
-                matches = way(named, plain)
-                at_line = [section for section in matches if section.line == int(numbered[1])]
-                matches = at_line or matches
+            matches = way(named, reading) or _numbered(named, reading, way)
             if len(matches) == 1:
                 return matches[0]
             if matches:
-                raise _ambiguous(asked, matches)
-    raise _missing(asked, named)
+                raise _ambiguous(name, matches)
+    raise _missing(name, named)
+
+
+def _numbered(sections: Sequence[Section], name: str, way: _Way) -> list[Section]:
+    """Return the sections of a name that ends with a line number, at that line if there is one."""
+    number = _LINE_NUMBER.search(name)
+    if not number:
+        return []
+    matches = way(sections, name[: number.start()])
+    for section in matches:
+        if section.line == int(number[1]):
+            return [section]
+    return matches
 
 
 def short(text: str) -> str:
     """Return a text as messages quote it: on one line, not too long."""
     flat = " ".join(text.split())
-    return f'"{flat[:SHOWN]}…"' if len(flat) > SHOWN else f'"{flat}"'
+    if len(flat) > SHOWN:
+        return f'"{flat[:SHOWN]}…"'
+    return f'"{flat}"'
 
 
 # --- names ---
@@ -169,20 +201,26 @@ def _parents(headings: Sequence[Block]) -> list[int | None]:
     for number, heading in enumerate(headings):
         while opened and headings[opened[-1]].level >= heading.level:
             opened.pop()
-        parents.append(opened[-1] if opened else None)
+        parent = None
+        if opened:
+            parent = opened[-1]
+        parents.append(parent)
         opened.append(number)
     return parents
 
 
 def _titles(headings: Sequence[Block], parents: Sequence[int | None]) -> list[Names]:
+    """Return the titles from the top down to each heading."""
     titles: list[Names] = []
     for heading, parent in zip(headings, parents, strict=True):
-        above = titles[parent] if parent is not None else ()
-        titles.append((*above, heading.title) if heading.title else above)
+        names = _above(titles, parent)
+        if heading.title:
+            names = (*names, heading.title)
+        titles.append(names)
     return titles
 
 
-def _groups(headings: Sequence[Block], parents: Sequence[int | None]) -> list[int]:
+def _siblings(headings: Sequence[Block], parents: Sequence[int | None]) -> list[int]:
     """Count for each heading those with its title below the same heading."""
     keys = []
     for heading, parent in zip(headings, parents, strict=True):
@@ -191,11 +229,11 @@ def _groups(headings: Sequence[Block], parents: Sequence[int | None]) -> list[in
         while above is not None and not headings[above].title:
             above = parents[above]
         keys.append((above, heading.title))
-    counts = Counter(keys)
-    return [counts[key] for key in keys]
+    return list(map(Counter(keys).__getitem__, keys))
 
 
 def _stops(headings: Sequence[Block], end: int) -> list[int]:
+    """Return for each heading where its section ends: at the next one that is not below it."""
     stops = [end] * len(headings)
     opened: list[int] = []
     for number, heading in enumerate(headings):
@@ -218,12 +256,14 @@ def _line_numbers(text: str, offsets: Sequence[int], first_line: int) -> dict[in
 
 def _anchors(heading: str) -> Names:
     """Return the ids that a heading gives itself: `{ #id }`, or an HTML anchor."""
-    first = heading.partition("\n")[0].rstrip()
-    found = [match["id"] for match in _HTML_ANCHOR.finditer(first)]
-    attributes = _ATTRIBUTES.search(first)
+    first_line = heading.partition("\n")[0].rstrip()
+    anchors = []
+    for match in _HTML_ANCHOR.finditer(first_line):
+        anchors.append(match["id"].casefold())
+    attributes = _ATTRIBUTES.search(first_line)
     if attributes:
-        found.append(attributes["id"])
-    return tuple(identifier.casefold() for identifier in found)
+        anchors.append(attributes["id"].casefold())
+    return tuple(anchors)
 
 
 def _slugs(headings: Sequence[Block]) -> list[str]:
@@ -232,15 +272,18 @@ def _slugs(headings: Sequence[Block]) -> list[str]:
     slugs = []
     for heading in headings:
         slug = _slug(heading.title)
-        slugs.append(f"{slug}-{counts[slug]}" if counts[slug] else slug)
+        earlier = counts[slug]
         counts[slug] += 1
+        if earlier:
+            slug = f"{slug}-{earlier}"
+        slugs.append(slug)
     return slugs
 
 
 def _slug(title: str) -> str:
     # Renderers differ in what a removed sign leaves behind: "A & B" is a--b here and a-b there.
-    kept = [sign for sign in title.casefold() if sign.isalnum() or sign in " -_"]
-    spaced = "".join(kept).replace("-", " ")
+    signs = [sign for sign in title.casefold() if sign.isalnum() or sign in " -_"]
+    spaced = "".join(signs).replace("-", " ")
     return "-".join(spaced.split())
 
 
@@ -261,34 +304,35 @@ def _folded(sections: Sequence[Section], name: str) -> list[Section]:
 
 
 def _matching(sections: Sequence[Section], name: str, form: Callable[[str], str]) -> list[Section]:
+    """Return the sections whose path is this one in some form, or else those it ends with."""
     wanted = form(name)
     if not wanted:
         return []
-    matches = []
+    ending = f"{STEP}{wanted}"
+    whole = []
+    partial = []
     for section in sections:
-        paths = {form(section.path), form(STEP.join(section.titles))}
-        if any(path == wanted or path.endswith(f"{STEP}{wanted}") for path in paths):
-            matches.append(section)
-    whole = [
-        section
-        for section in matches
-        if wanted in (form(section.path), form(STEP.join(section.titles)))
-    ]
-    return whole or matches
+        numbered = form(section.path)
+        written = form(STEP.join(section.titles))
+        if wanted in {numbered, written}:
+            whole.append(section)
+        elif numbered.endswith(ending) or written.endswith(ending):
+            partial.append(section)
+    return whole or partial
 
 
 def _below(sections: Sequence[Section], name: str) -> list[Section]:
-    """Return the sections with the last of these titles that stand below the others.
-
-    Whatever is in between.
-    """
+    """Return the sections with the last of these titles, below the others at any depth."""
     *above, last = _fold(name).split(STEP)
     if not above:
         return []
     matches = []
     for section in sections:
-        rest = iter(_fold(title) for title in section.titles[:-1])
-        if _fold(section.block.title) == last and all(title in rest for title in above):
+        if _fold(section.block.title) != last:
+            continue
+        # An iterator, so that each title is looked for behind the one before it.
+        rest = map(_fold, section.titles[:-1])
+        if all(title in rest for title in above):
             matches.append(section)
     return matches
 
@@ -297,9 +341,11 @@ def _anchored(sections: Sequence[Section], name: str) -> list[Section]:
     """Return the section with this id; words with spaces between them are a title and no id."""
     identifier = name.removeprefix("#").casefold()
     own = [section for section in sections if identifier in section.anchors]
-    slug = "" if " " in name else _slug(name)
-    if own or not slug:
+    if own or " " in name:
         return own
+    slug = _slug(name)
+    if not slug:
+        return []
     return [section for section in sections if section.slug == slug]
 
 
@@ -309,38 +355,55 @@ def _stepped(path: str) -> str:
 
 def _fold(path: str) -> str:
     """Return a path as it is compared with others: no markup, no case, one Unicode spelling."""
-    steps = [markup.caption(step) for step in _STEPS.split(path)]
+    steps = map(markdown.caption, _STEPS.split(path))
     return unicodedata.normalize("NFC", STEP.join(steps)).casefold()
 
 
-def _bare(names: Sequence[str]) -> Iterator[str]:
-    """Yield names without the marks of a heading.
+def _readings(name: str) -> list[str]:
+    """Return what a name may mean: as written, without the document's title, without marks."""
+    readings = [name]
+    marks = re.finditer(re.escape(TITLE_MARK), name)
+    for mark in islice(marks, LISTED):
+        readings.append(name[mark.end() :])
+    return readings + list(map(_bare, readings))
 
-    "## Install" and "#Install" are Install, "#1" is not 1.
-    """
-    for name in names:
-        yield STEP.join(_MARKS.sub("", step, count=1).strip() for step in _STEPS.split(name))
 
-
-def _untitled(name: str) -> list[str]:
-    """Return a path without the document's title, which text answers put in front of it."""
-    return [name[mark.end() :] for mark in re.finditer(re.escape(TITLE_MARK), name)][:LISTED]
+def _bare(name: str) -> str:
+    """Return a name without the marks of a heading; "## Install" is Install, "#1" is not 1."""
+    steps = []
+    for step in _STEPS.split(name):
+        steps.append(_MARKS.sub("", step, count=1).strip())
+    return STEP.join(steps)
 
 
 # --- what is said where no section, or more than one, is meant ---
 
 
 def _ambiguous(wanted: str, matches: Sequence[Section]) -> ValidationError:
-    places = "; ".join(f"{section.path} (line {section.line})" for section in matches[:LISTED])
-    more = f"; and {len(matches) - LISTED} more" if len(matches) > LISTED else ""
-    message = f"{len(matches)} sections are called {short(wanted)}: {places}{more}"
+    listed = []
+    for section in matches[:LISTED]:
+        listed.append(f"{section.path} (line {section.line})")
+    if len(matches) > LISTED:
+        listed.append(f"and {len(matches) - LISTED} more")
+    message = f"{len(matches)} sections are called {short(wanted)}: {'; '.join(listed)}"
     return ValidationError(message, f'Give the whole path, such as "{matches[0].path}"')
 
 
 def _missing(wanted: str, sections: Sequence[Section]) -> NotFoundError:
     paths = [section.path for section in sections]
-    titles = {section.block.title: section.path for section in reversed(sections)}
-    near = difflib.get_close_matches(wanted[:SHOWN], [*paths, *titles], n=3, cutoff=0.4)
-    listed = list(dict.fromkeys(titles.get(name, name) for name in near)) or paths[:LISTED]
-    hint = f"Sections here: {'; '.join(listed)}" if listed else "There are no headings in this text"
+    by_title: dict[str, str] = {}
+    # The first section of a title, but titles in the order from the end.
+    for section in reversed(sections):
+        by_title[section.block.title] = section.path
+    names = [*paths, *by_title]
+    close = difflib.get_close_matches(wanted[:SHOWN], names, n=3, cutoff=0.4)
+    near: list[str] = []
+    for name in close:
+        path = by_title.get(name, name)
+        if path not in near:
+            near.append(path)
+    listed = near or paths[:LISTED]
+    hint = "There are no headings in this text"
+    if listed:
+        hint = f"Sections here: {'; '.join(listed)}"
     return NotFoundError(f"there is no section {short(wanted)}", hint)

@@ -1,4 +1,4 @@
-"""How text becomes terms: words stemmed, identifiers kept and split, CJK as pairs of characters."""
+"""The terms of a text: stemmed words, identifiers whole and split, pairs of CJK characters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from whoosh.lang.porter2 import stem as porter
 
@@ -21,14 +22,16 @@ _PART = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _CJK = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]+")
 _LONGEST = 64
+# No English suffix leaves less.
+_LEAST_STEMMED = 3
 
 # Left out of a query unless it has nothing else: what every question has, and what joins words.
 # Pronouns stay, rare as they are in documentation: "my" and "I" tell what somebody said of
 # themselves from what was said to them.
 _STOP_WORDS = (
-    "a about an and any are as at be been but by can could did do does for from had has have how if in into is it "
-    "its no not of on or should so some such than that the then there these this to up "
-    "was were what when where which who whom why will with would"
+    "a about an and any are as at be been but by can could did do does for from had has have how "
+    "if in into is it its no not of on or should so some such than that the then there these this "
+    "to up was were what when where which who whom why will with would"
 )
 
 
@@ -46,28 +49,35 @@ def terms(text: str) -> Iterator[str]:
 
 def is_compound(term: str) -> bool:
     """Tell whether a term is an identifier as a whole, whose parts are terms as well."""
-    return any(mark in term for mark in _MARKS)
+    return any(map(term.__contains__, _MARKS))
 
 
 def _word(word: str) -> Iterator[str]:
+    """Yield a word's stem, and the stems of the words that its humps part."""
     if _CJK.search(word):
         yield from _characters(word)
         return
     lowered = word.casefold()
     yield stem(lowered)
-    pieces = _CAMEL.findall(word) if word != lowered and word != word.upper() else ()
+    if word == lowered or word == word.upper():
+        return
+    pieces = _CAMEL.findall(word)
     if len(pieces) > 1:
-        yield from (stem(piece.casefold()) for piece in pieces)
+        for piece in pieces:
+            yield stem(piece.casefold())
 
 
 def _characters(word: str) -> Iterator[str]:
-    """CJK is written without spaces: every two neighbouring characters are a term."""
+    """Yield every two neighbouring characters of CJK, which is written without spaces."""
     end = 0
     for match in _CJK.finditer(word):
         if match.start() > end:
             yield from _word(word[end : match.start()])
         run = match.group()
-        yield from (run[i : i + 2] for i in range(len(run) - 1)) if len(run) > 1 else (run,)
+        if len(run) == 1:
+            yield run
+        for first, second in pairwise(run):
+            yield first + second
         end = match.end()
     if end < len(word):
         yield from _word(word[end:])
@@ -78,18 +88,17 @@ def _fold(text: str) -> str:
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFKD", text)
+    letters = [letter for letter in decomposed if not unicodedata.combining(letter)]
     # Recomposing brings Hangul syllables back together; Latin accents are gone by then.
-    return unicodedata.normalize(
-        "NFC", "".join(c for c in decomposed if not unicodedata.combining(c))
-    )
+    return unicodedata.normalize("NFC", "".join(letters))
 
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """Return the English stem of a word of ASCII letters; other words stay as they are."""
-    if len(word) < 3 or not word.isascii() or not word.isalpha():  # noqa: PLR2004 - no English suffix leaves less
+    if len(word) < _LEAST_STEMMED or not word.isascii() or not word.isalpha():
         return word[:_LONGEST]
     return str(porter(word))[:_LONGEST]
 
 
-STOP_TERMS = frozenset(term for word in _STOP_WORDS.split() for term in terms(word))
+STOP_TERMS = frozenset(terms(_STOP_WORDS))

@@ -16,8 +16,8 @@ from ragdocs.errors import ValidationError
 Span = tuple[datetime, datetime]
 
 HINT = (
-    'Write it as "30m", "12h", "1d", "today", "yesterday", "monday", "two weeks ago", "last week", "last June" '
-    'or "2026-02-04"'
+    'Write it as "30m", "12h", "1d", "today", "yesterday", "monday", "two weeks ago", '
+    '"last week", "last June" or "2026-02-04"'
 )
 # A time is named in a question, not in a page that was pasted.
 LONGEST = 1000
@@ -35,8 +35,18 @@ _UNITS = {
     "month": 30.44 * _DAY,
     "year": 365.25 * _DAY,
 }
-_SHORT = {"m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
-_SHORT |= {"min": "minute", "hr": "hour", "wk": "week", "yr": "year"}
+_SHORT = {
+    "min": "minute",
+    "mo": "month",
+    "hr": "hour",
+    "wk": "week",
+    "yr": "year",
+    "m": "minute",
+    "h": "hour",
+    "d": "day",
+    "w": "week",
+    "y": "year",
+}
 _COUNTED = (
     "one",
     "two",
@@ -51,7 +61,7 @@ _COUNTED = (
     "eleven",
     "twelve",
 )
-_NUMBERS = {word: number for number, word in enumerate(_COUNTED, start=1)}
+_NUMBERS = dict(zip(_COUNTED, range(1, 13), strict=True))
 _NUMBERS |= {"a": 1, "an": 1, "the": 1, "couple": 2, "few": 3, "several": 4}
 _VAGUE = frozenset({"couple", "few", "several"})
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -82,9 +92,9 @@ _DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b(?!-)")
 # in the date itself.
 _COUNTED_BACK = re.compile(
     rf"(?:(?:the )?(?:last|past|previous) )?(?:{_COUNT}(?: of)? ?)"
-    rf"(minute|hour|day|week|month|year|{'|'.join(sorted(_SHORT, key=len, reverse=True))})s?(?: ago| earlier| back)?"
+    rf"(minute|hour|day|week|month|year|{'|'.join(_SHORT)})s?(?: ago| earlier| back)?"
 )
-_WEEKDAY = re.compile(rf"(?:last )?({'|'.join((*WEEKDAYS, *(day[:3] for day in WEEKDAYS)))})")
+_WEEKDAY = re.compile(rf"(?:last )?({'|'.join(WEEKDAYS)}|mon|tue|wed|thu|fri|sat|sun)")
 _MONTH = re.compile(rf"({'|'.join(_MONTHS)})(?: (\d{{4}}))?")
 _LEADING = re.compile(r"^(?:since|from|in|on) (?:the )?|^the (?=last|past|previous)")
 
@@ -92,18 +102,22 @@ _LEADING = re.compile(r"^(?:since|from|in|on) (?:the )?|^the (?=last|past|previo
 class _LocalZone(tzinfo):
     """The zone of the clock on the wall, with its summer time.
 
-    What `astimezone()` gives is one offset for all days.
+    `astimezone()` gives one offset for all days.
     """
 
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
-        return moment.replace(tzinfo=None).astimezone().utcoffset() if moment else None
+        if not moment:
+            return None
+        return moment.replace(tzinfo=None).astimezone().utcoffset()
 
     def dst(self, moment: datetime | None) -> timedelta | None:
         del moment
         return None
 
     def tzname(self, moment: datetime | None) -> str | None:
-        return moment.replace(tzinfo=None).astimezone().tzname() if moment else None
+        if not moment:
+            return None
+        return moment.replace(tzinfo=None).astimezone().tzname()
 
     def fromutc(self, moment: datetime) -> datetime:
         return moment.replace(tzinfo=UTC).astimezone().replace(tzinfo=self)
@@ -136,26 +150,23 @@ def start(text: str, now: datetime) -> datetime:
     try:
         begin = _start(words, text, now).astimezone(UTC)
     except (OverflowError, ValueError, OSError):
-        raise ValidationError(
-            f"{text[:60]!r} is not a time that can be searched for", HINT
-        ) from None
+        message = f"{text[:60]!r} is not a time that can be searched for"
+        raise ValidationError(message, HINT) from None
     if begin > now + SKEW:
         raise ValidationError(f"{text[:60]!r} is in the future", HINT)
     return begin
 
 
 def stamp(moment: datetime) -> str:
-    """Write a moment of UTC as memories have it, with all its digits.
-
-    Two of one second keep their order.
-    """
+    """Write a moment of UTC with all its digits, so that two of one second keep their order."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _start(words: str, text: str, now: datetime) -> datetime:
     counted = _COUNTED_BACK.fullmatch(words)
     if counted:
-        return _back(_number(counted[1]), _UNITS[_SHORT.get(counted[2], counted[2])], now)
+        unit = _SHORT.get(counted[2], counted[2])
+        return _back(_number(counted[1]), _UNITS[unit], now)
     weekday = _WEEKDAY.fullmatch(words)
     if weekday:
         return _last_weekday(weekday[1][:3], _midnight(now))
@@ -167,7 +178,9 @@ def _start(words: str, text: str, now: datetime) -> datetime:
         if match:
             return read(match, now)[0]
     written = datetime.fromisoformat(text.strip())
-    return written if written.tzinfo else written.replace(tzinfo=now.tzinfo)
+    if written.tzinfo:
+        return written
+    return written.replace(tzinfo=now.tzinfo)
 
 
 def _back(count: int, unit: timedelta, now: datetime) -> datetime:
@@ -182,8 +195,8 @@ def _back(count: int, unit: timedelta, now: datetime) -> datetime:
 
 
 def _ago(match: re.Match[str], now: datetime) -> Span:
-    count, unit = _number(match[1]), _UNITS[match[2]]
-    back = count * unit
+    unit = _UNITS[match[2]]
+    back = _number(match[1]) * unit
     slack = max(unit / 2, back * _SLACK)
     if match[1] in _VAGUE:
         slack = max(slack, back * _VAGUE_SLACK)
@@ -196,13 +209,17 @@ def _ago(match: re.Match[str], now: datetime) -> Span:
 
 
 def _near(match: re.Match[str], now: datetime) -> Span:
-    today = _midnight(now)
-    back = {"the day before yesterday": 2, "yesterday": 1}.get(match[1], 0)
-    return today - back * _DAY, today - (back - 1) * _DAY
+    day = _midnight(now)
+    if match[1] == "yesterday":
+        day -= _DAY
+    elif match[1] == "the day before yesterday":
+        day -= 2 * _DAY
+    return day, day + _DAY
 
 
 def _named(match: re.Match[str], now: datetime) -> Span:
-    name, today = match[1], _midnight(now)
+    name = match[1]
+    today = _midnight(now)
     if name in _MONTHS:
         month = _MONTHS.index(name) + 1
         year = today.year - (month >= today.month)
@@ -218,38 +235,51 @@ def _named(match: re.Match[str], now: datetime) -> Span:
 
 def _this(match: re.Match[str], now: datetime) -> Span:
     today = _midnight(now)
-    starts = {
-        "week": today - today.weekday() * _DAY,
-        "month": today.replace(day=1),
-        "year": today.replace(month=1, day=1),
-    }
-    return starts[match[1]], today + _DAY
+    if match[1] == "week":
+        begin = _monday(today)
+    elif match[1] == "month":
+        begin = today.replace(day=1)
+    else:
+        begin = today.replace(month=1, day=1)
+    return begin, today + _DAY
 
 
 def _past(match: re.Match[str], now: datetime) -> Span:
-    which, count, unit, brief, plural = match.groups()
-    today = _midnight(now)
-    many = _number(count or ("few" if plural else "one"))
+    which, written, unit, brief, plural = match.groups()
+    count = 1
+    if written:
+        count = _number(written)
+    elif plural:
+        count = _NUMBERS["few"]
     if brief:
         # "Last minute" alone is a manner of speaking.
-        if brief == "minute" and not count:
+        if brief == "minute" and not written:
             raise ValueError(match[0])
         end = now.astimezone(UTC)
-        return end - (many + 0.5) * _UNITS[brief], end + _DAY
-    if count or plural or which == "past":
+        return end - (count + 0.5) * _UNITS[brief], end + _DAY
+    today = _midnight(now)
+    if written or plural or which == "past":
         # "In the last few months" and "in the past month" reach until now.
-        return today - (many + 0.5) * _UNITS[unit], today + _DAY
+        return today - (count + 0.5) * _UNITS[unit], today + _DAY
+    return _last(unit, today)
+
+
+def _last(unit: str, today: datetime) -> Span:
+    """Return the whole day, week, month or year before this one; the last day reaches until now."""
     if unit == "month":
-        return _whole_month((today.replace(day=1) - _DAY).replace(day=1))
+        last_day = today.replace(day=1) - _DAY
+        return _whole_month(last_day.replace(day=1))
     if unit == "year":
-        return today.replace(year=today.year - 1, month=1, day=1), today.replace(month=1, day=1)
+        new_year = today.replace(month=1, day=1)
+        return new_year.replace(year=today.year - 1), new_year
     if unit == "day":
         return today - _DAY, today + _DAY
-    return today - (today.weekday() + 7) * _DAY, today - today.weekday() * _DAY
+    monday = _monday(today)
+    return monday - 7 * _DAY, monday
 
 
 def _dated(match: re.Match[str], now: datetime) -> Span:
-    year, month, day = (int(part) for part in match.groups())
+    year, month, day = map(int, match.groups())
     begin = datetime(year, month, day, tzinfo=now.tzinfo)
     return begin, begin + _DAY
 
@@ -268,24 +298,33 @@ def _midnight(now: datetime) -> datetime:
     return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
+def _monday(today: datetime) -> datetime:
+    return today - today.weekday() * _DAY
+
+
 def _last_weekday(short: str, today: datetime) -> datetime:
-    weekday = next(number for number, name in enumerate(WEEKDAYS) if name.startswith(short))
-    return today - ((today.weekday() - weekday - 1) % 7 + 1) * _DAY
+    """Return the last day of this name before today."""
+    day = today - _DAY
+    while not WEEKDAYS[day.weekday()].startswith(short):
+        day -= _DAY
+    return day
 
 
 def _first_of_month(name: str, year: str | None, today: datetime) -> datetime:
-    """Return the beginning of a month.
-
-    Of the last one of that name that has begun, unless a year is given.
-    """
+    """Return the beginning of a month: without a year, of the last one that has begun."""
     month = _MONTHS.index(name) + 1
-    which = int(year) if year else today.year - (month > today.month)
-    return today.replace(year=which, month=month, day=1)
+    if year:
+        return today.replace(year=int(year), month=month, day=1)
+    last_year = today.year - (month > today.month)
+    return today.replace(year=last_year, month=month, day=1)
 
 
 def _whole_month(first: datetime) -> Span:
-    return first, first + monthrange(first.year, first.month)[1] * _DAY
+    _, days = monthrange(first.year, first.month)
+    return first, first + days * _DAY
 
 
 def _number(written: str) -> int:
-    return int(written) if written.isdecimal() else _NUMBERS[written]
+    if written.isdecimal():
+        return int(written)
+    return _NUMBERS[written]

@@ -45,8 +45,8 @@ def _environ(line: bytes) -> dict[str, str] | None:
 
 
 def from_environment(environ: Mapping[str, str]) -> Caller:
-    """Return a caller with this environment, of which only a few values are kept."""
-    from ragdocs.text.redaction.redact import secret_variables
+    """Return a caller with this environment; of its values only those that count are kept."""
+    from ragdocs.text.redaction.environment import secret_variables
 
     scope = environ.get(BRANCH_SCOPE.shared_variable, "").strip()
     if scope:

@@ -1,13 +1,9 @@
-"""How a journal is written down.
-
-The message of an entry, the file of a section, and which names both may have.
-"""
+"""A journal as it is written: the message of an entry, the file of a section, their names."""
 
 from __future__ import annotations
 
 import functools
 import re
-from contextlib import suppress
 
 from ragdocs.errors import ValidationError
 from ragdocs.system.names import relative_name
@@ -26,10 +22,12 @@ _COUNT = re.compile(r"\s*<!-- entry count: \d+ -->\s*\Z")
 
 def compose(entry: str, summary: str = "", work_context: str = "") -> str:
     """Return the message of an entry: a summary, the work it came from, and what was learned."""
-    context = f"{_WORK_CONTEXT} {_one_line(work_context)}" if work_context.strip() else ""
-    return "\n\n".join(
-        filter(None, (_one_line(summary), context, entry.replace("\r\n", "\n").strip("\n")))
-    )
+    context = _one_line(work_context)
+    if context:
+        context = f"{_WORK_CONTEXT} {context}"
+    body = entry.replace("\r\n", "\n").strip("\n")
+    parts = (_one_line(summary), context, body)
+    return "\n\n".join(filter(None, parts))
 
 
 def parts_of(message: str) -> tuple[str, str, str]:
@@ -46,22 +44,31 @@ def parts_of(message: str) -> tuple[str, str, str]:
 def summary_of(message: str) -> str:
     """Return an entry in one line: its summary, or else the first line that says something."""
     summary, context, entry = parts_of(message)
-    lines = (line.strip().lstrip("#").strip() for line in entry.split("\n"))
-    said = summary or next(filter(None, lines), "") or context
-    return said if len(said) <= LONGEST_SUMMARY else f"{said[: LONGEST_SUMMARY - 1].rstrip()}…"
+    line = summary or _first_words(entry) or context
+    if len(line) <= LONGEST_SUMMARY:
+        return line
+    return f"{line[: LONGEST_SUMMARY - 1].rstrip()}…"
+
+
+def _first_words(entry: str) -> str:
+    """Return the first line that has words, without the marks of a heading."""
+    for line in entry.split("\n"):
+        words = line.strip().lstrip("#").strip()
+        if words:
+            return words
+    return ""
 
 
 def title_of(message: str) -> str:
-    """Return what every passage of an entry is found by.
-
-    The work it came from, or else its summary.
-    """
-    return parts_of(message)[1] or summary_of(message)
+    """Return what finds every passage of an entry: the work it came from, or else its summary."""
+    _, work_context, _ = parts_of(message)
+    return work_context or summary_of(message)
 
 
 def checked(note: str) -> str:
     """Return an entry as the message of a commit, or refuse it."""
-    message = note.replace("\r\n", "\n").strip("\n").encode(errors="replace").decode() + "\n"
+    text = note.replace("\r\n", "\n").strip("\n")
+    message = text.encode(errors="replace").decode() + "\n"
     if "\0" in message or len(message.encode()) > LONGEST_MESSAGE:
         hint = f"Leave out NUL characters, and keep it below {LONGEST_MESSAGE} bytes"
         raise ValidationError("this entry cannot be the message of a commit", hint)
@@ -70,24 +77,30 @@ def checked(note: str) -> str:
 
 def overview(data: bytes) -> str:
     """Return what a section's file says, without the count at its end."""
-    return _COUNT.sub("", data.decode(errors="replace").replace("\r\n", "\n")).strip("\n")
+    text = data.decode(errors="replace").replace("\r\n", "\n")
+    return _COUNT.sub("", text).strip("\n")
 
 
 def with_count(text: str, count: int) -> bytes:
     """Return a section's file: what is understood, and how many entries led there."""
-    said = overview(text.encode(errors="replace"))
-    return (f"{said}\n\n" if said else "").encode() + f"<!-- entry count: {count} -->\n".encode()
+    words = overview(text.encode(errors="replace"))
+    if words:
+        words += "\n\n"
+    return f"{words}<!-- entry count: {count} -->\n".encode()
 
 
 @functools.lru_cache(maxsize=10_000)
 def is_section(path: str) -> bool:
     """Tell whether a file may be a section.
 
-    By the rules for any name, because a clone may hold anything.
+    The rules for any name hold, because a clone may contain anything.
     """
-    with suppress(ValidationError):
-        return path.endswith(SUFFIX) and MARK not in path and bool(relative_name(path))
-    return False
+    if not path.endswith(SUFFIX) or MARK in path:
+        return False
+    try:
+        return bool(relative_name(path))
+    except ValidationError:
+        return False
 
 
 def _one_line(text: str) -> str:

@@ -1,7 +1,4 @@
-"""What the lines of a text are.
-
-Headings, fences, indented code, lists, tables, comments and paragraphs.
-"""
+"""The blocks of a text: headings, fences, code, lists, tables, comments and paragraphs."""
 
 from __future__ import annotations
 
@@ -10,7 +7,16 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
-Kind = Literal["heading", "fence", "code", "list", "table", "text", "comment", "front"]
+Kind = Literal[
+    "heading",
+    "fence",
+    "code",
+    "list",
+    "table",
+    "text",
+    "comment",
+    "front",
+]
 
 
 class Block(NamedTuple):
@@ -64,7 +70,8 @@ _ITEM = re.compile(r"([ \t]*+)([-*+]|\d{1,9}[.)])([ \t]++|$)")
 _RULE = re.compile(r"[ \t]*+([-*_])(?:[ \t]*+\1){2,}+\s*+$")
 _QUOTE = re.compile(r"[ \t]{0,3}>")
 _FENCE = re.compile(
-    r"(?P<lead>(?: {0,3}>| {0,12}(?:[-*+]|\d{1,9}[.)])(?= ))*)(?P<indent> *+)(?P<fence>`{3,}+(?![^`]*+`)|~{3,}+)"
+    r"(?P<lead>(?: {0,3}>| {0,12}(?:[-*+]|\d{1,9}[.)])(?= ))*)(?P<indent> *+)"
+    r"(?P<fence>`{3,}+(?![^`]*+`)|~{3,}+)"
 )
 # What Python-Markdown and others give content that is indented by four: admonitions, tabs,
 # footnotes, definitions.
@@ -86,70 +93,88 @@ _DECORATING = frozenset("[<{*`")
 
 
 def front(text: str) -> tuple[int, int, int] | None:
-    """Find a block between two `---` lines at the very top.
-
-    Where it starts, where it stops, where the rest starts.
-    """
+    """Return where the block between `---` lines at the very top starts and stops, and the rest."""
     opening = _FRONT_OPEN.match(text)
-    closing = opening and _FRONT_CLOSE.search(text, opening.end())
-    return (opening.end(), closing.start(), closing.end()) if opening and closing else None
+    if not opening:
+        return None
+    closing = _FRONT_CLOSE.search(text, opening.end())
+    if not closing:
+        return None
+    return opening.end(), closing.start(), closing.end()
 
 
 def blocks(text: str, path: str, *, top: bool = False) -> list[Block]:
-    """Read the blocks of a text in the markup its file name tells.
+    """Read the blocks of a text in the markup that its file name tells.
 
     `top` says that the text begins with the file.
     """
     found = list(islice(_blocks(text, path, top), BLOCK_LIMIT))
-    rest = _INK.search(text, found[-1].stop if found else 0)
+    end = 0
+    if found:
+        end = found[-1].stop
+    rest = _INK.search(text, end)
     if rest:
         # Every line with something on it is in a block, unless there are too many of either.
-        found.append(Block("text", rest.start(), len(text.rstrip())))
+        end = len(text.rstrip())
+        found.append(Block("text", rest.start(), end))
     return found
 
 
 def _blocks(text: str, path: str, top: bool) -> Iterator[Block]:
-    skipped = 0
     if path.endswith(".rst"):
         yield from _rst(_lines(text, 0))
         return
     if path.endswith(".txt"):
         yield from _plain(_lines(text, 0))
         return
-    if top and (block := front(text)):
+    body = 0
+    metadata = front(text) if top else None
+    if metadata:
         # Metadata that could not be read: words to be found, but no headings and no links.
-        skipped = block[2]
-        lines = _lines(text[:skipped], 0)
-        yield Block("front", 0, lines[-1].stop, joints=tuple(line.start for line in lines[1:]))
-    yield from _Markdown(text, _lines(text, skipped)).blocks()
+        body = metadata[2]
+        lines = _lines(text[:body], 0)
+        joints = _starts(lines[1:])
+        yield Block("front", 0, lines[-1].stop, joints=joints)
+    yield from _Markdown(text, _lines(text, body)).blocks()
 
 
 def caption(text: str) -> str:
     """Return a heading or title as a reader sees it.
 
-    No links, tags, emphasis or line breaks, not too long.
+    Links, tags, emphasis and line breaks are taken out, and a long one is cut.
     """
-    seen = text = text[: 4 * TITLE_LIMIT]
-    if not _DECORATING.isdisjoint(seen):
+    text = text[: 4 * TITLE_LIMIT]
+    plain = text
+    if not _DECORATING.isdisjoint(text):
         for pattern, replacement in _DECORATION:
-            seen = pattern.sub(replacement, seen)
-    seen = " ".join(seen.split()) or " ".join(text.split())
-    return seen if len(seen) <= TITLE_LIMIT else seen[: TITLE_LIMIT - 1].rstrip() + "…"
+            plain = pattern.sub(replacement, plain)
+    plain = " ".join(plain.split()) or " ".join(text.split())
+    if len(plain) <= TITLE_LIMIT:
+        return plain
+    return plain[: TITLE_LIMIT - 1].rstrip() + "…"
 
 
 def _lines(text: str, start: int) -> list[Line]:
-    found = (
-        Line(match.start(), match[0])
-        for match in _LINE.finditer(text, start)
-        if not match[0].isspace()
-    )
-    return list(islice(found, LINE_LIMIT))
+    """Return the lines that are not blank, no more than the limit."""
+    lines: list[Line] = []
+    for match in _LINE.finditer(text, start):
+        line = match[0]
+        if not line.isspace():
+            lines.append(Line(match.start(), line))
+            if len(lines) == LINE_LIMIT:
+                break
+    return lines
+
+
+def _starts(lines: list[Line]) -> tuple[int, ...]:
+    return tuple([line.start for line in lines])
 
 
 def _indent(line: str) -> int:
     if line[0] not in " \t":
         return 0
-    return len(line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4))
+    width = len(line) - len(line.lstrip(" \t"))
+    return len(line[:width].expandtabs(4))
 
 
 def _is_rule(line: str) -> bool:
@@ -161,16 +186,44 @@ def _is_table_rule(line: str) -> bool:
 
 
 def _atx(line: str) -> tuple[int, str] | None:
+    """Return the level and the title of a heading that begins with number signs."""
     match = _ATX.match(line)
     if not match:
         return None
     title = line[match.end() :].strip()
     unclosed = title.rstrip("#")
-    return len(match[1]), caption(unclosed if unclosed[-1:] in {"", " ", "\t"} else title)
+    # Number signs right behind a word belong to the title.
+    if unclosed[-1:] in {"", " ", "\t"}:
+        title = unclosed
+    return len(match[1]), caption(title)
+
+
+class _Fence(NamedTuple):
+    """The marks of an opening fence, the column of its container, and whether it is quoted."""
+
+    marks: str
+    column: int
+    quoted: bool
+
+    def goes_on(self, line: Line) -> bool:
+        """Tell whether a line is still in the fence's container."""
+        if self.quoted:
+            return line.text.lstrip()[0] == ">"
+        return line.indent >= self.column
+
+    def is_closed_by(self, line: Line) -> bool:
+        """Tell whether a line is the closing fence."""
+        margin = " \t"
+        if self.quoted:
+            margin = "> \t"
+        closing = line.text.lstrip(margin).rstrip()
+        if len(closing) < len(self.marks) or closing.strip(self.marks[0]):
+            return False
+        return self.quoted or line.indent - self.column <= _CODE_INDENT
 
 
 class _Markdown:
-    """Reads lines forward, remembering the list items it is in."""
+    """Reads lines forward, remembering the columns of the list items it is in."""
 
     def __init__(self, text: str, lines: list[Line]) -> None:
         self.text = text
@@ -182,50 +235,58 @@ class _Markdown:
         """Yield the blocks in order."""
         index = 0
         while index < len(self.lines):
-            line = self.lines[index]
-            while self.columns and line.indent < self.columns[-1]:
-                self.columns.pop()
-            block = (
-                self._code(index)
-                or self._fence(index)
-                or self._comment(line)
-                or self._heading(line)
-            )
-            block = block or self._list(index) or self._table(index) or self._text(index)
+            self._leave_items(self.lines[index])
+            block = self._block(index)
             yield block
             while index < len(self.lines) and self.lines[index].start < block.stop:
                 index += 1
 
+    def _block(self, index: int) -> Block:
+        """Read the block that begins with a line."""
+        line = self.lines[index]
+        return (
+            self._code(index)
+            or self._fence(index)
+            or self._comment(line)
+            or self._heading(line)
+            or self._list(index)
+            or self._table(index)
+            or self._text(index)
+        )
+
+    def _leave_items(self, line: Line) -> None:
+        """Forget the list items that a line is not indented enough to belong to."""
+        while self.columns and line.indent < self.columns[-1]:
+            self.columns.pop()
+
     def _begins_block(self, index: int) -> bool:
         """Tell whether a line cannot continue the paragraph above it."""
         line = self.lines[index]
-        head = line.text.lstrip(" \t")[0]
         if self._is_code(line):
             return False
-        if head.isalpha() and "|" not in line.text:
+        if line.text.lstrip(" \t")[0].isalpha() and "|" not in line.text:
             return False
-        if (
-            self._opening(line)
-            or self._heading(line)
-            or self._comment_stop(line)
-            or self._is_table(index)
-        ):
+        if self._interrupts(line) or self._is_table(index):
             return True
         item = _ITEM.match(line.text)
         # A number that a line happens to begin with starts no list, unless it is the first.
-        return _is_rule(line.text) or bool(
-            item and item[3] and item[2] in {"-", "*", "+", "1.", "1)"}
-        )
+        return bool(item and item[3] and item[2] in {"-", "*", "+", "1.", "1)"})
 
-    def _gap(self, index: int) -> bool:
+    def _interrupts(self, line: Line) -> bool:
+        """Tell whether a line is a fence, a heading, a comment or a rule."""
+        if self._opening(line) or self._heading(line) or self._comment_stop(line):
+            return True
+        return _is_rule(line.text)
+
+    def _follows_blank(self, index: int) -> bool:
         return self.lines[index].start != self.lines[index - 1].stop + 1
 
     def _is_code(self, line: Line) -> bool:
-        """Tell whether a line is indented so far that it is code.
-
-        Unless it continues a paragraph.
-        """
-        return line.indent - (self.columns[-1] if self.columns else 0) > _CODE_INDENT
+        """Tell whether a line is indented so far that it is code, if it continues no paragraph."""
+        indent = line.indent
+        if self.columns:
+            indent -= self.columns[-1]
+        return indent > _CODE_INDENT
 
     def _code(self, index: int) -> Block | None:
         """Read indented code; blank lines do not end it."""
@@ -234,69 +295,72 @@ class _Markdown:
         stop = index + 1
         while stop < len(self.lines) and self._is_code(self.lines[stop]):
             stop += 1
-        return Block("code", self.lines[index].start, self.lines[stop - 1].stop)
+        first = self.lines[index]
+        last = self.lines[stop - 1]
+        return Block("code", first.start, last.stop)
 
     def _heading(self, line: Line) -> Block | None:
-        found = _atx(line.text)
-        return Block("heading", line.start, line.stop, *found) if found else None
+        heading = _atx(line.text)
+        if not heading:
+            return None
+        return Block("heading", line.start, line.stop, *heading)
 
     def _comment_stop(self, line: Line) -> int:
+        """Return where the comment that begins with a line ends, 0 if there is none."""
+        inside = line.start + 4
         # A comment that is never closed hides nothing.
-        opens = line.text.lstrip(" ").startswith("<!--") and line.start + 4 <= self.last_comment_end
-        return opens and self.text.index("-->", line.start + 4) + 3
+        if inside > self.last_comment_end or not line.text.lstrip(" ").startswith("<!--"):
+            return 0
+        return self.text.index("-->", inside) + 3
 
     def _comment(self, line: Line) -> Block | None:
         stop = self._comment_stop(line)
         if not stop:
             return None
         end_of_line = self.text.find("\n", stop)
-        return Block("comment", line.start, end_of_line if end_of_line >= 0 else len(self.text))
+        if end_of_line < 0:
+            end_of_line = len(self.text)
+        return Block("comment", line.start, end_of_line)
 
-    def _opening(self, line: Line) -> tuple[str, int, bool] | None:
-        """Return the marks of an opening fence, the column its container starts at.
-
-        And whether it is quoted.
-        """
+    def _opening(self, line: Line) -> _Fence | None:
+        """Return the fence that a line opens."""
         if "```" not in line.text and "~~~" not in line.text:
             return None
         match = _FENCE.match(line.text.expandtabs(4))
         if not match:
             return None
-        if match["lead"]:
-            return (
-                match["fence"],
-                0 if ">" in match["lead"] else len(match["lead"]),
-                ">" in match["lead"],
-            )
+        lead = match["lead"]
+        if ">" in lead:
+            return _Fence(match["fence"], 0, quoted=True)
+        if lead:
+            return _Fence(match["fence"], len(lead), quoted=False)
         indent = len(match["indent"])
-        column = max((column for column in self.columns if column <= indent), default=0)
-        return (match["fence"], column, False) if indent - column <= _CODE_INDENT else None
+        column = 0
+        for item_column in self.columns:
+            if item_column <= indent:
+                column = max(column, item_column)
+        if indent - column > _CODE_INDENT:
+            return None
+        return _Fence(match["fence"], column, quoted=False)
 
     def _fence(self, index: int) -> Block | None:
-        opening = self._opening(self.lines[index])
-        if not opening:
+        first = self.lines[index]
+        fence = self._opening(first)
+        if not fence:
             return None
-        marks, column, quoted = opening
-        last = self.lines[index]
+        last = first
         for number in range(index + 1, len(self.lines)):
             line = self.lines[number]
-            if line.text.lstrip()[0] != ">" if quoted else line.indent < column:
+            if not fence.goes_on(line):
                 break
             last = line
-            closing = line.text.lstrip("> \t" if quoted else " \t").rstrip()
-            if len(closing) < len(marks) or closing.strip(marks[0]):
-                continue
-            if quoted or line.indent - column <= _CODE_INDENT:
+            if fence.is_closed_by(line):
                 break
-        return Block("fence", self.lines[index].start, last.stop)
+        return Block("fence", first.start, last.stop)
 
     def _list(self, index: int) -> Block | None:
         first = self.lines[index]
-        if (
-            not _ITEM.match(first.text)
-            or _is_rule(first.text)
-            or (not self.columns and first.indent > _CODE_INDENT)
-        ):
+        if not self._begins_list(first):
             return None
         joints: list[int] = []
         code: list[tuple[int, int]] = []
@@ -304,119 +368,174 @@ class _Markdown:
         in_code = False
         for number in range(index, len(self.lines)):
             line = self.lines[number]
-            gap = number > index and self._gap(number)
-            item = None if _is_rule(line.text) else _ITEM.match(line.text)
+            is_first = number == index
+            gap = not is_first and self._follows_blank(number)
             # Only a blank line makes code of what is indented further than the item's text.
             in_code = bool(self.columns) and (in_code or gap) and self._is_code(line)
             if in_code:
                 code.append((line.start, line.stop))
                 last = line
                 continue
+            item = _item(line)
             if item or gap:
-                while self.columns and line.indent < self.columns[-1]:
-                    self.columns.pop()
-            if number > index and (
-                self._ends_list(line) or (gap and not item and not self.columns)
-            ):
-                break
+                self._leave_items(line)
+            if not is_first:
+                is_outside = gap and not item and not self.columns
+                if is_outside or self._ends_list(line):
+                    break
+                if item or gap:
+                    joints.append(line.start)
             if item:
-                padding = len(item[3]) if 0 < len(item[3]) <= _CODE_INDENT + 1 else 1
-                self.columns.append(line.indent + len(item[2]) + padding)
-            if number > index and (item or gap):
-                joints.append(line.start)
+                self.columns.append(line.indent + _item_width(item))
             last = line
-        return Block("list", first.start, last.stop, joints=tuple(joints), code=tuple(code))
+        return Block(
+            "list",
+            first.start,
+            last.stop,
+            joints=tuple(joints),
+            code=tuple(code),
+        )
+
+    def _begins_list(self, line: Line) -> bool:
+        if not _item(line):
+            return False
+        return bool(self.columns) or line.indent <= _CODE_INDENT
 
     def _ends_list(self, line: Line) -> bool:
         if line.text.lstrip(" \t")[0].isalpha():
             return False
-        return bool(
-            self._opening(line) or self._heading(line) or self._comment_stop(line)
-        ) or _is_rule(line.text)
+        return self._interrupts(line)
 
     def _is_table(self, index: int) -> bool:
-        following = (
-            index + 1 < len(self.lines) and not self._gap(index + 1) and self.lines[index + 1].text
-        )
-        return bool(following and "|" in self.lines[index].text and _is_table_rule(following))
+        """Tell whether a line is the head of a table: a rule of dashes follows it at once."""
+        below = index + 1
+        if "|" not in self.lines[index].text or below == len(self.lines):
+            return False
+        return not self._follows_blank(below) and _is_table_rule(self.lines[below].text)
 
     def _table(self, index: int) -> Block | None:
         if not self._is_table(index):
             return None
         stop = index + 2
-        while stop < len(self.lines) and not self._gap(stop) and "|" in self.lines[stop].text:
+        while stop < len(self.lines) and self._is_row(stop):
             stop += 1
         rows = self.lines[index:stop]
-        return Block(
-            "table", rows[0].start, rows[-1].stop, joints=tuple(row.start for row in rows[2:])
-        )
+        first = rows[0]
+        last = rows[-1]
+        return Block("table", first.start, last.stop, joints=_starts(rows[2:]))
+
+    def _is_row(self, index: int) -> bool:
+        return "|" in self.lines[index].text and not self._follows_blank(index)
 
     def _text(self, index: int) -> Block:
-        first = last = self.lines[index]
-        ruled = _is_rule(first.text) or _QUOTE.match(first.text) or first.indent > _CODE_INDENT
+        first = self.lines[index]
         if _CONTAINER.match(first.text):
             self.columns.append(first.indent + _CODE_INDENT + 1)
-        for number in range(index + 1, len(self.lines)):
-            line = self.lines[number]
-            if self._gap(number):
+        below = index + 1
+        if below == len(self.lines) or self._follows_blank(below):
+            return Block("text", first.start, first.stop)
+        line = self.lines[below]
+        # Only one line above the rule: several are rather a paragraph whose author forgot the
+        # blank line.
+        underline = _SETEXT.match(line.text)
+        if underline and _may_be_title(first):
+            level = 1 if underline[1][0] == "=" else 2
+            title = caption(first.text)
+            return Block("heading", first.start, line.stop, level, title)
+        # A rule is no paragraph, so code below it continues nothing.
+        if _is_rule(first.text) and self._is_code(line):
+            return Block("text", first.start, first.stop)
+        return Block("text", first.start, self._paragraph_stop(index))
+
+    def _paragraph_stop(self, index: int) -> int:
+        """Return where the paragraph ends that begins with a line."""
+        number = index + 1
+        while number < len(self.lines):
+            if self._follows_blank(number) or self._begins_block(number):
                 break
-            # Only one line above the rule: several are rather a paragraph whose author forgot the
-            # blank line.
-            if number == index + 1 and not ruled and (mark := _SETEXT.match(line.text)):
-                level = 1 if mark[1][0] == "=" else 2
-                return Block("heading", first.start, line.stop, level, caption(first.text))
-            # A rule is no paragraph, so code below it continues nothing.
-            below_rule = number == index + 1 and _is_rule(first.text) and self._is_code(line)
-            if below_rule or self._begins_block(number):
-                break
-            last = line
-        return Block("text", first.start, last.stop)
+            number += 1
+        return self.lines[number - 1].stop
+
+
+def _item(line: Line) -> re.Match[str] | None:
+    """Return the mark of a list item at the beginning of a line."""
+    item = _ITEM.match(line.text)
+    if not item or _is_rule(line.text):
+        return None
+    return item
+
+
+def _item_width(item: re.Match[str]) -> int:
+    """Return how far the text of an item is from the item's mark."""
+    padding = len(item[3])
+    if not 0 < padding <= _CODE_INDENT + 1:
+        padding = 1
+    return len(item[2]) + padding
+
+
+def _may_be_title(line: Line) -> bool:
+    """Tell whether a rule below this line makes a heading of it."""
+    if line.indent > _CODE_INDENT:
+        return False
+    return not _is_rule(line.text) and not _QUOTE.match(line.text)
 
 
 def _plain(lines: list[Line]) -> Iterator[Block]:
     """Yield the paragraphs between blank lines."""
-    start = 0
-    for number in range(1, len(lines) + 1):
-        if number == len(lines) or lines[number].start != lines[number - 1].stop + 1:
-            if lines:
-                yield Block("text", lines[start].start, lines[number - 1].stop)
-            start = number
+    if not lines:
+        return
+    first = last = lines[0]
+    for line in lines[1:]:
+        if line.start != last.stop + 1:
+            yield Block("text", first.start, last.stop)
+            first = line
+        last = line
+    yield Block("text", first.start, last.stop)
+
+
+class _Title(NamedTuple):
+    """An underlined heading: the signs around it, its text and how many lines it has."""
+
+    style: str
+    text: str
+    size: int
 
 
 def _rst(lines: list[Line]) -> Iterator[Block]:
-    """Yield paragraphs and underlined headings.
-
-    Whose level is the order in which their styles appear.
-    """
+    """Yield paragraphs and underlined headings, leveled by the order in which styles appear."""
     styles: list[str] = []
     start = number = 0
     while number < len(lines):
-        if heading := _rst_heading(lines, number, fresh=number == start):
-            yield from _plain(lines[start:number])
-            style, title, size = heading
-            if style not in styles:
-                styles.append(style)
-            stop = lines[number + size - 1].stop
-            yield Block(
-                "heading", lines[number].start, stop, styles.index(style) + 1, caption(title)
-            )
-            start = number = number + size
-        else:
+        title = _rst_title(lines, number, fresh=number == start)
+        if not title:
             number += 1
+            continue
+        yield from _plain(lines[start:number])
+        if title.style not in styles:
+            styles.append(title.style)
+        level = styles.index(title.style) + 1
+        first = lines[number]
+        start = number = number + title.size
+        last = lines[number - 1]
+        yield Block("heading", first.start, last.stop, level, caption(title.text))
     yield from _plain(lines[start:])
 
 
-def _rst_heading(lines: list[Line], number: int, *, fresh: bool) -> tuple[str, str, int] | None:
-    """Return the style, the title and the number of lines of a heading that starts at this line."""
+def _rst_title(lines: list[Line], number: int, *, fresh: bool) -> _Title | None:
+    """Return the heading that starts at a line."""
     if not fresh and lines[number].start == lines[number - 1].stop + 1:
         return None
     rows = [line.text.rstrip() for line in lines[number : number + 3]]
-    over = _RST_RULE.match(rows[0])
-    if over and len(rows) > 2 and rows[2] == rows[0] and len(rows[1].strip()) <= len(rows[0]):  # noqa: PLR2004 - three rows
-        return over[1] * 2, rows[1], 3
-    under = (
-        _RST_RULE.match(rows[1])
-        if len(rows) > 1 and not over and not rows[0][0].isspace()
-        else None
-    )
-    return (under[1], rows[0], 2) if under and len(rows[1]) >= len(rows[0]) else None
+    rows += [""] * 2
+    first, second, third, *_ = rows
+    over = _RST_RULE.match(first)
+    if over:
+        if third != first or len(second.strip()) > len(first):
+            return None
+        return _Title(over[1] * 2, second, 3)
+    if first[0].isspace() or len(second) < len(first):
+        return None
+    under = _RST_RULE.match(second)
+    if not under:
+        return None
+    return _Title(under[1], first, 2)

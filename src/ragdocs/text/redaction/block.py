@@ -1,7 +1,4 @@
-"""Keeps the YAML block at the top of a redacted text what it was.
-
-The same keys and lists, with other words in them.
-"""
+"""Keeps the YAML block of a redacted text what it was: the same keys and lists, other words."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ragdocs.text import frontmatter as metadata
-from ragdocs.text.formats import markdown as markup
+from ragdocs.text import frontmatter
+from ragdocs.text.formats import markdown
 
 # How every placeholder in a block begins; brackets would begin a list.
 _MARK = "(redacted:"
@@ -23,41 +20,51 @@ def has_block(text: str) -> bool:
 
 
 def block_end(text: str) -> int:
-    """Return where the block at the top of a text stops, 0 if there is none."""
+    """Return the offset at which the block at the top of a text stops, 0 if there is none."""
     plain = text.removeprefix("\ufeff")
-    found = markup.front(plain)
-    return found[1] + len(text) - len(plain) if found else 0
+    offsets = markdown.front(plain)
+    if not offsets:
+        return 0
+    _, stop, _ = offsets
+    return stop + len(text) - len(plain)
 
 
 def mended_block(before: str, after: str, redact: Callable[[str], str]) -> str:
-    """Write the block of `before` anew, each of its words redacted.
+    """Return the text with its block written anew, each word redacted, if `after` lost its form.
 
-    If `after` does not say the same; else empty.
+    Empty if the block of `after` has the form of the one of `before`.
     """
-    block, _, _ = metadata.split(before)
-    redacted, body, _ = metadata.split(after)
-    fields, problems = metadata.load(block or "")
-    if not fields or any("line" not in problem for problem in problems):
+    block, body, _ = frontmatter.split(before)
+    fields, problems = frontmatter.load(block or "")
+    if not fields:
         return ""
-    if redacted is not None and _is_alike(fields, metadata.load(redacted)[0]):
-        return ""
-    return metadata.render(
-        _cleaned(fields, redact), body if redacted is not None else metadata.split(before)[1]
-    )
+    for problem in problems:
+        # A problem of one line leaves the block readable.
+        if "line" not in problem:
+            return ""
+    redacted, redacted_body, _ = frontmatter.split(after)
+    if redacted is not None:
+        redacted_fields, _ = frontmatter.load(redacted)
+        if _is_alike(fields, redacted_fields):
+            return ""
+        body = redacted_body
+    return frontmatter.render(_cleaned(fields, redact), body)
 
 
 def _is_alike(before: Any, after: Any) -> bool:
     """Tell whether two values have the same form and differ only in words that were taken out."""
     if isinstance(before, Mapping):
-        return isinstance(after, Mapping) and _is_alike(_pairs(before), _pairs(after))
+        if not isinstance(after, Mapping):
+            return False
+        before = list(map(list, before.items()))
+        after = list(map(list, after.items()))
     if isinstance(before, list):
-        is_long = isinstance(after, list) and len(before) == len(after)
-        return is_long and all(map(_is_alike, before, after))
-    return before == after or (isinstance(after, str) and _MARK in after)
-
-
-def _pairs(mapping: Mapping[str, Any]) -> list[list[Any]]:
-    return [[key, value] for key, value in mapping.items()]
+        if not isinstance(after, list) or len(before) != len(after):
+            return False
+        return all(map(_is_alike, before, after))
+    if before == after:
+        return True
+    return isinstance(after, str) and _MARK in after
 
 
 def _cleaned(value: Any, redact: Callable[[str], str], name: str = "") -> Any:
@@ -65,17 +72,26 @@ def _cleaned(value: Any, redact: Callable[[str], str], name: str = "") -> Any:
     if isinstance(value, Mapping):
         cleaned: dict[str, Any] = {}
         for key, inner in value.items():
-            cleaned[_free(_marked(redact(key)), cleaned)] = _cleaned(inner, redact, key)
+            new_key = _free(_marked(redact(key)), cleaned)
+            cleaned[new_key] = _cleaned(inner, redact, key)
         return cleaned
     if isinstance(value, list):
         return [_cleaned(inner, redact, name) for inner in value]
-    text = metadata.as_text(value)
-    # The key says whether a number or a word is a secret.
-    named = redact(f"{name}: {text}") if name else text
-    if named != f"{name}: {text}" and named.startswith(f"{name}: "):
-        return _marked(named.removeprefix(f"{name}: "))
+    return _cleaned_scalar(value, redact, name)
+
+
+def _cleaned_scalar(value: Any, redact: Callable[[str], str], name: str) -> Any:
+    text = frontmatter.as_text(value)
+    if name:
+        # The key says whether a number or a word is a secret.
+        key = f"{name}: "
+        line = redact(key + text)
+        if line != key + text and line.startswith(key):
+            return _marked(line.removeprefix(key))
     redacted = redact(text)
-    return value if redacted == text else _marked(redacted)
+    if redacted == text:
+        return value
+    return _marked(redacted)
 
 
 def _marked(text: str) -> str:
@@ -88,6 +104,9 @@ def _free(key: str, taken: Mapping[str, Any]) -> str:
     number = 2
     free = key
     while free in taken:
-        free = key.replace(")", f":{number})", 1) if _MARK in key else f"{key} ({number})"
+        if _MARK in key:
+            free = key.replace(")", f":{number})", 1)
+        else:
+            free = f"{key} ({number})"
         number += 1
     return free

@@ -1,25 +1,30 @@
-"""What the words before a random value say about it.
-
-That it is a secret, that it may be seen, or nothing.
-"""
+"""Random values that no sign joins to a name: the words before them on their line tell."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from ragdocs.text.redaction.rules import (
-    ABOUT,
+from ragdocs.text.redaction.look import (
     DENSE_NAMED,
     KEY_NUMBER,
-    PUBLIC,
     is_dense,
     is_fake,
     is_mixed,
     is_reference,
     longest_run,
-    words,
 )
+from ragdocs.text.redaction.names import is_public, words
+from ragdocs.text.redaction.spans import NEARBY, Span, has_digit
 
+# A run long enough to be random without a sign of assignment before it.
+_LONE = re.compile(r"(?<![\w+/=.%~&#?@$-])[A-Za-z0-9_+/-]{16,200}+=*+(?![\w.%@])", re.ASCII)
+# How much of a line is read before a value.
+_BEFORE = 100
+# What may stand before the first word of a line.
+_INDENT = " \t\r\"'`>*#|-"
+# How a line ends whose value is on the next.
+_LEADS = (":", "=", ">", "KEY", "TOKEN", "SECRET", "PRIVATE")
 # How far a word may stand before the value that it announces.
 _CLOSE = 60
 # Words that make a secret of a random value after them; the last one names it.
@@ -51,6 +56,20 @@ _MOST_ALONE = 63
 # The longest prefix of a token; a longer one is the word that names a numbered thing.
 _LONGEST_PREFIX = 5
 
+_has_letter = re.compile(r"[A-Za-z]").search
+
+
+def announced_values(text: str) -> Iterator[Span]:
+    """Yield random values that the words before them, or chance alone, make secrets."""
+    for match in _LONE.finditer(text):
+        if not has_digit(match[0]) or not _has_letter(match[0]):
+            continue
+        start = match.start() + own_name(match[0])
+        stop = match.end()
+        rule = announced(_words_before(text, start), text[start:stop])
+        if rule and text[stop : stop + 1] != "(":
+            yield Span(start, stop, NEARBY, rule)
+
 
 def announced(before: str, value: str) -> str:
     """Name the secret that a random value is, by the words before it; empty if it is none."""
@@ -58,20 +77,22 @@ def announced(before: str, value: str) -> str:
         return ""
     if is_open(before) or _names_something_open(before) or is_fake(value) or is_reference(value):
         return ""
-    kinds = [match.lastgroup or "" for match in _ANNOUNCING.finditer(before[-_CLOSE:])]
-    if not kinds:
-        return "random" if _is_random_alone(value) and not before.endswith(":") else ""
-    is_number = kinds[-1] == "key" and KEY_NUMBER.fullmatch(value)
-    return "" if is_number else kinds[-1]
+    kind = ""
+    for match in _ANNOUNCING.finditer(before[-_CLOSE:]):
+        kind = match.lastgroup or ""
+    if not kind and not before.endswith(":") and _is_random_alone(value):
+        return "random"
+    if kind == "key" and KEY_NUMBER.fullmatch(value):
+        return ""
+    return kind
 
 
 def own_name(value: str) -> int:
-    """Return the length of the name that a value carries in front of itself.
-
-    0 if it carries none.
-    """
+    """Return the length of the name that a value carries in front of itself."""
     glued = _GLUED.search(value)
-    return glued.end() if glued else 0
+    if not glued:
+        return 0
+    return glued.end()
 
 
 def is_open(before: str) -> bool:
@@ -79,18 +100,33 @@ def is_open(before: str) -> bool:
     return _OPEN.search(before) is not None
 
 
+def _words_before(text: str, start: int) -> str:
+    """Return the words before a value: of its line, or of the line above if it begins its line."""
+    *above, line = text[max(0, start - _BEFORE) : start].split("\n")
+    if line.strip(_INDENT):
+        return line
+    for heading in reversed(above):
+        if heading.strip():
+            is_lead = heading.rstrip().endswith(_LEADS)
+            return heading if is_lead else ""
+    return ""
+
+
 def _names_something_open(before: str) -> bool:
     """Tell whether the name right before a value speaks of something that may be seen."""
     name = _LAST_NAME.search(before)
-    parts = words(name[0]) if name else []
-    return bool(parts) and (parts[-1] in ABOUT or not PUBLIC.isdisjoint(parts))
+    if not name:
+        return False
+    parts = words(name[0])
+    return bool(parts) and is_public(parts)
 
 
 def _is_random_alone(value: str) -> bool:
     """Tell a value that nothing but chance explains."""
     run = longest_run(value)
-    is_of_one_case = run.islower() or run.isupper()
-    least = _LEAST_OF_ONE_CASE if is_of_one_case else _LEAST_ALONE
+    least = _LEAST_ALONE
+    if run.islower() or run.isupper():
+        least = _LEAST_OF_ONE_CASE
     if not least <= len(run) <= _MOST_ALONE or _HEX.fullmatch(run):
         return False
     is_part = "/" in value or "+" in value or value.index(run) > _LONGEST_PREFIX
