@@ -11,7 +11,8 @@ import numpy as np
 from bench._corpora import Corpus, StandIn
 from bench._measure import Row, Sample, at_least, at_most, each
 
-from ragdocs.engines.local.postings import BOOSTS, K1, B, KeywordTable
+from ragdocs.engines.local.postings import KeywordTable
+from ragdocs.search.bm25 import BOOSTS, K1, B
 from ragdocs.text.terms import STOP_TERMS, terms
 
 CANDIDATES = 50

@@ -22,8 +22,9 @@ from ragdocs.errors import (
     UnavailableError,
     ValidationError,
 )
-from ragdocs.search.corpus import STRANGERS, Corpus
+from ragdocs.search.corpus import Corpus
 from ragdocs.search.parse import parse
+from ragdocs.search.query import STRANGERS
 from ragdocs.stores.access import AccessLog
 from ragdocs.system.names import ENTRIES, own_id
 from ragdocs.text import frontmatter as metadata
