@@ -316,7 +316,7 @@ def test_what_one_source_found_the_other_measures_too() -> None:
         lone_share=1.0,
     )
     settled = score_candidates(Plan(Query(probes=(PROBE,)), (), Ranking(), NOW), candidates)
-    assert settled.keys == ["b", "a"]
+    assert settled.keys == [PassageKey("b"), PassageKey("a")]
     assert settled.ranks == {SIGNALS[0]: {0: 1}, SIGNALS[1]: {1: 1}}
     expected = [0.7 * 0.3 + 0.3, 0.7 * 0.6 + 0.3 * 0.5]
     assert settled.scores.totals.tolist() == pytest.approx(expected)

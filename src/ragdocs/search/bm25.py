@@ -139,7 +139,7 @@ def named_share(by_field: Mapping[str, Occurrences]) -> Floats:
     for field, most in NAMED.items():
         if field in by_field:
             counts, lengths = by_field[field]
-            share = most * counts / np.maximum(lengths, 1)
+            share: Floats = (most * counts / np.maximum(lengths, 1)).astype(np.float32, copy=False)
             total = share if total is None else total + share
     if total is not None:
         return total

@@ -20,7 +20,9 @@ def age_order(
     """
     created = document.created_at
     is_dated = created is not None and created <= now + SKEW
-    moment = created if is_dated else document.modified_at
+    moment = document.modified_at
+    if is_dated:
+        moment = created
     direction = 1.0 if oldest else -1.0
     return (
         not is_dated,

@@ -153,7 +153,8 @@ class KeywordTable:
         if having is None or not len(having):
             return np.zeros(len(rows), dtype=np.bool_)
         positions = np.searchsorted(having, rows)
-        return having.take(positions, mode="clip") == rows
+        is_there: Mask = having.take(positions, mode="clip") == rows
+        return is_there
 
     def dump(self) -> dict[str, bytes]:
         """Return the files of the Whoosh index."""
