@@ -51,6 +51,29 @@ DEPARTURES = {
     ("stores/summaries.py", "verbs.context.shapes"),
     ("stores/summaries.py", "verbs.memories.write"),
 }
+# Who calls an index.
+SEARCHES = {"search/corpus.py", "search/query.py"}
+# Modules that still read an index past the corpus. The list may only become shorter.
+INDEX_READERS = {
+    "verbs/commits.py",
+    "verbs/context/pack.py",
+    "verbs/context/repo.py",
+    "verbs/docs.py",
+    "verbs/journal.py",
+    "verbs/memories/banks.py",
+    "verbs/memories/care.py",
+    "verbs/memories/edit.py",
+    "verbs/memories/entries.py",
+    "verbs/memories/merge.py",
+    "verbs/memories/recall.py",
+    "verbs/memories/write.py",
+    "verbs/quality/explain.py",
+    "verbs/quality/health.py",
+    "verbs/quality/questions.py",
+    "verbs/quality/status.py",
+    "verbs/quality/verify.py",
+    "verbs/references.py",
+}
 # Modules of one rim never import another rim.
 RIMS = {"mcp", "cli", "http", "web"}
 # Where each third-party package may be imported; one place each.
@@ -172,6 +195,16 @@ def test_no_departure_is_listed_that_is_mended() -> None:
     for where, what in DEPARTURES:
         targets = [module.removeprefix("ragdocs.") for module in own_imports(PACKAGE / where)]
         assert any(target.startswith(what) for target in targets), (where, what)
+
+
+def test_only_the_search_calls_an_index() -> None:
+    """Verbs ask a corpus; what still reads an index by itself is listed, and may only go."""
+    call = re.compile(r"corpus\.index\b")
+    callers = set()
+    for path in MODULES:
+        if name(path) not in SEARCHES and call.search(path.read_text(encoding="utf-8")):
+            callers.add(name(path))
+    assert callers <= INDEX_READERS, callers - INDEX_READERS
 
 
 def circles() -> list[set[str]]:

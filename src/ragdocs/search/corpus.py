@@ -9,6 +9,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
+
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.lanes import Lane, Ranking
 from ragdocs.protocols import (
@@ -94,9 +96,9 @@ class Corpus:
         self.index = index
         self.encoder = encoder
         self.redactor = redactor or Redactor({})
-        self.silence = (
-            "" if encoder else 'semantic search is switched off ([embedding] model = "none")'
-        )
+        self.silence = ""
+        if encoder is None:
+            self.silence = 'semantic search is switched off ([embedding] model = "none")'
         self.skipped: dict[str, str] = {}
         # Files that a look at all of them found new or changed and has not read yet.
         self.unread = 0
@@ -117,16 +119,12 @@ class Corpus:
             self.index.apply([], gone)
             known = self.index.stamps(scan.stamps)
             refused = self.refused(scan)
-            changed = [
-                path
-                for path, stamp in scan.stamps.items()
-                if known.get(path, ("", ""))[0] != stamp and path not in refused
-            ]
-        looked_at = {""} if only is None else set(only)
-        self.skipped = {
-            path: why for path, why in self.skipped.items() if not _below(path, looked_at)
-        }
-        self.skipped.update({**scan.unreadable, **refused})
+            changed = []
+            for path, stamp in scan.stamps.items():
+                indexed, _ = known.get(path, ("", ""))
+                if indexed != stamp and path not in refused:
+                    changed.append(path)
+        self._note_skipped(only, {**scan.unreadable, **refused})
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
         done, most = 0, FIRST_BATCH
         self.unread = len(changed) if only is None else self.unread
@@ -145,13 +143,24 @@ class Corpus:
                 progress("indexing", done, len(changed))
         return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
 
+    def _note_skipped(self, only: Sequence[str] | None, reasons: Mapping[str, str]) -> None:
+        """Take these as the files that are left out of what was looked at."""
+        looked_at = {""} if only is None else set(only)
+        for path in list(self.skipped):
+            if _below(path, looked_at):
+                del self.skipped[path]
+        self.skipped.update(reasons)
+
     def refused(self, scan: Scan) -> dict[str, str]:
         """Return which files of a scan would hold up all others, and why.
 
         They are not indexed until they change.
         """
-        known = self._refused.items()
-        return {path: reason for path, (stamp, reason) in known if scan.stamps.get(path) == stamp}
+        refused = {}
+        for path, (stamp, reason) in self._refused.items():
+            if scan.stamps.get(path) == stamp:
+                refused[path] = reason
+        return refused
 
     def embed(
         self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
@@ -177,13 +186,12 @@ class Corpus:
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
         """Write to the store, without secrets, and see to it that the next search knows."""
         cleaned = [self._clean(change) for change in changes]
-        written = self.store.commit([change for change, _ in cleaned], verb)
-        written = [
-            replace(one, removed=removed)
-            for one, (_, removed) in zip(written, cleaned, strict=True)
-        ]
+        results = self.store.commit([change for change, _ in cleaned], verb)
+        written = []
+        for result, (_, removed) in zip(results, cleaned, strict=True):
+            written.append(replace(result, removed=removed))
         # As the store spells them: a name may be written otherwise on disk.
-        paths = {one.path for one in written}
+        paths = {result.path for result in written}
         self.sync(paths)
         self._encode(self.index.claim_missing(ENCODED_IN_A_WRITE, paths))
         return written
@@ -427,11 +435,11 @@ class Corpus:
         if self.encoder is None or self.silence:
             return None
         try:
-            vector: Vectors = self.encoder.encode([text])[0]
+            vector = self.encoder.encode([text])[0]
         except UnavailableError as error:
             self.silence = str(error)
             return None
-        return vector
+        return half_precision(vector)
 
     def _look(self, only: Sequence[str] | None) -> tuple[Scan, list[str]]:
         """Scan the store and tell which indexed paths are gone.
@@ -447,23 +455,19 @@ class Corpus:
         return scan, gone
 
     def _gone(self, scan: Scan, only: Sequence[str] | None) -> list[str]:
-        known = self.index.stamps(only)
-        if only is None or (
-            unknown := [path for path in only if path not in known and path not in scan.stamps]
-        ):
-            # What is neither a document nor a file may be a folder that went away with everything
-            # in it.
-            every = self.index.stamps()
-            known = (
-                every
-                if only is None
-                else {p: every[p] for p in every if _below(p, {*known, *unknown})}
-            )
-        return [
-            path
-            for path in known
-            if path not in scan.stamps and not _below(path, scan.unreadable.keys())
-        ]
+        indexed = set(self.index.stamps(only))
+        if only is not None:
+            unknown = {path for path in only if path not in indexed} - scan.stamps.keys()
+            if unknown:
+                # What is neither a document nor a file may be a folder that went away with
+                # everything in it.
+                folders = indexed | unknown
+                indexed = {path for path in self.index.stamps() if _below(path, folders)}
+        gone = []
+        for path in sorted(indexed - scan.stamps.keys()):
+            if not _below(path, scan.unreadable.keys()):
+                gone.append(path)
+        return gone
 
     def _read(self, paths: Sequence[str], most: int) -> tuple[int, int, int, int]:
         """Read, parse, chunk and apply paths until there are so many chunks.
@@ -509,6 +513,11 @@ class Corpus:
             self.index.apply(entries, gone, same)
             new = sum(entry.document.path not in known for entry in entries)
             return new, len(entries) - new, len(same), looked
+
+
+def half_precision(vector: Vectors) -> Vectors:
+    """Round a query's vector as those of passages are rounded, so that all engines agree."""
+    return vector.astype(np.float16).astype(np.float32)
 
 
 def _stored_gauge(info: IndexInfo) -> Mapping[str, float]:

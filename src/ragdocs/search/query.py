@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import cast
 
 import numpy as np
 
@@ -228,13 +229,14 @@ def _hits(plan: Plan, scored: Scored, snapshot: Snapshot) -> tuple[tuple[Hit, ..
     loaded = snapshot.load(keys, query_words(plan.text))
     names = {link_key(name) for name in plan.query.where.linked_to}
     hits = []
-    for choice, (document, passage, words) in zip(chosen, loaded, strict=True):
+    for choice, key, (document, passage, words) in zip(chosen, keys, loaded, strict=True):
         hit = Hit(
             document,
             passage,
             choice.score,
             scored.signals(choice.column) + choice.signals,
             links=_links_to(document, names),
+            key=cast("int", key),
             words=words,
         )
         hits.append(hit)
