@@ -94,10 +94,10 @@ def test_a_stored_graph_comes_back_with_its_vectors(table: VectorTable) -> None:
     restored.open()
     allowed = np.ones(COUNT, dtype=np.bool_)
     for query in cloud(10, seed=5):
-        rows, scores = restored.nearest(query, 10, allowed)
-        wanted_rows, wanted_scores = table.nearest(query, 10, allowed)
-        assert rows.tolist() == wanted_rows.tolist()
-        assert scores.tolist() == wanted_scores.tolist()
+        again, products = restored.nearest(query, 10, allowed)
+        before, products_before = table.nearest(query, 10, allowed)
+        assert again.tolist() == before.tolist()
+        assert products.tolist() == products_before.tolist()
 
 
 def test_opening_a_stored_index_imports_neither_faiss_nor_networkx(tmp_path: Path) -> None:

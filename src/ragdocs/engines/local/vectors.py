@@ -299,7 +299,7 @@ class VectorTable:
 def similar_pairs(vectors: Vectors, threshold: float) -> list[tuple[float, int, int]]:
     """Return (similarity, first, second) of every two vectors that are alike, most alike first."""
     # A document that has no vector yet resembles nothing, whatever the threshold.
-    has_vector = vectors.any(axis=1)
+    has_vector: Mask = np.any(vectors != 0, axis=1)
     pairs = []
     for start in range(0, len(vectors), STRIPE):
         stripe = vectors[start : start + STRIPE] @ vectors.T
