@@ -238,13 +238,10 @@ def index(name: str, root: Path, lane: str) -> Corpus:
     place.corpus.embed()
     # Made-up words and vectors are as like each other as unrelated ones are: here the least floor
     # there is counts.
-    counts = place.corpus.counts()
-    place.index.gauge = {
-        "middle": 0.0,
-        "spread": 0.02,
-        "chunks": counts["chunks"],
-        "vectors": counts["vectors"],
-    }
+    info = place.index.info()
+    place.index.calibrate(
+        {"middle": 0.0, "spread": 0.02, "chunks": info.passages, "vectors": info.vectors}
+    )
     workspace.save()
     files = report.added + report.changed
     return Corpus(name, root, workspace, place, {"files": files, "cpu": cpu})

@@ -38,11 +38,18 @@ LAYERS = {
 # Implementations of protocols stand beside the layers: they may use what is at or below `text`, and
 # these.
 BESIDE = {"stores", "engines"}
-BESIDE_MAY_USE = {"search.fields", "search.bm25"}
+BESIDE_MAY_USE = {"search.fields", "search.bm25", "search.newest"}
 # Who may know an implementation: the composition root and what starts it.
 ROOTS = {"workspace", "serve", "__main__"}
 # Imports that still point the wrong way. The list may only become shorter.
 DEPARTURES: set[tuple[str, str]] = set()
+# Who calls an index.
+SEARCHES = {"search/corpus.py", "search/query.py"}
+# Modules that still read an index past the corpus. The list may only become shorter.
+INDEX_READERS = {
+    "verbs/quality/explain.py",
+    "verbs/quality/health.py",
+}
 # Modules of one rim never import another rim.
 RIMS = {"mcp", "cli", "http", "web"}
 # Where each third-party package may be imported; one place each.
@@ -79,10 +86,10 @@ LONGEST_FUNCTION = 60
 LONGEST_LINE = 100
 # How dense the code is, over all of it. Each figure may only fall.
 DENSITY = {
-    "tokens a code line": 8.7,
-    "comprehensions in 1,000 lines": 35.7,
-    "ternaries in 1,000 lines": 28.4,
-    "lines over 100 columns": 212,
+    "tokens a code line": 8.2,
+    "comprehensions in 1,000 lines": 15.0,
+    "ternaries in 1,000 lines": 5.5,
+    "lines over 100 columns": 32,
 }
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -164,6 +171,16 @@ def test_no_departure_is_listed_that_is_mended() -> None:
     for where, what in DEPARTURES:
         targets = [module.removeprefix("ragdocs.") for module in own_imports(PACKAGE / where)]
         assert any(target.startswith(what) for target in targets), (where, what)
+
+
+def test_only_the_search_calls_an_index() -> None:
+    """Verbs ask a corpus; what still reads an index by itself is listed, and may only go."""
+    call = re.compile(r"corpus\.index\b")
+    callers = set()
+    for path in MODULES:
+        if name(path) not in SEARCHES and call.search(path.read_text(encoding="utf-8")):
+            callers.add(name(path))
+    assert callers <= INDEX_READERS, callers - INDEX_READERS
 
 
 def circles() -> list[set[str]]:
@@ -301,8 +318,8 @@ def density() -> dict[str, float]:
             ternaries += isinstance(node, ast.IfExp)
     return {
         "tokens a code line": tokens / code_lines,
-        "comprehensions in 1,000 lines": 35.7 * comprehensions / lines,
-        "ternaries in 1,000 lines": 28.4 * ternaries / lines,
+        "comprehensions in 1,000 lines": 1000 * comprehensions / lines,
+        "ternaries in 1,000 lines": 1000 * ternaries / lines,
         "lines over 100 columns": wide,
     }
 

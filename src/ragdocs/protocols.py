@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NewType, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -29,22 +30,61 @@ from ragdocs.types import (
 )
 
 Vectors = npt.NDArray[np.float32]
-Scored = list[tuple[int, float]]
-Keys = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+# Opaque: an engine hands keys out and takes them back. Nobody else sorts them or calculates.
+PassageKey = NewType("PassageKey", object)
+SourceName = Literal["keyword", "vector"]
+# (probe, source), such as ("query", "keyword").
+SignalName = tuple[str, str]
+Order = Literal["path", "newest", "oldest"]
+Facet = Literal["tags", "kind", "status", "source"]
+Documents = list[Document]
 
 
-class Siblings(NamedTuple):
-    """All chunks of some documents, in order, and the place where each document begins."""
+@dataclass(frozen=True, slots=True)
+class ProbeVector:
+    """A text to search for; without words or without a vector that source is not searched."""
 
-    keys: Keys
-    starts: Keys
-    # The share of documents with a single chunk among all that are indexed.
-    lone: float
+    name: str
+    text: str
+    vector: Vectors | None = None
 
-    @property
-    def sizes(self) -> Keys:
-        """How many chunks each document has."""
-        return np.diff(np.append(self.starts, len(self.keys)))
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What scoring needs, fetched at once: one column a passage.
+
+    All passages of each document are here, in the order of its text and side by side, because a
+    passage lends a part of its score to its neighbours.
+    """
+
+    keys: Sequence[PassageKey]
+    # The column where each document begins, and the document.
+    starts: Ints
+    documents: Sequence[Document]
+    # What each source measures of every passage, found by it or not.
+    raw: Mapping[SignalName, Floats]
+    # The columns of the passages that each source found, best first.
+    found: Mapping[SignalName, Sequence[int]]
+    # The number of different terms that each probe is scored by.
+    term_counts: Mapping[str, int]
+    # Documents of a single passage among all that are indexed, from 0 to 1.
+    lone_share: float
+    # How long each source took.
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """How much an index has, how it searches, and what its scores are measured by."""
+
+    documents: int
+    passages: int
+    vectors: int
+    links: int
+    vector_search: str = "exact"
+    calibration: Mapping[str, float] = field(default_factory=dict)
 
 
 class Readable(Protocol):
@@ -100,88 +140,103 @@ class Store(Readable, Versioned, Watched, Protocol):
     """A store of texts that we write; the only truth."""
 
 
-class Index(Protocol):
-    """Finds chunks; a cache that may vanish at any time.
+class Snapshot(Protocol):
+    """One state of an index; a search makes at most three of these calls.
 
-    Chunks are named by opaque integer keys.
+    Equal scores are ordered by path and by position in the document.
     """
 
-    # What scores are measured by, kept with the index that it was measured on.
-    gauge: Mapping[str, float] | None
+    def candidates(
+        self,
+        probes: Sequence[ProbeVector],
+        filters: Sequence[Filter],
+        k: int,
+        also: Collection[str] = (),
+    ) -> Candidates:
+        """Find the k best passages by words and by vector under each of the filters.
 
-    def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
-        """Map each indexed path, or each of these that is indexed.
-
-        To the stamp and version it had.
+        The documents with the ids in `also` are measured whether they are found or not.
         """
 
-    def restamp(self, stamps: Mapping[str, str]) -> None:
-        """Remember new stamps of paths whose text did not change."""
+    def neighbours(
+        self, document_ids: Sequence[str], where: Filter
+    ) -> Mapping[str, Sequence[tuple[Document, PassageKey]]]:
+        """Map each document to those it links to that pass the filter, with their first passage."""
 
-    def apply(self, changed: Sequence[Entry], removed: Sequence[str] = ()) -> None:
-        """Add or replace documents and drop the paths in `removed`, in one step."""
+    def load(
+        self, keys: Sequence[PassageKey], words: Sequence[str] = ()
+    ) -> Sequence[tuple[Document, Chunk, tuple[str, ...]]]:
+        """Return passages with their documents, and which of these words stand in each."""
 
-    def objection(self, entry: Entry, seconds: float) -> str:
-        """Say why a document would hold up all others, for so much processor time at most.
+    def get(self, name: str) -> Document | None:
+        """Return a document by its id or its path."""
 
-        Or nothing.
-        """
+    def list(
+        self,
+        where: Filter,
+        order: Order = "path",
+        limit: int | None = None,
+        offset: int = 0,
+        now: datetime | None = None,
+    ) -> Documents:
+        """List documents; by age as seen from `now`, where those without a date come last."""
 
-    def documents(self, where: Filter | None = None) -> list[Document]:
+    def count(self, where: Filter) -> int:
+        """Count documents."""
+
+    def facets(self, field: Facet, where: Filter) -> Mapping[str, int]:
+        """Count documents by the values of a field, the most frequent first."""
+
+    def first_passages(
+        self, document_ids: Sequence[str], room: int = 0
+    ) -> Mapping[str, Sequence[Chunk]]:
+        """Return the first passage of each document, and more up to so many characters."""
+
+    def links(
+        self, to: Sequence[str], among: Collection[str] | None = None
+    ) -> Mapping[str, tuple[Link, ...]]:
+        """Map documents, or those among these, to their links to any of these names."""
+
+    def similar(
+        self, where: Filter, threshold: float, limit: int | None = None
+    ) -> Sequence[tuple[float, str, str]]:
+        """Return pairs of document ids whose mean vectors are this alike, the most alike first."""
+
+
+class DirectReads(Protocol):
+    """Single reads outside a snapshot, for verbs that still make them; no new caller."""
+
+    def documents(self, where: Filter | None = None) -> Documents:
         """List document cards, in the order of their paths."""
 
     def document(self, doc_id: str) -> Document | None:
         """Return one card, if there is such a document."""
 
-    def missing(self, limit: int, paths: Collection[str] = ()) -> list[tuple[Document, Chunk]]:
-        """List chunks without a vector, one for each digest, most recently changed first.
+    def nearest(self, vector: Vectors, k: int, *wheres: Filter) -> list[tuple[int, float]]:
+        """Return the k passages with the largest inner product under each of the filters."""
 
-        Or those of these paths.
-        """
+    def match(self, text: str, k: int, *wheres: Filter) -> list[tuple[int, float]]:
+        """Return the k best passages by keyword score under each of the filters."""
 
-    def fill(self, vectors: Mapping[str, Vectors]) -> None:
-        """Give vectors to the chunks with these digests."""
-
-    def nearest(self, vector: Vectors, k: int, *wheres: Filter) -> Scored:
-        """Return the k chunks with the largest inner product among those that pass each of the filters."""
-
-    def match(self, text: str, k: int, *wheres: Filter) -> Scored:
-        """Return the k best chunks by keyword score among those that pass each of the filters.
-
-        1.0 is every term once in a passage of average length.
-        """
-
-    def weigh(self, text: str, vector: Vectors | None, keys: Keys) -> tuple[Vectors, Vectors]:
-        """Return the keyword score and the inner product of each of these chunks, found or not."""
-
-    def siblings(self, keys: Keys) -> Siblings:
-        """Return all chunks of the documents that have these chunks."""
-
-    def asked(self, text: str) -> int:
-        """Count the different words that a query asks for."""
+    def weigh(self, text: str, vector: Vectors | None, keys: Ints) -> tuple[Vectors, Vectors]:
+        """Return the keyword score and the inner product of each of these passages."""
 
     def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
-        """Return for each chunk the words of a query that stand in it, as the query wrote them."""
-
-    def linked(self, doc_ids: Sequence[str], where: Filter) -> list[Collection[str]]:
-        """Return, for each of these, the documents it links to that pass the filter."""
+        """Return for each passage the words of a query that stand in it."""
 
     def links_to(
         self, names: Sequence[str], among: Collection[str] | None = None
     ) -> Mapping[str, tuple[Link, ...]]:
         """Map each document, or each among these, to its links to any of these names."""
 
-    def owners(self, keys: Sequence[int]) -> list[Document]:
-        """Return the documents that have the chunks with these keys."""
-
     def load(self, keys: Sequence[int]) -> list[tuple[Document, Chunk]]:
-        """Return the chunks with these keys and their documents."""
+        """Return the passages with these keys and their documents."""
 
     def chunks(self, doc_id: str) -> list[int]:
-        """Return the keys of one document's chunks, in order."""
+        """Return the keys of one document's passages, in order."""
 
     def vectors(self, doc_ids: Sequence[str]) -> Vectors:
-        """Return one unit vector for each document, zero where it has none yet."""
+        """Return the mean unit vector of each document, zero where it has none yet."""
 
     @property
     def vector_search(self) -> str:
@@ -191,7 +246,59 @@ class Index(Protocol):
         """Keep the index as it is while several things are asked of it."""
 
     def counts(self) -> dict[str, int]:
-        """Count documents, chunks, vectors and links."""
+        """Count documents, passages, vectors and links."""
+
+
+class Index(DirectReads, Protocol):
+    """A cache of one lane: it may vanish at any time and comes back the same."""
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """Read one state; changes made meanwhile are not seen."""
+
+    def info(self) -> IndexInfo:
+        """Return the counts and the calibration."""
+
+    def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
+        """Map each indexed path, or each of these that is indexed, to its stamp and version."""
+
+    def apply(
+        self,
+        changed: Sequence[Entry],
+        removed: Sequence[str] = (),
+        restamped: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add or replace documents, drop paths, and note new stamps, in one step."""
+
+    def claim_missing(
+        self, limit: int, paths: Collection[str] = ()
+    ) -> Sequence[tuple[Document, Chunk]]:
+        """Take passages to encode, one for each digest, the most recently changed first.
+
+        With `paths`, those of these paths only. A claim that is not filled becomes free again.
+        """
+
+    def fill(self, vectors: Mapping[str, Vectors]) -> None:
+        """Give vectors to the passages with these digests."""
+
+    def calibrate(self, calibration: Mapping[str, float]) -> None:
+        """Keep what scores are measured by."""
+
+    # Life. An engine that needs nothing does nothing here.
+
+    def open(self) -> bool:
+        """Take up what was saved; tell whether there was anything to use."""
+
+    def prepare(self) -> None:
+        """Bring into memory what the first search needs."""
+
+    def save(self) -> str | None:
+        """Save what changed; return the name of what was written, if anything was."""
+
+    def contents(self) -> Mapping[str, Sequence[Any]]:
+        """List everything by document and passage, so that two indexes can be compared."""
+
+    def close(self) -> None:
+        """Let go of what is open."""
 
 
 class Encoder(Protocol):

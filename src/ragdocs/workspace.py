@@ -19,7 +19,7 @@ from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
 from ragdocs.project import folders as project
 from ragdocs.project import layout, registry
 from ragdocs.project.signing import signing_key
-from ragdocs.protocols import Encoder
+from ragdocs.protocols import Encoder, Index
 from ragdocs.search.chunk import CHUNKER
 from ragdocs.search.corpus import Corpus, Progress
 from ragdocs.search.encoders.minilm import open_encoder
@@ -62,7 +62,7 @@ class Place:
 
     corpus: Corpus
     store: FileStore | CommitStore | JournalStore
-    index: LocalIndex
+    index: Index
 
 
 class Workspace:
@@ -297,7 +297,7 @@ class Workspace:
             lanes=lanes,
         )
 
-    def rebuilt(self, lane: str, progress: Progress | None = None) -> LocalIndex:
+    def rebuilt(self, lane: str, progress: Progress | None = None) -> Index:
         """Build an index of a lane from its files alone, beside the live one.
 
         And leave nothing on disk.
@@ -353,7 +353,7 @@ class Workspace:
         corpus.silence = self.silence or corpus.silence
         return corpus
 
-    def _index(self, lane: Lane, directory: Path | None) -> LocalIndex:
+    def _index(self, lane: Lane, directory: Path | None) -> Index:
         recipe = f"{CHUNKER}/{lane.chunking.target}/{lane.chunking.limit}"
         key = signing_key() if directory else b""
         cache = os.path.realpath(project.cache_dir())

@@ -19,9 +19,10 @@ from ragdocs.types import Entry, Filter, Link
 from ragdocs.verbs.quality.health import compare
 
 from .contract import ANYTHING, DIM, IndexContract, axis, digest, entry, matching
+from .wrappers import Opaque
 
 KEY = b"k" * 32
-CHANGES = {"apply", "fill", "restamp"}
+CHANGES = {"apply", "fill", "calibrate"}
 
 
 def make(directory: Path | None, encoder: str = "test/8", *, mapped: bool = False) -> LocalIndex:
@@ -57,6 +58,12 @@ class TestFresh(IndexContract):
     @pytest.fixture
     def index(self) -> Index:
         return make(None)
+
+
+class TestWithOpaqueKeys(IndexContract):
+    @pytest.fixture
+    def index(self) -> Index:
+        return cast("Index", Opaque(make(None)))
 
 
 class TestReopened(IndexContract):
@@ -121,7 +128,7 @@ def vector_of(text: str) -> Vectors:
 
 
 def fill(index: Index, limit: int) -> None:
-    index.fill({chunk.digest: vector_of(chunk.digest) for _, chunk in index.missing(limit)})
+    index.fill({chunk.digest: vector_of(chunk.digest) for _, chunk in index.claim_missing(limit)})
 
 
 def scores(index: Index, query: str) -> dict[str, float]:
@@ -251,7 +258,7 @@ def test_a_change_makes_an_index_dirty_and_a_snapshot_clean(tmp_path: Path) -> N
     assert index.dirty
     assert index.save()
     assert not index.dirty
-    index.restamp({"a.md": "s2"})
+    index.apply([], (), {"a.md": "s2"})
     assert index.dirty
     index.save()
     index.apply([], ["never.md"])

@@ -224,7 +224,7 @@ def test_what_is_signed_but_cannot_be_read_is_not_loaded_half(place: Path) -> No
             # Vectors are opened when they are needed, and those that cannot be are computed anew.
             assert index.open()
             assert index.nearest(axis(1), 5, Filter()) == []
-            assert len(index.missing(100)) == index.counts()["chunks"] == 10
+            assert len(index.claim_missing(100)) == index.counts()["chunks"] == 10
             fill(index, 100)
             assert len(index.nearest(axis(1), 5, Filter())) == 5
         else:
@@ -243,7 +243,7 @@ def test_another_encoder_keeps_the_words_and_drops_the_vectors(place: Path) -> N
     assert index.open()
     assert index.counts() == {"documents": 5, "chunks": 10, "vectors": 0, "links": 5}
     assert len(index.match("apple", 10, Filter())) == 5
-    assert len(index.missing(100)) == 10
+    assert len(index.claim_missing(100)) == 10
     assert index.dirty
 
 
@@ -390,9 +390,9 @@ def test_what_scores_are_measured_by_is_kept_by_itself(tmp_path: Path) -> None:
     index.apply([entry("a.md", "alpha")])
     index.save()
     assert not index.dirty
-    index.gauge = {"middle": 0.2, "spread": 0.1, "chunks": 1, "vectors": 0}
+    index.calibrate({"middle": 0.2, "spread": 0.1, "chunks": 1, "vectors": 0})
     assert index.dirty
     index.save()
     again = make(tmp_path)
     assert again.open()
-    assert again.gauge == index.gauge
+    assert again.info().calibration == index.info().calibration

@@ -334,7 +334,7 @@ class Saving:
             self.place.mkdir()
         # Another stamp is enough of a change, and leaves the files of the index as many as they
         # were.
-        self.index.restamp({"0.md": "another stamp"})
+        self.index.apply([], (), {"0.md": "another stamp"})
         return self
 
     def check(self, place: Path, *, told: bool = True) -> None:

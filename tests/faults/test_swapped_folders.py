@@ -101,7 +101,7 @@ def victim(tmp_path: Path) -> Path:
 def save_again(own: Workspace, stamp: str) -> None:
     """Save the index once more, with as little of a change as counts."""
     index = own.places["memory"].index
-    index.restamp(dict.fromkeys(index.stamps(), stamp))
+    index.apply([], (), dict.fromkeys(index.stamps(), stamp))
     own.save()
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ragdocs.search.fields import fields, telling
+from ragdocs.search.fields import fields, objection, telling
 from ragdocs.types import Chunk, Document, Entry
 
 
@@ -59,3 +59,21 @@ def test_first_words_that_were_taken_for_a_title_count_where_they_stand_only(
 
 def test_a_date_is_searched_as_people_say_it() -> None:
     assert fields(entry("a.md", "A"))[0]["date"] == "3 May 2026"
+
+
+def of_passages(*texts: str) -> Entry:
+    document = entry("a.md", "a").document
+    chunks = [Chunk(f"c{n}", "a", (), text, 1, 1, "d") for n, text in enumerate(texts)]
+    return Entry(document, tuple(chunks))
+
+
+def of_words(count: int) -> Entry:
+    words = [f"w{number:07}" for number in range(count)]
+    return of_passages(*(" ".join(words[at : at + 1_000]) for at in range(0, count, 1_000)))
+
+
+def test_a_document_of_too_many_different_words_is_refused() -> None:
+    assert objection(of_words(50_000), 60) == ""
+    assert "more than 200,000 different words" in objection(of_words(201_000), 60)
+    assert "takes too long" in objection(of_words(1_000), -1)
+    assert objection(of_passages(*["the same words again " * 100] * 1_000), 60) == ""

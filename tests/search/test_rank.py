@@ -38,7 +38,7 @@ def names(answer: Answer) -> list[str]:
 
 def ask(hits: list[Candidate], limit: int = 5, ranking: Ranking = BOOSTED) -> Answer:
     chosen, _ = cut(hits, limit, ranking)
-    return [(hits[one.place][0].title, one.score) for one in chosen]
+    return [(hits[one.column][0].title, one.score) for one in chosen]
 
 
 def cut(
@@ -94,7 +94,7 @@ def test_equal_scores_have_one_order() -> None:
     hits = [hit("b", 0.5), hit("a", 0.5), hit("c", 0.5)]
     assert names(ask(hits)) == names(ask(hits[::-1])) == ["a", "b", "c"]
     pieces = [hit("a", 0.5, key=7), hit("a", 0.5, key=3)]
-    assert [pieces[one.place][2] for one in cut(pieces, ranking=Ranking(per_document=2))[0]] == [
+    assert [pieces[one.column][2] for one in cut(pieces, ranking=Ranking(per_document=2))[0]] == [
         3,
         7,
     ]
@@ -137,11 +137,12 @@ def test_importance_and_confidence_order_near_equals_and_lift_nothing_over_what_
     )
     most = (1 + IMPORTANCE_REACH) / ((1 - IMPORTANCE_REACH * 0.8) * (1 - DOUBT_REACH))
     for above, below in pairwise(chosen):
-        assert hits[below.place][1] <= hits[above.place][1] * most + 1e-9
+        assert hits[below.column][1] <= hits[above.column][1] * most + 1e-9
     for one in chosen:
         assert 0 < one.score <= 1
         assert (
-            abs(hits[one.place][1] + sum(signal.share for signal in one.signals) - one.score) < 1e-9
+            abs(hits[one.column][1] + sum(signal.share for signal in one.signals) - one.score)
+            < 1e-9
         )
 
 

@@ -16,6 +16,7 @@ import pytest
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.protocols import Vectors
 from ragdocs.search.calibration import UNRELATED
+from ragdocs.search.corpus import Corpus
 from ragdocs.search.encoders.minilm import HashEncoder
 from ragdocs.serve import live as keeping
 from ragdocs.serve.live import Live
@@ -70,8 +71,9 @@ def matched(live: Live, text: str, lane: str = "docs") -> list[str]:
     )
 
 
-def _embedded(index: LocalIndex) -> bool:
-    return index.counts()["vectors"] == index.counts()["chunks"]
+def _embedded(corpus: Corpus) -> bool:
+    counts = corpus.counts()
+    return counts["vectors"] == counts["chunks"]
 
 
 def assert_true_to_files(live: Live) -> None:
@@ -79,7 +81,7 @@ def assert_true_to_files(live: Live) -> None:
     workspace = live.workspace()
     for name, place in workspace.places.items():
         index = place.index
-        until(partial(_embedded, index), "every vector")
+        until(partial(_embedded, place.corpus), "every vector")
         assert compare(index.contents(), workspace.rebuilt(name).contents())["difference"] == ""
 
 
@@ -399,7 +401,9 @@ def test_a_snapshot_is_written_when_it_is_quiet(
     first = pointer(project).read_text()
     project.memory("b.md", "beta")
     until(lambda: pointer(project).read_text() != first, "the second snapshot")
-    until(lambda: not live.workspace().places["memory"].index.dirty, "a clean index")
+    index = live.workspace().places["memory"].index
+    assert isinstance(index, LocalIndex)
+    until(lambda: not index.dirty, "a clean index")
     settled = pointer(project).read_text()
     beats(live, 4)
     assert pointer(project).read_text() == settled

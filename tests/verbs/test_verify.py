@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from ragdocs.engines.local.index import LocalIndex
 from ragdocs.verbs.quality.health import compare
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def test_verify_names_a_planted_difference(project: Project, part: str) -> None:
     project.doc("b.md", "# Beta\n\nAnother passage.\n")
     workspace = project.open()
     index = workspace.places["docs"].index
+    assert isinstance(index, LocalIndex)
     row = index.chunks("docs:docs/a")[0]
     if part == "documents":
         index.apply([], ["docs/a.md"])

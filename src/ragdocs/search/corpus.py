@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import datetime
-from itertools import pairwise
-from typing import Literal
+from datetime import UTC, datetime
 
 import numpy as np
 
 from ragdocs import errors
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.lanes import Lane, Ranking
-from ragdocs.protocols import Encoder, Index, Readable, Vectors, Versioned
-from ragdocs.search import calibration as gauge
-from ragdocs.search import chunk, parse, rank
-from ragdocs.search import score as fuse
+from ragdocs.protocols import (
+    Encoder,
+    Facet,
+    Index,
+    IndexInfo,
+    Order,
+    ProbeVector,
+    Readable,
+    Vectors,
+    Versioned,
+)
+from ragdocs.search import calibration, chunk, parse
 from ragdocs.search.calibration import Gauge
-from ragdocs.search.newest import age_order
-from ragdocs.search.query import passages_of_time, query_filters, with_floor
+from ragdocs.search.fields import objection
+from ragdocs.search.query import (
+    Measured,
+    Plan,
+    measure,
+    score_candidates,
+    with_floor,
+)
+from ragdocs.search.query import search as search_snapshot
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import times
 from ragdocs.text.redaction.redact import Redactor
@@ -34,7 +46,6 @@ from ragdocs.types import (
     Entry,
     Filter,
     Findings,
-    Hit,
     Link,
     Probe,
     Put,
@@ -45,8 +56,6 @@ from ragdocs.types import (
 )
 
 Progress = Callable[[str, int, int], None]
-Order = Literal["path", "newest"]
-Facet = Literal["tags", "kind", "status", "source"]
 
 # Chunks applied in the first step; each further step takes twice as many. Few steps make few
 # segments; a step of two milliseconds a chunk is what a write that comes between may have to wait
@@ -58,13 +67,6 @@ ENCODED_AT_ONCE = 64
 # Passages a writer waits for; a longer text is found by its words at once and by the rest of its
 # meaning soon after.
 ENCODED_IN_A_WRITE = 16
-# Candidates asked of each source: enough that caps, boosts and links can change the order below the
-# cut.
-LEAST_CANDIDATES = 50
-# Documents at the top whose neighbours in the graph are looked at.
-SEEDS = 10
-# Documents that only a link brings in.
-STRANGERS = 10
 # A scan that would drop this many documents and this share of them all is repeated after a pause
 # before it is believed: a folder in the middle of being moved or mounted looks empty.
 MASS_REMOVAL = 20
@@ -76,6 +78,8 @@ FILE_SECONDS = 20.0
 # The share of passages that must have come or gone before unrelated questions are asked again: it
 # takes 0.1 s.
 REMEASURED = 0.1
+# For questions whose scores do not depend on the time.
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Corpus:
@@ -94,9 +98,9 @@ class Corpus:
         self.index = index
         self.encoder = encoder
         self.redactor = redactor or Redactor({})
-        self.silence = (
-            "" if encoder else 'semantic search is switched off ([embedding] model = "none")'
-        )
+        self.silence = ""
+        if encoder is None:
+            self.silence = 'semantic search is switched off ([embedding] model = "none")'
         self.skipped: dict[str, str] = {}
         # Files that a look at all of them found new or changed and has not read yet.
         self.unread = 0
@@ -124,16 +128,12 @@ class Corpus:
             self.index.apply([], gone)
             known = self.index.stamps(scan.stamps)
             refused = self.refused(scan)
-            changed = [
-                path
-                for path, stamp in scan.stamps.items()
-                if known.get(path, ("", ""))[0] != stamp and path not in refused
-            ]
-        looked_at = {""} if only is None else set(only)
-        self.skipped = {
-            path: why for path, why in self.skipped.items() if not _below(path, looked_at)
-        }
-        self.skipped.update({**scan.unreadable, **refused})
+            changed = []
+            for path, stamp in scan.stamps.items():
+                indexed, _ = known.get(path, ("", ""))
+                if indexed != stamp and path not in refused:
+                    changed.append(path)
+        self._note_skipped(only, {**scan.unreadable, **refused})
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
         done, most = 0, FIRST_BATCH
         self.unread = len(changed) if only is None else self.unread
@@ -152,13 +152,24 @@ class Corpus:
                 progress("indexing", done, len(changed))
         return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
 
+    def _note_skipped(self, only: Sequence[str] | None, reasons: Mapping[str, str]) -> None:
+        """Take these as the files that are left out of what was looked at."""
+        looked_at = {""} if only is None else set(only)
+        for path in list(self.skipped):
+            if _below(path, looked_at):
+                del self.skipped[path]
+        self.skipped.update(reasons)
+
     def refused(self, scan: Scan) -> dict[str, str]:
         """Return which files of a scan would hold up all others, and why.
 
         They are not indexed until they change.
         """
-        known = self._refused.items()
-        return {path: reason for path, (stamp, reason) in known if scan.stamps.get(path) == stamp}
+        refused = {}
+        for path, (stamp, reason) in self._refused.items():
+            if scan.stamps.get(path) == stamp:
+                refused[path] = reason
+        return refused
 
     def embed(
         self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
@@ -168,97 +179,77 @@ class Corpus:
         Return how many were encoded.
         """
         done = 0
-        while not stop() and (count := self._encode(self.index.missing(ENCODED_AT_ONCE))):
+        while not stop():
+            count = self._encode(self.index.claim_missing(ENCODED_AT_ONCE))
+            if not count:
+                break
             done += count
             if progress:
-                counts = self.index.counts()
-                progress("embedding", counts["vectors"], counts["chunks"])
-        if self.silence or not self.index.missing(1):
+                info = self.index.info()
+                progress("embedding", info.vectors, info.passages)
+        info = self.index.info()
+        if self.silence or info.vectors >= info.passages:
             self._measure()
         return done
 
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
         """Write to the store, without secrets, and see to it that the next search knows."""
         cleaned = [self._clean(change) for change in changes]
-        written = self.versioned.commit([change for change, _ in cleaned], verb)
-        written = [
-            replace(one, removed=removed)
-            for one, (_, removed) in zip(written, cleaned, strict=True)
-        ]
+        results = self.versioned.commit([change for change, _ in cleaned], verb)
+        written = []
+        for result, (_, removed) in zip(results, cleaned, strict=True):
+            written.append(replace(result, removed=removed))
         # As the store spells them: a name may be written otherwise on disk.
-        paths = {one.path for one in written}
+        paths = {result.path for result in written}
         self.sync(paths)
-        self._encode(self.index.missing(ENCODED_IN_A_WRITE, paths))
+        self._encode(self.index.claim_missing(ENCODED_IN_A_WRITE, paths))
         return written
 
     def search(self, query: Query, now: datetime) -> Findings:
-        """Ask every source for every probe, fuse, rank, and explain."""
+        """Search by words and by meaning, rank, and explain.
+
+        At most four calls go to the index, whatever the query.
+        """
+        started = time.perf_counter()
+        info = self.index.info()
+        plan = self._plan(query, info, now)
+        encoded = time.perf_counter()
+        gauge = self._gauge(info)
+        # Encoding takes longer than all the rest and is done before the snapshot is taken.
+        with self.index.snapshot() as snapshot:
+            findings = search_snapshot(plan, snapshot, gauge)
+        seconds = {"encode": encoded - started, **findings.seconds}
+        findings = replace(findings, notes=self._notes(info), seconds=seconds)
+        if query.floored and gauge.measured:
+            return with_floor(findings)
+        return findings
+
+    def _plan(self, query: Query, info: IndexInfo, now: datetime) -> Plan:
+        """Make a query ready: what the lane hides, vectors of its probes, the time it names."""
         where = replace(query.where, alive_at=query.where.alive_at or now)
         if not where.statuses:
             where = replace(where, hidden=where.hidden or self.lane.hidden)
-        query = replace(
-            query, where=where, probes=tuple(probe for probe in query.probes if probe.text.strip())
-        )
-        started = time.perf_counter()
-        # Encoding takes longer than all the rest, and needs nothing of the index.
-        vectors = [
-            self._vector(probe) if self._ranking(query).vector_weight else None
-            for probe in query.probes
-        ]
-        encoded = time.perf_counter()
-        with self.index.held():
-            found = self._find(query, vectors, now)
-        return replace(found, seconds={"encode": encoded - started, **found.seconds})
+        probes = tuple(probe for probe in query.probes if probe.text.strip())
+        ranking = self._ranking(query)
+        ready = tuple(self._probe(probe, ranking, info) for probe in probes)
+        plan = Plan(replace(query, where=where, probes=probes), ready, ranking, now)
+        if not ranking.time_weight:
+            return plan
+        return replace(plan, period=times.span(plan.text, now))
 
-    def _find(self, query: Query, vectors: Sequence[Vectors | None], now: datetime) -> Findings:
-        where, ranking = query.where, self._ranking(query)
-        asked = " ".join(probe.text for probe in query.probes)
-        meant = times.span(asked, now) if ranking.time_weight else None
-        wheres = query_filters(where, rank.youngest(ranking, now), meant)
-        k = max(LEAST_CANDIDATES, query.limit * 5 // max(1, len(query.probes)))
-        legs, clock = self._ask(query.probes, vectors, ranking, k, *wheres)
-        board = self._board(legs, dict(zip(query.probes, vectors, strict=True)), ranking)
-        owners = self.index.owners(board.keys)
-        if meant:
-            board = fuse.lift(
-                board, "time", passages_of_time(board.keys, owners, meant), ranking.time_weight
-            )
-        neighbours = self._neighbours(board, owners, where) if ranking.graph_weight else []
-        measure = self.gauge()
-        board = fuse.lift(board, "graph", neighbours, ranking.graph_weight)
-        board = fuse.calibrate(board, measure.show, query.probes)
-        owners += self.index.owners(board.keys[len(owners) :])
-        scored = list(zip(board.keys, board.scores.tolist(), strict=True))
-        chosen, omitted = rank.rank(scored, owners, query, ranking, now)
-        keys = [board.keys[one.place] for one in chosen]
-        links = self.index.links_to(where.linked_to, {owners[one.place].id for one in chosen})
-        words = self.index.matched(asked, keys)
-        hits = tuple(
-            Hit(
-                card,
-                piece,
-                one.score,
-                board.signals(one.place) + one.signals,
-                links.get(card.id, ()),
-                key,
-                held,
-            )
-            for one, key, (card, piece), held in zip(
-                chosen, keys, self.index.load(keys), words, strict=True
-            )
-        )
-        clock.append(time.perf_counter())
-        seconds = dict(
-            zip(("words", "meaning", "ranking"), (b - a for a, b in pairwise(clock)), strict=True)
-        )
-        found = Findings(hits=hits, omitted=omitted, notes=self.notes(), seconds=seconds)
-        return with_floor(found) if query.floored and measure.measured else found
+    def _probe(self, probe: Probe, ranking: Ranking, info: IndexInfo) -> ProbeVector:
+        """Return what is searched for a probe: a source without weight is left out."""
+        text = probe.text if ranking.keyword_weight else ""
+        if not ranking.vector_weight or not info.vectors:
+            return ProbeVector(probe.name, text)
+        return ProbeVector(probe.name, text, self._vector(probe.text))
 
     def get(self, name: str) -> Document | None:
         """Return a document by its id or its path."""
-        document = self.index.document(name)
-        if document is None:
-            document = self.index.document(f"{self.lane.name}:{name.removesuffix('.md')}")
+        with self.index.snapshot() as snapshot:
+            document = snapshot.get(name)
+            if document is None:
+                document = snapshot.get(f"{self.lane.name}:{name.removesuffix('.md')}")
         return document
 
     def documents(
@@ -267,149 +258,125 @@ class Corpus:
         order: Order = "path",
         limit: int | None = None,
         now: datetime | None = None,
+        offset: int = 0,
     ) -> list[Document]:
-        """List documents by path, or the newest first as seen from `now`."""
-        documents = self.index.documents(where)
-        if order == "newest":
-            assert now is not None
-            moment = now
-            documents = sorted(documents, key=lambda document: age_order(document, moment))
-        return documents[:limit]
+        """List documents by path, or by age as seen from `now`."""
+        with self.index.snapshot() as snapshot:
+            return snapshot.list(where or Filter(), order, limit, offset, now)
 
     def count(self, where: Filter | None = None) -> int:
         """Count documents."""
-        return len(self.index.documents(where))
+        with self.index.snapshot() as snapshot:
+            return snapshot.count(where or Filter())
 
     def facets(self, field: Facet, where: Filter | None = None) -> dict[str, int]:
         """Count documents by the values of a field, the most frequent first."""
-        counts: Counter[str] = Counter()
-        for document in self.index.documents(where):
-            value = getattr(document, field)
-            counts.update(value if isinstance(value, tuple) else (value,))
-        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+        with self.index.snapshot() as snapshot:
+            return dict(snapshot.facets(field, where or Filter()))
 
     def links(
         self, to: Sequence[str], among: Collection[str] | None = None
     ) -> Mapping[str, tuple[Link, ...]]:
         """Map each document, or each among these, to its links to any of these names."""
-        return self.index.links_to(to, among)
+        with self.index.snapshot() as snapshot:
+            return snapshot.links(to, among)
 
     def passages(self, document_ids: Sequence[str], room: int = 0) -> dict[str, list[Chunk]]:
-        """Return the beginning of each document: its first passage, and more up to `room` characters."""
-        beginnings: dict[str, list[Chunk]] = {}
-        with self.index.held():
-            for document_id in document_ids:
-                beginnings[document_id] = []
-                size = 0
-                for key in self.index.chunks(document_id):
-                    if size > room or (beginnings[document_id] and not room):
-                        break
-                    passage = self.index.load([key])[0][1]
-                    beginnings[document_id].append(passage)
-                    size += len(passage.text)
-        return beginnings
+        """Return the first passage of each document, and more up to `room` characters."""
+        with self.index.snapshot() as snapshot:
+            beginnings = snapshot.first_passages(document_ids, room)
+        return {document_id: list(passages) for document_id, passages in beginnings.items()}
+
+    def similar(
+        self, where: Filter | None = None, threshold: float = 0.85, limit: int | None = None
+    ) -> Sequence[tuple[float, str, str]]:
+        """Return pairs of document ids that are this alike, the most alike first."""
+        with self.index.snapshot() as snapshot:
+            return snapshot.similar(where or Filter(), threshold, limit)
+
+    def measure(self, text: str, document_id: str, passage_id: str = "") -> Measured:
+        """Measure one passage of a document against a text, whether a search finds it or not.
+
+        Without a passage it is the best one by the weights of the lane.
+        """
+        info = self.index.info()
+        vector = self._vector(text) if info.vectors else None
+        probe = ProbeVector("query", text, vector)
+        with self.index.snapshot() as snapshot:
+            # All passages are ranked, so that the rank of the last one can be told too.
+            candidates = snapshot.candidates([probe], [Filter()], info.passages, [document_id])
+            return measure(candidates, snapshot, self.lane.ranking, text, (document_id, passage_id))
 
     def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
         """Map each indexed path, or each of these that is indexed, to its stamp and version."""
         return self.index.stamps(paths)
 
+    def info(self) -> IndexInfo:
+        """Return the counts of the index and how it searches."""
+        return self.index.info()
+
     def counts(self) -> dict[str, int]:
         """Count documents, passages, vectors and links."""
-        return self.index.counts()
+        info = self.index.info()
+        return {
+            "documents": info.documents,
+            "chunks": info.passages,
+            "vectors": info.vectors,
+            "links": info.links,
+        }
 
     def gauge(self) -> Gauge:
-        """Return what scores are measured by.
+        """Return what scores are measured by."""
+        return self._gauge(self.index.info())
 
-        As long as the same sources are asked as when it was made.
-        """
-        stored, counts = self._measured(), self.index.counts()
-        if not stored or bool(stored["vectors"]) != bool(counts["vectors"] and not self.silence):
+    def _gauge(self, info: IndexInfo) -> Gauge:
+        """Return the stored gauge, if it was made with the sources that are searched now."""
+        stored = _stored_gauge(info)
+        has_vectors = bool(info.vectors and not self.silence)
+        if not stored or bool(stored["vectors"]) != has_vectors:
             return Gauge()
         return Gauge(stored["middle"], stored["spread"], measured=True)
 
-    def _measured(self) -> Mapping[str, float]:
-        stored = self.index.gauge or {}
-        return stored if stored.get("scale") == gauge.SCALE else {}
-
     def _measure(self) -> None:
-        """Ask what has nothing to do with the lane.
+        """Search for what has nothing to do with the lane and keep the scores.
 
-        And remember the scores, unless that was done on about as much.
+        Unless that was done on about as many passages.
         """
-        counts, stored = self.index.counts(), self._measured()
-        count, vectors = counts["chunks"], counts["vectors"] if not self.silence else 0
-        changed = abs(count - stored.get("chunks", 0)) > REMEASURED * count
-        if count < gauge.FEWEST_PASSAGES or (
-            not changed and bool(vectors) == bool(stored.get("vectors"))
-        ):
+        info = self.index.info()
+        stored = _stored_gauge(info)
+        vectors = 0 if self.silence else info.vectors
+        difference = abs(info.passages - stored.get("chunks", 0))
+        is_changed = difference > REMEASURED * info.passages
+        has_same_sources = bool(vectors) == bool(stored.get("vectors"))
+        if info.passages < calibration.FEWEST_PASSAGES or (not is_changed and has_same_sources):
             return
-        best = []
-        for probe in map(Probe, gauge.UNRELATED):
-            vector = self._vector(probe)
-            with self.index.held():
-                legs, _ = self._ask(
-                    [probe], [vector], self.lane.ranking, LEAST_CANDIDATES, Filter()
-                )
-                best.append(
-                    float(
-                        self._board(legs, {probe: vector}, self.lane.ranking).scores.max(
-                            initial=0.0
-                        )
-                    )
-                )
-        found = gauge.measured(best)
-        measured_on = {"chunks": count, "vectors": vectors, "scale": gauge.SCALE}
-        self.index.gauge = {"middle": found.middle, "spread": found.spread, **measured_on}
+        best = [self._best_score(Probe(text), info) for text in calibration.UNRELATED]
+        gauge = calibration.measured(best)
+        self.index.calibrate(
+            {
+                "middle": gauge.middle,
+                "spread": gauge.spread,
+                "chunks": info.passages,
+                "vectors": vectors,
+                "scale": calibration.SCALE,
+            }
+        )
 
-    def _ask(
-        self,
-        probes: Sequence[Probe],
-        vectors: Sequence[Vectors | None],
-        ranking: Ranking,
-        k: int,
-        *wheres: Filter,
-    ) -> tuple[list[fuse.Leg], list[float]]:
-        """Ask each source for its best, and note when that was done."""
-        clock = [time.perf_counter()]
-        index, worded = self.index, probes if ranking.keyword_weight else ()
-        # Words are counted right after the match: the index remembers the last query only.
-        legs = [
-            fuse.Leg(p, "keyword", index.match(p.text, k, *wheres), index.asked(p.text))
-            for p in worded
-        ]
-        clock.append(time.perf_counter())
-        pairs = zip(probes, vectors, strict=True)
-        legs += [
-            fuse.Leg(p, "vector", self.index.nearest(v, k, *wheres))
-            for p, v in pairs
-            if v is not None
-        ]
-        return legs, [*clock, time.perf_counter()]
-
-    def _board(
-        self, legs: Sequence[fuse.Leg], vectors: Mapping[Probe, Vectors | None], ranking: Ranking
-    ) -> fuse.Board:
-        """Ask every source about whatever any of them found.
-
-        And about the rest of the same documents.
-        """
-        found = np.array(fuse.candidates(legs), dtype=np.int64)
-        family = self.index.siblings(found)
-        sources = {leg.source for leg in legs}
-        said = {}
-        for probe, vector in vectors.items():
-            text = probe.text if "keyword" in sources else ""
-            said[probe, "keyword"], said[probe, "vector"] = self.index.weigh(
-                text, vector, family.keys
-            )
-        lines = [said[leg.probe, leg.source] for leg in legs]
-        raws = np.array(lines, dtype=np.float64).reshape(len(legs), len(family.keys))
-        board = fuse.fuse(legs, family.keys.tolist(), raws, ranking)
-        return fuse.settle(board, legs, found, family, ranking)
+    def _best_score(self, probe: Probe, info: IndexInfo) -> float:
+        """Return the highest score of a probe before links and calibration."""
+        vector = self._vector(probe.text) if info.vectors else None
+        text = probe.text if self.lane.ranking.keyword_weight else ""
+        ready = ProbeVector(probe.name, text, vector)
+        plan = Plan(Query(probes=(probe,)), (ready,), self.lane.ranking, NEVER)
+        with self.index.snapshot() as snapshot:
+            candidates = snapshot.candidates(plan.probes, [Filter()], plan.pool)
+        return float(score_candidates(plan, candidates).scores.totals.max(initial=0.0))
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of an answer should know about the state of the index."""
-        counts = self.index.counts()
+        return self._notes(self.index.info())
+
+    def _notes(self, info: IndexInfo) -> tuple[str, ...]:
         notes = []
         if self.unread:
             notes.append(
@@ -417,10 +384,9 @@ class Corpus:
             )
         if self.silence:
             notes.append(f"keyword and graph search only: {self.silence}")
-        elif counts["vectors"] < counts["chunks"]:
-            notes.append(
-                f"still embedding: {counts['vectors']} of {counts['chunks']} passages can be found by meaning"
-            )
+        elif info.vectors < info.passages:
+            progress = f"{info.vectors} of {info.passages} passages"
+            notes.append(f"still embedding: {progress} can be found by meaning")
         return tuple(notes)
 
     def _clean(self, change: Change) -> tuple[Change, tuple[str, ...]]:
@@ -454,16 +420,18 @@ class Corpus:
     def _encode(self, batch: Sequence[tuple[Document, Chunk]]) -> int:
         if not batch or self.encoder is None or self.silence:
             return 0
+        texts = []
+        for document, passage in batch:
+            texts.append(chunk.passage(document.title, passage.headings, passage.text))
         try:
-            vectors = self.encoder.encode(
-                [chunk.passage(d.title, piece.headings, piece.text) for d, piece in batch]
-            )
+            vectors = self.encoder.encode(texts)
         except UnavailableError as error:
             self.silence = str(error)
             return 0
-        self.index.fill(
-            {piece.digest: vector for (_, piece), vector in zip(batch, vectors, strict=True)}
-        )
+        by_digest = {}
+        for (_, passage), vector in zip(batch, vectors, strict=True):
+            by_digest[passage.digest] = vector
+        self.index.fill(by_digest)
         return len(batch)
 
     def _ranking(self, query: Query) -> Ranking:
@@ -472,45 +440,15 @@ class Corpus:
         vector, keyword = query.weights
         return replace(self.lane.ranking, vector_weight=vector, keyword_weight=keyword)
 
-    def _vector(self, probe: Probe) -> Vectors | None:
-        if self.encoder is None or self.silence or not self.index.counts()["vectors"]:
+    def _vector(self, text: str) -> Vectors | None:
+        if self.encoder is None or self.silence:
             return None
         try:
-            vector: Vectors = self.encoder.encode([probe.text])[0]
+            vector = self.encoder.encode([text])[0]
         except UnavailableError as error:
             self.silence = str(error)
             return None
-        return vector
-
-    def _neighbours(
-        self, board: fuse.Board, owners: Sequence[Document], where: Filter
-    ) -> list[tuple[int, float]]:
-        """Return (chunk, strength) for what the best documents link to.
-
-        The best chunk of each, else its first.
-        """
-        best: dict[str, int] = {}
-        for place in fuse.order(board):
-            best.setdefault(owners[place].id, place)
-        scores, seeds = board.scores.tolist(), list(best)[:SEEDS]
-        strength: dict[str, float] = {}
-        for source, targets in zip(seeds, self.index.linked(seeds, where), strict=True):
-            score = min(1.0, scores[best[source]])
-            for target in targets:
-                # Two that point at the same say more than one, but never more than all.
-                lent = strength.get(target, 0.0)
-                strength[target] = lent + (1 - lent) * score
-        known = [
-            (board.keys[best[target]], lent) for target, lent in strength.items() if target in best
-        ]
-        others = {target: lent for target, lent in strength.items() if target not in best}
-        if len(others) > STRANGERS:
-            least = sorted(others.values())[-STRANGERS]
-            others = {target: lent for target, lent in others.items() if lent >= least}
-        strangers = sorted(others, key=lambda target: (-others[target], target))[:STRANGERS]
-        return known + [
-            (key, others[target]) for target in strangers for key in self.index.chunks(target)[:1]
-        ]
+        return half_precision(vector)
 
     def _look(self, only: Sequence[str] | None) -> tuple[Scan, list[str]]:
         """Scan the store and tell which indexed paths are gone.
@@ -526,23 +464,19 @@ class Corpus:
         return scan, gone
 
     def _gone(self, scan: Scan, only: Sequence[str] | None) -> list[str]:
-        known = self.index.stamps(only)
-        if only is None or (
-            unknown := [path for path in only if path not in known and path not in scan.stamps]
-        ):
-            # What is neither a document nor a file may be a folder that went away with everything
-            # in it.
-            every = self.index.stamps()
-            known = (
-                every
-                if only is None
-                else {p: every[p] for p in every if _below(p, {*known, *unknown})}
-            )
-        return [
-            path
-            for path in known
-            if path not in scan.stamps and not _below(path, scan.unreadable.keys())
-        ]
+        indexed = set(self.index.stamps(only))
+        if only is not None:
+            unknown = {path for path in only if path not in indexed} - scan.stamps.keys()
+            if unknown:
+                # What is neither a document nor a file may be a folder that went away with
+                # everything in it.
+                folders = indexed | unknown
+                indexed = {path for path in self.index.stamps() if _below(path, folders)}
+        gone = []
+        for path in sorted(indexed - scan.stamps.keys()):
+            if not _below(path, scan.unreadable.keys()):
+                gone.append(path)
+        return gone
 
     def _read(self, paths: Sequence[str], most: int) -> tuple[int, int, int, int]:
         """Read, parse, chunk and apply paths until there are so many chunks.
@@ -577,19 +511,29 @@ class Corpus:
                 entry = Entry(
                     parsed.document, chunk.chunk(parsed, self.lane.chunking), source.stamp
                 )
-                if reason := self.index.objection(
-                    entry, FILE_SECONDS - (time.thread_time() - started)
-                ):
+                reason = objection(entry, FILE_SECONDS - (time.thread_time() - started))
+                if reason:
                     self.skipped[path] = reason
                     self._refused[path] = (source.stamp, reason)
                     gone.append(path)
                     continue
                 entries.append(entry)
                 chunks += len(entry.chunks)
-            self.index.apply(entries, gone)
-            self.index.restamp(same)
+            self.index.apply(entries, gone, same)
             new = sum(entry.document.path not in known for entry in entries)
             return new, len(entries) - new, len(same), looked
+
+
+def half_precision(vector: Vectors) -> Vectors:
+    """Round a query's vector as those of passages are rounded, so that all engines agree."""
+    return vector.astype(np.float16).astype(np.float32)
+
+
+def _stored_gauge(info: IndexInfo) -> Mapping[str, float]:
+    """Return the stored calibration, unless scores are made in another way since."""
+    if info.calibration.get("scale") != calibration.SCALE:
+        return {}
+    return info.calibration
 
 
 def _below(path: str, folders: AbstractSet[str]) -> bool:

@@ -28,18 +28,19 @@ def meant(word: str) -> frozenset[str]:
 
 
 def fields(entry: Entry) -> list[dict[str, str]]:
-    """Return the text of each field of each chunk."""
+    """Return the text of each field of each passage."""
     shared = _shared(entry)
-    return [
-        {"body": chunk.text, "headings": " ".join(chunk.headings), **shared}
-        for chunk in entry.chunks
-    ]
+    texts = []
+    for chunk in entry.chunks:
+        own = {"body": chunk.text, "headings": " ".join(chunk.headings)}
+        texts.append({**own, **shared})
+    return texts
 
 
 def objection(entry: Entry, seconds: float) -> str:
-    """Say why a document would hold up all others, for so much processor time at most.
+    """Say why a document would hold up all others, if it would.
 
-    Or nothing.
+    Looking takes so much processor time at most.
     """
     deadline = time.thread_time() + seconds
     different: set[str] = set()
@@ -51,24 +52,40 @@ def objection(entry: Entry, seconds: float) -> str:
             return ""
         different.update(terms(chunk.text))
         if len(different) > MOST_TERMS:
-            return f"it has more than {MOST_TERMS:,} different words: split it into smaller files, or exclude it"
+            return (
+                f"it has more than {MOST_TERMS:,} different words: "
+                "split it into smaller files, or exclude it"
+            )
     return ""
 
 
 def _shared(entry: Entry) -> dict[str, str]:
-    """Return the fields that all chunks of a document share."""
-    document, at = entry.document, entry.document.created_at
+    """Return the fields that all passages of a document share."""
+    document = entry.document
     file = PurePosixPath(document.path)
-    # Every folder may have a page of this name: it says what the folder's name says.
-    name = file.parent.name if file.stem.strip("_").casefold() in NAMELESS else file.stem
-    return {
-        "title": "" if _borrowed(entry) else telling(document.title),
+    shared = {
+        "title": "",
         "tags": " ".join((*document.tags, *document.aliases)),
-        "path": str(file.parent) if file.parent.name else "",
-        "name": telling(name) or file.stem,
-        # As people say it: "what did we decide in May 2026".
-        "date": f"{at.day} {MONTHS[at.month - 1]} {at.year}" if at else "",
+        "path": "",
+        "name": telling(_name(file)) or file.stem,
+        "date": "",
     }
+    if not _borrowed(entry):
+        shared["title"] = telling(document.title)
+    if file.parent.name:
+        shared["path"] = str(file.parent)
+    created = document.created_at
+    if created:
+        # As people say it: "what did we decide in May 2026".
+        shared["date"] = f"{created.day} {MONTHS[created.month - 1]} {created.year}"
+    return shared
+
+
+def _name(file: PurePosixPath) -> str:
+    # Every folder may have a page of this name: it says what the folder's name says.
+    if file.stem.strip("_").casefold() in NAMELESS:
+        return file.parent.name
+    return file.stem
 
 
 def telling(title: str) -> str:
@@ -77,10 +94,12 @@ def telling(title: str) -> str:
 
 
 def _borrowed(entry: Entry) -> bool:
-    """Tell whether a title is nothing but the first words of the text.
-
-    Which count where they stand.
-    """
-    title, text = entry.document.title, entry.chunks[0].text if entry.chunks else ""
-    cut = title.endswith("\u2026")
-    return text.startswith(title[:-1]) if cut else text.partition("\n")[0].strip() == title
+    """Tell whether a title is nothing but the first words of the text, which count there."""
+    title = entry.document.title
+    text = ""
+    if entry.chunks:
+        text = entry.chunks[0].text
+    if title.endswith("\u2026"):
+        return text.startswith(title[:-1])
+    first_line, _, _ = text.partition("\n")
+    return first_line.strip() == title

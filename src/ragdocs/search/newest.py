@@ -10,18 +10,26 @@ from ragdocs.types import Document
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def age_order(document: Document, now: datetime) -> tuple[bool, float, float, str]:
-    """Return what to sort by.
+def age_order(
+    document: Document, now: datetime, *, oldest: bool = False
+) -> tuple[bool, float, float, str]:
+    """Return what to sort by: date, then last change, then path; without a date last.
 
-    Those with a date first, the latest first, then the last changed, then by path.
-
-    A date that is not yet says nothing about when a text was written, so such a text is one without
-    a date.
+    A date in the future says nothing about when a text was written, so such a text counts as one
+    without a date.
     """
     created = document.created_at
-    dated = created is not None and created <= now + SKEW
-    moment = created if dated else document.modified_at
-    return (not dated, -_seconds(moment), -_seconds(document.modified_at), document.path)
+    is_dated = created is not None and created <= now + SKEW
+    moment = document.modified_at
+    if is_dated:
+        moment = created
+    direction = 1.0 if oldest else -1.0
+    return (
+        not is_dated,
+        direction * _seconds(moment),
+        direction * _seconds(document.modified_at),
+        document.path,
+    )
 
 
 def _seconds(moment: datetime | None) -> float:

@@ -1,7 +1,4 @@
-"""Scores become an answer.
-
-Boosts, a cap for each document, one order, and the cut, in this sequence.
-"""
+"""The order of an answer: boosts, a cap for each document, and the cut, in this sequence."""
 
 from __future__ import annotations
 
@@ -23,96 +20,98 @@ SECONDS_A_DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A candidate that made it.
+    """A candidate that is shown: its column, its score, and what boosts added to that."""
 
-    Its place among those given, the score to show, and what ranking added to it.
-    """
-
-    place: int
+    column: int
     score: float
     signals: tuple[Signal, ...] = ()
 
 
 def rank(
-    found: Sequence[tuple[int, float]],
-    owners: Sequence[Document],
+    candidates: Sequence[tuple[int, float]],
+    documents: Sequence[Document],
     query: Query,
     ranking: Ranking,
     now: datetime,
 ) -> tuple[list[Chosen], int]:
-    """Order candidates, given by key and score, and cut to the limit; tell how many were cut off.
+    """Order candidates and cut to the limit; return also how many were cut off.
 
-    What a boost lifts is lifted before the cut. Equal scores go by path, and by key in one
-    document.
+    A candidate is a position in a document and a score. Boosts come before the cut. Equal scores
+    go by path, and by position in one document.
     """
     young = youngest(ranking, now)
-    boosts = [_boosts(owner, young, ranking, query) for owner in owners]
-    ordered = sorted(
-        [
-            (-score * prod(boost.values()) if boost else -score, owner.path, key, place)
-            for place, ((key, score), boost, owner) in enumerate(
-                zip(found, boosts, owners, strict=True)
-            )
-        ]
-    )
+    boosts = [_boosts(document, young, ranking, query) for document in documents]
+    ordered = []
+    for column, (position, score) in enumerate(candidates):
+        boosted = -score * prod(boosts[column].values())
+        ordered.append((boosted, documents[column].path, position, column))
+    ordered.sort()
     taken: dict[str, int] = {}
-    kept: list[Chosen] = []
+    chosen: list[Chosen] = []
     omitted = 0
-    for negative, path, _, place in ordered:
-        if (count := taken.get(path, 0)) >= ranking.per_document:
+    for negative, path, _, column in ordered:
+        count = taken.get(path, 0)
+        if count >= ranking.per_document:
             continue
         taken[path] = count + 1
         # The score that orders may pass 1.0, the one that is shown may not.
-        shown = -negative if negative > -1.0 else 1.0
-        if not _reaches(shown, owners[place], query, ranking, now):
+        shown = min(1.0, -negative)
+        if not _reaches(shown, documents[column], query, ranking, now):
             continue
-        if len(kept) >= query.limit:
+        if len(chosen) >= query.limit:
             omitted += 1
             continue
-        kept.append(Chosen(place, shown, _explained(found[place][1], boosts[place])))
-    return kept, omitted
+        _, score = candidates[column]
+        chosen.append(Chosen(column, shown, _explained(score, boosts[column])))
+    return chosen, omitted
 
 
 def youngest(ranking: Ranking, now: datetime) -> datetime | None:
     """Return the moment after which a document is young enough for the boost, if there is one."""
-    return now - timedelta(days=ranking.recency_days + 1) if ranking.recency_days > 0 else None
+    if ranking.recency_days <= 0:
+        return None
+    return now - timedelta(days=ranking.recency_days + 1)
 
 
 def salience(created_at: datetime | None, half_life_days: float, now: datetime) -> float:
-    """Return how present something still is.
-
-    1 when it was written, half of it after each half-life.
-    """
+    """Return 1 for what was written now, half of that after each half-life."""
     if created_at is None:
         return 0.0
     days = max(0.0, (now - created_at).total_seconds() / SECONDS_A_DAY)
     return float(0.5 ** (days / half_life_days))
 
 
-def _reaches(score: float, owner: Document, query: Query, ranking: Ranking, now: datetime) -> bool:
+def _reaches(
+    score: float, document: Document, query: Query, ranking: Ranking, now: datetime
+) -> bool:
     """Tell whether a score is enough; where scores fade, fresh texts need less than old ones."""
     if not ranking.half_life_days:
         return score > 0 and score >= query.min_score
-    present = salience(owner.created_at, ranking.half_life_days, now)
+    present = salience(document.created_at, ranking.half_life_days, now)
     return score > ranking.easiest * present + query.min_score * (1 - present)
 
 
 def _boosts(
-    owner: Document, young: datetime | None, ranking: Ranking, query: Query
+    document: Document, young: datetime | None, ranking: Ranking, query: Query
 ) -> dict[str, float]:
     boosts: dict[str, float] = {}
+    created = document.created_at
     # A date in the future counts as today.
-    if young is not None and owner.created_at is not None and owner.created_at > young:
+    if young is not None and created is not None and created > young:
         boosts["recency"] = ranking.recency_factor
-    earned = query.earned.get(owner.id, 0.0) if query.earned else 0.0
-    if earned or owner.importance is not None:
-        said = UNSAID_IMPORTANCE if owner.importance is None else owner.importance
-        boosts["importance"] = (
-            1 + IMPORTANCE_REACH * (min(10.0, max(1.0, said + earned)) - UNSAID_IMPORTANCE) / 5
-        )
-    if owner.confidence is not None:
-        boosts["confidence"] = 1 - DOUBT_REACH * (1 - min(1.0, max(0.0, owner.confidence)))
+    earned = query.earned.get(document.id, 0.0)
+    if earned or document.importance is not None:
+        boosts["importance"] = _importance_boost(document.importance, earned)
+    if document.confidence is not None:
+        confidence = min(1.0, max(0.0, document.confidence))
+        boosts["confidence"] = 1 - DOUBT_REACH * (1 - confidence)
     return boosts
+
+
+def _importance_boost(importance: float | None, earned: float) -> float:
+    own = UNSAID_IMPORTANCE if importance is None else importance
+    bounded = min(10.0, max(1.0, own + earned))
+    return 1 + IMPORTANCE_REACH * (bounded - UNSAID_IMPORTANCE) / 5
 
 
 def _explained(score: float, boosts: Mapping[str, float]) -> tuple[Signal, ...]:

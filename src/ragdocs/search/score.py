@@ -1,246 +1,232 @@
-"""Several rankings become one.
+"""The arithmetic of scores: what several signals say of each passage becomes one number.
 
-A weighted sum of scores, with a part of what stands beside, spread along links.
+Pure functions over arrays with one row a signal and one column a passage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from ragdocs.lanes import Ranking
-from ragdocs.protocols import Siblings
-from ragdocs.types import Probe, Signal
+from ragdocs.protocols import Floats, Ints, SignalName
+from ragdocs.types import Probe
 
-# A score that is nothing but the rounding of a cosine.
+# Below this a score is the rounding of a cosine.
 LEAST = 1e-6
+# Below any score.
+NO_NEIGHBOUR = -1.0
 
 # A question has about so many words. Of a long one even a good passage has a smaller share, which
-# tells the more; the weight of words grows with this power of their number.
+# says more; the weight of words grows with this power of their number.
 USUAL_WORDS = 6
 LENGTH_POWER = 0.3
-# What the only passage of a document counts for beside itself: nearly all where most documents have
-# one, and little where they have many, because there a document of one passage is rarely what is
-# looked for.
+# Support for the only passage of a document: nearly all of its own score where most documents have
+# one, and little where they have many, because there a document of one passage is rarely the
+# answer.
 LONE_MOST = 0.8
 LONE_RATE = 1.5
 
-Numbers = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
-class Leg:
-    """What one source found for one probe, best first.
+class Layout:
+    """How passages form documents: those of one document follow one another."""
 
-    `words` is how many words the probe asks for.
-    """
-
-    probe: Probe
-    source: str
-    found: Sequence[tuple[int, float]]
-    words: int = USUAL_WORDS
-
-
-@dataclass(frozen=True, slots=True)
-class Board:
-    """Candidates, and what each source says of each.
-
-    A line for each (probe, source), a column for each candidate.
-
-    `ranks` has for each line the places of those that the source found by itself.
-    """
-
-    keys: tuple[int, ...]
-    lines: tuple[tuple[str, str], ...]
-    ranks: tuple[Mapping[int, int], ...]
-    raws: Numbers
-    shares: Numbers
+    # The column of each document's first passage.
+    starts: Ints
+    columns: int
+    # Documents of a single passage among all that are indexed.
+    lone_share: float = 0.0
 
     @property
-    def scores(self) -> Numbers:
-        """What the shares of each candidate add up to."""
-        total: Numbers = self.shares.sum(axis=0)
+    def sizes(self) -> Ints:
+        """The number of passages of each document."""
+        return np.diff(np.append(self.starts, self.columns))
+
+    def per_passage(self, values: Floats) -> Floats:
+        """Repeat the value of a document for each of its passages."""
+        repeated: Floats = np.repeat(values, self.sizes, axis=-1)
+        return repeated
+
+    def best(self, values: Floats) -> Floats:
+        """Return the highest value of each document."""
+        highest: Floats = np.maximum.reduceat(values, self.starts, axis=-1)
+        return highest
+
+    def second_best(self, values: Floats) -> Floats:
+        """Return the second-highest value of each document; two equal ones are both the highest."""
+        best = self.best(values)
+        is_best = values == self.per_passage(best)
+        count = np.add.reduceat(is_best, self.starts, axis=-1, dtype=np.int64)
+        others = self.best(np.where(is_best, 0.0, values))
+        second: Floats = np.where(count > 1, best, others)
+        return second
+
+    def better_neighbour(self, values: Floats) -> Floats:
+        """Return the higher value of the passages before and after each passage."""
+        before = np.full(self.columns, NO_NEIGHBOUR)
+        before[1:] = values[:-1]
+        before[self.starts] = NO_NEIGHBOUR
+        after = np.full(self.columns, NO_NEIGHBOUR)
+        after[:-1] = values[1:]
+        after[self.starts[1:] - 1] = NO_NEIGHBOUR
+        better: Floats = np.maximum(before, after)
+        return better
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What each signal measured of each passage, and its share of the passage's score."""
+
+    signals: tuple[SignalName, ...]
+    raw: Floats
+    shares: Floats
+
+    @property
+    def totals(self) -> Floats:
+        """The score of each passage."""
+        total: Floats = self.shares.sum(axis=0)
         return total
 
-    def signals(self, column: int) -> tuple[Signal, ...]:
-        """Return what the sources say of one candidate."""
-        key = self.keys[column]
-        said = zip(
-            self.lines,
-            self.ranks,
-            self.raws[:, column].tolist(),
-            self.shares[:, column].tolist(),
-            strict=True,
-        )
-        return tuple(
-            Signal(*line, ranks.get(key, 0), raw, share)
-            for line, ranks, raw, share in said
-            if share > 0
-        )
+    def scaled(self, factors: Floats | float) -> Scores:
+        """Multiply all shares of a passage by its factor."""
+        return replace(self, shares=self.shares * factors)
+
+    def with_signal(self, source: str, raw: Floats, share: Floats) -> Scores:
+        """Add one signal."""
+        signals = (*self.signals, (source, source))
+        return Scores(signals, np.vstack([self.raw, raw]), np.vstack([self.shares, share]))
+
+    def at(self, columns: Sequence[int]) -> Scores:
+        """Keep these passages only."""
+        chosen = np.array(columns, dtype=np.int64)
+        return replace(self, raw=self.raw[:, chosen], shares=self.shares[:, chosen])
+
+    def padded(self, count: int) -> Scores:
+        """Add so many passages that no signal says anything of."""
+        widths = ((0, 0), (0, count))
+        return replace(self, raw=np.pad(self.raw, widths), shares=np.pad(self.shares, widths))
 
 
-def candidates(legs: Sequence[Leg]) -> list[int]:
-    """Return the keys that any leg found, in order."""
-    return list({key: None for leg in legs for key, raw in leg.found if raw > 0})
-
-
-def fuse(legs: Sequence[Leg], keys: Sequence[int], raws: Numbers, ranking: Ranking) -> Board:
-    """Add up what the legs say of each chunk.
-
-    A source that could not be asked leaves its weight to the others.
-
-    `raws` has a line for each leg: what it says of each key, also of those that it did not find
-    itself. Two chunks that are looked at for the same query are told apart by their own scores
-    alone, whatever else is looked at.
-    """
-    weights = [_weight(leg, ranking) for leg in legs]
-    whole: dict[Probe, float] = {}
-    for leg, weight in zip(legs, weights, strict=True):
-        whole[leg.probe] = whole.get(leg.probe, 0.0) + weight
-    probes = sum(probe.weight for probe in whole) or 1.0
-    ranks = tuple(
-        {key: rank for rank, (key, raw) in enumerate(leg.found, start=1) if raw > 0} for leg in legs
-    )
-    pairs = zip(legs, weights, strict=True)
-    factors = np.array(
-        [weight / (whole[leg.probe] or 1.0) * leg.probe.weight / probes for leg, weight in pairs]
-    )
-    raws = np.maximum(raws, 0.0)
-    lines = tuple((leg.probe.name, leg.source) for leg in legs)
-    return Board(tuple(keys), lines, ranks, raws, raws * factors[:, None])
-
-
-def settle(
-    board: Board,
-    legs: Sequence[Leg],
-    found: npt.NDArray[np.int64],
-    family: Siblings,
+def weighed(
+    raw: Mapping[SignalName, Floats],
+    columns: int,
+    probes: Sequence[Probe],
+    term_counts: Mapping[str, int],
     ranking: Ranking,
-) -> Board:
-    """Keep the chunks that were found.
+) -> Scores:
+    """Weigh what the sources measured.
 
-    With a part of what stands beside them and elsewhere in their documents.
-
-    A chunk that stands alone keeps its score, as if it were its own context: having neighbours is
-    no merit by itself. Where it is even a chance more, because the best of several passages speaks
-    for a document, some of it is taken.
+    A passage's score depends on the query and the passage only, never on other candidates.
     """
-    sizes = family.sizes
-    # One place more than there are, for neighbours that do not exist.
-    scores = np.append(board.scores, -1.0)
-    before, after = np.arange(-1, len(family.keys) - 1), np.arange(1, len(family.keys) + 1)
-    before[family.starts] = after[family.starts + sizes - 1] = -1
-    context = np.maximum(scores[before], scores[after])
-    alone = context < 0
-    part = np.where(alone, 0.0, ranking.context_weight / (1 + ranking.context_weight))
-    kept = np.where(alone, 1.0, 1 - ranking.crowd_discount)
-    shares = np.concatenate([board.shares * (1 - part), (context * part)[None]]) * kept
-    weight = ranking.support_weight / (1 + ranking.support_weight)
-    support = np.zeros(len(family.keys))
-    if weight and len(found):
-        totals = shares.sum(axis=0)
-        # Given to the best passage alone: the others would crowd out other pages.
-        leads = totals == np.repeat(np.maximum.reduceat(totals, family.starts), sizes)
-        support[leads] = np.repeat(_support(board, legs, family), sizes)[leads]
-    places = np.searchsorted(family.keys, found)
-    return Board(
-        tuple(found.tolist()),
-        (*board.lines, ("context", "context"), ("support", "support")),
-        (*board.ranks, {}, {}),
-        np.concatenate([board.raws, context[None], support[None]])[:, places],
-        np.concatenate([shares * (1 - weight), (support * weight)[None]])[:, places],
-    )
+    signals = tuple(raw)
+    measured = np.array([raw[signal] for signal in signals]).reshape(len(signals), columns)
+    measured = np.maximum(measured, 0.0)
+    weights = signal_weights(signals, probes, term_counts, ranking)
+    return Scores(signals, measured, measured * weights[:, None])
 
 
-def _support(board: Board, legs: Sequence[Leg], family: Siblings) -> Numbers:
-    """Return what the second-best passage of each document says.
+def signal_weights(
+    signals: Sequence[SignalName],
+    probes: Sequence[Probe],
+    term_counts: Mapping[str, int],
+    ranking: Ranking,
+) -> Floats:
+    """Weigh probes, and sources within a probe.
 
-    The mean of what it says to each source.
+    A source that could not be searched leaves its weight to the others.
     """
-    sizes = family.sizes
-    sources = {leg.source: None for leg in legs}
-    weights = {
-        source: np.array([leg.probe.weight * (leg.source == source) for leg in legs])
-        for source in sources
-    }
-    raws = np.array([each @ board.raws / (each.sum() or 1.0) for each in weights.values()])
-    best = np.maximum.reduceat(raws, family.starts, axis=1)
-    is_best = raws == np.repeat(best, sizes, axis=1)
-    others = np.maximum.reduceat(np.where(is_best, 0.0, raws), family.starts, axis=1)
-    # Where two are equally good, the second is as good as the first.
-    second = np.where(
-        np.add.reduceat(is_best, family.starts, axis=1, dtype=np.int64) > 1, best, others
-    )
-    lone = min(LONE_MOST, LONE_RATE * family.lone)
-    support: Numbers = np.where(sizes == 1, lone * best, second).mean(axis=0)
-    return support
+    weights = []
+    of_probe: dict[str, float] = {}
+    for probe, source in signals:
+        weight = ranking.vector_weight
+        if source == "keyword":
+            length = max(1, term_counts.get(probe, USUAL_WORDS)) / USUAL_WORDS
+            weight = ranking.keyword_weight * length**LENGTH_POWER
+        weights.append(weight)
+        of_probe[probe] = of_probe.get(probe, 0.0) + weight
+    importance = {probe.name: probe.weight for probe in probes if probe.name in of_probe}
+    whole = sum(importance.values()) or 1.0
+    shares = []
+    for (probe, _), weight in zip(signals, weights, strict=True):
+        shares.append(weight / (of_probe[probe] or 1.0) * importance[probe] / whole)
+    return np.array(shares, dtype=np.float64)
 
 
-def lift(board: Board, source: str, boosts: Iterable[tuple[int, float]], weight: float) -> Board:
-    """Give chunks a part of what is missing to 1.0.
+def with_context(scores: Scores, layout: Layout, ranking: Ranking) -> Scores:
+    """Let the better neighbour of a passage count beside it.
 
-    `boosts` are (key, strength), such as that of a link to it.
+    A passage without neighbours keeps its score. Lanes with `crowd_discount` lower passages of
+    long documents, because more passages mean more chances.
     """
-    strongest: dict[int, float] = {}
-    for key, strength in boosts:
-        strongest[key] = max(strength, strongest.get(key, 0.0))
-    ordered = sorted(strongest.items(), key=lambda pair: (-pair[1], pair[0]))
-    known = set(board.keys)
-    keys = (*board.keys, *(key for key, _ in ordered if key not in known))
-    column = {key: place for place, key in enumerate(keys)}
-    raws, shares = _wider(board.raws, len(keys)), _wider(board.shares, len(keys))
-    if ordered:
-        places = [column[key] for key, _ in ordered]
-        strengths = np.array([strength for _, strength in ordered])
-        raws[-1, places] = strengths
-        shares[-1, places] = np.maximum(
-            weight * strengths * (1.0 - shares.sum(axis=0)[places]), 0.0
-        )
-    ranks = {key: rank for rank, (key, _) in enumerate(ordered, start=1)}
-    return Board(keys, (*board.lines, (source, source)), (*board.ranks, ranks), raws, shares)
+    neighbour = layout.better_neighbour(scores.totals)
+    is_alone = neighbour < 0
+    weight = np.where(is_alone, 0.0, _share(ranking.context_weight))
+    discount = np.where(is_alone, 1.0, 1.0 - ranking.crowd_discount)
+    own = scores.scaled((1.0 - weight) * discount)
+    return own.with_signal("context", neighbour, neighbour * weight * discount)
 
 
-def calibrate(
-    board: Board, show: Callable[[Numbers], Numbers], probes: Sequence[Probe] = ()
-) -> Board:
-    """Put the score of each chunk on the scale that is shown; its shares keep their proportions.
+def with_support(scores: Scores, layout: Layout, measured: Floats, ranking: Ranking) -> Scores:
+    """Let the second-best passage of a document count beside its best.
 
-    Of several probes each is put there by itself, so that a sure one does not make an unsure one
+    `measured` has a row for each source. Only the best passage gains: the others would crowd out
+    other documents.
+    """
+    weight = _share(ranking.support_weight)
+    if not weight:
+        nothing = np.zeros(layout.columns)
+        return scores.with_signal("support", nothing, nothing)
+    lone = min(LONE_MOST, LONE_RATE * layout.lone_share)
+    second = np.where(layout.sizes == 1, lone * layout.best(measured), layout.second_best(measured))
+    totals = scores.totals
+    is_best = totals == layout.per_passage(layout.best(totals))
+    support = np.where(is_best, layout.per_passage(second.mean(axis=0)), 0.0)
+    return scores.scaled(1.0 - weight).with_signal("support", support, support * weight)
+
+
+def by_source(scores: Scores, probes: Sequence[Probe]) -> Floats:
+    """Average what each source measured over the probes, by their weights."""
+    importance = {probe.name: probe.weight for probe in probes}
+    rows = []
+    for source in dict.fromkeys(source for _, source in scores.signals):
+        weights = np.array([importance[probe] * (s == source) for probe, s in scores.signals])
+        rows.append(weights @ scores.raw / (weights.sum() or 1.0))
+    return np.array(rows)
+
+
+def lifted(scores: Scores, source: str, strengths: Floats, weight: float) -> Scores:
+    """Give each passage a part of what it lacks to 1.0, by the strength that it is lifted with."""
+    share = np.maximum(weight * strengths * (1.0 - scores.totals), 0.0)
+    return scores.with_signal(source, strengths, share)
+
+
+def calibrated(
+    scores: Scores, show: Callable[[Floats], Floats], probes: Sequence[Probe] = ()
+) -> Scores:
+    """Put scores on the scale that is shown; the shares of a passage keep their proportions.
+
+    Each of several probes is put there by itself, so that a sure one does not make an unsure one
     look sure.
     """
-    if len(probes) < 2:  # noqa: PLR2004 - a single probe: links and context count as its own
-        return replace(board, shares=board.shares * _scales(board.scores, show))
-    shares, whole = board.shares.copy(), sum(probe.weight for probe in probes) or 1.0
+    if len(probes) <= 1:
+        return scores.scaled(_scale(scores.totals, show))
+    shares = scores.shares.copy()
+    whole = sum(probe.weight for probe in probes) or 1.0
     for probe in probes:
-        lines = [place for place, line in enumerate(board.lines) if line[0] == probe.name]
-        shares[lines] *= _scales(shares[lines].sum(axis=0) * whole / probe.weight, show)
-    return replace(board, shares=shares)
+        rows = [row for row, (name, _) in enumerate(scores.signals) if name == probe.name]
+        shares[rows] *= _scale(shares[rows].sum(axis=0) * whole / probe.weight, show)
+    return replace(scores, shares=shares)
 
 
-def _scales(scores: Numbers, show: Callable[[Numbers], Numbers]) -> Numbers:
-    scales: Numbers = np.divide(
-        show(scores), scores, out=np.zeros_like(scores), where=scores > LEAST
-    )
-    return scales
+def _scale(totals: Floats, show: Callable[[Floats], Floats]) -> Floats:
+    blank = np.zeros_like(totals)
+    scale: Floats = np.divide(show(totals), totals, out=blank, where=totals > LEAST)
+    return scale
 
 
-def _weight(leg: Leg, ranking: Ranking) -> float:
-    if leg.source == "vector":
-        return ranking.vector_weight
-    return float(ranking.keyword_weight * (max(1, leg.words) / USUAL_WORDS) ** LENGTH_POWER)
-
-
-def order(board: Board) -> list[int]:
-    """List the places of candidates by score, best first; equal scores go by key."""
-    places: list[int] = np.lexsort((np.array(board.keys, dtype=np.int64), -board.scores)).tolist()
-    return places
-
-
-def _wider(values: Numbers, columns: int) -> Numbers:
-    """Return a copy with one more line and this many columns."""
-    result = np.zeros((values.shape[0] + 1, columns))
-    result[:-1, : values.shape[1]] = values
-    return result
+def _share(weight: float) -> float:
+    """Return the part of the whole that a weight beside 1.0 is."""
+    return weight / (1.0 + weight)

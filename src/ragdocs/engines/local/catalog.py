@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ragdocs.protocols import Siblings
 from ragdocs.system import files as fsio
 from ragdocs.types import (
     UNSAID_CONFIDENCE,
@@ -28,7 +27,25 @@ from ragdocs.types import (
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
 Buffer = bytes | memoryview
+
+
+# Takes rows and their scores and returns the permutation that puts the best first.
+BestFirst = Callable[[Rows, Floats], Rows]
+
+
+def by_row(rows: Rows, scores: Floats) -> Rows:
+    """Order rows by score, equal ones by row."""
+    order: Rows = np.lexsort((rows, -scores))
+    return order
+
+
+class Siblings(NamedTuple):
+    """All rows of some documents, side by side, and where each document begins among them."""
+
+    rows: Rows
+    starts: Rows
 
 
 class _Column:
@@ -165,6 +182,10 @@ class Catalog:
         """Return one card, if there is such a document."""
         return self._documents.get(doc_id)
 
+    def at_path(self, path: str) -> Document | None:
+        """Return the card of the document at a path, if there is one."""
+        return self._documents.get(self._by_path.get(path, ""))
+
     def documents(self, slots: Mask | None = None) -> list[Document]:
         """List cards in the order of their paths, or those of the slots in the mask."""
         ids = (
@@ -174,6 +195,13 @@ class Catalog:
         )
         chosen = [self._documents[doc_id] for doc_id in ids if doc_id in self._documents]
         return sorted(chosen, key=lambda document: document.path)
+
+    def count(self, slots: Mask) -> int:
+        """Count the documents of the slots in the mask."""
+        total = 0
+        for slot in np.flatnonzero(slots).tolist():
+            total += self._ids[slot] in self._documents
+        return total
 
     def rows(self, doc_id: str) -> range:
         """Return the rows of one document's chunks, in order."""
@@ -188,20 +216,34 @@ class Catalog:
         # The rows of a document follow one another.
         every = np.flatnonzero(chosen[slots] & self.alive)
         starts = np.flatnonzero(np.diff(slots[every], prepend=-1))
-        return Siblings(every, starts, self._lone_share())
+        return Siblings(every, starts)
 
-    def _lone_share(self) -> float:
+    def lone_share(self) -> float:
+        """Return the share of documents with a single passage."""
         if self._lone is None:
             sizes = np.bincount(self._slot_of.values[self.alive])
             lone, every = int(np.count_nonzero(sizes == 1)), int(np.count_nonzero(sizes))
             self._lone = lone / max(1, every)
         return self._lone
 
+    def best_first(self, rows: Rows, scores: Floats) -> Rows:
+        """Return the permutation that puts the highest scores first, equal ones by path and row.
+
+        The rows of a document are in the order of its text.
+        """
+        order = by_row(rows, scores)
+        ordered = scores[order]
+        if not np.any(ordered[1:] == ordered[:-1]):
+            return order
+        paths = [document.path for document in self.owners(rows)]
+        keys = list(zip((-scores).tolist(), paths, rows.tolist(), strict=True))
+        return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
     def owner(self, row: int) -> Document:
         """Return the card of the document that has a row."""
         return self._documents[self._ids[self._slot_of.values[row]]]
 
-    def owners(self, rows: Sequence[int]) -> list[Document]:
+    def owners(self, rows: Sequence[int] | Rows) -> list[Document]:
         """Return the cards of the documents that have these rows."""
         slots = self._slot_of.values[np.asarray(rows, dtype=np.int64)].tolist()
         return [self._documents[self._ids[slot]] for slot in slots]

@@ -86,20 +86,27 @@ class LinkGraph:
         """
         ghosts = {_ghost(name) for name in names}
         pointing = self.pointing(names)
-        return {
-            source: tuple(link for link in self.links(source) if _ghost(link.target) in ghosts)
-            for source in (
-                sorted(pointing)
-                if among is None
-                else [doc_id for doc_id in among if doc_id in pointing]
-            )
-        }
+        sources: Collection[str] = sorted(pointing)
+        if among is not None:
+            sources = [document_id for document_id in among if document_id in pointing]
+        links: dict[str, tuple[Link, ...]] = {}
+        for source in sources:
+            chosen = []
+            for link in self.links(source):
+                if _ghost(link.target) in ghosts:
+                    chosen.append(link)
+            links[source] = tuple(chosen)
+        return links
 
     def pointing(self, names: Sequence[str]) -> set[str]:
         """Return the documents that link to any of these names."""
         graph = self.open()
-        ghosts = {ghost for name in names if (ghost := _ghost(name)) in graph}
-        return {source for ghost in ghosts for source in graph.predecessors(ghost)}
+        sources: set[str] = set()
+        for name in names:
+            ghost = _ghost(name)
+            if ghost in graph:
+                sources.update(graph.predecessors(ghost))
+        return sources
 
     def dump(self) -> bytes:
         """Return the graph as node-link JSON."""
@@ -114,13 +121,14 @@ class LinkGraph:
         """Rebuild a graph from what `dump` returned; the names come back with `name`."""
         graph = cls()
         stored = json.loads(data)
-        found: dict[str, list[Link]] = {
-            node["id"]: [] for node in stored["nodes"] if node["kind"] == "document"
-        }
+        links: dict[str, list[Link]] = {}
+        for node in stored["nodes"]:
+            if node["kind"] == "document":
+                links[node["id"]] = []
         for edge in sorted(stored["edges"], key=lambda edge: edge["order"]):
             link = Link(edge["written"], edge["edge_type"], edge["edge_context"], edge["heading"])
-            found[edge["source"]].append(link)
-        graph._links = {doc_id: tuple(links) for doc_id, links in found.items()}
+            links[edge["source"]].append(link)
+        graph._links = {document_id: tuple(own) for document_id, own in links.items()}
         graph._count = len(stored["edges"])
         return graph
 
@@ -157,12 +165,14 @@ class LinkGraph:
 
         There is no need of the graph for a single step.
         """
-        known = self._near.get(doc_id)
-        if known is None:
-            names = {link_key(link.target) for link in self.links(doc_id)}
-            owners = {owner for name in names for owner in self._owners.get(name, ())}
-            known = self._near[doc_id] = tuple(sorted(owners - {doc_id}))
-        return known
+        near = self._near.get(doc_id)
+        if near is None:
+            owners: set[str] = set()
+            for link in self.links(doc_id):
+                owners.update(self._owners.get(link_key(link.target), ()))
+            near = tuple(sorted(owners - {doc_id}))
+            self._near[doc_id] = near
+        return near
 
 
 def _ghost(target: str) -> str:

@@ -9,27 +9,28 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ragdocs.engines.local import snapshot
-from ragdocs.engines.local.catalog import Catalog, Mask
+from ragdocs.engines.local.catalog import Catalog
+from ragdocs.engines.local.direct import DirectReads
 from ragdocs.engines.local.graph import LinkGraph
 from ragdocs.engines.local.postings import KeywordTable
 from ragdocs.engines.local.vectors import VectorTable, build_graph
-from ragdocs.protocols import Keys, Scored, Siblings, Vectors
-from ragdocs.search.fields import fields, meant, objection
-from ragdocs.system import files as fsio
+from ragdocs.engines.local.view import LocalSnapshot
+from ragdocs.protocols import IndexInfo, Vectors
+from ragdocs.search.fields import fields
+from ragdocs.system import files
 from ragdocs.system.heap import without_collection
 from ragdocs.system.locks import lock
 from ragdocs.text.terms import ANALYSER
-from ragdocs.types import Chunk, Document, Entry, Filter, Link
+from ragdocs.types import Chunk, Document, Entry
 
 # The layout of a generation; a change here rebuilds every index.
 FORMAT = "6"
@@ -67,8 +68,18 @@ _UNREADABLE = (
 logger = logging.getLogger("ragdocs")
 
 
-class LocalIndex:
-    """Finds chunks of one lane; every method may be called from any thread."""
+class _Parts(NamedTuple):
+    """What an index is made of, as it comes back from disk."""
+
+    catalog: Catalog
+    graph: LinkGraph
+    keywords: KeywordTable
+    vectors: VectorTable
+    calibration: Mapping[str, float]
+
+
+class LocalIndex(DirectReads):
+    """Finds passages of one lane; every method may be called from any thread."""
 
     def __init__(
         self,
@@ -90,317 +101,228 @@ class LocalIndex:
         self._applying = threading.Lock()
         self._lock = threading.RLock()
         self._dirty = False
-        self._clear()
+        self._calibration: Mapping[str, float] = {}
+        self._catalog = Catalog()
+        self._graph = LinkGraph()
+        self._keywords = KeywordTable()
+        self._vectors = VectorTable(self._dim)
+        # Rows without a vector, and their order by digest, made when it is needed.
+        self._bare: set[int] = set()
+        self._waiting: dict[str, list[int]] | None = None
 
     @property
     def dirty(self) -> bool:
         """Tell whether something changed since the last snapshot."""
         return self._dirty
 
-    def _clear(self) -> None:
-        self._gauge: Mapping[str, float] | None = None
-        self._catalog = Catalog()
-        self._graph = LinkGraph()
-        self._keywords = KeywordTable()
-        self._vectors = VectorTable(self._dim)
-        # Rows without a vector, and their order by digest, made when it is asked for.
-        self._bare: set[int] = set()
-        self._waiting: dict[str, list[int]] | None = None
+    @contextmanager
+    def snapshot(self) -> Iterator[LocalSnapshot]:
+        """Read one state; changes wait until the end of it."""
+        with self._lock:
+            yield self._view()
 
-    @property
-    def gauge(self) -> Mapping[str, float] | None:
-        """What scores are measured by, if that is known; kept with the index."""
-        return self._gauge
+    def _view(self) -> LocalSnapshot:
+        return LocalSnapshot(self._catalog, self._graph, self._keywords, self._table)
 
-    @gauge.setter
-    def gauge(self, gauge: Mapping[str, float] | None) -> None:
-        self._gauge = gauge
-        self._dirty = True
+    def info(self) -> IndexInfo:
+        """Return the counts and the calibration."""
+        with self._lock:
+            return IndexInfo(
+                documents=len(self._catalog),
+                passages=int(np.count_nonzero(self._catalog.alive)),
+                vectors=len(self._vectors),
+                links=len(self._graph),
+                vector_search=self._vectors.method,
+                calibration=self._calibration,
+            )
+
+    def calibrate(self, calibration: Mapping[str, float]) -> None:
+        """Keep what scores are measured by."""
+        with self._lock:
+            self._calibration = dict(calibration)
+            self._dirty = True
 
     def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
-        """Map each indexed path, or each of these that is indexed.
-
-        To the stamp and version it had.
-        """
+        """Map each indexed path, or each of these that is indexed, to its stamp and version."""
         with self._lock:
-            known = self._catalog.stamps
-            return (
-                dict(known)
-                if paths is None
-                else {path: known[path] for path in paths if path in known}
-            )
+            stamps = self._catalog.stamps
+            if paths is None:
+                return dict(stamps)
+            return {path: stamps[path] for path in paths if path in stamps}
 
-    def restamp(self, stamps: Mapping[str, str]) -> None:
-        """Remember new stamps of paths whose text did not change."""
-        with self._lock:
-            for path, stamp in stamps.items():
-                self._catalog.restamp(path, stamp)
-            self._dirty = self._dirty or bool(stamps)
-
-    def apply(self, changed: Sequence[Entry], removed: Sequence[str] = ()) -> None:
-        """Add or replace documents and drop the paths in `removed`, in one step."""
+    def apply(
+        self,
+        changed: Sequence[Entry],
+        removed: Sequence[str] = (),
+        restamped: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add or replace documents, drop paths, and note new stamps, in one step."""
         with self._applying:
-            texts = [text for entry in changed for text in fields(entry)]
-            if is_long := len(texts) > MOST_AT_ONCE:
+            texts: list[dict[str, str]] = []
+            for entry in changed:
+                texts += fields(entry)
+            is_long = len(texts) > MOST_AT_ONCE
+            if is_long:
                 self._keywords.write(texts)
             with self._lock:
-                paths = [*removed, *(entry.document.path for entry in changed)]
-                dropped = [one for path in paths if (one := self._catalog.remove(path))]
-                gone = [row for _, rows in dropped for row in rows]
-                for doc_id, _ in dropped:
-                    self._graph.remove(doc_id)
-                added = [row for entry in changed for row in self._catalog.add(entry)]
-                for entry in changed:
-                    self._graph.add(entry.document)
-                if added or gone:
-                    if gone or not is_long:
-                        self._keywords.write(() if is_long else texts, gone)
-                    self._keywords.adopt(added)
-                    self._table().remove(gone)
-                    self._bare = (self._bare - set(gone)) | set(added)
-                    self._waiting = None
-                    self._dirty = True
+                gone = self._remove([*removed, *(entry.document.path for entry in changed)])
+                added = self._add(changed)
+                self._restamp(restamped or {})
+                if not added and not gone:
+                    return
+                if gone or not is_long:
+                    self._keywords.write(() if is_long else texts, gone)
+                self._keywords.adopt(added)
+                self._table().remove(gone)
+                self._bare.difference_update(gone)
+                self._bare.update(added)
+                self._waiting = None
+                self._dirty = True
 
-    def objection(self, entry: Entry, seconds: float) -> str:
-        """Say why a document would hold up all others, for so much processor time at most.
+    def _remove(self, paths: Iterable[str]) -> list[int]:
+        """Drop documents from catalog and graph; return their rows."""
+        gone: list[int] = []
+        for path in paths:
+            removed = self._catalog.remove(path)
+            if removed:
+                document_id, rows = removed
+                self._graph.remove(document_id)
+                gone.extend(rows)
+        return gone
 
-        Or nothing.
+    def _add(self, entries: Sequence[Entry]) -> list[int]:
+        """Add documents to catalog and graph; return their rows."""
+        added: list[int] = []
+        for entry in entries:
+            added.extend(self._catalog.add(entry))
+            self._graph.add(entry.document)
+        return added
+
+    def _restamp(self, stamps: Mapping[str, str]) -> None:
+        for path, stamp in stamps.items():
+            self._catalog.restamp(path, stamp)
+            self._dirty = True
+
+    def claim_missing(
+        self, limit: int, paths: Collection[str] = ()
+    ) -> list[tuple[Document, Chunk]]:
+        """List passages without a vector, one for each digest, the most recently changed first.
+
+        Nothing is reserved: only this process encodes for this index.
         """
-        return objection(entry, seconds)
-
-    def documents(self, where: Filter | None = None) -> list[Document]:
-        """List document cards, in the order of their paths."""
+        claimed: list[tuple[Document, Chunk]] = []
         with self._lock:
-            return self._catalog.documents(None if where is None else self._slots(where))
+            for rows in self._wanting().values():
+                if len(claimed) == limit:
+                    break
+                passage = self._first_of(rows, paths)
+                if passage:
+                    claimed.append(passage)
+        return claimed
 
-    def document(self, doc_id: str) -> Document | None:
-        """Return one card, if there is such a document."""
-        with self._lock:
-            return self._catalog.document(doc_id)
-
-    def missing(self, limit: int, paths: Collection[str] = ()) -> list[tuple[Document, Chunk]]:
-        """List chunks without a vector, one for each digest, most recently changed first.
-
-        Or those of these paths.
-        """
-        with self._lock:
-            # A digest may wait in several documents, and any of the paths asked for may be one of
-            # them.
-            pairs = (map(self._catalog.chunk, rows) for rows in self._wanting().values())
-            wanted = (
-                next((pair for pair in same if not paths or pair[0].path in paths), None)
-                for same in pairs
-            )
-            return list(islice(filter(None, wanted), limit))
+    def _first_of(
+        self, rows: Sequence[int], paths: Collection[str]
+    ) -> tuple[Document, Chunk] | None:
+        """Return the first of these passages, which have one text, that is in one of the paths."""
+        for row in rows:
+            if not paths or self._catalog.owner(row).path in paths:
+                return self._catalog.chunk(row)
+        return None
 
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
-        """Give vectors to the chunks with these digests."""
+        """Give vectors to the passages with these digests."""
         with self._lock:
             table = self._table()
             waiting = self._wanting()
-            wanted = [
-                (row, vector)
-                for digest, vector in vectors.items()
-                for row in waiting.pop(digest, ())
-            ]
-            if wanted:
-                table.add([row for row, _ in wanted], np.stack([vector for _, vector in wanted]))
-                self._bare.difference_update(row for row, _ in wanted)
+            rows: list[int] = []
+            row_vectors: list[Vectors] = []
+            for digest, vector in vectors.items():
+                for row in waiting.pop(digest, ()):
+                    rows.append(row)
+                    row_vectors.append(vector)
+            if rows:
+                table.add(rows, np.stack(row_vectors))
+                self._bare.difference_update(rows)
                 self._dirty = True
-
-    def nearest(self, vector: Vectors, k: int, *wheres: Filter) -> Scored:
-        """Return the k chunks with the largest inner product among those that pass each of the filters."""
-        with self._lock:
-            table = self._table()
-            found = dict(
-                pair for where in wheres for pair in table.nearest(vector, k, self._mask(where))
-            )
-        return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
-
-    def match(self, text: str, k: int, *wheres: Filter) -> Scored:
-        """Return the k best chunks by keyword score among those that pass each of the filters.
-
-        1.0 is every term once in a passage of average length.
-        """
-        with self._lock:
-            return self._keywords.match(
-                text, k, [self._mask(where) for where in wheres], self._catalog.alive
-            )
-
-    def weigh(self, text: str, vector: Vectors | None, keys: Keys) -> tuple[Vectors, Vectors]:
-        """Return the keyword score and the inner product of each of these chunks, found or not."""
-        with self._lock:
-            words = (
-                self._keywords.scores(text, self._catalog.alive)[keys]
-                if text
-                else np.zeros(len(keys), np.float32)
-            )
-            if vector is None:
-                return words, np.zeros(len(keys), dtype=np.float32)
-            return words, self._table().products(vector, keys)
-
-    def siblings(self, keys: Keys) -> Siblings:
-        """Return all chunks of the documents that have these chunks."""
-        with self._lock:
-            return self._catalog.siblings(keys)
-
-    def asked(self, text: str) -> int:
-        """Count the different words that a query asks for."""
-        with self._lock:
-            return self._keywords.asked(text, self._catalog.alive)
-
-    def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
-        """Return for each chunk the words of a query that stand in it, as the query wrote them."""
-        words = dict.fromkeys(word.strip(".,;:!?\"'()") for word in text[:2000].split())
-        with self._lock:
-            held = {word: self._keywords.holding(keys, meant(word)) for word in words}
-        return [
-            tuple(word for word, mask in held.items() if mask[place]) for place in range(len(keys))
-        ]
-
-    def linked(self, doc_ids: Sequence[str], where: Filter) -> list[Collection[str]]:
-        """Return, for each of these, the documents it links to that pass the filter."""
-        with self._lock:
-            slots = self._slots(where)
-            every = [self._graph.linked(doc_id) for doc_id in doc_ids]
-            return [
-                [target for target in one if self._catalog.passes(target, slots)] for one in every
-            ]
-
-    def links_to(
-        self, names: Sequence[str], among: Collection[str] | None = None
-    ) -> Mapping[str, tuple[Link, ...]]:
-        """Map each document, or each among these, to its links to any of these names."""
-        with self._lock:
-            return self._graph.links_to(names, among) if names else {}
-
-    def owners(self, keys: Sequence[int]) -> list[Document]:
-        """Return the documents that have the chunks with these keys."""
-        with self._lock:
-            return self._catalog.owners(keys)
-
-    def load(self, keys: Sequence[int]) -> list[tuple[Document, Chunk]]:
-        """Return the chunks with these keys and their documents."""
-        with self._lock:
-            loaded = [self._catalog.chunk(key) for key in keys]
-            self._catalog.rest()
-            return loaded
-
-    def chunks(self, doc_id: str) -> list[int]:
-        """Return the keys of one document's chunks, in order."""
-        with self._lock:
-            return list(self._catalog.rows(doc_id))
-
-    def vectors(self, doc_ids: Sequence[str]) -> Vectors:
-        """Return one unit vector for each document, the mean of its chunks.
-
-        Zero where it has none yet.
-        """
-        with self._lock:
-            return self._table().means([self._catalog.rows(doc_id) for doc_id in doc_ids])
-
-    @property
-    def vector_search(self) -> str:
-        """Say how vectors are searched."""
-        return self._vectors.method
-
-    def held(self) -> AbstractContextManager[object]:
-        """Keep the index as it is while several things are asked of it."""
-        return self._lock
 
     def prepare(self) -> None:
         """Bring into memory what a search needs and opening left on disk."""
         with self._lock:
             self._table()
 
-    def counts(self) -> dict[str, int]:
-        """Count documents, chunks, vectors and links."""
-        with self._lock:
-            return {
-                "documents": len(self._catalog),
-                "chunks": int(np.count_nonzero(self._catalog.alive)),
-                "vectors": len(self._vectors),
-                "links": len(self._graph),
-            }
+    def close(self) -> None:
+        """Do nothing: what is in memory goes with the index."""
 
     def contents(self) -> dict[str, list[Any]]:
-        """List everything an index holds, by document and chunk rather than by row.
-
-        So that two can be compared.
-        """
+        """List everything by document and passage, so that two indexes can be compared."""
         with self._lock:
-            rows = {
-                row: self._catalog.chunk(row)[1]
-                for row in np.flatnonzero(self._catalog.alive).tolist()
-            }
-            ordered = sorted(rows, key=lambda row: rows[row].id)
-            vectors = zip(ordered, self._table().get(ordered), strict=True)
+            passages: dict[int, Chunk] = {}
+            for row in np.flatnonzero(self._catalog.alive).tolist():
+                passages[row] = self._catalog.chunk(row)[1]
+            ordered = sorted(passages, key=lambda row: passages[row].id)
+            postings = []
+            for field, term, row, weight in self._keywords.postings():
+                postings.append((passages[row].id, field, term, weight))
+            documents = []
+            for document in self._catalog.documents():
+                documents.append(replace(document, modified_at=None))
+            ids = [passages[row].id for row in ordered]
             return {
-                "documents": [
-                    replace(document, modified_at=None) for document in self._catalog.documents()
-                ],
-                "chunks": [rows[row] for row in ordered],
-                "postings": sorted(
-                    (rows[r].id, field, term, w) for field, term, r, w in self._keywords.postings()
-                ),
-                "edges": list(self._graph.edges()),
-                "vectors": [(rows[row].id, vector) for row, vector in vectors],
+                "documents": documents,
+                "chunks": [passages[row] for row in ordered],
+                "postings": sorted(postings),
+                "edges": self._graph.edges(),
+                "vectors": list(zip(ids, self._table().get(ordered), strict=True)),
             }
 
     def open(self) -> bool:
         """Load the live generation from disk; tell whether there was one that could be used."""
-        stored = (
-            snapshot.load(self._directory, self._key, mapped=self._mapped)
-            if self._directory
-            else None
-        )
+        if self._directory is None:
+            return False
+        stored = snapshot.load(self._directory, self._key, mapped=self._mapped)
         if stored is None:
             return False
-        recipe, parts = stored
+        recipe, files_by_path = stored
         encoder = recipe.pop("encoder", "")
         if recipe != self._recipe:
             return False
         try:
             with without_collection():
-                restored = self._restore(parts, with_vectors=encoder == self._encoder)
+                parts = self._restore(files_by_path, with_vectors=encoder == self._encoder)
         except _UNREADABLE as error:
             logger.info("the stored index cannot be read and is built anew: %s", error)
             return False
         with self._lock:
-            self._catalog, self._graph, self._keywords, self._vectors, self._gauge = restored
+            self._catalog = parts.catalog
+            self._graph = parts.graph
+            self._keywords = parts.keywords
+            self._vectors = parts.vectors
+            self._calibration = parts.calibration
             self._dirty = encoder != self._encoder
             self._count_bare()
-        for part in parts.values():
+        for part in files_by_path.values():
             # Only a little of what was mapped is needed again.
-            fsio.release(part)
+            files.release(part)
         return True
 
-    def _restore(
-        self, parts: Mapping[str, memoryview], *, with_vectors: bool
-    ) -> tuple[Catalog, LinkGraph, KeywordTable, VectorTable, Mapping[str, float] | None]:
+    def _restore(self, parts: Mapping[str, memoryview], *, with_vectors: bool) -> _Parts:
         cards = json.loads(bytes(parts[DOCSTORE]))
         graph = LinkGraph.restore(bytes(parts[GRAPH]))
         catalog = Catalog.restore(cards, parts[TABLE], parts[PASSAGES], graph.links)
         for document in catalog.documents():
             graph.name(document)
-        files = {
-            path.removeprefix(KEYWORD): body
-            for path, body in parts.items()
-            if path.startswith(KEYWORD)
-        }
-        # Vectors of another model are worthless here: the chunks wait for new ones.
-        vectors = VectorTable(self._dim)
-        if with_vectors:
-            vectors = VectorTable.restore(
-                parts[FAISS], parts.get(NEIGHBOURS, b""), cards["vector_rows"], self._dim
-            )
-        return (
-            catalog,
-            graph,
-            KeywordTable(files),
-            vectors,
-            cards.get("gauge") if with_vectors else None,
+        keyword_files = {}
+        for path, body in parts.items():
+            if path.startswith(KEYWORD):
+                keyword_files[path.removeprefix(KEYWORD)] = body
+        keywords = KeywordTable(keyword_files)
+        if not with_vectors:
+            # Vectors of another model are worthless here: the passages wait for new ones.
+            return _Parts(catalog, graph, keywords, VectorTable(self._dim), {})
+        vectors = VectorTable.restore(
+            parts[FAISS], parts.get(NEIGHBOURS, b""), cards["vector_rows"], self._dim
         )
+        return _Parts(catalog, graph, keywords, vectors, cards.get("gauge") or {})
 
     def _table(self) -> VectorTable:
         """Return the vectors, opened; what cannot be opened is forgotten and computed anew."""
@@ -419,42 +341,35 @@ class LocalIndex:
         self._waiting = None
 
     def save(self) -> str | None:
-        """Write a snapshot if anything changed and nobody else is writing one.
-
-        Return the generation's name.
-        """
+        """Write a generation if anything changed and nobody else is writing one; return its name."""
         if self._directory is None or not self._dirty:
             return None
         self._improve()
         with self._applying, self._lock:
             self._compact()
             self._keywords.consolidate()
-            faiss_index, neighbours, rows = self._table().dump()
-            cards, table, passages = self._catalog.dump()
-            parts = {
-                GRAPH: self._graph.dump(),
-                FAISS: faiss_index,
-                TABLE: table,
-                PASSAGES: passages,
-            }
-            if neighbours:
-                parts[NEIGHBOURS] = neighbours
-            parts |= {KEYWORD + name: data for name, data in self._keywords.dump().items()}
+            cards, parts = self._dump()
             self._dirty = False
         with ExitStack() as undo:
             undo.callback(setattr, self, "_dirty", True)
-            # A file name need not be text: half characters stand for its other bytes, and json
-            # reads them back.
-            docstore = {**cards, "vector_rows": rows, "gauge": self._gauge}
-            parts[DOCSTORE] = json.dumps(docstore, ensure_ascii=False, default=str).encode(
-                "utf-8", "surrogatepass"
-            )
-            fsio.make_directories(self._directory, 0o700)
+            parts[DOCSTORE] = _json(cards)
+            files.make_directories(self._directory, 0o700)
             with lock(self._directory, timeout=0):
                 recipe = {**self._recipe, "encoder": self._encoder}
                 name = snapshot.save(self._directory, parts, recipe, self._key)
             undo.pop_all()
         return name
+
+    def _dump(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Return the cards, which take long to write as JSON, and the other parts as bytes."""
+        vectors, neighbours, rows = self._table().dump()
+        cards, table, passages = self._catalog.dump()
+        parts = {GRAPH: self._graph.dump(), FAISS: vectors, TABLE: table, PASSAGES: passages}
+        if neighbours:
+            parts[NEIGHBOURS] = neighbours
+        for name, data in self._keywords.dump().items():
+            parts[KEYWORD + name] = data
+        return {**cards, "vector_rows": rows, "gauge": self._calibration or None}, parts
 
     def _compact(self) -> None:
         """Give rows new numbers when most numbers belong to the dead.
@@ -482,13 +397,6 @@ class LocalIndex:
             with self._lock:
                 self._vectors.adopt(wanted[0], graph)
 
-    def _slots(self, where: Filter) -> Mask:
-        linked = self._graph.pointing(where.linked_to) if where.linked_to else None
-        return self._catalog.slots(where, linked)
-
-    def _mask(self, where: Filter) -> Mask:
-        return self._catalog.mask(self._slots(where))
-
     def _wanting(self) -> dict[str, list[int]]:
         """Map the digests that need a vector to their rows.
 
@@ -513,4 +421,13 @@ class LocalIndex:
 
     def _age(self, row: int) -> tuple[float, int]:
         modified = self._catalog.owner(row).modified_at
-        return (-modified.timestamp() if modified else 0.0, row)
+        if modified is None:
+            return 0.0, row
+        return -modified.timestamp(), row
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    # A file name need not be text: half characters stand for its other bytes, and json reads them
+    # back.
+    return text.encode("utf-8", "surrogatepass")

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ragdocs.engines.local.catalog import BestFirst, by_row
 from ragdocs.protocols import Vectors
 from ragdocs.system import files as fsio
 from ragdocs.system.heap import give_back
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
-Pairs = list[tuple[int, float]]
 Buffer = bytes | memoryview
 
 # Removed vectors stay in place, hidden by the row mask, until they are this share of all:
@@ -34,6 +34,8 @@ NEIGHBOURS, BUILDING, SEARCHING = 16, 64, 256
 MILD_FILTER = 0.2
 # Vectors that came after the graph was built are searched exactly, until they are this share of it.
 STALE_SHARE = 0.2
+# Vectors compared with all others at once, which bounds the memory that takes.
+STRIPE = 1024
 
 
 class VectorTable:
@@ -117,23 +119,25 @@ class VectorTable:
         if len(self._rows) - self._count > max(64, DEAD_SHARE * len(self._rows)):
             self._compact()
 
-    def nearest(self, vector: Vectors, k: int, mask: Mask) -> Pairs:
-        """Return the k rows allowed by the mask with the largest inner product.
-
-        Ties go to the lower row.
-        """
+    def nearest(
+        self, vector: Vectors, k: int, mask: Mask, best_first: BestFirst = by_row
+    ) -> tuple[Rows, Vectors]:
+        """Return the k rows allowed by the mask with the largest inner product, best first."""
         allowed = mask[self._rows]
         count = int(np.count_nonzero(allowed))
         if not count:
-            return []
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if self._graph is None or count < MILD_FILTER * len(allowed):
-            found = self._search(self._index, vector, k, allowed)
+            rows, scores = self._search(self._index, vector, k, allowed)
         else:
             covered = self._graph.ntotal
-            found = self._search(self._graph, vector, k, allowed[:covered])
+            rows, scores = self._search(self._graph, vector, k, allowed[:covered])
             allowed[:covered] = False
-            found += self._search(self._index, vector, k, allowed)
-        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+            new_rows, new_scores = self._search(self._index, vector, k, allowed)
+            rows = np.concatenate([rows, new_rows])
+            scores = np.concatenate([scores, new_scores])
+        order = best_first(rows, scores)[:k]
+        return rows[order], scores[order]
 
     def products(self, vector: Vectors, rows: Rows) -> Vectors:
         """Return the inner product with the vector of each of these rows.
@@ -247,19 +251,19 @@ class VectorTable:
         self._rows = rows
         self._count += len(rows) - start
 
-    def _search(self, index: Any, vector: Vectors, k: int, allowed: Mask) -> Pairs:
+    def _search(self, index: Any, vector: Vectors, k: int, allowed: Mask) -> tuple[Rows, Vectors]:
+        """Return at least the k best rows, with all that are as good as the last of them."""
         count = int(np.count_nonzero(allowed))
         if not count:
-            return []
-        # Of equal scores FAISS keeps whichever it likes: it is asked for more until the k-th is
-        # told from the next.
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        # Of equal scores FAISS keeps whichever it likes: it is asked for more until the k-th
+        # differs from the last.
         wanted = min(k + 1, count)
         while True:
             scores, positions = self._ask(index, vector, wanted, allowed)
             if wanted == count or len(positions) < wanted or scores[-1] < scores[k - 1]:
-                break
+                return self._rows[positions], scores
             wanted = min(wanted * 4, count)
-        return list(zip(self._rows[positions].tolist(), scores.tolist(), strict=True))
 
     def _ask(self, index: Any, vector: Vectors, wanted: int, allowed: Mask) -> tuple[Vectors, Rows]:
         """Return the scores and places of the best among those allowed."""
@@ -290,6 +294,20 @@ class VectorTable:
         self._place(np.empty(0, dtype=np.int64))
         if len(rows):
             self.add(rows, vectors)
+
+
+def similar_pairs(vectors: Vectors, threshold: float) -> list[tuple[float, int, int]]:
+    """Return (similarity, first, second) of every two vectors that are alike, most alike first."""
+    # A document that has no vector yet resembles nothing, whatever the threshold.
+    has_vector: Mask = np.any(vectors != 0, axis=1)
+    pairs = []
+    for start in range(0, len(vectors), STRIPE):
+        stripe = vectors[start : start + STRIPE] @ vectors.T
+        for row, column in np.argwhere(stripe >= threshold).tolist():
+            first = start + row
+            if first < column and has_vector[first] and has_vector[column]:
+                pairs.append((float(stripe[row, column]), first, column))
+    return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))
 
 
 def build_graph(vectors: Vectors) -> Any:

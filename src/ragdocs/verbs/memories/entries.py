@@ -18,8 +18,9 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.protocols import AccessLog
-from ragdocs.search.corpus import STRANGERS, Corpus
+from ragdocs.search.corpus import Corpus
 from ragdocs.search.parse import parse
+from ragdocs.search.query import STRANGERS
 from ragdocs.system.names import own_id
 from ragdocs.text import frontmatter
 from ragdocs.types import (

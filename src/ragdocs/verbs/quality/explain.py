@@ -12,7 +12,8 @@ import numpy as np
 from ragdocs.errors import NotFoundError, UnavailableError, ValidationError
 from ragdocs.protocols import Vectors
 from ragdocs.search.calibration import FALSE_ALARMS, FLOOR
-from ragdocs.search.corpus import LEAST_CANDIDATES, Corpus
+from ragdocs.search.corpus import Corpus
+from ragdocs.search.query import LEAST_CANDIDATES
 from ragdocs.types import Document, Filter, Hit, Probe, Query
 from ragdocs.verbs import page, references
 from ragdocs.verbs.shapes import Explained

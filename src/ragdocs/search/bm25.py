@@ -1,0 +1,155 @@
+"""The arithmetic of keyword scores, the same for every engine.
+
+An engine keeps postings; which terms a query is scored by and what each is worth is decided here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from ragdocs.text.terms import STOP_TERMS, is_compound, terms
+
+Floats = npt.NDArray[np.float32]
+# How often a term stands in a field of each passage, and how long that field is there.
+Occurrences = tuple[Floats, Floats]
+
+# How much a term's occurrence counts by field; the body is the unit. Titles and headings say what a
+# passage is about, but a much larger boost loses precision where titles repeat common words.
+BOOSTS = {
+    "body": 1.0,
+    "title": 2.0,
+    "headings": 1.0,
+    "tags": 1.0,
+    "path": 0.5,
+    "name": 0.5,
+    "date": 1.0,
+}
+# Added for a query that has all words of a title, or of a file's name: who searches for "client
+# libraries" means that page before the ones that mention them. It is shared out among the words, so
+# that long titles gain no more.
+NAMED = {"title": 0.25, "name": 0.15}
+# The saturation is below the usual 1.2, because passages are short. So many words are added to
+# every body before lengths are compared: that one of two short remarks is twice as long as the
+# other says little.
+K1 = 0.8
+B = 0.9
+EQUAL_WORDS = 50
+# What src/auth.py as a whole counts beside its parts, which are terms as well.
+COMPOUND_WEIGHT = 0.5
+# A query is a question, not a document: past this many distinct terms only the rarest are scored.
+MOST_TERMS = 64
+# Looking a term up costs about 20 microseconds: a pasted file is cut before the rarest of its terms
+# are chosen.
+LONGEST_QUERY = 20_000
+MOST_LOOKUPS = 512
+# A term found nowhere is replaced by its nearest spellings, each worth this much of an exact match.
+TYPO_WEIGHT = 0.6
+MOST_SPELLINGS = 3
+MOST_TYPOS = 2
+SHORTEST_TYPO = 4
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerm:
+    """A term of a query: the spellings it is looked up by, their shares, and its weight."""
+
+    spellings: tuple[tuple[str, float], ...]
+    weight: float
+
+
+def query_terms(text: str) -> list[str]:
+    """Return the different terms of a query without stop words, or with them if all are."""
+    distinct = dict.fromkeys(islice(terms(text[:LONGEST_QUERY]), MOST_LOOKUPS))
+    meaningful = [term for term in distinct if term not in STOP_TERMS]
+    return meaningful or list(distinct)
+
+
+def weigh(
+    query: Sequence[str],
+    frequencies: Mapping[str, int],
+    count: int,
+    spellings: Callable[[str], Sequence[str]],
+) -> list[QueryTerm]:
+    """Weigh the terms of a query by rarity, the rarest first.
+
+    `frequencies` has the number of passages of each term, `count` that of all passages, and
+    `spellings` returns the terms that resemble one that is found nowhere.
+    """
+    existing = []
+    unknown = []
+    for term in query:
+        if not frequencies[term]:
+            unknown.append(term)
+            continue
+        weight = rarity(count, frequencies[term])
+        if is_compound(term):
+            weight *= COMPOUND_WEIGHT
+        existing.append(QueryTerm(((term, 1.0),), weight))
+    existing.sort(key=lambda term: -term.weight)
+    # A word nobody wrote weighs as much as the rarest word, so that a query of unknown words
+    # scores low.
+    rarest = rarity(count, 1)
+    for number, term in enumerate(unknown):
+        similar: Sequence[str] = ()
+        if number < MOST_TYPOS and may_be_typo(term):
+            similar = spellings(term)
+        existing.append(QueryTerm(tuple((word, TYPO_WEIGHT) for word in similar), rarest))
+    return existing[:MOST_TERMS]
+
+
+def may_be_typo(term: str) -> bool:
+    """Tell whether a term that is found nowhere is worth looking for other spellings."""
+    return len(term) >= SHORTEST_TYPO and term.isalpha()
+
+
+def best_spellings(frequencies: Mapping[str, int]) -> tuple[str, ...]:
+    """Choose the most frequent of several spellings, leaving out those that nothing has."""
+    ordered = sorted(frequencies, key=lambda word: (-frequencies[word], word))
+    return tuple(word for word in ordered[:MOST_SPELLINGS] if frequencies[word])
+
+
+def rarity(count: int, frequency: int) -> float:
+    """Return the inverse document frequency of a term in this many of all passages."""
+    return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
+
+
+def impact(by_field: Mapping[str, Occurrences], averages: Mapping[str, float]) -> Floats:
+    """Return what a term is worth in each passage that has it, from 0 to 1."""
+    frequency: Floats | None = None
+    for field, (counts, lengths) in by_field.items():
+        padding = EQUAL_WORDS if field == "body" else 0
+        length = B * (lengths + padding) / (averages[field] + padding)
+        weighted = BOOSTS[field] * counts / (1 - B + length)
+        frequency = weighted if frequency is None else frequency + weighted
+    if frequency is None:
+        return np.zeros(0, dtype=np.float32)
+    saturated: Floats = frequency / (frequency + np.float32(K1))
+    return saturated
+
+
+def named_share(by_field: Mapping[str, Occurrences]) -> Floats:
+    """Return what a term adds to each passage because it stands in the title or the name."""
+    total: Floats | None = None
+    for field, most in NAMED.items():
+        if field in by_field:
+            counts, lengths = by_field[field]
+            share: Floats = (most * counts / np.maximum(lengths, 1)).astype(np.float32, copy=False)
+            total = share if total is None else total + share
+    if total is not None:
+        return total
+    size = max((len(counts) for counts, _ in by_field.values()), default=0)
+    return np.zeros(size, dtype=np.float32)
+
+
+def factor(term: QueryTerm, share: float, total_weight: float) -> np.float32:
+    """Return what the impact of a spelling is multiplied by.
+
+    A score of 1.0 is every term once in a passage of average length.
+    """
+    return np.float32(term.weight * share * (K1 + 1) / total_weight)
