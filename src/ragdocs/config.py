@@ -360,7 +360,7 @@ class Config:
 
 def _sections() -> dict[str, Any]:
     """Map the names of the sections to their classes."""
-    sections = {}
+    sections: dict[str, Any] = {}
     for section in dataclasses.fields(Config):
         if dataclasses.is_dataclass(section.default_factory):
             sections[section.name] = section.default_factory
