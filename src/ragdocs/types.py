@@ -12,6 +12,8 @@ from typing import Literal
 # 1.
 UNSAID_IMPORTANCE = 5.0
 UNSAID_CONFIDENCE = 1.0
+# Before the stamp of a file that was written so recently that it may change within one tick.
+FRESH = "racy-"
 # The usual kinds of memories; any other word is accepted with a warning.
 MEMORY_KINDS = ("journal", "plan", "fact", "observation", "reflection")
 # The kinds of what a repository knows about itself, and those of entries; no others are accepted.

@@ -40,6 +40,7 @@ from ragdocs.text import frontmatter as metadata
 from ragdocs.text import times
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import (
+    FRESH,
     Change,
     Chunk,
     Document,
@@ -167,7 +168,8 @@ class Corpus:
         """
         refused = {}
         for path, (stamp, reason) in self._refused.items():
-            if scan.stamps.get(path) == stamp:
+            # A stamp taken right after a write is marked until the file has rested.
+            if scan.stamps.get(path, "").removeprefix(FRESH) == stamp.removeprefix(FRESH):
                 refused[path] = reason
         return refused
 

@@ -13,6 +13,7 @@ from ragdocs.errors import NotFoundError, RagdocsError
 from ragdocs.stores.files.globs import Rules
 from ragdocs.stores.files.patterns import IgnoreFile, ignore_file
 from ragdocs.system import files, git
+from ragdocs.types import FRESH
 
 # Larger than any ignore file a person writes; compiling more would only serve an attacker.
 IGNORE_LIMIT = 65_536
@@ -43,7 +44,7 @@ def stamp_as_read(status: os.stat_result, moment: float) -> str:
     # not racy.
     age = min(abs(moment - status.st_mtime), abs(moment - status.st_ctime))
     if age < RACY_SECONDS:
-        return f"racy-{stamp(status)}"
+        return f"{FRESH}{stamp(status)}"
     return stamp(status)
 
 

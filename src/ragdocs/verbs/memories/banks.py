@@ -17,6 +17,7 @@ from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
 from ragdocs.lanes import MEMORY, Lane
 from ragdocs.project import folders, layout, registry
 from ragdocs.search.corpus import Corpus
+from ragdocs.types import FRESH
 from ragdocs.verbs.memories.recall import Bank
 
 # Projects that are asked, and those whose indexes stay open: some ten megabytes for 10,000
@@ -159,7 +160,7 @@ def _count_unread(corpus: Corpus) -> int:
     indexed = {}
     for path, (stamp, _) in corpus.stamps().items():
         # A stamp that was taken right after a write says so in front; here that is as good as any.
-        indexed[path] = stamp.removeprefix("racy-")
+        indexed[path] = stamp.removeprefix(FRESH)
     changed = sum(indexed.get(path) != stamp for path, stamp in present.items())
     return changed + len(indexed.keys() - present.keys())
 

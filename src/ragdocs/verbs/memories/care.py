@@ -89,16 +89,18 @@ class EntryCare:
 
     def _entries(self, now: datetime) -> list[Document]:
         """List the live memories that were added as entries; reads of others are not counted."""
-        where = Filter(hidden=self.corpus.lane.hidden, alive_at=now)
         entries = []
-        for document in self.corpus.documents(where):
+        for document in self.corpus.documents(self._live(now)):
             if document.source and document.created_at:
                 entries.append(document)
         return entries
 
+    def _live(self, now: datetime) -> Filter:
+        return Filter(hidden=self.corpus.lane.hidden, alive_at=now)
+
     def _doubts(self, entries: Sequence[Document], now: datetime) -> Mapping[str, _Doubts]:
         doubts = {document.id: _Doubts() for document in entries}
-        for similarity, older, newer in self._replacements(entries):
+        for similarity, older, newer in self._replacements(entries, now):
             doubt = doubts[older.id]
             if doubt.newer:
                 continue
@@ -118,10 +120,10 @@ class EntryCare:
                 reasons.append(f"older than {OLD.days} days")
         return doubts
 
-    def _replacements(self, entries: Sequence[Document]) -> list[Replacement]:
+    def _replacements(self, entries: Sequence[Document], now: datetime) -> list[Replacement]:
         """Return the entries of one type that say nearly the same, the most alike first."""
         replacements = []
-        pairs = similar_pairs(self.corpus, entries, ALIKE)
+        pairs = similar_pairs(self.corpus, entries, self._live(now), ALIKE)
         for similarity, first, second in pairs:
             pair = (entries[first], entries[second])
             older, newer = sorted(pair, key=_created)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations, product
 
-import numpy as np
-
 from ragdocs.errors import AlreadyExistsError, NotFoundError, UnavailableError, ValidationError
-from ragdocs.protocols import Vectors
 from ragdocs.search.corpus import Corpus
 from ragdocs.text import frontmatter
 from ragdocs.text.checks import check_content
@@ -100,7 +97,7 @@ class Merges:
         if filter_type:
             where = replace(where, kinds=(filter_type,))
         documents = self.corpus.documents(where)
-        pairs = similar_pairs(self.corpus, documents, threshold)
+        pairs = similar_pairs(self.corpus, documents, where, threshold)
         result = []
         for number, (score, members) in enumerate(_groups(pairs)[:limit]):
             listed = []
@@ -244,30 +241,22 @@ def _all_similar(
     return True
 
 
-def similar_pairs(corpus: Corpus, documents: Sequence[Document], threshold: float) -> list[Pair]:
+def similar_pairs(
+    corpus: Corpus, documents: Sequence[Document], where: Filter, threshold: float
+) -> list[Pair]:
     """Return every two of these documents that are at least so alike, the most alike first.
 
-    The only place in verbs that reads vectors from an index.
+    `where` passes at least these documents.
     """
-    ids = [document.id for document in documents]
-    vectors = corpus.index.vectors(ids)
+    positions = {document.id: position for position, document in enumerate(documents)}
+    pairs = []
+    for similarity, first_id, second_id in corpus.similar(where, threshold):
+        if first_id in positions and second_id in positions:
+            first, second = sorted((positions[first_id], positions[second_id]))
+            pairs.append((similarity, first, second))
 
     def order(pair: Pair) -> Pair:
         similarity, first, second = pair
         return -similarity, first, second
 
-    return sorted(_pairs(vectors, threshold), key=order)
-
-
-def _pairs(vectors: Vectors, threshold: float) -> Iterator[Pair]:
-    # A document that has no vector yet is like nothing, whatever the threshold.
-    is_encoded = [bool(vector.any()) for vector in vectors]
-    for start in range(0, len(vectors), STRIPE):
-        similarities = vectors[start : start + STRIPE] @ vectors.T
-        rows, columns = np.nonzero(similarities >= threshold)
-        positions = zip(rows.tolist(), columns.tolist(), strict=True)
-        for row, second in positions:
-            first = start + row
-            # Each two of them once.
-            if first < second and is_encoded[first] and is_encoded[second]:
-                yield float(similarities[row, second]), first, second
+    return sorted(pairs, key=order)

@@ -7,10 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
-from ragdocs.errors import NotFoundError, UnavailableError, ValidationError
-from ragdocs.protocols import Vectors
+from ragdocs.errors import NotFoundError, ValidationError
 from ragdocs.search.calibration import FALSE_ALARMS, FLOOR
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.query import LEAST_CANDIDATES
@@ -19,18 +16,6 @@ from ragdocs.verbs import page, references
 from ragdocs.verbs.shapes import Explained
 
 PUNCTUATION = ".,;:!?\"'()"
-
-
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """What the search measures of a document's best passage, or of the one that was found."""
-
-    lines: str
-    terms: tuple[str, ...]
-    keyword: float
-    keyword_rank: int
-    meaning: float
-    meaning_rank: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +98,14 @@ class Explain:
 
     def _answer(self, query: str, document: Document, hit: Hit | None) -> Explained:
         """Return what the sources say of the document's passage, whether it was found or not."""
-        measured = _measured(self.corpus, query, document, hit)
+        passage_id = hit.chunk.id if hit else ""
+        measured = self.corpus.measure(query, document.id, passage_id)
         answer = _blank(query, document.path, "", "")
-        answer["lines"] = measured.lines
-        answer["words"] = list(measured.terms)
+        passage = measured.passage
+        answer["lines"] = f"{passage.start_line}-{passage.end_line}"
+        answer["words"] = list(measured.words)
         for word in dict.fromkeys(query.split()):
-            if word.strip(PUNCTUATION) not in measured.terms:
+            if word.strip(PUNCTUATION) not in measured.words:
                 answer["missing"].append(word)
         answer["keyword"] = round(measured.keyword, 4)
         answer["keyword_rank"] = measured.keyword_rank
@@ -184,48 +171,3 @@ def _blank(query: str, path: str, stage: str, why: str) -> Explained:
         meaning_rank=0,
         signals=[],
     )
-
-
-def _query_vector(corpus: Corpus, query: str) -> Vectors | None:
-    if corpus.encoder is None or corpus.silence:
-        return None
-    try:
-        vector: Vectors = corpus.encoder.encode([query])[0]
-    except UnavailableError:
-        return None
-    return vector
-
-
-def _measured(corpus: Corpus, query: str, document: Document, hit: Hit | None) -> _Measured:
-    """Ask the index what it measures of one document: the only calls of it in this module."""
-    index = corpus.index
-    ranking = corpus.lane.ranking
-    vector = _query_vector(corpus, query)
-    keys = index.chunks(document.id)
-    by_words, by_meaning = index.weigh(query, vector, np.array(keys))
-    totals = ranking.keyword_weight * by_words + ranking.vector_weight * by_meaning
-    position = int(np.argmax(totals))
-    if hit is not None and hit.key in keys:
-        position = keys.index(hit.key)
-    key = keys[position]
-    count = index.counts()["chunks"]
-    matches = index.match(query, count, Filter())
-    nearest = index.nearest(vector, count, Filter()) if vector is not None else []
-    passage = index.load([key])[0][1]
-    return _Measured(
-        lines=f"{passage.start_line}-{passage.end_line}",
-        terms=index.matched(query, [key])[0],
-        keyword=float(by_words[position]),
-        keyword_rank=_rank(matches, keys),
-        meaning=float(by_meaning[position]),
-        meaning_rank=_rank(nearest, keys),
-    )
-
-
-def _rank(scored: Sequence[tuple[int, float]], keys: Sequence[int]) -> int:
-    """Return the number of the first of these keys in a ranking, or 0 if none is in it."""
-    wanted = set(keys)
-    for position, (key, _) in enumerate(scored, start=1):
-        if key in wanted:
-            return position
-    return 0

@@ -187,7 +187,7 @@ def _reasons(corpus: Corpus, unreadable: Mapping[str, str]) -> dict[str, str]:
 
 def _vector_search(corpus: Corpus) -> str:
     """Say how the lane's engine searches vectors."""
-    return corpus.index.vector_search
+    return corpus.info().vector_search
 
 
 def _same(ours: Any, theirs: Any) -> bool:
