@@ -16,6 +16,7 @@ from mcp_types import (
 
 from ragdocs.errors import NotFoundError, RagdocsError
 from ragdocs.serve.live import Live
+from ragdocs.serve.surface import hints
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -110,7 +111,8 @@ def _context(live: Live, task: str, files: list[str]) -> str:
     if task.strip():
         about = f"I am about to work on this: {task}\n\n"
     try:
-        pack = live.indexed().packs.build(task=task, files=files)["context"]
+        built = live.indexed().packs.build(task=task, files=files)
+        pack = hints.in_pack(built["context"], "tool", len(built["context"]))
     except RagdocsError as error:
         # A prompt has no errors of its own that a client would show.
         pack = f"No context could be made: {error}"

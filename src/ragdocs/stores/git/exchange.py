@@ -313,7 +313,7 @@ def _conflict_error(conflicts: Sequence[_MergedSection]) -> ConflictError:
     section = first.path.removesuffix(".md")
     hint = (
         f"Nothing was changed. Write what {section} is to say into a file, "
-        f"then `<exchange with a remote> --resolve {section}=FILE`"
+        f"then <exchange with a remote> with --resolve {section}=FILE"
     )
     error = ConflictError(
         f"both sides have changed {names}", hint, theirs=first.theirs, yours=first.ours
