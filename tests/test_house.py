@@ -83,10 +83,10 @@ LONGEST_FUNCTION = 60
 LONGEST_LINE = 100
 # How dense the code is, over all of it. Each figure may only fall.
 DENSITY = {
-    "tokens a code line": 8.2,
-    "comprehensions in 1,000 lines": 15.0,
-    "ternaries in 1,000 lines": 5.5,
-    "lines over 100 columns": 32,
+    "tokens a code line": 8.12,
+    "comprehensions in 1,000 lines": 14.7,
+    "ternaries in 1,000 lines": 5.2,
+    "lines over 100 columns": 0,
 }
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

@@ -366,10 +366,8 @@ class Workspace:
         if lane in self.closed:
             raise self.closed[lane]
         if lane not in self.places:
-            hint = (
-                hint
-                or f"Turn it on: write enabled = true under [{section}] in config.toml, or run `ragdocs init`"
-            )
+            switch = f"write enabled = true under [{section}] in config.toml"
+            hint = hint or f"Turn it on: {switch}, or run `ragdocs init`"
             raise UnavailableError(f"the {section} lane is switched off for this project", hint)
         return self.places[lane].corpus
 

@@ -425,6 +425,7 @@ JOURNAL: dict[str, Scenario] = {
 }
 
 QUALITY: dict[str, Scenario] = {
+    "verify_index": plain({}),
     "explain_search": plain(
         {"query": "how are tokens refreshed", "path": "docs/auth.md"},
         {"query": "how are tokens refreshed", "path": "docs/guide.txt"},

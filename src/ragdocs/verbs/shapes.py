@@ -365,3 +365,23 @@ class Explained(TypedDict):
     meaning: float
     meaning_rank: int
     signals: list[SignalShape]
+
+
+class VerifiedLane(TypedDict):
+    """How an index stands to its files, and the first thing that differs from one built anew.
+
+    The paths are those that changed since they were indexed, are not indexed, or are gone.
+    """
+
+    compared: dict[str, int]
+    difference: str
+    stale: list[str]
+    missing: list[str]
+    extra: list[str]
+
+
+class Verified(TypedDict):
+    """Each lane's index against its files alone."""
+
+    identical: bool
+    lanes: dict[str, VerifiedLane]

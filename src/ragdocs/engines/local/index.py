@@ -341,7 +341,10 @@ class LocalIndex(DirectReads):
         self._waiting = None
 
     def save(self) -> str | None:
-        """Write a generation if anything changed and nobody else is writing one; return its name."""
+        """Write a generation if anything changed and nobody else is writing one.
+
+        Return its name.
+        """
         if self._directory is None or not self._dirty:
             return None
         self._improve()

@@ -189,7 +189,9 @@ class Segment:
 
         Whoosh's public matcher takes a Python step for every posting.
         """
-        matcher = self.reader._terms.matcher(field, term, self.reader.schema[field].format)  # noqa: SLF001 - the reason is above
+        posting_format = self.reader.schema[field].format
+        terms = self.reader._terms  # noqa: SLF001 - the reason is above
+        matcher = terms.matcher(field, term, posting_format)
         numbers: list[int] = []
         weights: list[float] = []
         while matcher.is_active():
@@ -271,7 +273,8 @@ class Segments:
 
         Those that were there before cost nothing.
         """
-        found = {segment.segment_id(): segment for segment in self._index._segments()}  # noqa: SLF001 - there is no public way
+        segments = self._index._segments()  # noqa: SLF001 - there is no public way
+        found = {segment.segment_id(): segment for segment in segments}
         for name in self.opened.keys() - found.keys():
             del self.opened[name]
         for name in found.keys() - self.opened.keys():

@@ -73,7 +73,8 @@ class VectorTable:
         """Say how vectors are searched."""
         if self._graph is None and not self._stored[1]:
             return "exact"
-        return f"HNSW over {self._graph.ntotal if self._graph else len(self._rows)}, exact over the rest"
+        in_graph = self._graph.ntotal if self._graph else len(self._rows)
+        return f"HNSW over {in_graph}, exact over the rest"
 
     def open(self) -> None:
         """Bring the engine and what was stored into memory.

@@ -84,7 +84,8 @@ def _select(
     for start in range(0, len(keys), PORTION):
         part = keys[start : start + PORTION]
         marks = ",".join("?" * len(part))
-        query = f"SELECT key, vector FROM vectors WHERE key IN ({marks})"  # noqa: S608 - question marks
+        # Only question marks are put into it.
+        query = f"SELECT key, vector FROM vectors WHERE key IN ({marks})"  # noqa: S608
         for key, blob in connection.execute(query, part):
             # A damaged vector is no vector: a wrong length, or a length other than 1, gives it
             # away.

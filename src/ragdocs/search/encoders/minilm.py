@@ -102,7 +102,9 @@ def _minilm_tokenizer() -> Any:
             "tokenizers cannot be imported", "Install ragdocs again with pip"
         ) from error
     with as_file(files("ragdocs") / "data" / "vocab.txt") as words:
-        tokenizer = Tokenizer(models.WordPiece.from_file(str(words), unk_token="[UNK]"))  # noqa: S106 - a token of text
+        # A token of text, and no password.
+        pieces = models.WordPiece.from_file(str(words), unk_token="[UNK]")  # noqa: S106
+        tokenizer = Tokenizer(pieces)
     tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -274,7 +276,7 @@ def _open_reference(name: str) -> _Reference:
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         raise UnavailableError(
             f"The model {name!r} cannot be loaded: {error}",
-            "Check [embedding] model: a directory, a model in the local hub cache, or a name on the hub",
+            "Check [embedding] model: a directory, a model in the cache, or a name on the hub",
         ) from error
     pooling = next(
         (str(module.pooling_mode) for module in model if hasattr(module, "pooling_mode")), "own"

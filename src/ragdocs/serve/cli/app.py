@@ -21,18 +21,18 @@ from ragdocs.text.visible import visible
 ABOUT = "Documentation search and a memory graph for the agents in your IDE."
 EXAMPLES = """\
 examples:
-  ragdocs init                                  write config.toml and .memories/ here
-  ragdocs mcp                                   serve this project to an MCP client over stdio
-  ragdocs search "how are tokens refreshed"     search the documentation
-  ragdocs search --lane memory auth --explain   search the memories and show why each was found
+  ragdocs init                                 write config.toml and .memories/ here
+  ragdocs mcp                                  serve this project to an MCP client
+  ragdocs search "how are tokens refreshed"    search the documentation
+  ragdocs search --lane memory auth --explain  search the memories, with reasons
   ragdocs memory create plan.md --type plan --tag auth < plan.txt
   ragdocs remember "Chose OAuth2: sessions must be revocable" --tag auth
-  ragdocs recall --since yesterday --scope global    a stand-up: what was done where, in all projects
-  ragdocs status --json                         what is indexed, what is not, and why
-  ragdocs lint                                  broken frontmatter, unknown types, text that looks like a link
-  ragdocs lint --secrets                        tokens, keys and passwords that are written down already
-  ragdocs eval                                  how well this project's texts are found
-  ragdocs verify                                prove that the index equals one built from the files alone
+  ragdocs recall --since yesterday --scope global
+  ragdocs status --json                        what is indexed, what is not, and why
+  ragdocs lint                                 broken frontmatter, unknown types, dead links
+  ragdocs lint --secrets                       secrets that are written down already
+  ragdocs eval                                 how well this project's texts are found
+  ragdocs verify                               prove that the index is right
 
 exit codes: 0 done, 1 failed or a difference was found, 2 wrong usage
 """

@@ -29,16 +29,19 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  ragdocs eval                                   questions made from headings, links and sentences of the docs
-  ragdocs eval --lane memory --keep              the same of the memories; keep the outcome as the baseline
-  ragdocs eval                                   ... and later see what got better and worse since
-  ragdocs eval --against words                   beside words alone; or: meaning, 0.7/0.3, embedding.model=none
-  ragdocs eval --qrels labels/qrels.tsv          with labels: query-id, path, grade; queries.jsonl beside it
+  ragdocs eval                             questions made from headings, links and sentences
+  ragdocs eval --lane memory --keep        the same of the memories; keep it as the baseline
+  ragdocs eval                             ... and later see what got better and worse since
+  ragdocs eval --against words             or: meaning, 0.7/0.3, embedding.model=none
+  ragdocs eval --qrels labels/qrels.tsv    with labels: query-id, path, grade
 
-queries.jsonl has one {"_id": ..., "text": ..., "metadata": {"kind": slice, "prefix": folder, "date": ISO 8601}} a line
+queries.jsonl, beside the labels, has one question a line:
+  {"_id": ..., "text": ..., "metadata": {"kind": slice, "prefix": folder, "date": ISO 8601}}
 exit codes: 0 done, 1 failed or surely worse than the baseline (p < 0.05), 2 wrong usage
 """
 ALONE: dict[str, Weights] = {"words": (0.0, 1.0), "meaning": (1.0, 0.0), "": None}
+# Of a label: query, path, grade.
+CELLS = 3
 # A difference that chance makes less often than this counts as one.
 SURE = 0.05
 
@@ -159,7 +162,7 @@ def _labelled(qrels: Path, queries: Path | None) -> Iterator[Question]:
     grades: dict[str, dict[str, int]] = {}
     for row in _lines(qrels):
         cells = row.split("\t")
-        if len(cells) != 3 or not cells[2].strip().lstrip("-").isdigit():  # noqa: PLR2004 - query, path, grade
+        if len(cells) != CELLS or not cells[2].strip().lstrip("-").isdigit():
             if grades or not row.startswith("query"):
                 raise ParseError(
                     f"{qrels}: {row[:80]!r} is not a label", "Write query-id, path, grade, by tabs"
@@ -235,7 +238,8 @@ def text(answer: Mapping[str, Any]) -> str:
 def _slices(answer: Mapping[str, Any]) -> str:
     rows = [f"{'':24}{'questions':>10}{'Recall@5':>10}{'Recall@10':>11}{'MRR@10':>8}{'nDCG@10':>9}"]
     rows += [
-        f"{line(one['slice'])[:23]:24}{one['questions']:>10}{one['recall_5']:>10.3f}{one['recall_10']:>11.3f}"
+        f"{line(one['slice'])[:23]:24}{one['questions']:>10}{one['recall_5']:>10.3f}"
+        f"{one['recall_10']:>11.3f}"
         f"{one['mrr_10']:>8.3f}{one['ndcg_10']:>9.3f}"
         for one in answer["slices"]
     ]
@@ -245,11 +249,13 @@ def _slices(answer: Mapping[str, Any]) -> str:
 def _changes(found: Mapping[str, Any]) -> str:
     surely = "no more than chance" if found["chance"] >= SURE else "more than chance"
     head = (
-        f"  {found['points']:+.1f} ± {found['error']:.1f} points of nDCG@10 on {found['compared']} questions "
+        f"  {found['points']:+.1f} ± {found['error']:.1f} points of nDCG@10 "
+        f"on {found['compared']} questions "
         f"(p {found['chance']:.3f}: {surely}); {found['better']} better, {found['worse']} worse"
     )
     rows = [
-        f"  {'better' if one['change'] > 0 else 'worse '} {one['change']:+.2f}  {_place(one['before'])} -> "
+        f"  {'better' if one['change'] > 0 else 'worse '} {one['change']:+.2f}  "
+        f"{_place(one['before'])} -> "
         f"{_place(one['after'])}  {line(one['question'])[:80]}  [{line(one['answer'])}]"
         for one in found["changes"]
     ]

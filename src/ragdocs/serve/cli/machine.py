@@ -16,15 +16,6 @@ from ragdocs.serve.cli.progress import Progress
 from ragdocs.serve.cli.project import open_workspace, save
 from ragdocs.serve.start import load_config, serve_mcp
 
-# How a file and the index may differ, in the words of `verify`.
-BEHIND = {
-    "stale": "changed since it was indexed",
-    "missing": "not indexed",
-    "extra": "indexed, but gone",
-}
-# Of each kind that `verify` lists.
-MOST_PATHS = 20
-
 
 def _init(project: str | None, as_json: bool, settings: tuple[str, ...]) -> int:
     from ragdocs.serve.init import init
@@ -124,55 +115,6 @@ def _secrets_text(leaks: list[dict[str, Any]]) -> str:
     return "\n".join(rows) or "no secrets found"
 
 
-def _verify(project: str | None, as_json: bool, settings: tuple[str, ...]) -> int:
-    from ragdocs.verbs.quality.health import Comparison, behind, compare, is_behind
-
-    # As it is: an index that was brought up to date first could not be seen to be behind.
-    workspace = open_workspace(project, settings, current=False)
-    answers: dict[str, Any] = {}
-    with Progress() as progress:
-        for name, place in workspace.places.items():
-            paths = behind(place.corpus)
-            if is_behind(paths):
-                result = Comparison(
-                    compared={}, difference="the files and the index name different texts"
-                )
-            else:
-                rebuilt = workspace.rebuilt(name, progress.show)
-                result = compare(place.index.contents(), rebuilt.contents())
-            answers[name] = {**result, "behind": paths}
-    print_answer(answers, _verify_text, as_json=as_json)
-    return int(any(answer["difference"] for answer in answers.values()))
-
-
-def _verify_text(answers: Mapping[str, Any]) -> str:
-    lines: list[str] = []
-    for name, answer in answers.items():
-        lines += _verify_lane(name, answer)
-    if any(answer["difference"] for answer in answers.values()):
-        lines.append("`ragdocs index` brings the index up to its files")
-    return "\n".join(lines)
-
-
-def _verify_lane(name: str, answer: Mapping[str, Any]) -> list[str]:
-    counts = ", ".join(f"{count} {what}" for what, count in answer["compared"].items())
-    if not counts:
-        lines = [f"{name}: BEHIND its files"]
-    elif answer["difference"]:
-        lines = [f"{name}: DIFFERENT ({counts})"]
-    else:
-        lines = [f"{name}: identical ({counts})"]
-    for part, meaning in BEHIND.items():
-        paths = answer["behind"][part]
-        for path in paths[:MOST_PATHS]:
-            lines.append(f"  {path}: {meaning}")
-        if len(paths) > MOST_PATHS:
-            lines.append(f"  and {len(paths) - MOST_PATHS} more {meaning}")
-    if counts and answer["difference"]:
-        lines.append(f"  first difference: {answer['difference']}")
-    return lines
-
-
 def _check_config(project: str | None, as_json: bool, settings: tuple[str, ...]) -> int:
     from ragdocs.text.redaction.redact import Redactor
 
@@ -242,7 +184,6 @@ COMMANDS = (
             ["--secrets"], is_flag=True, help="look for secrets, in earlier and deleted texts too"
         ),
     ),
-    _command("verify", "prove that the index equals one built from the files alone", _verify),
     _command(
         "completion",
         "print a script for your shell, for example: source <(ragdocs completion bash)",

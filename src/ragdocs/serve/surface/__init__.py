@@ -25,7 +25,7 @@ REQUIRED = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arg:
-    """What a person and a model are told about one parameter, and how the command line writes it."""
+    """What is said about one parameter, and how the command line writes it."""
 
     help: str
     # The command's option, if it is not the parameter's own name.

@@ -1,4 +1,6 @@
-"""One call of a verb, whichever rim it comes from: may the caller, what is the answer, whose words are used."""
+"""One call of a verb, whichever rim it comes from: may the caller, what is the answer, whose words
+are used.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def upsert_convention(
     title: Annotated[str, Arg(help="what it is called", positional=True)],
     content: Annotated[str, Arg(help="how it is done", text=True)],
     tags: Tags = None,
-    id: Annotated[str | None, Arg(help="the convention to change")] = None,  # noqa: A002 - the document's name
+    id: Annotated[str | None, Arg(help="the convention to change")] = None,
     branch_scope: Scope = None,
 ) -> SavedConvention:
     """Write down how something is done in this repository, for every later run. The same title, or
@@ -81,7 +81,7 @@ def upsert_decision(
     impacted_paths: Annotated[
         list[str] | None, Arg(help="files and folders it is about", flag="--path")
     ] = None,
-    id: Annotated[str | None, Arg(help="the decision to change")] = None,  # noqa: A002 - the document's name
+    id: Annotated[str | None, Arg(help="the decision to change")] = None,
     branch_scope: Scope = None,
 ) -> SavedDecision:
     """Write down what was chosen and why, with the files and folders it is about:
@@ -108,7 +108,7 @@ def upsert_note(
     ask: Ask,
     content: Annotated[str, Arg(help="the note", text=True)],
     source: Annotated[Literal["manual", "agent", "tool"], Arg(help="who wrote it")] = "manual",
-    id: Annotated[str | None, Arg(help="the note to change")] = None,  # noqa: A002 - the document's name
+    id: Annotated[str | None, Arg(help="the note to change")] = None,
     branch_scope: Scope = None,
 ) -> SavedNote:
     """Write down something about this repository that is neither rule nor choice; `id` changes an
@@ -169,7 +169,7 @@ def get_repo_memory(
     kind: Annotated[
         Literal["convention", "decision", "note", "summary"] | None, Arg(help="only one kind")
     ] = None,
-    id: Annotated[str | None, Arg(help="one item, whole")] = None,  # noqa: A002 - the document's name
+    id: Annotated[str | None, Arg(help="one item, whole")] = None,
     path: Annotated[str | None, Arg(help="the decisions about a file or folder")] = None,
     branch_scope: Scope = None,
 ) -> RepoMemory:
@@ -193,7 +193,7 @@ def get_repo_memory(
 def delete_repo_memory(
     ask: Ask,
     kind: Annotated[Kind, Arg(help="what it is", positional=True)],
-    id: Annotated[str, Arg(help="its id", positional=True)],  # noqa: A002 - the document's name
+    id: Annotated[str, Arg(help="its id", positional=True)],
     branch_scope: Scope = None,
 ) -> RepoDeleted:
     """Move a convention, decision or note that no longer holds to the trash folder. Returns whether

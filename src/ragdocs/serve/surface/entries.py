@@ -39,13 +39,13 @@ EntryId = Annotated[str, Arg(help="the entry's id", positional=True)]
 def memory_add(
     ask: Ask,
     content: Annotated[str, Arg(help="what is worth knowing", positional=True, text=True)],
-    entryType: Annotated[EntryType, Arg(help="what kind of thing it is", flag="--type")] = "fact",  # noqa: N803 - the document's name
+    entryType: Annotated[EntryType, Arg(help="what kind of thing it is", flag="--type")] = "fact",
     source: Annotated[str, Arg(help="where it comes from")] = "manual",
     context: Annotated[str | None, Arg(help="how it came up; searched too")] = None,
     confidence: Annotated[float, Arg(help="how sure it is, 0 to 1")] = 1.0,
     importance: Annotated[int, Arg(help="how much it matters, 1 to 10")] = 5,
     tags: Tags = None,
-    expiresAt: Annotated[  # noqa: N803 - the document's name
+    expiresAt: Annotated[
         int | str | None,
         Arg(help="ISO 8601 or Unix milliseconds", flag="--expires", metavar="TIME"),
     ] = None,
@@ -94,13 +94,13 @@ def memory_search(
         Literal["hybrid", "vector", "keyword"], Arg(help="by meaning, by words or both")
     ] = "hybrid",
     limit: Limit = 10,
-    entryTypes: Annotated[  # noqa: N803 - the document's name
+    entryTypes: Annotated[
         list[EntryType] | None, Arg(help="only these kinds", flag="--type")
     ] = None,
-    minImportance: Annotated[  # noqa: N803 - the document's name
+    minImportance: Annotated[
         float | None, Arg(help="only as important as this", flag="--min-importance")
     ] = None,
-    minConfidence: Annotated[  # noqa: N803 - the document's name
+    minConfidence: Annotated[
         float | None, Arg(help="only as sure as this", flag="--min-confidence")
     ] = None,
     tags: AnyTag = None,
@@ -132,7 +132,7 @@ def memory_search(
 )
 def memory_get(
     ask: Ask,
-    id: EntryId,  # noqa: A002 - the document's name
+    id: EntryId,
     used: Annotated[bool, Arg(help="it really helped")] = False,
 ) -> EntryFound:
     """Read one entry whole, by its id. Set `used` when it really helped you: entries that were of
@@ -168,7 +168,7 @@ def memory_stats(ask: Ask) -> EntryStats:
     about="move an entry to the trash",
     examples=({"id": "mem_3f2a9b8c7d6e"},),
 )
-def memory_delete(ask: Ask, id: EntryId) -> EntryDeleted:  # noqa: A002 - the document's name
+def memory_delete(ask: Ask, id: EntryId) -> EntryDeleted:
     """Move an entry that is wrong or no longer true to the trash folder. Returns whether there was
     one.
     """

@@ -1,4 +1,4 @@
-"""What to do next, in the words of whoever asks: a tool's name to an agent, a command to a person."""
+"""What to do next, in the words of whoever asks: a tool to an agent, a command to a person."""
 
 from __future__ import annotations
 

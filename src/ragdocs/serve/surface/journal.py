@@ -64,7 +64,7 @@ def journal_search(
 )
 def journal_read(
     ask: Ask,
-    id: Annotated[str, Arg(help="a section, or section#commit", positional=True)],  # noqa: A002 - the document's name
+    id: Annotated[str, Arg(help="a section, or section#commit", positional=True)],
     lines: Lines = None,
 ) -> JournalText:
     """Read what a journal section says now, or one entry of it. Call it before journal_write: the
@@ -85,7 +85,7 @@ def journal_read(
 )
 def journal_toc(
     ask: Ask,
-    id: Annotated[str, Arg(help="the section to begin at", positional=True)] = "",  # noqa: A002 - the document's name
+    id: Annotated[str, Arg(help="the section to begin at", positional=True)] = "",
     depth: Annotated[int, Arg(help="how many levels")] = 1,
 ) -> Contents:
     """List the sections of the journal with their number of entries and last change: all at the

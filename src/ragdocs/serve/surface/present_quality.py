@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ragdocs.serve.surface.present import inline, joined
 from ragdocs.serve.surface.present_docs import documents
 from ragdocs.serve.surface.present_memories import memories
 from ragdocs.text.visible import line
-from ragdocs.verbs.shapes import Explained, Status
+from ragdocs.verbs.shapes import Explained, Status, Verified, VerifiedLane
+
+# Paths of each kind that are listed where an index is behind its files.
+MOST_PATHS = 20
 
 
 def hits(answer: Any) -> str:
@@ -57,3 +61,36 @@ def status(answer: Status) -> str:
         for path, reason in lane["problems"].items():
             rows.append(f"   problem: {path}: {reason}")
     return "\n".join(rows)
+
+
+def verified(answer: Verified) -> str:
+    """Write how each index stands to its files, and what mends it."""
+    lines: list[str] = []
+    for name, lane in answer["lanes"].items():
+        lines += _verified_lane(name, lane)
+    if not answer["identical"]:
+        lines.append("`ragdocs index` brings the index up to its files")
+    return "\n".join(lines)
+
+
+def _verified_lane(name: str, lane: VerifiedLane) -> list[str]:
+    counts = ", ".join(f"{count} {what}" for what, count in lane["compared"].items())
+    if not counts:
+        lines = [f"{name}: BEHIND its files"]
+    elif lane["difference"]:
+        lines = [f"{name}: DIFFERENT ({counts})"]
+    else:
+        lines = [f"{name}: identical ({counts})"]
+    lines += _behind(lane["stale"], "changed since it was indexed")
+    lines += _behind(lane["missing"], "not indexed")
+    lines += _behind(lane["extra"], "indexed, but gone")
+    if counts and lane["difference"]:
+        lines.append(f"  first difference: {line(lane['difference'])}")
+    return lines
+
+
+def _behind(paths: Sequence[str], meaning: str) -> list[str]:
+    lines = [f"  {line(path)}: {meaning}" for path in paths[:MOST_PATHS]]
+    if len(paths) > MOST_PATHS:
+        lines.append(f"  and {len(paths) - MOST_PATHS} more {meaning}")
+    return lines

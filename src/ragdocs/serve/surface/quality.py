@@ -1,11 +1,12 @@
-"""Quality: why a search found a document, what is wrong with texts, and whether the index is right."""
+"""Quality: why a search found a document, and whether the index is right."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 from ragdocs.serve.surface import Arg, Ask, present_quality, verb
-from ragdocs.verbs.shapes import Explained
+from ragdocs.verbs.shapes import Explained, Verified
 
 LaneName = Literal["docs", "memory"]
 
@@ -41,3 +42,34 @@ def explain_search(
     """
     explain = ask.workspace.explain(lane)
     return explain.explain(query, path, limit, tags=tags or (), kind=kind or "")
+
+
+def _differs(answer: Verified) -> bool:
+    return not answer["identical"]
+
+
+@verb(
+    command="verify",
+    toolset="quality",
+    title="Verify the index",
+    effect="read",
+    lanes=("docs", "memory", "journal", "commits"),
+    # As it is: an index that was brought up to date first could not be seen to be behind.
+    current=False,
+    text=present_quality.verified,
+    failed=_differs,
+    about="prove that the index equals one built from the files alone",
+)
+def verify_index(ask: Ask) -> Verified:
+    """Compare the index that answers now with one built from the files alone. Call it when answers
+    contradict the files. Returns for each lane what was compared, the first difference, and the
+    paths it is behind by.
+    """
+    from ragdocs.verbs.quality.health import verify
+
+    workspace = ask.workspace
+    lanes = {}
+    for name, place in workspace.places.items():
+        lanes[name] = verify(place.corpus, place.index.contents, partial(workspace.rebuilt, name))
+    identical = not any(lane["difference"] for lane in lanes.values())
+    return Verified(identical=identical, lanes=lanes)

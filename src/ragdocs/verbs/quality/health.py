@@ -12,10 +12,11 @@ from typing import Any, TypedDict
 import numpy as np
 
 from ragdocs.errors import RagdocsError, UnavailableError
+from ragdocs.protocols import Index
 from ragdocs.search.corpus import Corpus
 from ragdocs.system import files
 from ragdocs.verbs import page
-from ragdocs.verbs.shapes import LaneStatus
+from ragdocs.verbs.shapes import LaneStatus, VerifiedLane
 
 # Enough to act on, and small enough that two lanes fit into one answer; the rest are counted.
 PROBLEM_CHARS = 3_500
@@ -135,6 +136,29 @@ def behind(corpus: Corpus, most_read: int | None = None) -> Behind:
         elif version != known_version:
             answer["stale"].append(path)
     return answer
+
+
+def verify(
+    corpus: Corpus,
+    contents: Callable[[], Mapping[str, Sequence[Any]]],
+    rebuild: Callable[[], Index],
+) -> VerifiedLane:
+    """Compare an index as it answers with one that is built from the files alone.
+
+    An index that is behind its files differs anyway, so nothing is built for it.
+    """
+    paths = behind(corpus)
+    if is_behind(paths):
+        result = Comparison(compared={}, difference="the files and the index name different texts")
+    else:
+        result = compare(contents(), rebuild().contents())
+    return VerifiedLane(
+        compared=result["compared"],
+        difference=result["difference"],
+        stale=paths["stale"],
+        missing=paths["missing"],
+        extra=paths["extra"],
+    )
 
 
 def is_behind(answer: Behind) -> bool:
