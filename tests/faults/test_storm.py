@@ -29,7 +29,7 @@ def yard(tmp_path: Path) -> Yard:
 def test_a_storm_over_all_files_encodes_nothing_again_and_loses_nothing(
     yard: Yard, tally: Tally
 ) -> None:
-    judge(scoreboard.shaken_files(yard, 100), tally)
+    judge(scoreboard.shaken_files(yard, 200), tally)
 
 
 def test_files_that_never_rest_do_not_put_off_the_snapshot_for_ever(yard: Yard) -> None:
