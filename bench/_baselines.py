@@ -41,8 +41,8 @@ def legs(project: Project, question: Item) -> tuple[Scored, Scored]:
 def pooled(project: Project, scored: Scored) -> dict[str, float]:
     """Map documents to the score of their best chunk, best first."""
     best: dict[str, float] = {}
-    owners = project.corpus.index.owners([key for key, _ in scored])
-    for owner, (_, score) in zip(owners, scored, strict=True):
+    loaded = project.corpus.index.load([key for key, _ in scored])
+    for (owner, _), (_, score) in zip(loaded, scored, strict=True):
         best.setdefault(project.ids[owner.path], score)
     return best
 

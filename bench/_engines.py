@@ -11,7 +11,7 @@ import numpy as np
 from bench._corpora import Corpus, StandIn
 from bench._measure import Row, Sample, at_least, at_most, each
 
-from ragdocs.engines.local.postings import KeywordTable
+from ragdocs.engines.local.postings import KeywordTable, best
 from ragdocs.search.bm25 import BOOSTS, K1, B
 from ragdocs.text.terms import STOP_TERMS, terms
 
@@ -23,6 +23,13 @@ WHOOSH_SHARE = 0.25
 COMPARED = 1_000
 
 
+def matching(table: KeywordTable, query: str, alive: np.ndarray) -> list[tuple[int, float]]:
+    """Return the best rows with their scores."""
+    scores = table.score(query, alive).values
+    rows = best(scores, CANDIDATES, [alive])
+    return list(zip(rows.tolist(), scores[rows].tolist(), strict=True))
+
+
 def keywords(corpus: Corpus, repeats: int) -> list[Row]:
     """Score the same queries with numpy and with Whoosh over the same postings."""
     index = corpus.place.index
@@ -32,7 +39,7 @@ def keywords(corpus: Corpus, repeats: int) -> list[Row]:
     fresh = KeywordTable(table.dump())
 
     def ask(query: str) -> list[tuple[int, float]]:
-        return fresh.match(query, CANDIDATES, [alive], alive)
+        return matching(fresh, query, alive)
 
     cold = each(ask, queries)
     warm = each(ask, queries)
@@ -81,7 +88,7 @@ def _body_only(corpus: Corpus, queries: Sequence[str]) -> list[Row]:
     table.write({"body": chunk.text} for _, chunk in index.load(keys))
     table.adopt(range(len(keys)))
     alive = np.ones(len(keys), dtype=np.bool_)
-    ours = [table.match(query, CANDIDATES, [alive], alive) for query in queries]
+    ours = [matching(table, query, alive) for query in queries]
     _, overlap, order = _whoosh(table, queries, ours)
     common = ("keywords", corpus.name, corpus.chunks)
     note = f"same order {order:.2f}, first {len(keys):,} chunks"

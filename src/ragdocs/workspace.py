@@ -17,7 +17,7 @@ from ragdocs.errors import UnavailableError
 from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
 from ragdocs.project import folders as project
 from ragdocs.project import layout, registry
-from ragdocs.protocols import Encoder, Index
+from ragdocs.protocols import Encoder
 from ragdocs.search.chunk import CHUNKER
 from ragdocs.search.corpus import Corpus, Progress
 from ragdocs.search.encoders.minilm import open_encoder
@@ -59,7 +59,7 @@ class Place:
 
     corpus: Corpus
     store: FileStore | CommitStore
-    index: Index
+    index: LocalIndex
 
 
 class Workspace:
@@ -293,7 +293,7 @@ class Workspace:
             lanes=lanes,
         )
 
-    def rebuilt(self, lane: str, progress: Progress | None = None) -> Index:
+    def rebuilt(self, lane: str, progress: Progress | None = None) -> LocalIndex:
         """Build an index of a lane from its files alone, beside the live one.
 
         And leave nothing on disk.
@@ -349,7 +349,7 @@ class Workspace:
         corpus.silence = self.silence or corpus.silence
         return corpus
 
-    def _index(self, lane: Lane, directory: Path | None) -> Index:
+    def _index(self, lane: Lane, directory: Path | None) -> LocalIndex:
         recipe = f"{CHUNKER}/{lane.chunking.target}/{lane.chunking.limit}"
         key = project.signing_key() if directory else b""
         cache = os.path.realpath(project.cache_dir())
