@@ -142,7 +142,8 @@ def vectors(corpus: Corpus, repeats: int) -> list[Row]:
     matrix = table.get(rows)
 
     def ask(query: Any) -> list[tuple[int, float]]:
-        return table.nearest(query, CANDIDATES, mask)
+        rows, scores = table.nearest(query, CANDIDATES, mask)
+        return list(zip(rows.tolist(), scores.tolist(), strict=True))
 
     each(ask, queries[:3])
     sample = each(ask, queries)
