@@ -106,8 +106,9 @@ class Scores:
 
     def padded(self, count: int) -> Scores:
         """Add so many passages that no signal says anything of."""
-        widths = ((0, 0), (0, count))
-        return replace(self, raw=np.pad(self.raw, widths), shares=np.pad(self.shares, widths))
+        blank = np.zeros((len(self.signals), count))
+        raw = np.concatenate([self.raw, blank], axis=1)
+        return replace(self, raw=raw, shares=np.concatenate([self.shares, blank], axis=1))
 
 
 def weighed(
