@@ -82,8 +82,11 @@ class Scored:
 
     def best_first(self) -> list[int]:
         """Return the columns by score; equal ones go by path and position."""
-        totals = self.scores.totals.tolist()
-        return sorted(range(len(totals)), key=lambda column: (-totals[column], *self._at(column)))
+        labels = []
+        for column, total in enumerate(self.scores.totals.tolist()):
+            labels.append((-total, self.documents[column].path, self.positions[column], column))
+        labels.sort()
+        return [column for _, _, _, column in labels]
 
     def strongest_first(self, strengths: Mapping[int, float]) -> list[int]:
         """Return these columns by strength; equal ones go by path and position."""
@@ -149,7 +152,8 @@ def _ranks(candidates: Candidates) -> dict[SignalName, dict[int, int]]:
     """Return the rank of each column that a source found and says something for."""
     ranks: dict[SignalName, dict[int, int]] = {}
     for signal, found in candidates.found.items():
-        raw = candidates.raw[signal]
+        # Elements of a list are read faster than those of an array.
+        raw = candidates.raw[signal].tolist()
         ranks[signal] = {}
         for place, column in enumerate(found, start=1):
             if raw[column] > 0:

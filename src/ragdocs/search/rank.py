@@ -43,8 +43,10 @@ def rank(
     boosts = [_boosts(document, young, ranking, query) for document in documents]
     ordered = []
     for column, (position, score) in enumerate(candidates):
-        boosted = -score * prod(boosts[column].values())
-        ordered.append((boosted, documents[column].path, position, column))
+        negative = -score
+        if boosts[column]:
+            negative *= prod(boosts[column].values())
+        ordered.append((negative, documents[column].path, position, column))
     ordered.sort()
     taken: dict[str, int] = {}
     chosen: list[Chosen] = []
