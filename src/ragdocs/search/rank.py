@@ -11,8 +11,7 @@ from ragdocs.lanes import Ranking
 from ragdocs.types import UNSAID_IMPORTANCE, Document, Query, Signal
 
 # The most that importance (1 to 10, 5 is ordinary) and doubt change a score by: they order what is
-# nearly equal. Importance drawn at random costs more than a point of nDCG@10 at 0.1
-# (bench/signals.py prints what it costs).
+# nearly equal. Importance drawn at random costs more than a point of nDCG@10 at 0.1.
 IMPORTANCE_REACH = 0.05
 DOUBT_REACH = 0.1
 SECONDS_A_DAY = 86_400

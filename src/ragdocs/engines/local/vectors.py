@@ -24,7 +24,7 @@ Buffer = bytes | memoryview
 # compacting copies everything.
 DEAD_SHARE = 0.25
 # An exact search in half precision takes 0.066 ms of processor time for 1,000 vectors of 384
-# components: up to here it stays under 5 ms. bench/speed.py prints it.
+# components: up to here it stays under 5 ms.
 EXACT_LIMIT = 75_000
 # Neighbours of a vector in the graph, and candidates followed while building and searching it: at
 # 100,000 clustered vectors they find 0.98 of the true ten, in 1.4 ms.
