@@ -26,7 +26,7 @@ _FROM_MEDIAN = 1.4826
 # in a lane of prose reach that by chance, where questions about rare things do not.
 LEAST_FLOOR = 0.36
 # A lane that has something to say about everything answers some of the questions below, and its
-# floor would hide true answers. docs/decisions.md has what the floor lets through and what it hides.
+# floor would hide true answers. docs/decisions.md says what the floor lets through and hides.
 MOST_FLOOR = 0.45
 # What a score must gain above the floor to be shown e times as sure. How far chance scatters says
 # nothing about how sure a hit is: on that scale nearly every answer was shown as 1, where the next
