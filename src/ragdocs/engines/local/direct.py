@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import cast
@@ -20,7 +21,7 @@ from ragdocs.types import Chunk, Document, Filter, Link
 Pairs = list[tuple[int, float]]
 
 
-class DirectReads:
+class DirectReads(ABC):
     """What an index answers one call at a time, by row."""
 
     _lock: threading.RLock
@@ -29,11 +30,13 @@ class DirectReads:
     _keywords: KeywordTable
     _vectors: VectorTable
 
+    @abstractmethod
     def _table(self) -> VectorTable:
-        raise NotImplementedError
+        """Return the vectors of the rows."""
 
+    @abstractmethod
     def _view(self) -> LocalSnapshot:
-        raise NotImplementedError
+        """Return a look at the state now."""
 
     def documents(self, where: Filter | None = None) -> list[Document]:
         """List document cards, in the order of their paths."""
