@@ -222,7 +222,8 @@ def _lift(scored: Scored, source: str, strengths: Mapping[int, float], weight: f
     scores = score.lifted(scored.scores, source, every, weight)
     ordered = scored.strongest_first(strengths)
     places = {column: place for place, column in enumerate(ordered, start=1)}
-    return replace(scored, scores=scores, ranks={**scored.ranks, (source, source): places})
+    ranks = {**scored.ranks, (source, source): places}
+    return Scored(scored.keys, scored.documents, scored.positions, scores, ranks)
 
 
 def _hits(plan: Plan, scored: Scored, snapshot: Snapshot) -> tuple[tuple[Hit, ...], int]:

@@ -92,17 +92,18 @@ class Scores:
 
     def scaled(self, factors: Floats | float) -> Scores:
         """Multiply all shares of a passage by its factor."""
-        return replace(self, shares=self.shares * factors)
+        return Scores(self.signals, self.raw, self.shares * factors)
 
     def with_signal(self, source: str, raw: Floats, share: Floats) -> Scores:
         """Add one signal."""
         signals = (*self.signals, (source, source))
-        return Scores(signals, np.vstack([self.raw, raw]), np.vstack([self.shares, share]))
+        every_raw = np.concatenate([self.raw, raw[None]])
+        return Scores(signals, every_raw, np.concatenate([self.shares, share[None]]))
 
     def at(self, columns: Sequence[int]) -> Scores:
         """Keep these passages only."""
         chosen = np.array(columns, dtype=np.int64)
-        return replace(self, raw=self.raw[:, chosen], shares=self.shares[:, chosen])
+        return Scores(self.signals, self.raw[:, chosen], self.shares[:, chosen])
 
     def padded(self, count: int) -> Scores:
         """Add so many passages that no signal says anything of."""
