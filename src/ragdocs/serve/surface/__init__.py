@@ -63,7 +63,9 @@ class Param:
     @property
     def command_default(self) -> Any:
         """The value on the command line where none is given; REQUIRED if one must be."""
-        return self.default if self.arg.command_default is REQUIRED else self.arg.command_default
+        if self.arg.command_default is REQUIRED:
+            return self.default
+        return self.arg.command_default
 
     @property
     def option(self) -> str:
@@ -75,7 +77,9 @@ class Param:
         """The type of a value that is given, so without None."""
         options = [option for option in get_args(self.type) if option is not type(None)]
         optional = type(None) in get_args(self.type)
-        return options[0] if optional and len(options) == 1 else self.type
+        if optional and len(options) == 1:
+            return options[0]
+        return self.type
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -83,7 +87,9 @@ class Param:
         kind = self.plain_type
         if get_origin(kind) is list:
             kind = get_args(kind)[0]
-        return get_args(kind) if get_origin(kind) is Literal else ()
+        if get_origin(kind) is not Literal:
+            return ()
+        return get_args(kind)
 
     @property
     def repeated(self) -> bool:
@@ -178,7 +184,9 @@ class Verb:
     def lanes_for(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the lanes that a call needs: the one it names, or all that the verb may use."""
         named = arguments.get("lane")
-        return (named,) if named else self.lanes
+        if named:
+            return (named,)
+        return self.lanes
 
     def command_lines(self) -> Iterator[str]:
         """Write the examples as commands."""
@@ -241,18 +249,30 @@ def command_line(verb: Verb, arguments: Mapping[str, Any]) -> str:
 
 
 def _positional_words(value: Any) -> list[str]:
-    values = value if isinstance(value, list) else [value]
-    return [shlex.quote(str(word)) for word in values]
+    return [shlex.quote(str(word)) for word in _listed(value)]
 
 
 def _option_words(param: Param, value: Any) -> list[str]:
     if value is True:
         return [param.option]
     if isinstance(value, dict):
-        pairs = [f"{key}={'' if item is None else item}" for key, item in value.items()]
-        return [word for pair in pairs for word in (param.option, shlex.quote(pair))]
-    values = value if isinstance(value, list) else [value]
+        return _option_words(param, _pairs(value))
     words: list[str] = []
-    for item in values:
+    for item in _listed(value):
         words += [param.option, shlex.quote(str(item))]
     return words
+
+
+def _pairs(table: Mapping[str, Any]) -> list[str]:
+    """Write a table as KEY=VALUE; a key without a value is one to remove."""
+    pairs = []
+    for key, value in table.items():
+        written = "" if value is None else value
+        pairs.append(f"{key}={written}")
+    return pairs
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    return [value]

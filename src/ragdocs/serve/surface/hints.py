@@ -13,22 +13,34 @@ Rim = Literal["tool", "command"]
 REFERENCE = re.compile(r"<([a-z][a-z' ]{2,60})>")
 
 
-def addressed(text: str, rim: Rim) -> str:
-    """Replace the titles of verbs in a text by the names that a rim has for them."""
-    if "<" not in text:
-        return text
-    names = {}
-    for verb in VERBS.values():
-        command = f"`ragdocs {verb.command}`"
-        names[verb.title.casefold()] = verb.name if rim == "tool" and verb.tool else command
-    return REFERENCE.sub(lambda match: names.get(match[1], match[0]), text)
-
-
 # Fields of answers that hold our own sentences; what others wrote is never changed.
 OWN_FIELDS = frozenset(
     {"notes", "warnings", "omitted", "message", "reason", "hint", "instructions"}
 )
 LEFT_OUT = "\n## Left out"
+
+
+def addressed(text: str, rim: Rim) -> str:
+    """Replace the titles of verbs in a text by the names that a rim has for them."""
+    if "<" not in text:
+        return text
+    names = _names(rim)
+
+    def name(match: re.Match[str]) -> str:
+        return names.get(match[1], match[0])
+
+    return REFERENCE.sub(name, text)
+
+
+def _names(rim: Rim) -> dict[str, str]:
+    """Map the titles of all verbs to their names; one without a tool has only its command."""
+    names = {}
+    for verb in VERBS.values():
+        name = f"`ragdocs {verb.command}`"
+        if rim == "tool" and verb.tool:
+            name = verb.name
+        names[verb.title.casefold()] = name
+    return names
 
 
 def in_answer(answer: Any, rim: Rim) -> Any:
@@ -39,7 +51,10 @@ def in_answer(answer: Any, rim: Rim) -> Any:
         return answer
     result = {}
     for name, value in answer.items():
-        result[name] = _own(value, rim) if name in OWN_FIELDS else in_answer(value, rim)
+        if name in OWN_FIELDS:
+            result[name] = _own(value, rim)
+        else:
+            result[name] = in_answer(value, rim)
     return result
 
 
@@ -47,7 +62,9 @@ def in_pack(text: str, rim: Rim, longest: int) -> str:
     """Return a context pack whose list of what was left out speaks to whoever asks, if it fits."""
     items, heading, rest = text.rpartition(LEFT_OUT)
     spoken = items + heading + addressed(rest, rim)
-    return spoken if len(spoken) <= longest else text
+    if len(spoken) > longest:
+        return text
+    return spoken
 
 
 def _own(value: Any, rim: Rim) -> Any:
