@@ -1,0 +1,1 @@
+"""What do we need of a PostgreSQL server?"""

@@ -1,0 +1,420 @@
+"""A connection pool to one database, with the rights of whoever asks."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ragdocs import caller
+from ragdocs.errors import (
+    DisconnectedError,
+    ForbiddenError,
+    RagdocsError,
+    StorageError,
+    UnavailableError,
+)
+from ragdocs.system.postgres.listener import Listener
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg_pool import ConnectionPool
+
+    Session = Connection[Any]
+
+MEMBER = "ragdocs_member"
+OLDEST_SERVER = 150000
+CONNECT_SECONDS = 5.0
+STATEMENT_SECONDS = 30.0
+LOCK_SECONDS = 5.0
+HINT_EXTRA = 'Install it: pip install "ragdocs[team]"'
+HINT_ADDRESS = "Check [team] database in your own configuration, or RAGDOCS_DATABASE"
+HINT_AGAIN = "Try again in a moment"
+HINT_STANDBY = "It may be a standby: name all servers and add target_session_attrs=read-write"
+# How a server says that it ends a connection: a shutdown, a crash, a time-out of its own.
+LOST = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"})
+# An address may hold a password, and drivers quote addresses in their messages.
+_CREDENTIALS = re.compile(
+    r"(?P<before>://[^/@\s]*?:)\S*(?=@)|(?P<key>password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|\S+)"
+)
+
+# A statement and its values by name.
+Statement = tuple[str, Mapping[str, Any]]
+Rows = list[tuple[Any, ...]]
+_SET = "SELECT set_config(%s, %s, false)"
+# Candidates that a search in a graph of vectors follows, and that it goes on in order until enough
+# of them pass a filter. What is searched is mostly in memory, where places are equally near.
+SEARCHING = {
+    "hnsw.ef_search": "200",
+    "hnsw.iterative_scan": "strict_order",
+    "random_page_cost": "1.1",
+    "jit": "off",
+}
+_BECOME_MEMBER = """
+SELECT set_config('role', %s, true), set_config('ragdocs.caller', %s, true),
+       set_config('ragdocs.role', %s, true)
+"""
+# Plans of searches depend little on what is searched for, and take longer to make than to run.
+_KEEP_PLANS = "SELECT set_config('plan_cache_mode', 'force_generic_plan', true)"
+_READ_AS_MEMBER = _BECOME_MEMBER + ", set_config('plan_cache_mode', 'force_generic_plan', true)"
+READ_ONE_STATE = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+logger = logging.getLogger("ragdocs")
+
+
+class Turns:
+    """One state of the database, read in turns: the statements of a turn make one round trip.
+
+    The transaction begins with the first turn, and ends with a turn that says it is the last.
+    """
+
+    def __init__(self, session: Session, rights: Sequence[str]) -> None:
+        self._session = session
+        self._rights = rights
+        self.is_open = False
+        self.count = 0
+
+    def ask(self, *statements: Statement, is_last: bool = False) -> list[Rows]:
+        """Return the rows of each statement."""
+        session = self._session
+        if self.is_open and not is_last and len(statements) == 1:
+            self.count += 1
+            # By itself it needs no pipeline, which costs more than the statement.
+            ((sql, values),) = statements
+            return [session.execute(sql, values, binary=True).fetchall()]
+        cursors = []
+        with session.pipeline():
+            if not self.is_open:
+                session.execute(READ_ONE_STATE)
+                if self._rights:
+                    session.execute(_READ_AS_MEMBER, self._rights)
+                else:
+                    session.execute(_KEEP_PLANS)
+                self.is_open = True
+            for sql, values in statements:
+                cursors.append(session.execute(sql, values, binary=True))
+            if is_last:
+                session.execute("COMMIT")
+        self.is_open = not is_last
+        self.count += 1
+        return [cursor.fetchall() for cursor in cursors]
+
+    def end(self) -> None:
+        """End the transaction, if it is open."""
+        if self.is_open:
+            self._session.execute("COMMIT")
+            self.is_open = False
+
+
+class Database:
+    """One PostgreSQL database; connections are opened when they are first needed."""
+
+    def __init__(self, address: str, *, connections: int = 8, user: str = "") -> None:
+        """Remember the address; `user` is who asks where a caller has no name."""
+        self.address = address
+        self._user = user
+        self._connections = connections
+        self._pool: ConnectionPool[Session] | None = None
+        self._opening = threading.Lock()
+        self._listeners: dict[str, Listener] = {}
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Read one state of the database, with the rights of the caller."""
+        with self._transaction(READ_ONE_STATE, as_member=True) as session:
+            yield session
+
+    @contextmanager
+    def turns(self) -> Iterator[Turns]:
+        """Read one state of the database in as few round trips as turns, as the caller may."""
+        with self.session() as session:
+            turns = Turns(session, self._rights())
+            try:
+                yield turns
+                turns.end()
+            except BaseException:
+                _roll_back(session)
+                raise
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """Make all changes or none, with the rights of the caller."""
+        with self._transaction("BEGIN", as_member=True) as session:
+            yield session
+
+    @contextmanager
+    def maintaining(self) -> Iterator[Session]:
+        """Make all changes or none, with the rights of the owner of the tables."""
+        with self._transaction("BEGIN", as_member=False) as session:
+            yield session
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Lend a connection outside any transaction, with the rights of the owner."""
+        with self._explained(), self._opened().connection() as session:
+            yield session
+
+    @contextmanager
+    def building(self, kind: int, number: int) -> Iterator[Session | None]:
+        """Lend a connection for long work outside transactions, or nothing.
+
+        Only one at a time does work of one kind and number.
+        """
+        with self.session() as session:
+            row = session.execute("SELECT pg_try_advisory_lock(%s, %s)", [kind, number]).fetchone()
+            if row is None or not row[0]:
+                yield None
+                return
+            try:
+                session.execute("SET statement_timeout = 0")
+                yield session
+            finally:
+                session.execute(_SET, ["statement_timeout", _milliseconds(STATEMENT_SECONDS)])
+                session.execute("SELECT pg_advisory_unlock(%s, %s)", [kind, number])
+
+    def listener(self, channel: str) -> Listener:
+        """Return the one that listens to a channel for everybody here."""
+        with self._opening:
+            if channel not in self._listeners:
+                self._listeners[channel] = Listener(self.address, channel)
+            return self._listeners[channel]
+
+    def close(self) -> None:
+        """Close all connections."""
+        for listener in self._listeners.values():
+            listener.close()
+        self._listeners.clear()
+        with self._opening:
+            if self._pool is not None:
+                self._pool.close()
+            self._pool = None
+
+    @contextmanager
+    def _transaction(self, begin: str, *, as_member: bool) -> Iterator[Session]:
+        with self._explained(), ExitStack() as stack:
+            session = self._begun(stack, begin, as_member=as_member)
+            try:
+                yield session
+            except BaseException:
+                _roll_back(session)
+                raise
+            session.execute("COMMIT")
+
+    def _begun(self, stack: ExitStack, begin: str, *, as_member: bool) -> Session:
+        """Begin a transaction, on another connection if the first one turns out to be lost."""
+        pool = self._opened()
+        import psycopg
+
+        session = stack.enter_context(pool.connection())
+        try:
+            self._begin(session, begin, as_member=as_member)
+        except psycopg.Error:
+            if not session.closed:
+                raise
+            stack.close()
+            self._forget(pool)
+            session = stack.enter_context(self._opened().connection())
+            self._begin(session, begin, as_member=as_member)
+        return session
+
+    def _begin(self, session: Session, begin: str, *, as_member: bool) -> None:
+        rights = self._rights() if as_member else ()
+        # Sent together: each would otherwise cost a trip to the server.
+        with session.pipeline():
+            session.execute(begin)
+            if rights:
+                session.execute(_BECOME_MEMBER, rights)
+
+    @property
+    def caller_name(self) -> str:
+        """The name of the caller in the grants, or nothing for maintenance."""
+        current = caller.current()
+        if current is caller.MAINTENANCE:
+            return ""
+        return current.member or current.name or self._user
+
+    def _rights(self) -> Sequence[str]:
+        """Return what makes a session that of the caller; nothing for the owner of the tables."""
+        current = caller.current()
+        if current is caller.MAINTENANCE:
+            return ()
+        return MEMBER, self.caller_name, current.role
+
+    def _forget(self, pool: ConnectionPool[Session] | None) -> None:
+        """Connect anew next time: where one connection was lost, the others probably are."""
+        with self._opening:
+            if pool is None or pool is not self._pool:
+                return
+            self._pool = None
+        pool.close(timeout=0)
+
+    def _opened(self) -> ConnectionPool[Session]:
+        with self._opening:
+            if self._pool is None:
+                self._pool = self._open()
+            return self._pool
+
+    def _open(self) -> ConnectionPool[Session]:
+        try:
+            import psycopg
+            from psycopg_pool import ConnectionPool, PoolTimeout
+
+            from ragdocs.system.postgres.connection import KEEPALIVE, PatientConnection
+        except ImportError as error:
+            raise UnavailableError(
+                "a team database needs packages that are not installed", HINT_EXTRA
+            ) from error
+        # Lost connections are said in our own words, by whoever needed them.
+        logging.getLogger("psycopg").setLevel(logging.ERROR)
+        options: dict[str, Any] = {
+            "autocommit": True,
+            "connect_timeout": int(CONNECT_SECONDS),
+            "application_name": "ragdocs",
+            **KEEPALIVE,
+        }
+        try:
+            # Said at once and in the words of the server, where a pool would only wait.
+            PatientConnection.connect(self.address, **options).close()
+        except psycopg.Error as error:
+            raise UnavailableError(
+                f"the team database cannot be reached: {_reason(error)}", HINT_ADDRESS
+            ) from error
+        pool: ConnectionPool[Session] = ConnectionPool(
+            self.address,
+            kwargs=options,
+            connection_class=PatientConnection,
+            min_size=1,
+            max_size=self._connections,
+            configure=_configure,
+            timeout=CONNECT_SECONDS,
+            open=False,
+            name="ragdocs",
+        )
+        pool.open()
+        try:
+            pool.wait(timeout=CONNECT_SECONDS)
+        except PoolTimeout as error:
+            pool.close()
+            raise UnavailableError(
+                "the team database does not answer in time", HINT_ADDRESS
+            ) from error
+        return pool
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what the driver raises into errors that say what happened."""
+        pool = self._pool
+        try:
+            yield
+        except RagdocsError:
+            raise
+        except Exception as error:
+            explained = _explain(error)
+            if explained is None:
+                raise
+            if isinstance(explained, DisconnectedError):
+                self._forget(pool)
+            raise explained from error
+
+
+def _configure(session: Session) -> None:
+    from pgvector.psycopg import register_vector
+
+    settings = {
+        "statement_timeout": _milliseconds(STATEMENT_SECONDS),
+        "lock_timeout": _milliseconds(LOCK_SECONDS),
+        "idle_in_transaction_session_timeout": _milliseconds(STATEMENT_SECONDS),
+        **SEARCHING,
+    }
+    for name, value in settings.items():
+        session.execute(_SET, [name, value])
+    installed = session.execute("SELECT FROM pg_type WHERE typname = 'halfvec'").fetchone()
+    if installed is not None:
+        register_vector(session)
+
+
+def _milliseconds(seconds: float) -> str:
+    return str(int(seconds * 1000))
+
+
+def half_vector(components: list[float]) -> object:
+    """Return a vector as a statement takes it."""
+    from pgvector import HalfVector
+
+    return HalfVector(components)
+
+
+def _explain(error: Exception) -> RagdocsError | None:
+    """Return the error that a caller understands, or nothing for a mistake of ours."""
+    import psycopg
+    from psycopg_pool import PoolTimeout
+
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return ForbiddenError("you may not do this in this project", "Ask an admin of the project")
+    busy = (PoolTimeout, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
+    if isinstance(error, busy):
+        return UnavailableError("the team database is busy; nothing was written", HINT_AGAIN)
+    if isinstance(error, psycopg.errors.QueryCanceled | psycopg.errors.LockNotAvailable):
+        return UnavailableError(
+            f"the team database did not answer in time: {_reason(error)}", HINT_AGAIN
+        )
+    if isinstance(error, psycopg.errors.DiskFull):
+        return StorageError("the disk of the team database is full; nothing was written")
+    return _connection_error(error)
+
+
+def _connection_error(error: Exception) -> RagdocsError | None:
+    import psycopg
+
+    if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+        return UnavailableError("the team database can only be read now", HINT_STANDBY)
+    if _is_lost(error):
+        return DisconnectedError(
+            f"the connection to the team database was lost: {_reason(error)}", HINT_AGAIN
+        )
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return UnavailableError(
+            f"the connection to the team database failed: {_reason(error)}", HINT_ADDRESS
+        )
+    return None
+
+
+def _is_lost(error: Exception) -> bool:
+    """Return whether a connection is gone, and whatever it was doing with it."""
+    import psycopg
+
+    if isinstance(error, psycopg.Error) and error.sqlstate:
+        return error.sqlstate.startswith("08") or error.sqlstate in LOST
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def _roll_back(session: Session) -> None:
+    """Undo a transaction; a connection on which a statement failed is not used again.
+
+    The driver would take statements for prepared that came after the failed one.
+    """
+    import psycopg
+    from psycopg.pq import TransactionStatus
+
+    if session.info.transaction_status is not TransactionStatus.INTRANS:
+        session.close()
+        return
+    try:
+        session.execute("ROLLBACK")
+    except psycopg.Error:
+        # The connection is gone, and its transaction with it.
+        logger.info("a connection to the team database was lost")
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of a message, without passwords."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return without_password(lines[0])
+
+
+def without_password(text: str) -> str:
+    """Return a text in which no address has a password."""
+    return _CREDENTIALS.sub(lambda match: f"{match['before'] or match['key']}***", text)
