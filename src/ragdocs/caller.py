@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from secrets import token_hex
 from typing import Literal
 
+Role = Literal["reader", "writer", "admin"]
+
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Caller:
-    """A connected client, which is forgotten when it disconnects and never written anywhere.
+    """A connected client, which is forgotten when it disconnects.
+
+    Of it, only the name of the author is written, into the history of what it changes.
 
     The defaults are those of a client that is served by a process of its own: that process has the
     client's environment.
     """
 
     name: str = ""
-    role: Literal["reader", "writer"] = "writer"
+    # The name in the grants of a team database, where it is not `name`.
+    member: str = ""
+    # What the credential allows at most; the user who runs this process is not held back by one.
+    role: Role = "admin"
+    # Whether the credential is for one project only.
+    confined: bool = False
     session: str = field(default_factory=lambda: token_hex(8))
     # The value of MEMORY_BRANCH_SCOPE.
     branch_scope: str = ""
@@ -27,6 +37,11 @@ class Caller:
     zone: tzinfo | None = None
     # Environment variables whose values must not be written down, by name.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def may_write(self) -> bool:
+        """Whether the credential allows to write."""
+        return self.role != "reader"
 
     def local(self, moment: datetime) -> datetime:
         """Return a moment on the caller's clock."""
@@ -39,13 +54,35 @@ class Caller:
         return moment.astimezone(UTC)
 
 
-# A caller is frozen, so it may be a default.
-_caller: ContextVar[Caller] = ContextVar("caller", default=Caller())  # noqa: B039
+# Whoever asks in this process itself, such as a command that runs without a server.
+NOBODY = Caller()
+_caller: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
+
+
+# The name that is kept with a change; "" where nobody knows it.
+author: ContextVar[str] = ContextVar("author", default="")
+# Works for nobody in particular: statistics, vectors and repairs in the background of a server.
+MAINTENANCE = Caller(name="maintenance")
 
 
 def begin(caller: Caller) -> None:
     """Make this the caller of all that is done from here on in this task."""
     _caller.set(caller)
+
+
+@contextmanager
+def acting(caller: Caller) -> Iterator[None]:
+    """Make this the caller of what is done inside, and nothing else."""
+    token = _caller.set(caller)
+    try:
+        yield
+    finally:
+        _caller.reset(token)
+
+
+def maintaining() -> AbstractContextManager[None]:
+    """Do what nobody in particular asks for: bring an index up to its texts."""
+    return acting(MAINTENANCE)
 
 
 def current() -> Caller:

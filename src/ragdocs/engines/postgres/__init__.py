@@ -1,0 +1,1 @@
+"""An index in the rows of a PostgreSQL database, shared by all servers of a team."""

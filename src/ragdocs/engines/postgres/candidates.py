@@ -1,0 +1,442 @@
+"""Finding the candidates of a search, usually in two turns.
+
+The first asks for the documents with the highest bounds and for the nearest vectors, the second
+for everything about the documents that are left, and for those that could not be ruled out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ragdocs.engines.postgres import vectors, words
+from ragdocs.engines.postgres.cards import Cards, all_stored
+from ragdocs.engines.postgres.filters import Condition
+from ragdocs.engines.postgres.lengths import Floats
+from ragdocs.engines.postgres.pool import (
+    Columns,
+    Fetched,
+    Numbers,
+    Payload,
+    Pool,
+    best,
+    united,
+    word_scores,
+)
+from ragdocs.engines.postgres.statistics import TOTALS, Totals
+from ragdocs.protocols import Candidates, PassageKey, ProbeVector, SignalName, Vectors
+from ragdocs.search import bm25
+from ragdocs.system.postgres.columns import first_column
+from ragdocs.system.postgres.database import Rows, Statement
+
+# Marks of a document and a slot; no slot is that large.
+SLOT_BITS = 32
+NO_SLOT = 2**31 - 1
+
+
+class Key(NamedTuple):
+    """A passage: the number of its document and its position there."""
+
+    document: int
+    ord: int
+
+
+class Keys(Sequence[PassageKey]):
+    """The keys of columns, made when they are asked for: a search uses few of thousands."""
+
+    def __init__(self, documents: Numbers, positions: Numbers) -> None:
+        self._documents = documents
+        self._positions = positions
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    @overload
+    def __getitem__(self, column: int) -> PassageKey: ...
+    @overload
+    def __getitem__(self, column: slice) -> Sequence[PassageKey]: ...
+    def __getitem__(self, column: int | slice) -> PassageKey | Sequence[PassageKey]:
+        if isinstance(column, slice):
+            return [self[one] for one in range(*column.indices(len(self)))]
+        return PassageKey(Key(int(self._documents[column]), int(self._positions[column])))
+
+
+class Details(NamedTuple):
+    """What only documents that are shown need: card, slots of passages, and products by probe."""
+
+    is_asked_for: bool
+    card: bytes
+    slots: bytes = b""
+    products: Sequence[bytes | None] = ()
+
+
+class CandidateSearch:
+    """One search in one state of an index."""
+
+    def __init__(
+        self,
+        ask: Callable[..., list[Rows]],
+        scope: int,
+        probes: Sequence[ProbeVector],
+        conditions: Sequence[Condition],
+        k: int,
+        graph_dim: int = 0,
+    ) -> None:
+        self._ask = ask
+        self._scope = scope
+        self._probes = probes
+        # Vectors by the name of their probe.
+        self._vectors: dict[str, Vectors] = {}
+        for probe in probes:
+            if probe.vector is not None:
+                self._vectors[probe.name] = probe.vector
+        self._conditions = conditions
+        self._k = k
+        self._graph_dim = graph_dim
+        self._look = words.FirstLook(Totals.of(None))
+        self._pool = Pool.of(words.as_fetched([]))
+        self._best: dict[tuple[str, int], Columns] = {}
+        self._scores: dict[str, Floats] = {}
+        self._near: dict[tuple[str, int], vectors.Near] = {}
+        self._details: dict[int, Details] = {}
+
+    def run(self, also: Collection[str], cards: Cards) -> Candidates:
+        """Find candidates; the documents with the ids in `also` are among them."""
+        started = time.perf_counter()
+        self._look_first()
+        self._resolve_ties()
+        looked = time.perf_counter()
+        self._gather(also)
+        # Both sources are asked in the same turns, so their parts cannot be told apart.
+        seconds = {"words": looked - started, "meaning": time.perf_counter() - looked}
+        return self._candidates(cards, seconds)
+
+    @property
+    def writes(self) -> int | None:
+        """The number of writes before this state, if it was asked for."""
+        return self._look.totals.counts["writes"] if self._look.queries else None
+
+    # --- the first turn ---
+
+    def _look_first(self) -> None:
+        queries = words.word_queries(self._probes, self._rarest)
+        statements = []
+        asked = []
+        if queries:
+            look = words.first_look(
+                self._scope, queries, self._conditions, self._k, with_cards=not self._vectors
+            )
+            statements.append(look)
+        for name in self._vectors:
+            for number in range(len(self._conditions)):
+                asked.append((name, number))
+                statements.append(self._nearest(name, number, self._k + 1))
+        if not statements:
+            return
+        answers = self._ask(*statements)
+        if queries:
+            self._look = words.read_first_look(answers.pop(0), queries)
+            for number, card in self._look.cards.items():
+                self._details[number] = Details(is_asked_for=False, card=card)
+            self._score(self._look.documents, self._look.payloads)
+        for key, rows in zip(asked, answers, strict=True):
+            self._near[key] = vectors.read_near(rows[0][0])
+
+    def _rarest(self, terms: list[str]) -> list[str]:
+        counted, totals = self._ask(
+            words.frequencies_of(self._scope, terms), (TOTALS, {"scope": self._scope})
+        )
+        count = Totals.of(totals[0][0]).passages
+        return words.rarest(terms, dict(counted), count)
+
+    def _nearest(self, name: str, number: int, count: int) -> Statement:
+        return vectors.nearest(
+            self._scope,
+            self._vectors[name],
+            self._conditions[number],
+            count,
+            graph_dim=self._graph_dim,
+        )
+
+    def _resolve_ties(self) -> None:
+        """Ask for more neighbours where the cut went through equal ones, as copies of texts are."""
+        wanted = self._k + 1
+        torn = self._torn(wanted)
+        while torn:
+            wanted *= 4
+            statements = []
+            for name, number in torn:
+                statements.append(self._nearest(name, number, wanted))
+            for key, rows in zip(torn, self._ask(*statements), strict=True):
+                self._near[key] = vectors.read_near(rows[0][0])
+            torn = self._torn(wanted)
+
+    def _torn(self, wanted: int) -> list[tuple[str, int]]:
+        """Return where as many neighbours came as were wanted, and equals may be missing."""
+        torn = []
+        for key, near in self._near.items():
+            if len(near) == wanted and vectors.is_torn(near, self._k):
+                torn.append(key)
+        return torn
+
+    def _score(self, fetched: Fetched, payloads: Mapping[str, Payload]) -> None:
+        """Score these documents by words and put them into the pool."""
+        pool = Pool.of(fetched)
+        averages = self._look.totals.by_field
+        scores = word_scores(fetched, self._look.queries, payloads, averages)
+        self._best.clear()
+        if not len(self._pool.numbers):
+            self._pool = pool
+            self._scores = scores
+            return
+        both = self._pool.joined(pool)
+        for name, values in scores.items():
+            joined = np.zeros(both.columns, dtype=np.float32)
+            joined[both.columns_of(self._pool)] = self._scores[name]
+            joined[both.columns_of(pool)] = values
+            self._scores[name] = joined
+        self._pool = both
+
+    # --- the second turn ---
+
+    def _gather(self, also: Collection[str]) -> None:
+        """Fetch what is missing: cards and products of documents, and documents not ruled out."""
+        wanted: set[int] = set()
+        for columns in self._found_by_words().values():
+            wanted.update(self._pool.numbers[self._pool.owners[columns]].tolist())
+        for near in self._near.values():
+            wanted.update(near["document"].tolist())
+        wanted.update(self._not_ruled_out())
+        wanted -= self._details.keys()
+        if not wanted and not also:
+            return
+        known = set(self._pool.numbers.tolist())
+        statements = [self._documents(wanted, also)]
+        terms = self._spellings()
+        unscored = wanted - known
+        if terms and (unscored or also):
+            statements.append(self._payloads(terms, unscored, also))
+        answers = self._ask(*statements)
+        fetched = []
+        for number, path, passes, lengths, *details in answers[0]:
+            is_asked_for, card, slots, *products = details
+            self._details[number] = Details(is_asked_for, card, slots, products)
+            if number not in known:
+                fetched.append((number, passes, path, lengths))
+        if fetched:
+            payloads = {}
+            if len(answers) > 1:
+                payloads = words.read_payloads(answers[1])
+            self._score(words.as_fetched(fetched), payloads)
+
+    def _not_ruled_out(self) -> set[int]:
+        """Return the documents that may have a better passage than the k-th best so far."""
+        missing: set[int] = set()
+        statements = []
+        for probe, name in enumerate(self._scores):
+            for number, condition in enumerate(self._conditions):
+                least = self._kth_score(name, number)
+                listing = self._look.listings[probe, number]
+                missing.update(listing.at_least(least).tolist())
+                if not listing.is_complete(least):
+                    factors = self._factors(name)
+                    statements.append(words.documents_above(self._scope, factors, condition, least))
+        if statements:
+            for rows in self._ask(*statements):
+                missing.update(first_column(rows))
+        return missing.difference(self._pool.numbers.tolist())
+
+    def _kth_score(self, name: str, number: int) -> float:
+        """Return the k-th best score under a filter, or 0 if there are fewer."""
+        columns = self._best_by_words(name, number)
+        if len(columns) < self._k:
+            return 0.0
+        return float(self._scores[name][columns[-1]])
+
+    def _factors(self, name: str) -> list[tuple[str, float, float]]:
+        query = self._look.queries[name]
+        total = sum(term.weight for term in query)
+        factors = []
+        for term in query:
+            for spelling, share in term.spellings:
+                factors.append((spelling, float(bm25.factor(term, share, total)), share))
+        return factors
+
+    def _spellings(self) -> list[str]:
+        spellings: set[str] = set()
+        for query in self._look.queries.values():
+            for term in query:
+                for spelling, _ in term.spellings:
+                    spellings.add(spelling)
+        return sorted(spellings)
+
+    def _documents(self, wanted: Collection[int], also: Collection[str]) -> Statement:
+        columns = ["d.doc_id", "d.path", f"({words.flags(self._conditions)})::bigint", "d.lengths"]
+        columns += ["d.id = ANY (%(also)s::text[])", "d.card", "d.slots"]
+        for number in range(len(self._vectors)):
+            columns.append(vectors.products_column(number))
+        values = {
+            "scope": self._scope,
+            "wanted": words.array(wanted),
+            "also": all_stored(also),
+            **vectors.product_values(list(self._vectors.values())),
+        }
+        for condition in self._conditions:
+            values |= condition.values
+        return (
+            f"SELECT {', '.join(columns)} FROM documents d WHERE {_chosen(also)} ORDER BY d.path",
+            values,
+        )
+
+    def _payloads(
+        self, terms: list[str], unscored: Collection[int], also: Collection[str]
+    ) -> Statement:
+        values = {
+            "scope": self._scope,
+            "terms": terms,
+            "wanted": words.array(unscored),
+            "also": all_stored(also),
+        }
+        chosen = f"SELECT d.doc_id FROM documents d WHERE {_chosen(also)}"
+        if not also:
+            chosen = "SELECT doc_id FROM unnest(%(wanted)s::bigint[]) AS u(doc_id)"
+        return words.payloads(chosen), values
+
+    # --- what was found ---
+
+    def _best_by_words(self, name: str, number: int) -> Columns:
+        """Return the k best passages under a filter, computed once between two fetches."""
+        columns = self._best.get((name, number))
+        if columns is None:
+            scores = self._scores[name]
+            columns = best(scores, self._k, self._pool.passing(number) & (scores > 0))
+            self._best[name, number] = columns
+        return columns
+
+    def _found_by_words(self) -> dict[str, Columns]:
+        found = {}
+        for name, scores in self._scores.items():
+            parts = []
+            for number in range(len(self._conditions)):
+                parts.append(self._best_by_words(name, number))
+            found[name] = united(parts, scores)
+        return found
+
+    def _found_by_vector(
+        self, slots: Numbers, measured: Mapping[str, Vectors]
+    ) -> dict[str, Columns]:
+        """Return the nearest passages of each probe; those of equal text have the same slot."""
+        found = {}
+        for name, products in measured.items():
+            parts = []
+            for number in range(len(self._conditions)):
+                near = self._near[name, number]
+                places = self._pool.places(near["document"])
+                allowed = np.isin(slots, _marked(places, near["slot"]))
+                parts.append(best(products, self._k, allowed))
+            found[name] = united(parts, products)
+        return found
+
+    def _measured(self) -> tuple[Numbers, dict[str, Vectors]]:
+        """Return the document and slot of every column as one number, and the products."""
+        if not self._vectors:
+            return np.empty(0, dtype=np.int64), {}
+        marked = _marked(self._pool.owners, self._slots())
+        measured = {}
+        for number, name in enumerate(self._vectors):
+            owners, entries = self._products(number)
+            measured[name] = _spread(_marked(owners, entries["slot"]), entries["product"], marked)
+        return marked, measured
+
+    def _slots(self) -> npt.NDArray[np.int32]:
+        """Return the slot of every column, none in documents without details."""
+        blank = np.full(int(self._pool.sizes.max(initial=0)), NO_SLOT, dtype="<i4").tobytes()
+        parts = []
+        numbers = self._pool.numbers.tolist()
+        for number, size in zip(numbers, self._pool.sizes.tolist(), strict=True):
+            details = self._details.get(number)
+            if details is None:
+                parts.append(blank[: size * 4])
+            else:
+                parts.append(details.slots)
+        return np.frombuffer(b"".join(parts), dtype="<i4")
+
+    def _products(self, probe: int) -> tuple[Numbers, npt.NDArray[np.void]]:
+        """Return the products of all documents with one vector, and the place of each owner."""
+        parts = []
+        sizes = []
+        for number in self._pool.numbers.tolist():
+            details = self._details.get(number)
+            products = b""
+            if details is not None:
+                products = details.products[probe] or b""
+            parts.append(products)
+            sizes.append(len(products) // vectors.PRODUCT.itemsize)
+        owners = np.repeat(np.arange(len(parts)), sizes)
+        return owners, np.frombuffer(b"".join(parts), dtype=vectors.PRODUCT)
+
+    def _candidates(self, cards: Cards, seconds: Mapping[str, float]) -> Candidates:
+        """Leave out documents of which no passage was found, and put the rest in columns."""
+        slots, measured = self._measured()
+        columns: dict[SignalName, Columns] = {}
+        raw: dict[SignalName, npt.NDArray[np.floating]] = {}
+        for name, found in self._found_by_words().items():
+            columns[name, "keyword"] = found
+            raw[name, "keyword"] = self._scores[name]
+        for name, found in self._found_by_vector(slots, measured).items():
+            columns[name, "vector"] = found
+            raw[name, "vector"] = measured[name]
+        is_kept = np.zeros(len(self._pool.numbers), dtype=np.bool_)
+        for found in columns.values():
+            is_kept[self._pool.owners[found]] = True
+        for number, details in self._details.items():
+            if details.is_asked_for:
+                is_kept[self._pool.numbers == number] = True
+        kept = np.flatnonzero(is_kept)
+        is_column_kept = is_kept[self._pool.owners]
+        moved = np.cumsum(is_column_kept) - 1
+        sizes = self._pool.sizes[kept]
+        owners = self._pool.owners[is_column_kept]
+        documents = []
+        for number in self._pool.numbers[kept].tolist():
+            documents.append(cards.document(self._details[number].card))
+        return Candidates(
+            keys=Keys(
+                self._pool.numbers[owners],
+                np.flatnonzero(is_column_kept) - self._pool.starts[owners],
+            ),
+            starts=np.cumsum(sizes) - sizes,
+            documents=documents,
+            raw={s: values[is_column_kept].astype(np.float64) for s, values in raw.items()},
+            found={signal: moved[found].tolist() for signal, found in columns.items()},
+            term_counts={name: len(query) for name, query in self._look.queries.items()},
+            lone_share=self._look.totals.lone_share,
+            seconds=seconds,
+        )
+
+
+def _chosen(also: Collection[str]) -> str:
+    by_number = "d.doc_id = ANY (%(wanted)s::bigint[])"
+    if not also:
+        return f"d.scope = %(scope)s AND {by_number}"
+    return f"d.scope = %(scope)s AND ({by_number} OR d.id = ANY (%(also)s::text[]))"
+
+
+def _marked(places: Numbers, slots: npt.NDArray[np.integer]) -> Numbers:
+    """Return one number for each document and slot."""
+    marked: Numbers = (places.astype(np.int64) << SLOT_BITS) + slots.astype(np.int64)
+    return marked
+
+
+def _spread(marked: Numbers, values: Vectors, wanted: Numbers) -> Vectors:
+    """Return the value of each wanted mark, 0 where there is none."""
+    if not len(marked):
+        return np.zeros(len(wanted), dtype=np.float32)
+    order = np.argsort(marked)
+    found = order[np.searchsorted(marked, wanted, sorter=order).clip(max=len(marked) - 1)]
+    result: Vectors = np.where(marked[found] == wanted, values[found], 0.0).astype(np.float32)
+    return result

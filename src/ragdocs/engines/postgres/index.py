@@ -1,0 +1,325 @@
+"""The index of one lane of one project in a team's database."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ragdocs.engines.postgres import bounds, contents, graphs, statistics, waiting
+from ragdocs.engines.postgres.cards import Cards, as_bytes, restored, stored
+from ragdocs.engines.postgres.lengths import FIELDS
+from ragdocs.engines.postgres.rows import Averages, analysed, average_lengths
+from ragdocs.engines.postgres.snapshot import PostgresSnapshot
+from ragdocs.engines.postgres.statistics import NOTHING, TOTALS, Totals
+from ragdocs.engines.postgres.writing import DocumentWriter, lock_documents
+from ragdocs.errors import UnavailableError
+from ragdocs.protocols import IndexInfo, Vectors
+from ragdocs.system.postgres.database import Database
+from ragdocs.text.terms import ANALYSER
+from ragdocs.types import Chunk, Document, IndexedDocument
+
+if TYPE_CHECKING:
+    from ragdocs.system.postgres.database import Session
+
+# What rows mean; a change here rebuilds every index.
+FORMAT = "1"
+# Counts are asked for before every search; those of this caller are believed for so long.
+INFO_SECONDS = 1.0
+# Changed counts of terms that may wait before they are added up.
+MOST_TALLIES = 20_000
+# Whoever empties an index holds off all who write to it.
+EMPTYING = 7421_0003
+HINT_ENCODER = "Set [embedding] model as the team has it, or let an administrator index anew"
+HINT_RECIPE = "Restart this server; if it says so again, upgrade it"
+
+
+class State(NamedTuple):
+    """What is stored about an index besides its counts."""
+
+    recipe: str
+    encoder: str
+    dim: int
+    reference: Averages
+    calibration: Mapping[str, float]
+    graph: int
+
+
+class PostgresIndex:
+    """Finds passages of one scope; every method may be called from any thread."""
+
+    def __init__(
+        self,
+        database: Database,
+        scope: int,
+        *,
+        recipe: str,
+        encoder: str,
+        dim: int,
+        exact: bool = False,
+    ) -> None:
+        self._database = database
+        self._scope = scope
+        self._recipe = f"{FORMAT}/{ANALYSER}/{recipe}"
+        self._encoder = encoder
+        self._dim = dim
+        self._claimant = token_hex(8)
+        self._cards = Cards()
+        self._lock = threading.Lock()
+        # Counts as a caller saw them, and when.
+        self._infos: dict[str, tuple[float, IndexInfo]] = {}
+        # Whether to compare all vectors even where there is a graph of neighbours.
+        self._exact = exact
+        self._has_graph = False
+        self._tallied = 0
+
+    @contextmanager
+    def snapshot(self) -> Iterator[PostgresSnapshot]:
+        """Read one state; changes made meanwhile are not seen."""
+        graph_dim = self._dim if self._has_graph else 0
+        with self._database.turns() as turns:
+            yield PostgresSnapshot(turns, self._scope, self._cards, graph_dim)
+
+    def info(self) -> IndexInfo:
+        """Return the counts and the calibration, at most a second old."""
+        name = self._database.caller_name
+        now = time.monotonic()
+        at, info = self._infos.get(name, (0.0, None))
+        if info is not None and now - at < INFO_SECONDS:
+            return info
+        with self._database.turns() as turns:
+            values = {"scope": self._scope}
+            totals, states = turns.ask((TOTALS, values), (_STATE, values), is_last=True)
+        counts = Totals.of(totals[0][0]).counts
+        calibration: Mapping[str, float] = {}
+        graph = 0
+        if states:
+            state = _state(states[0])
+            calibration = state.calibration
+            graph = state.graph
+        self._has_graph = graph > 0 and not self._exact
+        info = IndexInfo(
+            documents=counts["documents"],
+            passages=counts["passages"],
+            vectors=counts["vectors"],
+            links=counts["links"],
+            vector_search="HNSW" if self._has_graph else "exact",
+            calibration=calibration,
+        )
+        self._infos[name] = (now, info)
+        return info
+
+    def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
+        """Map each indexed path, or each of these that is indexed, to its stamp and version."""
+        values: dict[str, Any] = {"scope": self._scope}
+        among = ""
+        if paths is not None:
+            values["paths"] = [stored(path) for path in paths]
+            among = "AND path = ANY (%(paths)s)"
+        sql = f"SELECT path, stamp, version FROM documents WHERE scope = %(scope)s {among}"
+        with self._database.turns() as turns:
+            (rows,) = turns.ask((sql, values), is_last=True)
+        found: dict[str, tuple[str, str]] = {}
+        for path, stamp, version in rows:
+            found[restored(path)] = (restored(stamp), restored(version))
+        return found
+
+    def apply(
+        self,
+        changed: Sequence[IndexedDocument],
+        removed: Sequence[str] = (),
+        restamped: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add or replace documents, drop paths, and note new stamps, in one step."""
+        if not changed and not removed and not restamped:
+            return
+        documents = {entry.document.path: analysed(entry) for entry in changed}
+        gone = [path for path in removed if path not in documents]
+        with self._database.writing() as session:
+            session.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [EMPTYING, self._scope])
+            state = self._writable(session, list(documents.values()))
+            lock_documents(session, self._scope, [*documents, *gone])
+            writer = DocumentWriter(session, self._scope)
+            writer.write(list(documents.values()), state.reference)
+            writer.remove(gone)
+            if restamped:
+                writer.restamp(restamped)
+            tallied = writer.finish()
+        self._changed(tallied)
+
+    def claim_missing(
+        self, limit: int, paths: Collection[str] = ()
+    ) -> list[tuple[Document, Chunk]]:
+        """Take passages to encode, one for each digest, the most recently changed first.
+
+        A claim keeps other servers off for two minutes.
+        """
+        with self._database.maintaining() as session:
+            state = self._state(session)
+            if state is None:
+                return []
+            self._check_encoder(state)
+            claimed = waiting.claim(session, self._scope, self._claimant, limit, paths)
+            return contents.first_of_slots(session, self._scope, claimed, self._cards)
+
+    def fill(self, vectors: Mapping[str, Vectors]) -> None:
+        """Give vectors to the passages with these digests."""
+        if not vectors:
+            return
+        with self._database.maintaining() as session:
+            session.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [EMPTYING, self._scope])
+            state = self._state(session)
+            if state is None:
+                return
+            self._check_encoder(state)
+            waiting.fill(session, self._scope, vectors)
+        self._changed(0)
+
+    def calibrate(self, calibration: Mapping[str, float]) -> None:
+        """Keep what scores are measured by."""
+        with self._database.maintaining() as session:
+            session.execute(
+                "UPDATE indexes SET calibration = %s WHERE scope = %s",
+                [as_bytes(dict(calibration)), self._scope],
+            )
+        self._changed(0)
+
+    def refresh(self) -> None:
+        """Add up what writers have noted; answers stay the same, and searches get quicker.
+
+        For whoever has time: after a bulk load, and every few minutes where others write.
+        """
+        with self._database.maintaining() as session:
+            if not statistics.fold(session, self._scope):
+                return
+            self._tallied = 0
+            self._renew_bounds(session)
+
+    def _renew_bounds(self, session: Session) -> None:
+        """Make the bounds of a young index anew if they are loose and nobody is writing."""
+        state = self._state(session)
+        counted = session.execute(TOTALS, {"scope": self._scope}, binary=True).fetchone()
+        totals = Totals.of(counted[0] if counted else None)
+        if state is None or not 0 < totals.passages <= bounds.MOST_PASSAGES:
+            return
+        if not bounds.have_drifted(totals.averages, state.reference):
+            return
+        row = session.execute(
+            "SELECT pg_try_advisory_xact_lock(%s, %s)", [EMPTYING, self._scope]
+        ).fetchone()
+        if row is not None and row[0]:
+            bounds.renew(session, self._scope, totals.averages)
+
+    def open(self) -> bool:
+        """Tell whether there is anything to use; an index of another recipe is emptied.
+
+        An index with vectors of another encoder is refused and left alone.
+        """
+        with self._database.maintaining() as session:
+            state = self._state(session)
+            if state is None:
+                return False
+            self._check_encoder(state)
+            if state.recipe == self._recipe:
+                return True
+            session.execute("SELECT pg_advisory_xact_lock(%s, %s)", [EMPTYING, self._scope])
+            session.execute("SELECT forget_scope(%s)", [self._scope])
+        self._changed(0)
+        return False
+
+    def prepare(self) -> None:
+        """Connect to the database."""
+        self.info()
+
+    def save(self) -> str | None:
+        """Add up what writers have noted and build what searches a large index needs.
+
+        Everything else is saved already.
+        """
+        self.refresh()
+        info = self.info()
+        if info.vector_search == "exact" and not self._exact:
+            graphs.build(self._database, self._scope, self._dim, info.vectors)
+            self._changed(0)
+        return None
+
+    def contents(self) -> dict[str, list[Any]]:
+        """List everything by document and passage, so that two indexes can be compared."""
+        with self._database.reading() as session:
+            return contents.everything(session, self._scope, self._dim, self._cards)
+
+    def close(self) -> None:
+        """Do nothing: connections belong to the database."""
+
+    def _changed(self, tallied: int) -> None:
+        """Forget what is known of the counts, and add up the tallies when there are many."""
+        self._infos.clear()
+        with self._lock:
+            self._tallied += tallied
+            is_many = self._tallied > MOST_TALLIES
+        if is_many:
+            self.refresh()
+
+    def _state(self, session: Session) -> State | None:
+        row = session.execute(_STATE, {"scope": self._scope}, binary=True).fetchone()
+        if row is None:
+            return None
+        return _state(row)
+
+    def _writable(self, session: Session, documents: Sequence[Any]) -> State:
+        """Return the state of an index that this one may write to; make it if there is none."""
+        state = self._state(session)
+        if state is None:
+            self._create(session, documents)
+            state = self._state(session)
+            assert state is not None
+        self._check_encoder(state)
+        if state.recipe != self._recipe:
+            raise UnavailableError("another version of ragdocs has made this index", HINT_RECIPE)
+        return state
+
+    def _create(self, session: Session, documents: Sequence[Any]) -> None:
+        sums = np.zeros(len(FIELDS), dtype=np.int64)
+        passages = 0
+        for document in documents:
+            sums += np.array(document.sums, dtype=np.int64)
+            passages += len(document.entry.chunks)
+        session.execute(
+            """
+            INSERT INTO indexes (scope, recipe, encoder, dim, counts, reference)
+            VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (scope) DO NOTHING
+            """,
+            [
+                self._scope,
+                self._recipe,
+                self._encoder,
+                self._dim,
+                list(NOTHING),
+                average_lengths(sums.tolist(), passages).tolist(),
+            ],
+        )
+
+    def _check_encoder(self, state: State) -> None:
+        if state.encoder != self._encoder or state.dim != self._dim:
+            raise UnavailableError(
+                f"the vectors of this project were made with {state.encoder}, "
+                f"and this machine encodes with {self._encoder}",
+                HINT_ENCODER,
+            )
+
+
+_STATE = """
+SELECT recipe, encoder, dim, reference, calibration, graph FROM indexes WHERE scope = %(scope)s
+"""
+
+
+def _state(row: tuple[Any, ...]) -> State:
+    recipe, encoder, dim, reference, calibration, graph = row
+    averages = np.array(reference, dtype=np.float64)
+    return State(recipe, encoder, dim, averages, json.loads(calibration), graph)

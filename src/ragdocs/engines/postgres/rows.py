@@ -1,0 +1,217 @@
+"""What a document becomes in the index: lengths of its fields and postings of its terms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragdocs.engines.postgres.lengths import FIELDS, LENGTHS, Codes, codes
+from ragdocs.search import bm25
+from ragdocs.search.fields import fields
+from ragdocs.text.terms import terms
+from ragdocs.types import IndexedDocument
+
+# Fields that each passage has for itself; all passages of a document share the others.
+OWN = ("body", "headings")
+SHARED = tuple(field for field in FIELDS if field not in OWN)
+BODY, HEADINGS = FIELDS.index("body"), FIELDS.index("headings")
+# What a term is in one passage: its position and how often the term stands in body and headings.
+# Instead of a position, DOCUMENT says that a field and a number follow, for all passages.
+ENTRY = np.dtype([("ord", "<u4"), ("body", "<u2"), ("headings", "<u2")])
+DOCUMENT = 0xFFFFFFFF
+MOST_OCCURRENCES = 0xFFFF
+# Bounds are a little larger than what they bound, because scores are added up in single precision.
+ROUNDING = 1 + 2e-5
+# Says that a term stands elsewhere than in bodies, though not in title or name.
+_ELSEWHERE = float(np.float32(1e-9))
+
+Averages = npt.NDArray[np.float64]
+
+
+class Posting(NamedTuple):
+    """A term in one document, as a row has it."""
+
+    best: float
+    named: float
+    passages: int
+    bodies: int
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class AnalysedDocument:
+    """A document with the terms of its fields counted."""
+
+    entry: IndexedDocument
+    codes: Codes
+    # The terms of bodies and headings, and their entries, those of one term side by side.
+    own_terms: Sequence[str]
+    entries: npt.NDArray[np.void]
+    # Where the entries of each of these terms begin.
+    starts: npt.NDArray[np.int64]
+    # For each term of other fields, occurrences by field.
+    shared: Mapping[str, Mapping[int, int]]
+
+    @cached_property
+    def sums(self) -> list[int]:
+        """The lengths of all passages added up, by field."""
+        totals = LENGTHS[self.codes].sum(axis=0, dtype=np.float64)
+        sums: list[int] = totals.astype(int).tolist()
+        return sums
+
+    def postings(self, reference: Averages) -> dict[str, Posting]:
+        """Return the postings by term, with bounds as of these average lengths."""
+        passages = len(self.entry.chunks)
+        if not passages:
+            return {}
+        weights = field_weights(self.codes, reference)
+        frequencies = self.entries["body"] * weights[self.entries["ord"], BODY]
+        frequencies += self.entries["headings"] * weights[self.entries["ord"], HEADINGS]
+        largest = _reduced(np.maximum, frequencies, self.starts)
+        best = (largest / (largest + bm25.K1) * ROUNDING).astype(np.float32).tolist()
+        bodies = _reduced(np.add, (self.entries["body"] > 0).astype(np.int64), self.starts).tolist()
+        in_headings = _reduced(np.maximum, self.entries["headings"], self.starts).tolist()
+        ends = [*self.starts.tolist()[1:], len(self.entries)]
+        data = self.entries.tobytes()
+        postings = {}
+        start = 0
+        for place, term in enumerate(self.own_terms):
+            end = ends[place]
+            named = 0.0
+            if in_headings[place]:
+                named = _ELSEWHERE
+            payload = data[start * ENTRY.itemsize : end * ENTRY.itemsize]
+            postings[term] = Posting(best[place], named, end - start, bodies[place], payload)
+            start = end
+        own = dict(zip(self.own_terms, largest.tolist(), strict=True))
+        for term, counts in self.shared.items():
+            postings[term] = self._with_shared(
+                postings.get(term), own.get(term, 0.0), counts, weights[0]
+            )
+        return postings
+
+    def _with_shared(
+        self,
+        own: Posting | None,
+        frequency: float,
+        counts: Mapping[int, int],
+        weights: npt.NDArray[np.float64],
+    ) -> Posting:
+        """Return the posting of a term that stands in a field of the document as well."""
+        entries = []
+        for field, count in counts.items():
+            entries.append((DOCUMENT, field, count))
+            frequency += count * float(weights[field])
+        bodies = 0
+        payload = b""
+        if own is not None:
+            bodies = own.bodies
+            payload = own.payload
+        named = 0.0
+        for name, most in bm25.NAMED.items():
+            field = FIELDS.index(name)
+            length = float(LENGTHS[self.codes[0][field]])
+            named += most * counts.get(field, 0) / max(1.0, length)
+        return Posting(
+            _single(frequency / (frequency + bm25.K1) * ROUNDING),
+            _single(named * ROUNDING) or _ELSEWHERE,
+            len(self.entry.chunks),
+            bodies,
+            payload + np.array(entries, dtype=ENTRY).tobytes(),
+        )
+
+
+def analysed(entry: IndexedDocument) -> AnalysedDocument:
+    """Count the terms of all fields of a document."""
+    texts = fields(entry)
+    shared: dict[str, dict[int, int]] = {}
+    common: dict[str, int] = {}
+    if texts:
+        for field in SHARED:
+            counted = Counter(terms(texts[0][field]))
+            common[field] = counted.total()
+            for term, count in counted.items():
+                shared.setdefault(term, {})[FIELDS.index(field)] = min(count, MOST_OCCURRENCES)
+    numbers: dict[str, int] = {}
+    columns: tuple[list[int], ...] = ([], [], [], [])
+    lengths = []
+    for position, text in enumerate(texts):
+        body = Counter(terms(text["body"]))
+        headings = Counter(terms(text["headings"]))
+        sizes = {**common, "body": body.total(), "headings": headings.total()}
+        lengths.append([sizes[field] for field in FIELDS])
+        for term in headings:
+            body.setdefault(term, 0)
+        of_term, at, in_body, in_headings = columns
+        of_term += [numbers.setdefault(term, len(numbers)) for term in body]
+        at += [position] * len(body)
+        in_body += body.values()
+        in_headings += map(headings.__getitem__, body)
+    entries, starts = _by_term(columns, len(numbers))
+    return AnalysedDocument(entry, codes(lengths), list(numbers), entries, starts, shared)
+
+
+def _by_term(
+    columns: Sequence[Sequence[int]], count: int
+) -> tuple[npt.NDArray[np.void], npt.NDArray[np.int64]]:
+    """Put the entries of each term side by side, and return where those of each begin."""
+    of_term = np.array(columns[0], dtype=np.int64)
+    order = np.argsort(of_term, kind="stable")
+    entries = np.zeros(len(of_term), dtype=ENTRY)
+    entries["ord"] = np.array(columns[1], dtype=np.int64)[order]
+    for name, counts in (("body", columns[2]), ("headings", columns[3])):
+        entries[name] = np.array(counts, dtype=np.int64)[order].clip(max=MOST_OCCURRENCES)
+    sizes = np.bincount(of_term, minlength=count)
+    return entries, np.cumsum(sizes) - sizes
+
+
+def _reduced(
+    function: np.ufunc, values: npt.NDArray[Any], starts: npt.NDArray[np.int64]
+) -> npt.NDArray[Any]:
+    """Reduce the values of each term to one."""
+    if not len(starts):
+        return values
+    reduced: npt.NDArray[Any] = function.reduceat(values, starts)
+    return reduced
+
+
+def field_weights(stored: Codes, averages: Averages) -> npt.NDArray[np.float64]:
+    """Return what one occurrence in each field of each passage counts before saturation."""
+    padding = np.zeros(len(FIELDS))
+    padding[BODY] = bm25.EQUAL_WORDS
+    lengths = LENGTHS[stored].astype(np.float64)
+    normal = 1 - bm25.B + bm25.B * (lengths + padding) / (averages + padding)
+    boosts = np.array([bm25.BOOSTS[field] for field in FIELDS])
+    weights: npt.NDArray[np.float64] = boosts / normal
+    return weights
+
+
+def average_lengths(sums: Sequence[int], passages: int) -> Averages:
+    """Return the average length of each field, as scores are made with."""
+    totals = np.array(sums, dtype=np.float64)
+    averages: Averages = np.maximum(1.0, totals / max(1, passages))
+    return averages
+
+
+def drift(averages: Averages, reference: Averages) -> tuple[float, float]:
+    """Return by how much bounds must be larger since average lengths have grown.
+
+    One figure for terms that stand in bodies alone, and one for all others. A score grows at most
+    in proportion to the average: an occurrence counts 1 / (1 - B + B * length / average), which
+    does, and the saturation that follows is concave.
+    """
+    padding = np.zeros(len(FIELDS))
+    padding[BODY] = bm25.EQUAL_WORDS
+    ratios = np.maximum(1.0, (averages + padding) / (reference + padding))
+    return float(ratios[BODY]), float(ratios.max())
+
+
+def _single(value: float) -> float:
+    """Return a number as a row of single precision has it."""
+    return float(np.float32(value))

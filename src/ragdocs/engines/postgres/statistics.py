@@ -1,0 +1,174 @@
+"""What is known of all passages of a scope: totals, and how many passages have a term.
+
+Writers add rows of differences, which `fold` adds up later: what is read is always exact, and no
+writer waits for another one's counter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ragdocs.engines.postgres.lengths import FIELDS
+from ragdocs.engines.postgres.rows import Averages, average_lengths
+
+if TYPE_CHECKING:
+    from ragdocs.system.postgres.database import Session
+
+# What is counted, in the order of the columns `counts`: documents that have passages, those that
+# have one, and writes; then the lengths of all fields added up.
+COUNTED = ("documents", "passages", "vectors", "links", "filled", "lone", "writes", *FIELDS)
+NOTHING = (0,) * len(COUNTED)
+
+# Whoever adds up holds this lock of the scope.
+FOLDING = 7421_0001
+
+TOTALS = """
+SELECT array_agg(total ORDER BY place)
+FROM (
+    SELECT place, sum(value)::bigint AS total
+    FROM (
+        SELECT counts FROM indexes WHERE scope = %(scope)s
+        UNION ALL
+        SELECT counts FROM tallies WHERE scope = %(scope)s
+    ) c, unnest(counts) WITH ORDINALITY AS u(value, place)
+    GROUP BY place
+) totals
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The counts of one scope."""
+
+    counts: Mapping[str, int]
+
+    @classmethod
+    def of(cls, counts: Sequence[int] | None) -> Totals:
+        """Return totals in the order of the columns; of an index that is not there, nothing."""
+        return cls(dict(zip(COUNTED, counts or NOTHING, strict=True)))
+
+    @property
+    def passages(self) -> int:
+        """The number of passages."""
+        return self.counts["passages"]
+
+    @property
+    def lone_share(self) -> float:
+        """The share of documents with a single passage."""
+        return self.counts["lone"] / max(1, self.counts["filled"])
+
+    @property
+    def averages(self) -> Averages:
+        """The average length of each field."""
+        return average_lengths([self.counts[field] for field in FIELDS], self.passages)
+
+    @property
+    def by_field(self) -> dict[str, float]:
+        """The average length of each field by its name."""
+        return dict(zip(FIELDS, self.averages.tolist(), strict=True))
+
+
+class Tally:
+    """Differences that one write makes."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(len(COUNTED), dtype=np.int64)
+
+    def add(self, **differences: int) -> None:
+        """Add differences by name."""
+        for name, difference in differences.items():
+            self._counts[COUNTED.index(name)] += difference
+
+    def document(self, sign: int, passages: int, links: int, sums: Sequence[int]) -> None:
+        """Add a document, or take it away with the sign -1."""
+        self.add(
+            documents=sign,
+            passages=sign * passages,
+            links=sign * links,
+            filled=sign * (passages > 0),
+            lone=sign * (passages == 1),
+        )
+        self._counts[-len(FIELDS) :] += sign * np.array(sums, dtype=np.int64)
+
+    @property
+    def counts(self) -> list[int]:
+        """The differences in the order of the columns."""
+        counts: list[int] = self._counts.tolist()
+        return counts
+
+
+def write_tally(session: Session, scope: int, tally: Tally) -> None:
+    """Note the differences of a write."""
+    session.execute("INSERT INTO tallies (scope, counts) VALUES (%s, %s)", [scope, tally.counts])
+
+
+def fold(session: Session, scope: int) -> bool:
+    """Add all differences up; tell whether that was done, or somebody else is doing it."""
+    row = session.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [FOLDING, scope]).fetchone()
+    if row is None or not row[0]:
+        return False
+    values = {"scope": scope}
+    session.execute(
+        """
+        WITH gone AS (
+            DELETE FROM tallies WHERE scope = %(scope)s RETURNING counts
+        ), totals AS (
+            SELECT array_agg(total ORDER BY place) AS counts
+            FROM (
+                SELECT place, sum(value)::bigint AS total
+                FROM (
+                    SELECT counts FROM indexes WHERE scope = %(scope)s
+                    UNION ALL SELECT counts FROM gone
+                ) c, unnest(counts) WITH ORDINALITY AS u(value, place)
+                GROUP BY place
+            ) summed
+        )
+        UPDATE indexes SET counts = totals.counts FROM totals WHERE scope = %(scope)s
+        """,
+        values,
+    )
+    session.execute(_FOLD_TERMS, values)
+    session.execute(
+        "DELETE FROM terms WHERE scope = %(scope)s AND passages <= 0 AND bodies <= 0", values
+    )
+    return True
+
+
+_FOLD_TERMS = """
+WITH gone AS (
+    DELETE FROM term_tallies WHERE scope = %(scope)s RETURNING term, passages, bodies
+), summed AS (
+    SELECT term, sum(passages)::int AS passages, sum(bodies)::int AS bodies
+    FROM gone GROUP BY term ORDER BY term
+)
+INSERT INTO terms AS t (scope, term, passages, bodies)
+SELECT %(scope)s, term, passages, bodies FROM summed WHERE passages <> 0 OR bodies <> 0
+ON CONFLICT (scope, term) DO UPDATE
+SET passages = t.passages + excluded.passages, bodies = t.bodies + excluded.bodies
+"""
+
+
+def write_term_tallies(
+    session: Session, scope: int, differences: Mapping[str, tuple[int, int]]
+) -> int:
+    """Note how many more passages have each term, in any field and in the body."""
+    changed: dict[str, list[Any]] = {"terms": [], "passages": [], "bodies": []}
+    for term, (passages, bodies) in differences.items():
+        if passages or bodies:
+            changed["terms"].append(term)
+            changed["passages"].append(passages)
+            changed["bodies"].append(bodies)
+    if changed["terms"]:
+        session.execute(
+            """
+            INSERT INTO term_tallies (scope, term, passages, bodies)
+            SELECT %(scope)s, *
+            FROM unnest(%(terms)s::text[], %(passages)s::int[], %(bodies)s::int[])
+            """,
+            {"scope": scope, **changed},
+        )
+    return len(changed["terms"])

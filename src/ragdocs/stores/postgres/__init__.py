@@ -1,0 +1,1 @@
+"""Texts, accesses and summaries on the rows of a team database."""
