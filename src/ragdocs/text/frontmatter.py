@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -22,6 +23,10 @@ EVENT_LIMIT = 20_000
 # What a reader looks for first comes first.
 _FIRST_KEYS = ("type", "status", "tags", "created_at")
 
+# The line above and below a block of TOML.
+TOML = "+++"
+_TOML_OPEN = re.compile(r"\+\+\+[ \t]*+\r?\n")
+_TOML_CLOSE = re.compile(r"^\+\+\+[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
 _KEY = re.compile(
     r"""(?P<key>"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|[^\s#\-"'\[\]{}?:,][^:\n]*?)[ \t]*:(?=\s|$)"""
 )
@@ -48,6 +53,30 @@ def split(text: str) -> tuple[str | None, str, int]:
     start, stop, rest = offsets
     first_line = text.count("\n", 0, stop) + 2
     return text[start:stop], text[rest:], first_line
+
+
+def split_toml(text: str) -> tuple[str | None, str, int]:
+    """Return the block between `+++` lines at the very top, the body, and its first line."""
+    opening = _TOML_OPEN.match(text)
+    closing = None
+    if opening:
+        closing = _TOML_CLOSE.search(text, opening.end())
+    if not opening or not closing:
+        return None, text, 1
+    first_line = text.count("\n", 0, closing.start()) + 2
+    return text[opening.end() : closing.start()], text[closing.end() :], first_line
+
+
+def load_toml(block: str) -> tuple[dict[str, Any], list[str]]:
+    """Read a block of TOML into its fields and the problems it has, as `load` does for YAML."""
+    if len(block) > BLOCK_LIMIT:
+        return {}, [f"frontmatter: larger than {BLOCK_LIMIT // 1024} kB"]
+    try:
+        return _keyed(tomllib.loads(block)), []
+    except tomllib.TOMLDecodeError as error:
+        return {}, [f"frontmatter: {error}"]
+    except (RecursionError, ValueError):
+        return {}, ["frontmatter: nested too deep, or a number too long"]
 
 
 def load(block: str) -> tuple[dict[str, Any], list[str]]:

@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
-from ragdocs.text.formats.markdown import Block
-from ragdocs.types import Link
+from ragdocs.text.formats.page import Reference
+from ragdocs.types import Block, Link
 
 MENTIONS = "mentions"
 RELATED_TO = "related_to"
@@ -149,6 +149,26 @@ def find(shown: str, text: str, path: str, base: str = "") -> Iterator[Link]:
         if target:
             context = _context(text, match.start(), match.end())
             yield Link(target, kind, context, heading.strip())
+
+
+def referred(
+    references: Iterable[Reference], text: str, path: str, base: str = ""
+) -> Iterator[Link]:
+    """Yield the links that a reader found in a text, each with the words around it."""
+    for reference in references:
+        target = clean_target(reference.name)
+        heading = target
+        if reference.destination:
+            target, heading = destination(reference.destination, path, base)
+        if target:
+            context = _context(text, reference.start, reference.stop)
+            yield Link(target, reference.kind or MENTIONS, context, heading)
+
+
+def destination(written: str, path: str, base: str = "") -> tuple[str, str]:
+    """Return the target that a relative link in the file at a path means, and its heading."""
+    target, heading = _resolve(written, posixpath.join(base, path))
+    return target.removeprefix(f"{base}/"), heading.strip()
 
 
 def places(shown: str, path: str) -> Iterator[_WrittenName]:

@@ -22,6 +22,10 @@ YOURS = ">>>>>>> yours"
 PAIRS = 250_000
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+# Spaces belong to the word before them: alone they would match anywhere.
+_WORD = re.compile(r"\w+[^\S\n]*|[^\w\s][^\S\n]*|\s")
+# Longer regions are compared as a whole, not word by word.
+LONGEST_REGION = 20_000
 Lines = Sequence[str]
 
 
@@ -31,6 +35,29 @@ class Merge:
 
     text: str
     overlaps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Lines of three texts that stand between the same neighbours; `line` is that in the base."""
+
+    line: int
+    base: str
+    theirs: str
+    yours: str
+
+    @property
+    def origin(self) -> str:
+        """Who changed it: nobody, one side, both alike, or both differently."""
+        if self.theirs == self.yours:
+            if self.base == self.yours:
+                return "same"
+            return "both"
+        if self.theirs == self.base:
+            return "yours"
+        if self.yours == self.base:
+            return "theirs"
+        return "overlap"
 
 
 @contextmanager
@@ -76,6 +103,82 @@ def merge(base: str, theirs: str, yours: str) -> Merge:
         left_done = left_stop + 1
         right_done = right_stop + 1
     return Merge("".join(merged), overlaps)
+
+
+def regions(base: str, theirs: str, yours: str) -> Iterator[Region]:
+    """Yield the three texts region by region, those that are the same in all three included."""
+    old = _LINE.findall(base)
+    left = _LINE.findall(theirs)
+    right = _LINE.findall(yours)
+    same: list[str] = []
+    old_done = left_done = right_done = 0
+    for old_stop, left_stop, right_stop in _fixed_points(old, left, right):
+        parts = (
+            "".join(old[old_done:old_stop]),
+            "".join(left[left_done:left_stop]),
+            "".join(right[right_done:right_stop]),
+        )
+        if any(parts):
+            yield from _same_region(same, old_done)
+            same = []
+            yield Region(old_done + 1, *parts)
+        same += old[old_stop : old_stop + 1]
+        old_done = old_stop + 1
+        left_done = left_stop + 1
+        right_done = right_stop + 1
+    yield from _same_region(same, len(old))
+
+
+def _same_region(lines: Lines, stop: int) -> Iterator[Region]:
+    if lines:
+        text = "".join(lines)
+        yield Region(stop - len(lines) + 1, text, text, text)
+
+
+def merged_words(region: Region) -> str:
+    """Propose one text for a region that both sides changed, word by word.
+
+    Words that both sides added at one place stand one after the other. Where both replaced the same
+    words no mixture makes sense: then all lines of theirs come before all of yours.
+    """
+    in_turn = "".join([*_closed([region.theirs]), region.yours])
+    if max(map(len, (region.base, region.theirs, region.yours))) > LONGEST_REGION:
+        return in_turn
+    old = _WORD.findall(region.base)
+    left = _WORD.findall(region.theirs)
+    right = _WORD.findall(region.yours)
+    merged: list[str] = []
+    old_done = left_done = right_done = 0
+    for old_stop, left_stop, right_stop in _fixed_points(old, left, right):
+        old_part = old[old_done:old_stop]
+        left_part = left[left_done:left_stop]
+        right_part = right[right_done:right_stop]
+        part = _decided(old_part, left_part, right_part)
+        if part is None:
+            if old_part:
+                return in_turn
+            part = [*left_part, *right_part]
+        merged += part
+        merged += old[old_stop : old_stop + 1]
+        old_done = old_stop + 1
+        left_done = left_stop + 1
+        right_done = right_stop + 1
+    return "".join(merged)
+
+
+def added_words(old: str, new: str) -> list[tuple[str, bool]]:
+    """Return a text in pieces, each with whether it is new against an older text."""
+    if max(len(old), len(new)) > LONGEST_REGION:
+        return [(new, True)]
+    words = _WORD.findall(new)
+    present = set(_matches(_WORD.findall(old), words))
+    pieces: list[tuple[str, bool]] = []
+    for position, word in enumerate(words):
+        is_new = position not in present
+        if pieces and pieces[-1][1] == is_new:
+            word = pieces.pop()[0] + word  # noqa: PLW2901 - the piece grows by the word
+        pieces.append((word, is_new))
+    return pieces
 
 
 def common(left: str, right: str) -> str:

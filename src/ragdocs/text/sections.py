@@ -6,13 +6,13 @@ import difflib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from ragdocs.errors import NotFoundError, ValidationError
-from ragdocs.text.formats import markdown
-from ragdocs.text.formats.markdown import Block
+from ragdocs.text.formats.page import caption
+from ragdocs.types import Block
 
 # Between the headings of a path.
 STEP = " \u203a "
@@ -116,12 +116,14 @@ def _above(paths: Sequence[Names], parent: int | None) -> Names:
     return paths[parent]
 
 
-def outline(text: str, path: str, *, top: bool = False, first_line: int = 1) -> list[Section]:
-    """List the sections of a text.
+def outline(
+    text: str, blocks: Sequence[Block], *, first_line: int = 1, numbers: Sequence[int] = ()
+) -> list[Section]:
+    """List the sections of a text with these blocks.
 
-    `first_line` is the number that its first line has in the file.
+    `first_line` is the number that its first line has in the file, `numbers` those of all lines
+    where they do not follow each other.
     """
-    blocks = markdown.blocks(text, path, top=top)
     headings = [block for block in blocks if block.kind == "heading"]
     titles = _titles(headings, _parents(headings))
     slugs = _slugs(headings)
@@ -129,6 +131,8 @@ def outline(text: str, path: str, *, top: bool = False, first_line: int = 1) -> 
     starts.append(len(text))
     stops = _stops(headings, len(text))
     lines = _line_numbers(text, starts + stops, first_line)
+    if numbers:
+        lines = {offset: numbers[line - first_line] for offset, line in lines.items()}
     sections = []
     for number, names in enumerate(heading_names(headings)):
         heading = headings[number]
@@ -137,16 +141,23 @@ def outline(text: str, path: str, *, top: bool = False, first_line: int = 1) -> 
             block=heading,
             titles=titles[number],
             names=names,
-            anchors=_anchors(text[heading.start : heading.stop]),
+            anchors=(*heading.anchors, *_anchors(text[heading.start : heading.stop])),
             slug=slugs[number],
             line=lines[heading.start],
-            # The line of a heading that follows is not part of the section.
-            last_line=lines[stop] - (stop < len(text)),
+            last_line=_last_line(lines, heading.start, stop, len(text)),
             inner=starts[number + 1],
             stop=stop,
         )
         sections.append(section)
     return sections
+
+
+def _last_line(lines: Mapping[int, int], start: int, stop: int, end: int) -> int:
+    """Return the last line of a section; that of a heading behind it is none of its lines."""
+    if stop == end:
+        return lines[stop]
+    # Several sections may stand on one line of a file.
+    return max(lines[start], lines[stop] - 1)
 
 
 def find(sections: Sequence[Section], wanted: str, *, anchor: bool = False) -> Section:
@@ -355,7 +366,7 @@ def _stepped(path: str) -> str:
 
 def _fold(path: str) -> str:
     """Return a path as it is compared with others: no markup, no case, one Unicode spelling."""
-    steps = map(markdown.caption, _STEPS.split(path))
+    steps = map(caption, _STEPS.split(path))
     return unicodedata.normalize("NFC", STEP.join(steps)).casefold()
 
 

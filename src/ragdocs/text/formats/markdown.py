@@ -4,34 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-Kind = Literal[
-    "heading",
-    "fence",
-    "code",
-    "list",
-    "table",
-    "text",
-    "comment",
-    "front",
-]
-
-
-class Block(NamedTuple):
-    """A run of lines that belong together, by offsets into the text.
-
-    `joints` are the inner offsets to cut at, `code` the spans of indented code in a list.
-    """
-
-    kind: Kind
-    start: int
-    stop: int
-    level: int = 0
-    title: str = ""
-    joints: tuple[int, ...] = ()
-    code: tuple[tuple[int, int], ...] = ()
+from ragdocs.project.formats import suffix_of
+from ragdocs.text.formats.flavours import unwrapped
+from ragdocs.text.formats.page import LINE_LIMIT, Page, caption, covering, indent_of
+from ragdocs.types import Block
 
 
 class Line(NamedTuple):
@@ -48,20 +26,17 @@ class Line(NamedTuple):
     @property
     def indent(self) -> int:
         """The column of the first character that is not white space."""
-        return _indent(self.text)
+        return indent_of(self.text)
 
 
-# A heading is repeated in every passage below it, so an absurdly long one is shortened there.
-TITLE_LIMIT = 200
-# Nobody writes so many by hand. What stands below is plain text: a file of ten million number signs
-# would otherwise hold up every start for minutes.
-BLOCK_LIMIT = 20_000
-LINE_LIMIT = 200_000
 # A line indented by more than this, within its container, is code and no markup.
 _CODE_INDENT = 3
 
+# Characters of a text that tell whether it is markdown.
+_PROBE = 20_000
+
+_SIGN = re.compile(r"^(?:#{1,6} \S|```|---$|\[[^\]\n]{1,100}\]: )|\]\(", re.MULTILINE)
 _LINE = re.compile(r"[^\n]+")
-_INK = re.compile(r"\S")
 _FRONT_OPEN = re.compile(r"---[ \t]*+\r?\n")
 _FRONT_CLOSE = re.compile(r"^---[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
 _ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t\r]|$)")
@@ -78,18 +53,6 @@ _FENCE = re.compile(
 _CONTAINER = re.compile(
     r"""[ \t]*+(?:!!!|\?\?\?\+?|===[!+]?[ \t]++"|\[\^[^\[\]]{1,100}+\]:|:[ \t])"""
 )
-_RST_RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}+\s*+$")
-_DECORATION = (
-    (re.compile(r"!\[[^\[\]]{0,200}+\]\([^()\s]{0,500}+\)|<[a-zA-Z/!][^<>]{0,300}+>"), ""),
-    # Attributes as renderers read them: {#id} anywhere, { #id .class } and {: .class } at the end.
-    (re.compile(r"\{#[^{}]{0,100}+\}|\{:?[ \t]*+[#.:][^{}]{0,200}+\}(?=[ \t#]*+$)"), ""),
-    (re.compile(r"\[\[(?:[^\[\]|]{1,300}+\|)?([^\[\]|]{1,300}+)\]\]"), r"\1"),
-    (re.compile(r"\[([^\[\]]{0,300}+)\]\([^()\s]{0,500}+\)"), r"\1"),
-    (re.compile(r"(\*{1,3})(?=\S)([^*]{1,300}+)\1|`"), r"\2"),
-)
-
-# Without any of them there is nothing to take away; most headings have none.
-_DECORATING = frozenset("[<{*`")
 
 
 def front(text: str) -> tuple[int, int, int] | None:
@@ -103,30 +66,23 @@ def front(text: str) -> tuple[int, int, int] | None:
     return opening.end(), closing.start(), closing.end()
 
 
-def blocks(text: str, path: str, *, top: bool = False) -> list[Block]:
-    """Read the blocks of a text in the markup that its file name tells.
-
-    `top` says that the text begins with the file.
-    """
-    found = list(islice(_blocks(text, path, top), BLOCK_LIMIT))
-    end = 0
-    if found:
-        end = found[-1].stop
-    rest = _INK.search(text, end)
-    if rest:
-        # Every line with something on it is in a block, unless there are too many of either.
-        end = len(text.rstrip())
-        found.append(Block("text", rest.start(), end))
-    return found
+def recognises(text: str) -> bool:
+    """Tell whether a text has the headings, fences or metadata of markdown."""
+    return bool(_SIGN.search(text[:_PROBE]))
 
 
-def _blocks(text: str, path: str, top: bool) -> Iterator[Block]:
-    if path.endswith(".rst"):
-        yield from _rst(_lines(text, 0))
-        return
-    if path.endswith(".txt"):
-        yield from _plain(_lines(text, 0))
-        return
+def read(text: str, path: str, *, top: bool = False) -> Page:
+    """Read a text in any flavour of markdown; `top` says that the text begins with the file."""
+    body = unwrapped(text, suffix_of(path))
+    return Page(body=body, blocks=blocks(body, top=top))
+
+
+def blocks(text: str, *, top: bool = False) -> list[Block]:
+    """Read the blocks of a markdown text; `top` says that the text begins with the file."""
+    return covering(text, _blocks(text, top))
+
+
+def _blocks(text: str, top: bool) -> Iterator[Block]:
     body = 0
     metadata = front(text) if top else None
     if metadata:
@@ -136,22 +92,6 @@ def _blocks(text: str, path: str, top: bool) -> Iterator[Block]:
         joints = _starts(lines[1:])
         yield Block("front", 0, lines[-1].stop, joints=joints)
     yield from _Markdown(text, _lines(text, body)).blocks()
-
-
-def caption(text: str) -> str:
-    """Return a heading or title as a reader sees it.
-
-    Links, tags, emphasis and line breaks are taken out, and a long one is cut.
-    """
-    text = text[: 4 * TITLE_LIMIT]
-    plain = text
-    if not _DECORATING.isdisjoint(text):
-        for pattern, replacement in _DECORATION:
-            plain = pattern.sub(replacement, plain)
-    plain = " ".join(plain.split()) or " ".join(text.split())
-    if len(plain) <= TITLE_LIMIT:
-        return plain
-    return plain[: TITLE_LIMIT - 1].rstrip() + "…"
 
 
 def _lines(text: str, start: int) -> list[Line]:
@@ -168,13 +108,6 @@ def _lines(text: str, start: int) -> list[Line]:
 
 def _starts(lines: list[Line]) -> tuple[int, ...]:
     return tuple([line.start for line in lines])
-
-
-def _indent(line: str) -> int:
-    if line[0] not in " \t":
-        return 0
-    width = len(line) - len(line.lstrip(" \t"))
-    return len(line[:width].expandtabs(4))
 
 
 def _is_rule(line: str) -> bool:
@@ -478,64 +411,3 @@ def _may_be_title(line: Line) -> bool:
     if line.indent > _CODE_INDENT:
         return False
     return not _is_rule(line.text) and not _QUOTE.match(line.text)
-
-
-def _plain(lines: list[Line]) -> Iterator[Block]:
-    """Yield the paragraphs between blank lines."""
-    if not lines:
-        return
-    first = last = lines[0]
-    for line in lines[1:]:
-        if line.start != last.stop + 1:
-            yield Block("text", first.start, last.stop)
-            first = line
-        last = line
-    yield Block("text", first.start, last.stop)
-
-
-class _Title(NamedTuple):
-    """An underlined heading: the signs around it, its text and how many lines it has."""
-
-    style: str
-    text: str
-    size: int
-
-
-def _rst(lines: list[Line]) -> Iterator[Block]:
-    """Yield paragraphs and underlined headings, leveled by the order in which styles appear."""
-    styles: list[str] = []
-    start = number = 0
-    while number < len(lines):
-        title = _rst_title(lines, number, fresh=number == start)
-        if not title:
-            number += 1
-            continue
-        yield from _plain(lines[start:number])
-        if title.style not in styles:
-            styles.append(title.style)
-        level = styles.index(title.style) + 1
-        first = lines[number]
-        start = number = number + title.size
-        last = lines[number - 1]
-        yield Block("heading", first.start, last.stop, level, caption(title.text))
-    yield from _plain(lines[start:])
-
-
-def _rst_title(lines: list[Line], number: int, *, fresh: bool) -> _Title | None:
-    """Return the heading that starts at a line."""
-    if not fresh and lines[number].start == lines[number - 1].stop + 1:
-        return None
-    rows = [line.text.rstrip() for line in lines[number : number + 3]]
-    rows += [""] * 2
-    first, second, third, *_ = rows
-    over = _RST_RULE.match(first)
-    if over:
-        if third != first or len(second.strip()) > len(first):
-            return None
-        return _Title(over[1] * 2, second, 3)
-    if first[0].isspace() or len(second) < len(first):
-        return None
-    under = _RST_RULE.match(second)
-    if not under:
-        return None
-    return _Title(under[1], first, 2)

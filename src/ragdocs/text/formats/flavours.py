@@ -1,0 +1,268 @@
+"""What site generators add to markdown, taken out of a text line by line.
+
+Containers, admonitions, shortcodes and the code of MDX become the words that a reader of the site
+sees. Every line stays on its line.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import accumulate
+
+from ragdocs.text.formats.page import (
+    LINE_LIMIT,
+    Replacement,
+    Rewrite,
+    indent_of,
+    is_blank,
+    rewritten,
+)
+
+MDX = ".mdx"
+# The content of an admonition is indented by so much.
+_WIDTH = 4
+# Lines of one import or export, and quotes or containers within each other.
+_STATEMENT_LINES = 500
+_DEPTH = 50
+
+# Without any of these a text is the same in all flavours.
+_SIGNS = re.compile(
+    r"^[ \t>]*+(?::::|!!!|\?\?\?|///|===[!+]?[ \t]++\"|[`~]{3,}+\{)|\{\{[<%]|\{%", re.MULTILINE
+)
+_FENCE = re.compile(r"[ \t]*+(?:[-*+>]|\d{1,9}[.)]|[ \t])*+(`{3,}+(?![^`]*+`)|~{3,}+)(.*)")
+# MyST writes directives as fences.
+_DIRECTIVE = re.compile(
+    r"\{(note|tip|hint|important|warning|caution|danger|attention|error|seealso|admonition|"
+    r"deprecated|versionadded|versionchanged|dropdown|tab-item|tab-set|grid|grid-item|card)\}(.*)"
+)
+_COLONS = re.compile(r"([ \t>]*+):{3,}+[ \t]*+(.*)")
+_SLASHES = re.compile(r"([ \t]*+)/{3,}+(?:[ \t]++(?P<name>[\w-]++)[ \t]*+(?:\|(?P<title>.*))?)?$")
+_INDENTED = re.compile(
+    r"([ \t]*+)(?:(?:!!!|\?\?\?\+?)[ \t]*+(?P<name>[\w -]{0,60}+)(?:\"(?P<title>[^\"]*+)\")?"
+    r"|===[!+]?[ \t]++\"(?P<tab>[^\"]*+)\")[ \t]*+$"
+)
+_OPTION = re.compile(r"[ \t]*+:[\w-]++:")
+_BRACES = re.compile(r"\{[^{}]{0,300}+\}")
+
+_IMPORT = re.compile(
+    r"import\b[ \t]*+(?:[\"'{*]|type\b|[\w$]++[ \t]*+(?:,|from\b))"
+    r"|export[ \t]++(?:default|const|let|var|function|async|class|type|interface|\{|\*)"
+)
+
+_TEXTS = r"title|label|text|alt|caption|header|heading|summary|description|desc|name|tab|question"
+_STRING = re.compile(
+    r"(?:\b([\w-]{1,40}+)[ \t]*+=[ \t]*+)?(?:\"([^\"]{0,500}+)\"|`([^`]{0,500}+)`)"
+)
+_SEEN = re.compile(_TEXTS)
+_NOTES = frozenset({"note", "tip", "info", "warning", "caution", "danger", "important", "alert"})
+_LINKS = frozenset({"ref", "relref", "link", "url"})
+
+_SHORTCODE = re.compile(
+    r"\{\{[<%][ \t]*+(?:/\*.{0,500}?\*/[ \t]*+[>%]\}\}"
+    r"|(?P<closing>/?)[ \t]*+(?P<name>[\w./-]{1,80}+)(?P<arguments>[^{}]{0,1000}?)[ \t]*+[>%]\}\})"
+    r"|\{%-?[ \t]*+(?P<liquid>\w{0,40}+)[^%{}]{0,500}+-?%\}"
+)
+_ATTRIBUTES = (
+    r"(?:[^<>{}\"'`]++|\"[^\"]{0,2000}+\"|'[^']{0,2000}+'|`[^`]{0,2000}+`"
+    r"|\{(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\}){0,50}+\}){0,50}+\}){0,60}+"
+)
+_JSX = re.compile(
+    r"`[^`\n]{1,300}+`"
+    r"|\{/\*(?P<comment>(?:[^*{}]|\*(?!/)){0,500}+)\*/\}"
+    r"|\{[ \t]*+(?:\" \"|' ')[ \t]*+\}"
+    rf"|<(?P<closing>/?)(?P<name>[A-Za-z][\w.:-]{{0,60}}+)(?P<arguments>(?=[\s/>]){_ATTRIBUTES})>"
+    r"|</?>"
+)
+_HREF = re.compile(r"\b(?:href|to)=[\"']([^\"'\s]{1,500}+)[\"']")
+
+
+def unwrapped(text: str, suffix: str) -> str:
+    """Return a markdown text without the marks of site generators, with the same lines."""
+    is_mdx = suffix == MDX
+    if not is_mdx and not _SIGNS.search(text):
+        return text
+    lines = _Lines(text, is_mdx=is_mdx)
+    lines.read()
+    body = "\n".join(lines.lines)
+    spans = lines.code_spans()
+    if "{{" in body or "{%" in body:
+        body, _ = rewritten(body, Rewrite(_SHORTCODE, _shortcode), spans)
+        # A tag may have been longer than what it says.
+        spans = lines.code_spans(body)
+    if is_mdx and ("<" in body or "{" in body):
+        body, _ = rewritten(body, Rewrite(_JSX, _tag), spans)
+    return body
+
+
+class _Lines:
+    """The lines of a text, with the fence and the containers that a line is in."""
+
+    def __init__(self, text: str, *, is_mdx: bool) -> None:
+        self.lines = text.split("\n", LINE_LIMIT)
+        self.is_mdx = is_mdx
+        self.is_code = bytearray(len(self.lines))
+        # The marks that close the fence, and those that close directives written as fences.
+        self.fence = ""
+        self.directives: list[str] = []
+        # The columns of the content of admonitions around a line.
+        self.columns: list[int] = []
+
+    def read(self) -> None:
+        """Take the marks out of every line."""
+        number = 0
+        while number < min(len(self.lines), LINE_LIMIT):
+            if not is_blank(self.lines[number]):
+                if self.is_mdx and self._is_statement(number):
+                    number = self._skip_statement(number)
+                    continue
+                self._line(number)
+            elif self.fence:
+                self.is_code[number] = 1
+            number += 1
+
+    def code_spans(self, body: str | None = None) -> list[tuple[int, int]]:
+        """Return where code stands in the joined lines."""
+        rows = self.lines
+        if body is not None:
+            rows = body.split("\n", LINE_LIMIT)
+        starts = list(accumulate((len(row) + 1 for row in rows), initial=0))
+        spans: list[tuple[int, int]] = []
+        for number, is_code in enumerate(self.is_code):
+            if not is_code:
+                continue
+            start, stop = starts[number], starts[number + 1]
+            if spans and spans[-1][1] == start:
+                start, _ = spans.pop()
+            spans.append((start, stop))
+        return spans
+
+    def _line(self, number: int) -> None:
+        line = self.lines[number]
+        indent = indent_of(line)
+        while self.columns and indent < self.columns[-1]:
+            self.columns.pop()
+            self.fence = ""
+        if self.columns:
+            line = line.expandtabs(_WIDTH)[_WIDTH * len(self.columns) :]
+            self.lines[number] = line
+        if self.fence:
+            self.is_code[number] = 1
+            if _closes(line, self.fence):
+                self.fence = ""
+            return
+        if self.directives and _closes(line, self.directives[-1]):
+            self.directives.pop()
+            self.lines[number] = ""
+            return
+        opening = _FENCE.match(line)
+        if opening:
+            self._open_fence(number, opening)
+            return
+        self._container(number, line, indent)
+
+    def _open_fence(self, number: int, opening: re.Match[str]) -> None:
+        directive = _DIRECTIVE.match(opening[2].strip())
+        if directive is None or len(self.directives) == _DEPTH:
+            self.fence = opening[1]
+            self.is_code[number] = 1
+            return
+        self.directives.append(opening[1])
+        self.lines[number] = _label(directive[1], directive[2])
+        # Options of a directive say nothing to a reader.
+        following = number + 1
+        while following < len(self.lines) and _OPTION.match(self.lines[following]):
+            self.lines[following] = ""
+            following += 1
+
+    def _container(self, number: int, line: str, indent: int) -> None:
+        """Replace the marks of a container by its kind and its title."""
+        colons = _COLONS.match(line)
+        if colons:
+            words = _BRACES.sub(lambda braces: f"{braces[0].strip('{}')} ", colons[2])
+            name, _, title = words.replace("[", " ").partition(" ")
+            self.lines[number] = colons[1] + _label(name, title.replace("]", " "))
+            return
+        slashes = _SLASHES.match(line)
+        if slashes:
+            label = _label(slashes["name"] or "", slashes["title"] or "")
+            self.lines[number] = slashes[1] + label
+            return
+        indented = _INDENTED.match(line)
+        if indented:
+            label = _label(indented["name"] or "", indented["title"] or indented["tab"] or "")
+            self.lines[number] = indented[1] + label
+            if len(self.columns) < _DEPTH:
+                self.columns.append(indent + _WIDTH)
+
+    def _is_statement(self, number: int) -> bool:
+        """Tell whether a line begins an import or an export, which stand below a blank line."""
+        if self.fence or not _IMPORT.match(self.lines[number]):
+            return False
+        return number == 0 or is_blank(self.lines[number - 1])
+
+    def _skip_statement(self, number: int) -> int:
+        """Take out imports and exports up to a blank line outside of all brackets."""
+        depth = 0
+        end = min(number + _STATEMENT_LINES, len(self.lines), LINE_LIMIT)
+        while number < end:
+            line = self.lines[number]
+            if is_blank(line) and depth <= 0:
+                break
+            for opening, closing in ("()", "[]", "{}"):
+                depth += line.count(opening) - line.count(closing)
+            self.lines[number] = ""
+            number += 1
+        return number
+
+
+def _closes(line: str, marks: str) -> bool:
+    """Tell whether a line is nothing but the marks that close a fence."""
+    bare = line.strip(" \t>\r")
+    return len(bare) >= len(marks) and not bare.strip(marks[0])
+
+
+def _label(name: str, title: str) -> str:
+    """Return the kind and the title of a container as words."""
+    words = [part.strip(" \t\"'{}:") for part in (name, title)]
+    label = ": ".join(filter(None, words))
+    if label and not words[1]:
+        label += ":"
+    return label
+
+
+def _strings(arguments: str) -> list[str]:
+    """Return the quoted words that a reader of the site sees."""
+    words = []
+    for match in _STRING.finditer(arguments):
+        key, double, backticked = match.groups()
+        if not key or _SEEN.fullmatch(key.casefold()):
+            words.append(double or backticked or "")
+    return words
+
+
+def _shortcode(match: re.Match[str]) -> Replacement:
+    name = match["name"]
+    if name is None or match["closing"]:
+        return "", "", ""
+    words = _strings(match["arguments"])
+    if name in _LINKS:
+        return "".join(words[:1]), "", ""
+    if name in _NOTES:
+        return _label(name, " ".join(words)), "", ""
+    return " ".join(words), "", ""
+
+
+def _tag(match: re.Match[str]) -> Replacement:
+    if match[0][0] == "`":
+        return match[0], "", ""
+    if (match["comment"] or "").strip().startswith("#"):
+        # The id of a heading.
+        return f"{{{match['comment'].strip()}}}", "", ""
+    if match["name"] is None or match["closing"]:
+        return "", "", ""
+    arguments = match["arguments"]
+    words = " ".join(" ".join(_strings(arguments)).split())
+    href = _HREF.search(arguments)
+    if words and href:
+        return f"[{words}]({href[1]})", "", ""
+    return words, "", ""

@@ -1,0 +1,163 @@
+"""Org: headlines, blocks, drawers and links."""
+
+from __future__ import annotations
+
+import re
+
+from ragdocs.text.formats.page import INCLUDES, Page, Replacement, Rewrite, Sheet, caption
+
+_HEADLINE = re.compile(r"(\*{1,50}+)[ \t]++(\S.*)$")
+_STATE = re.compile(r"(?:TODO|DONE|NEXT|WAITING|CANCELLED|CANCELED|STARTED|HOLD)[ \t]++(?=\S)")
+_PRIORITY = re.compile(r"\[#[A-Z0-9]\][ \t]*+(?=\S)")
+_TAGS = re.compile(r"[ \t]++:(?:[\w@#%]{1,60}+:){1,30}+[ \t]*+$")
+_KEYWORD = re.compile(r"[ \t]*+#\+([\w-]{1,60}+)(?:\[[^\]]{0,200}+\])?:[ \t]*+(.*)$")
+_BEGIN = re.compile(r"[ \t]*+#\+begin_([\w-]{1,60}+)", re.IGNORECASE)
+_END = re.compile(r"[ \t]*+#\+end_", re.IGNORECASE)
+_DRAWER = re.compile(r"[ \t]*+:[\w-]{1,60}+:[ \t]*+$")
+_PROPERTY = re.compile(r"[ \t]*+:(CUSTOM_ID|ID):[ \t]++(\S++)", re.IGNORECASE)
+_TABLE_RULE = re.compile(r"[ \t]*+\|[-+|]{2,}+[ \t]*+$")
+_QUOTED = re.compile(r"\"([^\"]{1,500}+)\"")
+_LINK = re.compile(r"\[\[(?P<target>[^\[\]\n]{1,600}+)\](?:\[(?P<words>[^\[\]]{1,500}+)\])?\]")
+_REMOTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
+
+_CODE = frozenset({"src", "example"})
+# Written for another format, or for nobody.
+_UNSEEN = frozenset({"export", "comment", "html", "latex"})
+_SEEN = frozenset({"title", "subtitle", "description", "caption"})
+
+
+def read(text: str, path: str) -> Page:  # noqa: ARG001 - every reader is told the path
+    """Read the headlines, links and code of a text."""
+    return _Reader(text).page()
+
+
+class _Reader:
+    """Goes through the lines once."""
+
+    def __init__(self, text: str) -> None:
+        self.sheet = Sheet(text)
+        self.title = ""
+
+    def page(self) -> Page:
+        """Read all lines."""
+        number = 0
+        while number < self.sheet.count:
+            number = self._line(number)
+        return self.sheet.page(Rewrite(_LINK, _link), caption(self.title))
+
+    def _line(self, number: int) -> int:
+        """Read a line, and return the next one to read."""
+        rows = self.sheet.lines
+        line = rows[number].rstrip()
+        bare = line.lstrip()
+        if not bare:
+            return number + 1
+        headline = _HEADLINE.match(line)
+        if headline:
+            self._headline(number, headline)
+        elif bare[0] == "#":
+            return self._keyword(number, line, bare)
+        elif bare[0] == "|":
+            if _TABLE_RULE.match(line):
+                rows[number] = ""
+        elif bare[0] == ":":
+            return self._colon(number, line, bare)
+        return number + 1
+
+    def _headline(self, number: int, headline: re.Match[str]) -> None:
+        words = _STATE.sub("", headline[2], count=1)
+        words = _PRIORITY.sub("", words, count=1)
+        words = _TAGS.sub("", words)
+        self.sheet.lines[number] = words
+        self.sheet.heading(number, len(headline[1]))
+
+    def _keyword(self, number: int, line: str, bare: str) -> int:
+        """Read a block, a keyword or a comment."""
+        rows = self.sheet.lines
+        begin = _BEGIN.match(line)
+        if begin:
+            return self._block(number, begin[1].casefold())
+        keyword = _KEYWORD.match(line)
+        if keyword:
+            name = keyword[1].casefold()
+            rows[number] = ""
+            if name in _SEEN:
+                rows[number] = keyword[2]
+            if name == "title":
+                self.title = self.title or keyword[2]
+            if name == "include":
+                quoted = _QUOTED.search(keyword[2])
+                rows[number] = keyword[2]
+                if quoted:
+                    rows[number] = quoted[1]
+                    self.sheet.link(number, quoted[1], kind=INCLUDES)
+        elif bare == "#" or bare.startswith(("# ", "#+")):
+            rows[number] = ""
+        return number + 1
+
+    def _block(self, number: int, name: str) -> int:
+        """Read a block up to its end; most blocks are only unwrapped."""
+        self.sheet.blank(number)
+        if name not in _CODE and name not in _UNSEEN:
+            return number + 1
+        end = number + 1
+        while end < self.sheet.count and not _END.match(self.sheet.lines[end]):
+            end += 1
+        if name in _UNSEEN:
+            self.sheet.blank(number, end - 1)
+        if end < self.sheet.count:
+            self.sheet.blank(end)
+        self.sheet.code(number + 1, end - 1)
+        return end + 1
+
+    def _colon(self, number: int, line: str, bare: str) -> int:
+        """Read a drawer, or lines of code that begin with a colon."""
+        if bare == ":" or bare.startswith(": "):
+            last = number
+            while last + 1 < self.sheet.count:
+                following = self.sheet.lines[last + 1].strip()
+                if following != ":" and not following.startswith(": "):
+                    break
+                last += 1
+            self.sheet.code(number, last)
+            return last + 1
+        if not _DRAWER.match(line) or bare.casefold() != ":properties:":
+            return number + 1
+        return self._properties(number)
+
+    def _properties(self, number: int) -> int:
+        """Take out the properties of a headline; its id is an anchor."""
+        anchors = []
+        end = number
+        while end < self.sheet.count:
+            line = self.sheet.lines[end].strip()
+            found = _PROPERTY.match(line)
+            if found:
+                anchors.append(found[2].casefold())
+            is_inside = line.startswith(":")
+            if is_inside:
+                self.sheet.blank(end)
+            if not is_inside or line.casefold() == ":end:":
+                break
+            end += 1
+        if anchors and self.sheet.parts and self.sheet.parts[-1].kind == "heading":
+            heading = self.sheet.parts.pop()
+            self.sheet.parts.append(heading._replace(anchors=tuple(anchors)))
+        return end + 1
+
+
+def _link(match: re.Match[str]) -> Replacement:
+    """Return the words of a link, and where it leads."""
+    target = match["target"].removeprefix("file:")
+    words = match["words"] or target
+    path, _, place = target.partition("::")
+    if target.startswith("id:"):
+        return words, "", target.removeprefix("id:").casefold()
+    if target[0] in "*#" or (_REMOTE.match(target) and "/" not in path.partition(":")[0]):
+        return words, "", ""
+    is_file = "/" in path or "." in path
+    if not is_file:
+        return words, "", ""
+    if place:
+        path = f"{path}#{place.lstrip('*#')}"
+    return words, path, ""
