@@ -19,8 +19,8 @@ from ragdocs.types import (
     ChangeSet,
     Chunk,
     Document,
-    Entry,
     Filter,
+    IndexedDocument,
     Link,
     Revision,
     Scan,
@@ -203,53 +203,7 @@ class Snapshot(Protocol):
         """Return pairs of document ids whose mean vectors are this alike, the most alike first."""
 
 
-class DirectReads(Protocol):
-    """Single reads outside a snapshot, for verbs that still make them; no new caller."""
-
-    def documents(self, where: Filter | None = None) -> Documents:
-        """List document cards, in the order of their paths."""
-
-    def document(self, doc_id: str) -> Document | None:
-        """Return one card, if there is such a document."""
-
-    def nearest(self, vector: Vectors, k: int, *wheres: Filter) -> list[tuple[int, float]]:
-        """Return the k passages with the largest inner product under each of the filters."""
-
-    def match(self, text: str, k: int, *wheres: Filter) -> list[tuple[int, float]]:
-        """Return the k best passages by keyword score under each of the filters."""
-
-    def weigh(self, text: str, vector: Vectors | None, keys: Ints) -> tuple[Vectors, Vectors]:
-        """Return the keyword score and the inner product of each of these passages."""
-
-    def matched(self, text: str, keys: Sequence[int]) -> list[tuple[str, ...]]:
-        """Return for each passage the words of a query that stand in it."""
-
-    def links_to(
-        self, names: Sequence[str], among: Collection[str] | None = None
-    ) -> Mapping[str, tuple[Link, ...]]:
-        """Map each document, or each among these, to its links to any of these names."""
-
-    def load(self, keys: Sequence[int]) -> list[tuple[Document, Chunk]]:
-        """Return the passages with these keys and their documents."""
-
-    def chunks(self, doc_id: str) -> list[int]:
-        """Return the keys of one document's passages, in order."""
-
-    def vectors(self, doc_ids: Sequence[str]) -> Vectors:
-        """Return the mean unit vector of each document, zero where it has none yet."""
-
-    @property
-    def vector_search(self) -> str:
-        """Say how vectors are searched."""
-
-    def held(self) -> AbstractContextManager[object]:
-        """Keep the index as it is while several things are asked of it."""
-
-    def counts(self) -> dict[str, int]:
-        """Count documents, passages, vectors and links."""
-
-
-class Index(DirectReads, Protocol):
+class Index(Protocol):
     """A cache of one lane: it may vanish at any time and comes back the same."""
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
@@ -263,7 +217,7 @@ class Index(DirectReads, Protocol):
 
     def apply(
         self,
-        changed: Sequence[Entry],
+        changed: Sequence[IndexedDocument],
         removed: Sequence[str] = (),
         restamped: Mapping[str, str] | None = None,
     ) -> None:
@@ -314,6 +268,10 @@ class Encoder(Protocol):
     @property
     def dim(self) -> int:
         """The number of components of a vector."""
+
+    @property
+    def latin_only(self) -> bool:
+        """Whether vectors of texts in other than Latin letters say nothing."""
 
     def prepare(self) -> None:
         """Load what the first text needs."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 # What a text that says nothing about itself is worth, from 1 to 10, and how sure it is, from 0 to
 # 1.
@@ -69,18 +69,45 @@ class Document:
     size: int = 0
     extra: Mapping[str, object] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    # The name of the format that the text was read as.
+    format: str = ""
+    # Names that other documents may use in links for places in this one.
+    anchors: tuple[str, ...] = ()
+
+
+BlockKind = Literal["heading", "fence", "code", "list", "table", "text", "comment", "front"]
+
+
+class Block(NamedTuple):
+    """A run of lines that belong together, by offsets into the text.
+
+    `joints` are the inner offsets to cut at, `code` the spans of indented code in a list, `anchors`
+    the ids that links may use for a heading beside those in its own text.
+    """
+
+    kind: BlockKind
+    start: int
+    stop: int
+    level: int = 0
+    title: str = ""
+    joints: tuple[int, ...] = ()
+    code: tuple[tuple[int, int], ...] = ()
+    anchors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A card and the body that belongs to it.
+    """A card and the body that belongs to it, with its blocks.
 
-    `first_line` is the body's line number in the file.
+    `first_line` is the body's line number in the file. Where the lines of the body are not those of
+    the file, `numbers` has the file's line for each of them.
     """
 
     document: Document
     body: str
+    blocks: Sequence[Block]
     first_line: int = 1
+    numbers: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +124,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexedDocument:
     """A document cut into chunks, ready to be indexed.
 
     `stamp` tells whether its source changed since.
@@ -149,6 +176,8 @@ class Query:
     weights: tuple[float, float] | None = None
     # Whether to find nothing rather than what any question would find.
     floored: bool = False
+    # Candidates of each source, if not as many as the limit needs.
+    pool: int = 0
     # Importance that documents have earned, by id, on top of what they say themselves.
     earned: Mapping[str, float] = field(default_factory=dict)
 
@@ -176,7 +205,6 @@ class Hit:
     score: float
     signals: tuple[Signal, ...]
     links: tuple[Link, ...] = ()
-    key: int = -1
     words: tuple[str, ...] = ()
 
 
@@ -291,11 +319,13 @@ class Source:
 class Scan:
     """The state of a store: a stamp for each path.
 
-    `unreadable` maps the files and whole folders that could not be read to the reason.
+    `unreadable` maps the files and whole folders that could not be read to the reason, `modified`
+    those whose last change is known to its time.
     """
 
     stamps: Mapping[str, str]
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    modified: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,15 +341,21 @@ class Revision:
     verb: Verb
     size: int
     after: str = ""
+    # Who changed it: a program or a person, where that is known.
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """Changes that a store made at once, all or none."""
+    """Changes that a store made at once, all or none.
+
+    A store that several people share knows the `author`.
+    """
 
     at: datetime
     verb: Verb
     steps: tuple[Revision, ...]
+    author: str = ""
 
 
 AccessKind = Literal["get", "search", "used"]
@@ -352,3 +388,14 @@ class AppendedSummary:
     pruned: int
     path: str
     redacted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """An exchange with a remote: commits received and sent, and the files that were merged."""
+
+    remote: str
+    branch: str
+    received: int
+    sent: int
+    merged: tuple[str, ...]

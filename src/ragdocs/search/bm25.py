@@ -99,7 +99,8 @@ def weigh(
         similar: Sequence[str] = ()
         if number < MOST_TYPOS and may_be_typo(term):
             similar = spellings(term)
-        existing.append(QueryTerm(tuple((word, TYPO_WEIGHT) for word in similar), rarest))
+        shares = tuple((word, TYPO_WEIGHT) for word in similar)
+        existing.append(QueryTerm(shares, rarest))
     return existing[:MOST_TERMS]
 
 
@@ -110,8 +111,9 @@ def may_be_typo(term: str) -> bool:
 
 def best_spellings(frequencies: Mapping[str, int]) -> tuple[str, ...]:
     """Choose the most frequent of several spellings, leaving out those that nothing has."""
-    ordered = sorted(frequencies, key=lambda word: (-frequencies[word], word))
-    return tuple(word for word in ordered[:MOST_SPELLINGS] if frequencies[word])
+    occurring = [word for word, frequency in frequencies.items() if frequency]
+    occurring.sort(key=lambda word: (-frequencies[word], word))
+    return tuple(occurring[:MOST_SPELLINGS])
 
 
 def rarity(count: int, frequency: int) -> float:
@@ -123,10 +125,15 @@ def impact(by_field: Mapping[str, Occurrences], averages: Mapping[str, float]) -
     """Return what a term is worth in each passage that has it, from 0 to 1."""
     frequency: Floats | None = None
     for field, (counts, lengths) in by_field.items():
-        padding = EQUAL_WORDS if field == "body" else 0
+        padding = 0
+        if field == "body":
+            padding = EQUAL_WORDS
         length = B * (lengths + padding) / (averages[field] + padding)
         weighted = BOOSTS[field] * counts / (1 - B + length)
-        frequency = weighted if frequency is None else frequency + weighted
+        if frequency is None:
+            frequency = weighted
+        else:
+            frequency = frequency + weighted
     if frequency is None:
         return np.zeros(0, dtype=np.float32)
     saturated: Floats = frequency / (frequency + np.float32(K1))
@@ -137,10 +144,14 @@ def named_share(by_field: Mapping[str, Occurrences]) -> Floats:
     """Return what a term adds to each passage because it stands in the title or the name."""
     total: Floats | None = None
     for field, most in NAMED.items():
-        if field in by_field:
-            counts, lengths = by_field[field]
-            share: Floats = (most * counts / np.maximum(lengths, 1)).astype(np.float32, copy=False)
-            total = share if total is None else total + share
+        if field not in by_field:
+            continue
+        counts, lengths = by_field[field]
+        share: Floats = (most * counts / np.maximum(lengths, 1)).astype(np.float32, copy=False)
+        if total is None:
+            total = share
+        else:
+            total = total + share
     if total is not None:
         return total
     size = max((len(counts) for counts, _ in by_field.values()), default=0)

@@ -5,7 +5,7 @@ Measured against the scores that questions about something else reach in the sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ Numbers = npt.NDArray[np.float64]
 
 # Named in what is stored: after a change of how scores are made they are measured anew, and nothing
 # else is.
-SCALE = 2
+SCALE = 3
 # The share of unrelated questions whose best answer may pass for one.
 FALSE_ALARMS = 0.05
 # Standard deviations above the middle that a normal distribution passes as often as that.
@@ -25,8 +25,13 @@ _FROM_MEDIAN = 1.4826
 # A third of the query's words, a cosine as high, and what links lend: ordinary words of questions
 # in a lane of prose reach that by chance, where questions about rare things do not.
 LEAST_FLOOR = 0.36
+# Words alone, of scripts that the model cannot read: on 124 pages each of one handbook in Chinese,
+# Japanese and Russian, unrelated questions reached 0.36, most of them 0.25. True ones reached 0.25
+# or more, most of them 0.45.
+LEAST_OTHER_FLOOR = 0.2
 # A lane that has something to say about everything answers some of the questions below, and its
-# floor would hide true answers. docs/decisions.md says what the floor lets through and hides.
+# floor would hide true answers. docs/internals/decisions.md says what the floor lets through
+# and hides.
 MOST_FLOOR = 0.45
 # What a score must gain above the floor to be shown e times as sure. How far chance scatters says
 # nothing about how sure a hit is: on that scale nearly every answer was shown as 1, where the next
@@ -80,6 +85,52 @@ UNRELATED = (
     "which emperor moved the capital to Kyoto",
     "how does yeast make champagne sparkle in the bottle",
 )
+# Such questions in other scripts, by language: how much chance comes to depends on how a language
+# is written, and most lanes have one of these languages or none.
+UNRELATED_IN_OTHER_SCRIPTS = (
+    (
+        "为什么火烈鸟喜欢单腿站立",
+        "哪个皇帝把首都迁到了洛阳",
+        "如何酿造一瓶好的葡萄酒",
+        "土星有多少颗卫星",
+        "极光的颜色是怎么形成的",
+        "怎样训练一只小猎鹰",
+        "番红花什么时候种最好",
+        "飞去来器为什么会飞回来",
+        "马达加斯加最长的河流是哪条",
+        "中世纪的墨水是用什么做的",
+        "登山者用什么结连接两根绳子",
+        "苹果树冬天应该怎样修剪",
+    ),
+    (
+        "フラミンゴはなぜ片足で立つのですか",
+        "都を京都に移した天皇は誰ですか",
+        "瓶の中で泡ができるのはなぜですか",
+        "土星には衛星がいくつありますか",
+        "オーロラの色はどうして生まれるのですか",
+        "若い鷹をどうやって訓練しますか",
+        "サフランはいつ植えるのが一番よいですか",
+        "ブーメランはなぜ戻ってくるのですか",
+        "マダガスカルで一番長い川は何ですか",
+        "中世のインクは何から作られましたか",
+        "二本のロープをつなぐ結び方は何ですか",
+        "冬に古いりんごの木をどう剪定しますか",
+    ),
+    (
+        "почему фламинго стоят на одной ноге",
+        "какой император перенёс столицу в Киото",
+        "откуда в шампанском берутся пузырьки",
+        "сколько спутников имеет Сатурн",
+        "отчего бывает северное сияние",
+        "как дрессируют молодого ястреба",
+        "когда лучше сажать шафран",
+        "почему бумеранг возвращается",
+        "какая река на Мадагаскаре самая длинная",
+        "из чего делали чернила в средние века",
+        "каким узлом альпинисты связывают две верёвки",
+        "как обрезать старую яблоню зимой",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +145,7 @@ class Gauge:
     middle: float = 0.2
     spread: float = 0.1
     measured: bool = False
+    least: float = LEAST_FLOOR
 
     @property
     def floor(self) -> float:
@@ -101,7 +153,7 @@ class Gauge:
 
         Within what weak and true signals add up to.
         """
-        return min(MOST_FLOOR, max(LEAST_FLOOR, self.middle + _DEVIATIONS * self.spread))
+        return min(MOST_FLOOR, max(self.least, self.middle + _DEVIATIONS * self.spread))
 
     def show(self, scores: Numbers) -> Numbers:
         """Put scores on a scale from 0 to 1 where the floor is one half.
@@ -114,11 +166,49 @@ class Gauge:
         return shown
 
 
-def measured(best: Sequence[float]) -> Gauge:
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """What scores are measured by, depending on which sources made them."""
+
+    # Words and meaning, or what there is of both.
+    both: Gauge = Gauge()
+    # Words alone: of a query in Latin letters for a passage in another script, and of a query in
+    # another script.
+    words: Gauge = Gauge()
+    other_script: Gauge = Gauge(least=LEAST_OTHER_FLOOR)
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, float]) -> Gauges:
+        """Return the gauges that `stored` has written down."""
+        return cls(
+            Gauge(stored["middle"], stored["spread"], measured=True),
+            Gauge(stored["words_middle"], stored["words_spread"], measured=True),
+            Gauge(
+                stored["other_middle"],
+                stored["other_spread"],
+                measured=True,
+                least=LEAST_OTHER_FLOOR,
+            ),
+        )
+
+    @property
+    def stored(self) -> dict[str, float]:
+        """The numbers that are kept with an index."""
+        return {
+            "middle": self.both.middle,
+            "spread": self.both.spread,
+            "words_middle": self.words.middle,
+            "words_spread": self.words.spread,
+            "other_middle": self.other_script.middle,
+            "other_spread": self.other_script.spread,
+        }
+
+
+def measured(best: Sequence[float], least: float = LEAST_FLOOR) -> Gauge:
     """Return the gauge for the best scores of the unrelated questions."""
     ordered = sorted(best)
     middle = ordered[len(ordered) // 2]
     # Only upwards: low scores tell nothing about how high chance can reach.
     above = sorted(score - middle for score in ordered if score >= middle)
     spread = _FROM_MEDIAN * above[len(above) // 2]
-    return Gauge(middle, max(spread, 0.02), measured=True)
+    return Gauge(middle, max(spread, 0.02), measured=True, least=least)

@@ -9,16 +9,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 from ragdocs.lanes import Chunking
-from ragdocs.text.formats import markdown as markup
-from ragdocs.text.formats.markdown import Block
 from ragdocs.text.sections import STEP, heading_names
-from ragdocs.types import Chunk, Parsed
+from ragdocs.types import Block, Chunk, Parsed
 
 # Part of the identity of an index: another way of cutting is another number.
-CHUNKER = "4"
+CHUNKER = "5"
 # Blocks that are never cut.
 CODE = ("fence", "code")
 
@@ -34,17 +32,16 @@ Span = tuple[int, int]
 
 def chunk(parsed: Parsed, chunking: Chunking) -> tuple[Chunk, ...]:
     """Cut a document into chunks that cover every line with text on it, in order."""
-    body = parsed.body.replace("\r\n", "\n")
+    body = parsed.body
     document = parsed.document
-    blocks = markup.blocks(body, document.path, top=parsed.first_line == 1)
     cut: list[Chunk] = []
-    line, counted = parsed.first_line, 0
-    for section in _joined(list(_sections(blocks)), chunking):
+    line, counted = 0, 0
+    for section in _joined(list(_sections(parsed.blocks)), chunking):
         for start, stop in _packed(body, section.blocks, chunking):
             line += body.count("\n", counted, start)
             counted = start
-            end_line = line + body.count("\n", start, stop)
-            cut.append(_chunk(parsed, len(cut), section.path, body[start:stop], (line, end_line)))
+            lines = _numbers(parsed, line, line + body.count("\n", start, stop))
+            cut.append(_chunk(parsed, len(cut), section.path, body[start:stop], lines))
     # A document without text can still be found by its name.
     return tuple(cut) or (_chunk(parsed, 0, (), document.title, (1, 1)),)
 
@@ -54,10 +51,15 @@ def passage(title: str, headings: Sequence[str], text: str) -> str:
 
     One line that says where it stands, unless the text begins with it.
     """
-    place = STEP.join(headings if headings and headings[0] == title else (title, *headings))
+    steps = headings
+    if not headings or headings[0] != title:
+        steps = (title, *headings)
+    place = STEP.join(steps)
     # A text without a heading may have got its first words for a title; said twice they would
     # outweigh the rest.
-    return text if text.startswith(place.removesuffix("\u2026")) else f"{place}\n{text}"
+    if text.startswith(place.removesuffix("\u2026")):
+        return text
+    return f"{place}\n{text}"
 
 
 @dataclass(slots=True)
@@ -88,6 +90,13 @@ def _chunk(
     embedded = passage(document.title, path, text).encode("utf-8", "surrogatepass")
     digest = blake2b(embedded, digest_size=16).hexdigest()
     return Chunk(f"{document.id}#{number}", document.id, path, text, *lines, digest)
+
+
+def _numbers(parsed: Parsed, first: int, last: int) -> tuple[int, int]:
+    """Return the lines of the file that lines of the body, counted from 0, have."""
+    if parsed.numbers:
+        return parsed.numbers[first], parsed.numbers[last]
+    return parsed.first_line + first, parsed.first_line + last
 
 
 def _sections(blocks: Sequence[Block]) -> Iterator[_Section]:
@@ -130,7 +139,9 @@ def _joined(sections: Sequence[_Section], chunking: Chunking) -> Iterator[_Secti
         ):
             # What stands above the first heading belongs to the document, so the heading after it
             # names them both.
-            path = section.path if not current.level else _shared(current.path, section.path)
+            path = section.path
+            if current.level:
+                path = _shared(current.path, section.path)
             current = _Section(path, max(1, current.level), current.blocks + section.blocks)
             continue
         if current:
@@ -141,8 +152,12 @@ def _joined(sections: Sequence[_Section], chunking: Chunking) -> Iterator[_Secti
 
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
-    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return tuple(heading for heading, _ in pairs)
+    count = 0
+    for heading, other_heading in zip(one, other, strict=False):
+        if heading != other_heading:
+            break
+        count += 1
+    return tuple(one[:count])
 
 
 def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[Span]:
@@ -150,12 +165,10 @@ def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[
     start = stop = -1
     bare = True
     for block in blocks:
+        room = chunking.limit
         beside_heading = chunking.limit - (block.start - start)
-        room = (
-            beside_heading
-            if stop >= 0 and bare and beside_heading > chunking.target
-            else chunking.limit
-        )
+        if stop >= 0 and bare and beside_heading > chunking.target:
+            room = beside_heading
         for piece in _pieces(body, block, chunking, room):
             size = piece[1] - start
             joins = size <= chunking.target or (
@@ -193,7 +206,9 @@ def _cut(body: str, start: int, stop: int, chunking: Chunking, room: int) -> Ite
         end = start + _boundary(body[start : min(stop, start + chunking.limit)], chunking)
         yield start, start + len(body[start:end].rstrip())
         space = _SPACE.match(body, end, stop)
-        start = space.end() if space else end
+        start = end
+        if space:
+            start = space.end()
         room = chunking.limit
     if stop > start:
         yield start, stop
@@ -213,4 +228,6 @@ def _boundary(window: str, chunking: Chunking) -> int:
         if (end := near.rfind(mark, half)) > 0:
             return end + 1
     last_space = max(window.rfind(mark) for mark in (" ", "\n", "\t"))
-    return last_space + 1 if last_space > 0 else len(window)
+    if last_space > 0:
+        return last_space + 1
+    return len(window)

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 import numpy as np
 
 from ragdocs import errors
-from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
+from ragdocs.errors import NotFoundError, UnavailableError
 from ragdocs.lanes import Lane, Ranking
 from ragdocs.protocols import (
     Encoder,
@@ -26,30 +26,32 @@ from ragdocs.protocols import (
     Versioned,
 )
 from ragdocs.search import calibration, chunk, parse
-from ragdocs.search.calibration import Gauge
-from ragdocs.search.fields import objection
+from ragdocs.search.calibration import Gauge, Gauges
+from ragdocs.search.cleaning import clean
+from ragdocs.search.early import EarlyReader
+from ragdocs.search.encoders.vectors import half_precision, mostly_latin
+from ragdocs.search.measuring import measure_gauges
 from ragdocs.search.query import (
     Measured,
     Plan,
+    is_weak,
     measure,
-    score_candidates,
+    narrows,
     with_floor,
+    with_weak_note,
 )
 from ragdocs.search.query import search as search_snapshot
-from ragdocs.text import frontmatter as metadata
+from ragdocs.search.reading import ReadFiles, Reading
 from ragdocs.text import times
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import (
-    FRESH,
     Change,
     Chunk,
     Document,
-    Entry,
     Filter,
     Findings,
     Link,
     Probe,
-    Put,
     Query,
     Report,
     Scan,
@@ -73,14 +75,12 @@ ENCODED_IN_A_WRITE = 16
 MASS_REMOVAL = 20
 MASS_SHARE = 0.5
 SECOND_LOOK_SECONDS = 0.5
-# Processor time that one file may take before it is written to the index; ordinary text of 10 MB
-# takes a quarter of it.
-FILE_SECONDS = 20.0
 # The share of passages that must have come or gone before unrelated questions are asked again: it
 # takes 0.1 s.
 REMEASURED = 0.1
-# For questions whose scores do not depend on the time.
-NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+# A filter that leaves no more documents than this has said what is meant: all of them can be looked
+# at, and the best are shown even if they are weak.
+FEW_DOCUMENTS = 20
 
 
 class Corpus:
@@ -99,16 +99,21 @@ class Corpus:
         self.index = index
         self.encoder = encoder
         self.redactor = redactor or Redactor({})
-        self.silence = ""
+        self.embedding_unavailable = ""
         if encoder is None:
-            self.silence = 'semantic search is switched off ([embedding] model = "none")'
-        self.skipped: dict[str, str] = {}
+            self.embedding_unavailable = (
+                'semantic search is switched off ([embedding] model = "none")'
+            )
+        self._reading = Reading(lane, store, index)
         # Files that a look at all of them found new or changed and has not read yet.
         self.unread = 0
-        # Stamp and reason of files that would hold up all others, so that not every scan tries them
-        # again.
-        self._refused: dict[str, tuple[str, str]] = {}
         self._writing = threading.Lock()
+        # While callers are served before the first look at all files has ended.
+        self._early: EarlyReader | None = None
+        # Names the paths by which the index is behind, where that is known without a look at all.
+        self.behind: Callable[[], Sequence[str]] | None = None
+        # Told of the documents that were indexed and of the paths that are gone.
+        self.listener: Callable[[Sequence[Document], Sequence[str]], None] | None = None
 
     @property
     def versioned(self) -> Versioned:
@@ -117,12 +122,18 @@ class Corpus:
             return self.store
         raise errors.ReadOnlyError(f"the {self.lane.name} lane is read-only")
 
+    def serve_early(self) -> None:
+        """Answer callers before the first look at all files: read for them what is newest."""
+        self._early = EarlyReader(self.store, self.index, self._read_early)
+
     def sync(self, paths: Iterable[str] | None = None, progress: Progress | None = None) -> Report:
         """Bring the index up to the store, reading only what changed.
 
         With `paths`, look at these only.
         """
         started = time.monotonic()
+        if paths is None and self.behind is not None:
+            return self._catch_up(self.behind(), progress)
         only = None if paths is None else sorted(set(paths))
         with self._writing:
             scan, gone = self._look(only)
@@ -134,24 +145,37 @@ class Corpus:
                 indexed, _ = known.get(path, ("", ""))
                 if indexed != stamp and path not in refused:
                     changed.append(path)
+        self._tell([], gone)
         self._note_skipped(only, {**scan.unreadable, **refused})
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
         done, most = 0, FIRST_BATCH
         self.unread = len(changed) if only is None else self.unread
         while done < len(changed):
-            added, replaced, same, looked = self._read(changed[done : done + most], most)
-            done += looked
-            self.unread -= looked if only is None else 0
+            read = self._read(changed[done : done + most], most)
+            done += read.looked
+            self.unread -= read.looked if only is None else 0
             most = min(2 * most, LARGEST_BATCH)
             report = replace(
                 report,
-                added=report.added + added,
-                changed=report.changed + replaced,
-                unchanged=report.unchanged + same,
+                added=report.added + read.new,
+                changed=report.changed + read.changed,
+                unchanged=report.unchanged + read.same,
             )
             if progress:
                 progress("indexing", done, len(changed))
+        if only is None:
+            self._early = None
+            self.unread = 0
         return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
+
+    def _catch_up(self, paths: Sequence[str], progress: Progress | None) -> Report:
+        """Bring the index up to the store, where all other paths are known to be the same."""
+        before = self.index.info().documents
+        report = Report(skipped=dict(self.skipped))
+        if paths:
+            report = self.sync(paths, progress)
+        self._early = None
+        return replace(report, unchanged=before - report.changed - report.removed)
 
     def _note_skipped(self, only: Sequence[str] | None, reasons: Mapping[str, str]) -> None:
         """Take these as the files that are left out of what was looked at."""
@@ -162,19 +186,19 @@ class Corpus:
         self.skipped.update(reasons)
 
     def refused(self, scan: Scan) -> dict[str, str]:
-        """Return which files of a scan would hold up all others, and why.
+        """Return which files of a scan would hold up all others, and why."""
+        return self._reading.refused(scan)
 
-        They are not indexed until they change.
-        """
-        refused = {}
-        for path, (stamp, reason) in self._refused.items():
-            # A stamp taken right after a write is marked until the file has rested.
-            if scan.stamps.get(path, "").removeprefix(FRESH) == stamp.removeprefix(FRESH):
-                refused[path] = reason
-        return refused
+    @property
+    def skipped(self) -> dict[str, str]:
+        """The files that are left out, and why."""
+        return self._reading.skipped
 
     def embed(
-        self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
+        self,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+        at_once: int = ENCODED_AT_ONCE,
     ) -> int:
         """Encode passages that have no vector yet until none is left.
 
@@ -182,7 +206,7 @@ class Corpus:
         """
         done = 0
         while not stop():
-            count = self._encode(self.index.claim_missing(ENCODED_AT_ONCE))
+            count = self._encode(self.index.claim_missing(at_once))
             if not count:
                 break
             done += count
@@ -190,13 +214,13 @@ class Corpus:
                 info = self.index.info()
                 progress("embedding", info.vectors, info.passages)
         info = self.index.info()
-        if self.silence or info.vectors >= info.passages:
+        if self.embedding_unavailable or info.vectors >= info.passages:
             self._measure()
         return done
 
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
         """Write to the store, without secrets, and see to it that the next search knows."""
-        cleaned = [self._clean(change) for change in changes]
+        cleaned = [clean(self.redactor, change) for change in changes]
         results = self.versioned.commit([change for change, _ in cleaned], verb)
         written = []
         for result, (_, removed) in zip(results, cleaned, strict=True):
@@ -207,47 +231,90 @@ class Corpus:
         self._encode(self.index.claim_missing(ENCODED_IN_A_WRITE, paths))
         return written
 
-    def search(self, query: Query, now: datetime) -> Findings:
+    def search(self, query: Query, now: datetime, vector: Vectors | None = None) -> Findings:
         """Search by words and by meaning, rank, and explain.
 
-        At most four calls go to the index, whatever the query.
+        At most four calls go to the index, and one more if everything scores below the floor.
+        `vector` is that of its only probe, if another lane has encoded it already.
         """
         started = time.perf_counter()
+        self._hasten()
         info = self.index.info()
-        plan = self._plan(query, info, now)
+        plan = self._plan(query, info, now, vector)
         encoded = time.perf_counter()
-        gauge = self._gauge(info)
+        gauges = self._gauges(info)
         # Encoding takes longer than all the rest and is done before the snapshot is taken.
         with self.index.snapshot() as snapshot:
-            findings = search_snapshot(plan, snapshot, gauge)
+            findings = search_snapshot(plan, snapshot, gauges)
         seconds = {"encode": encoded - started, **findings.seconds}
         findings = replace(findings, notes=self._notes(info), seconds=seconds)
-        if query.floored and gauge.measured:
-            return with_floor(findings)
-        return findings
+        if not query.floored:
+            return findings
+        return self._floored(findings, plan.query.where, is_measured=gauges.both.measured)
 
-    def _plan(self, query: Query, info: IndexInfo, now: datetime) -> Plan:
+    def _floored(self, findings: Findings, where: Filter, *, is_measured: bool) -> Findings:
+        """Leave weak hits out, unless there is little else that could have been found."""
+        if not is_weak(findings):
+            return with_floor(findings) if is_measured else findings
+        if not is_measured:
+            return with_weak_note(findings, "so small a collection has no measured floor")
+        if narrows(where):
+            count = self.count(where)
+            if count <= FEW_DOCUMENTS:
+                return with_weak_note(findings, f"the filter leaves {count} of all documents")
+        return with_floor(findings)
+
+    def encoded(self, text: str) -> Vectors | None:
+        """Return the vector of a query, if this lane can be searched by meaning."""
+        if not self.index.info().vectors:
+            return None
+        return self._vector(text)
+
+    def _plan(
+        self, query: Query, info: IndexInfo, now: datetime, vector: Vectors | None = None
+    ) -> Plan:
         """Make a query ready: what the lane hides, vectors of its probes, the time it names."""
-        where = replace(query.where, alive_at=query.where.alive_at or now)
-        if not where.statuses:
-            where = replace(where, hidden=where.hidden or self.lane.hidden)
+        where = query.where
+        hidden = where.hidden
+        if not where.statuses and not hidden:
+            hidden = self.lane.hidden
+        where = replace(where, alive_at=where.alive_at or now, hidden=hidden)
         probes = tuple(probe for probe in query.probes if probe.text.strip())
         ranking = self._ranking(query)
-        ready = tuple(self._probe(probe, ranking, info) for probe in probes)
-        plan = Plan(replace(query, where=where, probes=probes), ready, ranking, now)
+        ready = tuple(self._probe(probe, ranking, info, vector) for probe in probes)
+        # While passages are being encoded, those without a vector may just not be done.
+        has_unread = self._latin_only() and info.vectors >= info.passages
+        query = replace(query, where=where, probes=probes)
+        unread_probes = set()
+        for probe in probes:
+            if info.vectors and not self._can_read(probe.text):
+                unread_probes.add(probe.name)
+        plan = Plan(
+            query,
+            ready,
+            ranking,
+            now,
+            unread_probes=frozenset(unread_probes),
+            has_unread=has_unread,
+        )
         if not ranking.time_weight:
             return plan
         return replace(plan, period=times.span(plan.text, now))
 
-    def _probe(self, probe: Probe, ranking: Ranking, info: IndexInfo) -> ProbeVector:
+    def _probe(
+        self, probe: Probe, ranking: Ranking, info: IndexInfo, vector: Vectors | None
+    ) -> ProbeVector:
         """Return what is searched for a probe: a source without weight is left out."""
         text = probe.text if ranking.keyword_weight else ""
-        if not ranking.vector_weight or not info.vectors:
+        if not ranking.vector_weight or not info.vectors or not self._can_read(probe.text):
             return ProbeVector(probe.name, text)
-        return ProbeVector(probe.name, text, self._vector(probe.text))
+        if vector is None:
+            vector = self._vector(probe.text)
+        return ProbeVector(probe.name, text, vector)
 
     def get(self, name: str) -> Document | None:
         """Return a document by its id or its path."""
+        self._hasten()
         with self.index.snapshot() as snapshot:
             document = snapshot.get(name)
             if document is None:
@@ -263,16 +330,19 @@ class Corpus:
         offset: int = 0,
     ) -> list[Document]:
         """List documents by path, or by age as seen from `now`."""
+        self._hasten()
         with self.index.snapshot() as snapshot:
             return snapshot.list(where or Filter(), order, limit, offset, now)
 
     def count(self, where: Filter | None = None) -> int:
         """Count documents."""
+        self._hasten()
         with self.index.snapshot() as snapshot:
             return snapshot.count(where or Filter())
 
     def facets(self, field: Facet, where: Filter | None = None) -> dict[str, int]:
         """Count documents by the values of a field, the most frequent first."""
+        self._hasten()
         with self.index.snapshot() as snapshot:
             return dict(snapshot.facets(field, where or Filter()))
 
@@ -302,7 +372,9 @@ class Corpus:
         Without a passage it is the best one by the weights of the lane.
         """
         info = self.index.info()
-        vector = self._vector(text) if info.vectors else None
+        vector = None
+        if info.vectors and self._can_read(text):
+            vector = self._vector(text)
         probe = ProbeVector("query", text, vector)
         with self.index.snapshot() as snapshot:
             # All passages are ranked, so that the rank of the last one can be told too.
@@ -311,7 +383,16 @@ class Corpus:
 
     def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
         """Map each indexed path, or each of these that is indexed, to its stamp and version."""
+        self._hasten()
         return self.index.stamps(paths)
+
+    def read_file(self, path: str) -> Document | None:
+        """Return the document of a file of this lane, whether it is indexed or not."""
+        try:
+            source = self.store.read(path)
+        except NotFoundError:
+            return None
+        return parse.parse(source, self.lane).document
 
     def info(self) -> IndexInfo:
         """Return the counts of the index and how it searches."""
@@ -329,15 +410,15 @@ class Corpus:
 
     def gauge(self) -> Gauge:
         """Return what scores are measured by."""
-        return self._gauge(self.index.info())
+        return self._gauges(self.index.info()).both
 
-    def _gauge(self, info: IndexInfo) -> Gauge:
-        """Return the stored gauge, if it was made with the sources that are searched now."""
+    def _gauges(self, info: IndexInfo) -> Gauges:
+        """Return the stored gauges, if they were made with the sources that are searched now."""
         stored = _stored_gauge(info)
-        has_vectors = bool(info.vectors and not self.silence)
+        has_vectors = bool(info.vectors and not self.embedding_unavailable)
         if not stored or bool(stored["vectors"]) != has_vectors:
-            return Gauge()
-        return Gauge(stored["middle"], stored["spread"], measured=True)
+            return Gauges()
+        return Gauges.from_stored(stored)
 
     def _measure(self) -> None:
         """Search for what has nothing to do with the lane and keep the scores.
@@ -346,95 +427,71 @@ class Corpus:
         """
         info = self.index.info()
         stored = _stored_gauge(info)
-        vectors = 0 if self.silence else info.vectors
+        vectors = 0 if self.embedding_unavailable else info.vectors
         difference = abs(info.passages - stored.get("chunks", 0))
         is_changed = difference > REMEASURED * info.passages
         has_same_sources = bool(vectors) == bool(stored.get("vectors"))
         if info.passages < calibration.FEWEST_PASSAGES or (not is_changed and has_same_sources):
             return
-        best = [self._best_score(Probe(text), info) for text in calibration.UNRELATED]
-        gauge = calibration.measured(best)
+        gauges = measure_gauges(self.index, self.lane.ranking, self._vector if vectors else None)
         self.index.calibrate(
             {
-                "middle": gauge.middle,
-                "spread": gauge.spread,
+                **gauges.stored,
                 "chunks": info.passages,
                 "vectors": vectors,
                 "scale": calibration.SCALE,
             }
         )
 
-    def _best_score(self, probe: Probe, info: IndexInfo) -> float:
-        """Return the highest score of a probe before links and calibration."""
-        vector = self._vector(probe.text) if info.vectors else None
-        text = probe.text if self.lane.ranking.keyword_weight else ""
-        ready = ProbeVector(probe.name, text, vector)
-        plan = Plan(Query(probes=(probe,)), (ready,), self.lane.ranking, NEVER)
-        with self.index.snapshot() as snapshot:
-            candidates = snapshot.candidates(plan.probes, [Filter()], plan.pool)
-        return float(score_candidates(plan, candidates).scores.totals.max(initial=0.0))
-
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of an answer should know about the state of the index."""
         return self._notes(self.index.info())
 
+    def unread_notes(self) -> tuple[str, ...]:
+        """Say how many files an answer knows nothing about, if any."""
+        if not self.unread:
+            return ()
+        return (f"still indexing: {self.unread} files are new or changed and not searched yet",)
+
     def _notes(self, info: IndexInfo) -> tuple[str, ...]:
-        notes = []
-        if self.unread:
-            notes.append(
-                f"still indexing: {self.unread} files are new or changed and not searched yet"
-            )
-        if self.silence:
-            notes.append(f"keyword and graph search only: {self.silence}")
+        notes = list(self.unread_notes())
+        if self.embedding_unavailable:
+            notes.append(f"keyword and graph search only: {self.embedding_unavailable}")
         elif info.vectors < info.passages:
             progress = f"{info.vectors} of {info.passages} passages"
             notes.append(f"still embedding: {progress} can be found by meaning")
         return tuple(notes)
 
-    def _clean(self, change: Change) -> tuple[Change, tuple[str, ...]]:
-        """Take secrets out of what is to be written; tell what was taken and from which line."""
-        if not isinstance(change, Put):
-            return change, ()
-        if findings := self.redactor.redact(change.path).findings:
-            source = self.redactor.source(findings[0])
-            raise ValidationError(
-                f"the name of the file holds a secret, says {source}", "Choose another name"
-            )
-        text, note = self.redactor.redact(change.text), self.redactor.redact(change.note)
-        if text.findings:
-            self._refuse_swallowed(metadata.split(change.text)[1])
-        if note.findings:
-            self._refuse_swallowed(change.note)
-        removed = tuple(f"{finding.rule} in line {finding.line}" for finding in text.findings)
-        removed += tuple(
-            f"{finding.rule} in line {finding.line} of the entry" for finding in note.findings
-        )
-        return replace(change, text=text.text, note=note.text), removed
-
-    def _refuse_swallowed(self, text: str) -> None:
-        """Refuse a text of which a pattern of the configuration would leave nothing."""
-        if source := self.redactor.swallowed_by(text, self.redactor.redact(text)):
-            hint = "Nothing was written. Make the pattern match the secret alone"
-            raise ValidationError(
-                f"nothing would be left of the text: {source} matches all of it", hint
-            )
-
     def _encode(self, batch: Sequence[tuple[Document, Chunk]]) -> int:
-        if not batch or self.encoder is None or self.silence:
+        if not batch or self.encoder is None or self.embedding_unavailable:
             return 0
-        texts = []
-        for document, passage in batch:
-            texts.append(chunk.passage(document.title, passage.headings, passage.text))
-        try:
-            vectors = self.encoder.encode(texts)
-        except UnavailableError as error:
-            self.silence = str(error)
-            return 0
+        # A vector of zeros is that of a text that the model cannot read: it is like no other.
         by_digest = {}
-        for (_, passage), vector in zip(batch, vectors, strict=True):
-            by_digest[passage.digest] = vector
+        texts = {}
+        for document, passage in batch:
+            text = chunk.passage(document.title, passage.headings, passage.text)
+            if self._can_read(text):
+                texts[passage.digest] = text
+            else:
+                by_digest[passage.digest] = np.zeros(self.encoder.dim, dtype=np.float32)
+        try:
+            vectors = self.encoder.encode(list(texts.values()))
+        except UnavailableError as error:
+            self.embedding_unavailable = str(error)
+            return 0
+        by_digest.update(zip(texts, vectors, strict=True))
         self.index.fill(by_digest)
         return len(batch)
+
+    def _latin_only(self) -> bool:
+        """Tell whether the model reads nothing but Latin letters."""
+        if self.encoder is None or self.embedding_unavailable:
+            return False
+        return self.encoder.latin_only
+
+    def _can_read(self, text: str) -> bool:
+        """Tell whether the vector of a text would say anything."""
+        return not self._latin_only() or mostly_latin(text)
 
     def _ranking(self, query: Query) -> Ranking:
         if query.weights is None:
@@ -443,12 +500,12 @@ class Corpus:
         return replace(self.lane.ranking, vector_weight=vector, keyword_weight=keyword)
 
     def _vector(self, text: str) -> Vectors | None:
-        if self.encoder is None or self.silence:
+        if self.encoder is None or self.embedding_unavailable:
             return None
         try:
             vector = self.encoder.encode([text])[0]
         except UnavailableError as error:
-            self.silence = str(error)
+            self.embedding_unavailable = str(error)
             return None
         return half_precision(vector)
 
@@ -480,55 +537,35 @@ class Corpus:
                 gone.append(path)
         return gone
 
-    def _read(self, paths: Sequence[str], most: int) -> tuple[int, int, int, int]:
-        """Read, parse, chunk and apply paths until there are so many chunks.
-
-        Count the new, changed, same, and all.
-        """
+    def _read(self, paths: Sequence[str], most: int) -> ReadFiles:
+        """Read paths into the index until there are so many chunks."""
         with self._writing:
-            known = self.index.stamps(paths)
-            entries: list[Entry] = []
-            same: dict[str, str] = {}
-            gone: list[str] = []
-            looked = chunks = 0
-            for path in paths:
-                if chunks >= most:
-                    break
-                looked += 1
-                started = time.thread_time()
-                self.skipped.pop(path, None)
-                self._refused.pop(path, None)
-                try:
-                    source = self.store.read(path)
-                except NotFoundError:
-                    gone.append(path)
-                    continue
-                except RagdocsError as error:
-                    self.skipped[path] = str(error)
-                    continue
-                if known.get(path, ("", ""))[1] == source.version:
-                    same[path] = source.stamp
-                    continue
-                parsed = parse.parse(source, self.lane)
-                entry = Entry(
-                    parsed.document, chunk.chunk(parsed, self.lane.chunking), source.stamp
-                )
-                reason = objection(entry, FILE_SECONDS - (time.thread_time() - started))
-                if reason:
-                    self.skipped[path] = reason
-                    self._refused[path] = (source.stamp, reason)
-                    gone.append(path)
-                    continue
-                entries.append(entry)
-                chunks += len(entry.chunks)
-            self.index.apply(entries, gone, same)
-            new = sum(entry.document.path not in known for entry in entries)
-            return new, len(entries) - new, len(same), looked
+            result = self._reading.read(paths, most)
+        self._tell(result.documents, result.gone)
+        return result
 
+    def _read_early(self, paths: Sequence[str], deadline: float) -> int:
+        """Read some of these paths; none if another reader is at work until the deadline."""
+        if not self._writing.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            return 0
+        try:
+            result = self._reading.read(paths, FIRST_BATCH)
+        finally:
+            self._writing.release()
+        self._tell(result.documents, result.gone)
+        return result.looked
 
-def half_precision(vector: Vectors) -> Vectors:
-    """Round a query's vector as those of passages are rounded, so that all engines agree."""
-    return vector.astype(np.float16).astype(np.float32)
+    def _hasten(self) -> None:
+        """Before an answer, see to it that the newest files are indexed."""
+        early = self._early
+        if early is not None:
+            unread = early.read_newest()
+            # As soon as the first look at all files has begun, it counts itself.
+            self.unread = self.unread or unread
+
+    def _tell(self, documents: Sequence[Document], gone: Sequence[str]) -> None:
+        if self.listener is not None and (documents or gone):
+            self.listener(documents, gone)
 
 
 def _stored_gauge(info: IndexInfo) -> Mapping[str, float]:

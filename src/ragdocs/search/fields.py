@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from ragdocs.text.terms import STOP_TERMS, terms
-from ragdocs.types import Entry
+from ragdocs.types import IndexedDocument
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -27,7 +27,7 @@ def meant(word: str) -> frozenset[str]:
     return frozenset(terms(word)) - STOP_TERMS
 
 
-def fields(entry: Entry) -> list[dict[str, str]]:
+def fields(entry: IndexedDocument) -> list[dict[str, str]]:
     """Return the text of each field of each passage."""
     shared = _shared(entry)
     texts = []
@@ -37,7 +37,7 @@ def fields(entry: Entry) -> list[dict[str, str]]:
     return texts
 
 
-def objection(entry: Entry, seconds: float) -> str:
+def objection(entry: IndexedDocument, seconds: float) -> str:
     """Say why a document would hold up all others, if it would.
 
     Looking takes so much processor time at most.
@@ -59,7 +59,7 @@ def objection(entry: Entry, seconds: float) -> str:
     return ""
 
 
-def _shared(entry: Entry) -> dict[str, str]:
+def _shared(entry: IndexedDocument) -> dict[str, str]:
     """Return the fields that all passages of a document share."""
     document = entry.document
     file = PurePosixPath(document.path)
@@ -93,7 +93,7 @@ def telling(title: str) -> str:
     return " ".join(word for word in title.split() if meant(word)) or title
 
 
-def _borrowed(entry: Entry) -> bool:
+def _borrowed(entry: IndexedDocument) -> bool:
     """Tell whether a title is nothing but the first words of the text, which count there."""
     title = entry.document.title
     text = ""

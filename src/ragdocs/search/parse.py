@@ -15,7 +15,9 @@ from typing import Any
 from ragdocs.lanes import Lane
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import links
-from ragdocs.text.formats import markdown as markup
+from ragdocs.text.formats import markdown
+from ragdocs.text.formats.page import Page, caption
+from ragdocs.text.formats.reading import read
 from ragdocs.types import (
     ENTRY_KINDS,
     ITEM_KINDS,
@@ -36,7 +38,6 @@ _TITLE_LINE = 80
 # A file that was named by a clock, or by the digest of its text.
 _MADE_UP = re.compile(r"\d{6}_[0-9a-f]{4}|mem_[0-9a-f]{12}")
 _COUNT = re.compile("[0-9]{1,9}")
-_PLAIN_SUFFIXES = (".txt", ".rst")
 _CARD_KEYS = frozenset(
     (
         "title",
@@ -56,22 +57,25 @@ _CARD_KEYS = frozenset(
 
 def parse(source: Source, lane: Lane) -> Parsed:
     """Read a text: its metadata, its title, its links, and what is wrong with it."""
-    text = source.text.removeprefix("\ufeff").replace("\r\n", "\n")
-    card_of_store = source.card
-    if card_of_store is None:
-        loaded, body, first_line, problems = _open(text, source.path)
-    else:
-        loaded, body, first_line, problems = dict(card_of_store), text, 1, []
-    blocks = markup.blocks(body, source.path, top=first_line == 1)
-    card = _Card(loaded, problems)
-    title = markup.caption(card.text("title")) or _title(body, blocks, source.path)
+    page = read(source.text, source.path, source.card)
+    body, blocks, first_line = page.body, page.blocks, page.first_line
+    problems = list(page.problems)
+    card = _Card(page.card, problems)
+    title = caption(card.text("title")) or _title(page, source.path)
     if context := card.text("context"):
         # Searched like the text below it; it stands in the block, so it takes the numbers of the
         # block's last lines.
-        between = "\n" if body.startswith("\n") else "\n\n"
+        between = "\n\n"
+        if body.startswith("\n"):
+            between = "\n"
         body, first_line = f"Context: {context}{between}{body}", first_line - len(between)
-        blocks = markup.blocks(body, source.path)
-    shown = "" if source.path.endswith(_PLAIN_SUFFIXES) else links.visible(body, blocks)
+        blocks = markdown.blocks(body)
+    shown = ""
+    if page.references is None:
+        shown = links.visible(body, blocks)
+        found = links.find(shown, body, source.path, lane.base)
+    else:
+        found = links.referred(page.references, body, source.path, lane.base)
     git = card.git()
     document = Document(
         id=document_id(lane, source.path),
@@ -87,7 +91,7 @@ def parse(source: Source, lane: Lane) -> Parsed:
         modified_at=source.modified_at,
         expires_at=card.time("expires_at"),
         links=(
-            *islice(links.find(shown, body, source.path, lane.base), links.LINK_LIMIT),
+            *islice(found, links.LINK_LIMIT),
             *_touched(git),
             *_impacted(title, card.words("impacted_paths")),
         ),
@@ -96,11 +100,14 @@ def parse(source: Source, lane: Lane) -> Parsed:
         source=card.text("source"),
         git=git,
         size=source.size,
-        extra={key: value for key, value in loaded.items() if key not in _CARD_KEYS},
+        extra={key: value for key, value in page.card.items() if key not in _CARD_KEYS},
+        format=page.format,
+        anchors=page.anchors,
     )
     if lane.writable:
         problems += _habits(document, shown, first_line)
-    return Parsed(replace(document, problems=(*source.problems, *problems)), body, first_line)
+    document = replace(document, problems=(*source.problems, *problems))
+    return Parsed(document, body, blocks, first_line, page.numbers)
 
 
 def document_id(lane: Lane, path: str) -> str:
@@ -109,21 +116,9 @@ def document_id(lane: Lane, path: str) -> str:
     Without .md, and with a dot behind a name that has no ending at all.
     """
     name = path.removesuffix(".md")
-    return f"{lane.name}:{name}" if PurePosixPath(path).suffix else f"{lane.name}:{name}."
-
-
-def _open(text: str, path: str) -> tuple[dict[str, Any], str, int, list[str]]:
-    """Return metadata, body, the body's first line, and problems.
-
-    A refused block stays in the body to be found.
-    """
-    block, body, first_line = (
-        (None, text, 1) if path.endswith(_PLAIN_SUFFIXES) else metadata.split(text)
-    )
-    loaded, problems = metadata.load(block) if block is not None else ({}, [])
-    return (
-        (loaded, body, first_line, problems) if loaded or not problems else ({}, text, 1, problems)
-    )
+    if not PurePosixPath(path).suffix:
+        name += "."
+    return f"{lane.name}:{name}"
 
 
 def _habits(document: Document, shown: str, first_line: int) -> list[str]:
@@ -136,50 +131,52 @@ def _habits(document: Document, shown: str, first_line: int) -> list[str]:
     return found
 
 
-def _title(body: str, blocks: Sequence[markup.Block], path: str) -> str:
-    """Return the first main heading, or a plain text's first short line.
+def _title(page: Page, path: str) -> str:
+    """Return the title that a page has, or its first main heading.
 
     Or the file's name made readable.
     """
-    found = next((block.title for block in blocks if block.level == 1 and block.title), "")
-    if not found and path.endswith(".txt"):
-        found = _first_words(body)
+    titled = [block for block in page.blocks if block.title]
+    found = page.title
+    for block in titled:
+        if block.level == 1:
+            found = found or block.title
+            break
     if not found and _MADE_UP.fullmatch(PurePosixPath(path).stem):
         # Neither a time nor a digest is a title; what was remembered begins with what it is about.
-        found = next((block.title for block in blocks if block.title), "") or _first_words(
-            body, cut=True
-        )
+        found = _first_words(page.body)
+        if titled:
+            found = titled[0].title
     if found:
-        return markup.caption(found)
+        return caption(found)
     name = " ".join(re.split(r"[\s_-]+", PurePosixPath(path).stem)).strip() or path
     return name[0].upper() + name[1:]
 
 
-def _first_words(body: str, *, cut: bool = False) -> str:
-    """Return the first line if it is short; else its beginning, if it may be cut."""
+def _first_words(body: str) -> str:
+    """Return the first line if it is short; else its beginning, if it has several words."""
     first_line = body.lstrip().partition("\n")[0].strip()
     if len(first_line) <= _TITLE_LINE:
         return first_line
-    return (
-        f"{first_line[:_TITLE_LINE].rpartition(' ')[0]}…"
-        if cut and " " in first_line[:_TITLE_LINE]
-        else ""
-    )
+    beginning, space, _ = first_line[:_TITLE_LINE].rpartition(" ")
+    if not space:
+        return ""
+    return f"{beginning}…"
 
 
 def _touched(git: GitContext | None) -> list[Link]:
     """Return a link to each file that was being changed when the text was written."""
     if git is None:
         return []
-    state = " ".join(
-        part
-        for part in (git.branch and f"on {git.branch}", git.commit and f"at {git.commit}")
-        if part
-    )
-    return [
-        Link(path, links.TOUCHES, f"{path} was being changed {state}".rstrip())
-        for path in git.files_changed
-    ]
+    state = ""
+    if git.branch:
+        state += f" on {git.branch}"
+    if git.commit:
+        state += f" at {git.commit}"
+    touched = []
+    for path in git.files_changed:
+        touched.append(Link(path, links.TOUCHES, f"{path} was being changed{state}"))
+    return touched
 
 
 def _impacted(title: str, paths: Sequence[str]) -> list[Link]:
@@ -187,9 +184,15 @@ def _impacted(title: str, paths: Sequence[str]) -> list[Link]:
 
     A folder stands for all that is below it.
     """
-    named = [(path, links.clean_target(path)) for path in paths[: links.LINK_LIMIT]]
-    targets = [f"{target}/*" if path.endswith("/") else target for path, target in named if target]
-    return [Link(target, links.IMPACTS, f"{title} (impacts {target})") for target in targets]
+    impacted = []
+    for path in paths[: links.LINK_LIMIT]:
+        target = links.clean_target(path)
+        if not target:
+            continue
+        if path.endswith("/"):
+            target += "/*"
+        impacted.append(Link(target, links.IMPACTS, f"{title} (impacts {target})"))
+    return impacted
 
 
 class _Card:
@@ -205,7 +208,9 @@ class _Card:
         if isinstance(value, list | dict):
             self._complain(key, "is not a single value")
             return ""
-        return " ".join(metadata.as_text(value).split()) if value is not None else ""
+        if value is None:
+            return ""
+        return " ".join(metadata.as_text(value).split())
 
     def words(self, key: str, mark: str = "") -> tuple[str, ...]:
         """Return a list, or a comma-separated string, without repetitions.
@@ -216,13 +221,11 @@ class _Card:
         if isinstance(value, dict):
             self._complain(key, "is not a list")
             return ()
-        items = (
-            value
-            if isinstance(value, list)
-            else metadata.as_text(value).split(",")
-            if value is not None
-            else []
-        )
+        items: list[Any] = []
+        if isinstance(value, list):
+            items = value
+        elif value is not None:
+            items = metadata.as_text(value).split(",")
         if any(isinstance(item, list | dict) for item in items):
             self._complain(key, "has an item that is not a single value")
         kept: dict[str, str] = {}
@@ -241,7 +244,8 @@ class _Card:
         try:
             # YAML allows a space before the offset, ISO 8601 does not.
             time = datetime.fromisoformat(re.sub(r" (?=[+-]\d|[zZ]$)", "", written))
-            time = time if time.tzinfo else time.replace(tzinfo=UTC)
+            if time.tzinfo is None:
+                time = time.replace(tzinfo=UTC)
             # The first and last days of the calendar cannot be compared across offsets.
             time.astimezone(UTC)
         except (ValueError, OverflowError):
@@ -254,12 +258,14 @@ class _Card:
 
         Under any of the names that people and programs use for that.
         """
-        key = next((key for key in ("created_at", "date", "created") if key in self.loaded), "")
-        if key:
-            return self.time(key)
+        for key in ("created_at", "date", "created"):
+            if key in self.loaded:
+                return self.time(key)
         seconds = self.number("timestamp")
+        if seconds is None:
+            return None
         with contextlib.suppress(ValueError, OverflowError, OSError):
-            return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None
+            return datetime.fromtimestamp(seconds, UTC)
         return None
 
     def number(self, key: str) -> float | None:
@@ -271,7 +277,9 @@ class _Card:
             number = math.nan
         if written and not math.isfinite(number):
             self._complain(key, f"{written[:60]!r} is not a number")
-        return number if math.isfinite(number) else None
+        if not math.isfinite(number):
+            return None
+        return number
 
     def git(self) -> GitContext | None:
         """Return the state of the working tree that was noted with the text."""
@@ -283,13 +291,16 @@ class _Card:
             return None
         inner = _Card(block, self.problems)
         files = dict.fromkeys(filter(None, map(links.clean_target, inner.words("files_changed"))))
+        files_total = 0
         total = inner.text("files_total")
+        if _COUNT.fullmatch(total):
+            files_total = int(total)
         return GitContext(
             branch=inner.text("branch"),
             commit=inner.text("commit"),
             dirty=inner.text("dirty").casefold() in {"true", "yes", "on", "1"},
             files_changed=tuple(islice(files, links.LINK_LIMIT)),
-            files_total=int(total) if _COUNT.fullmatch(total) else 0,
+            files_total=files_total,
         )
 
     def _complain(self, key: str, what: str) -> None:

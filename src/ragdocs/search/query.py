@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import cast
+from functools import partial
 
 import numpy as np
 
 from ragdocs.lanes import Ranking
-from ragdocs.protocols import Candidates, PassageKey, ProbeVector, SignalName, Snapshot
+from ragdocs.protocols import (
+    Candidates,
+    Floats,
+    Ints,
+    PassageKey,
+    ProbeVector,
+    SignalName,
+    Snapshot,
+)
 from ragdocs.search import calibration, rank, score
-from ragdocs.search.calibration import Gauge
-from ragdocs.search.score import Layout, Scores
+from ragdocs.search.calibration import Gauges
+from ragdocs.search.score import Layout, Mask, Scores
 from ragdocs.system.names import link_key
 from ragdocs.text import times
 from ragdocs.types import Chunk, Document, Filter, Findings, Hit, Link, Query, Signal
@@ -28,6 +36,12 @@ STRANGERS = 10
 # Characters of a query whose words are looked for in the hits.
 LONGEST_SHOWN = 2000
 MARKS = ".,;:!?\"'()"
+# Who scores at least as much as the floor by chance.
+FLOOR_RATE = f"{calibration.FALSE_ALARMS:.0%} of unrelated questions"
+# The beginning of the note of an answer without hits.
+NOTHING_RELEVANT = "nothing relevant"
+# The beginning of the note of an answer whose hits are all below the floor.
+WEAK_MATCHES = "weak matches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +53,10 @@ class Plan:
     ranking: Ranking
     now: datetime
     period: times.Span | None = None
+    # The names of probes that the model cannot read: words alone judge for them.
+    unread_probes: frozenset[str] = frozenset()
+    # Whether passages without a vector are those that the model cannot read.
+    has_unread: bool = False
 
     @property
     def text(self) -> str:
@@ -48,6 +66,8 @@ class Plan:
     @property
     def pool(self) -> int:
         """The number of candidates that each source gives."""
+        if self.query.pool:
+            return self.query.pool
         return max(LEAST_CANDIDATES, self.query.limit * 5 // max(1, len(self.probes)))
 
     @property
@@ -71,29 +91,18 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Passages in the running, one column each, and the ranks that sources gave them."""
+    """Passages in the running, one column each, and the ranks that sources gave them.
+
+    The passages of one document are in the order of its text.
+    """
 
     keys: Sequence[PassageKey]
     documents: Sequence[Document]
-    # The position of each passage in its document.
-    positions: Sequence[int]
     scores: Scores
-    ranks: Mapping[SignalName, Mapping[int, int]]
-
-    def best_first(self) -> list[int]:
-        """Return the columns by score; equal ones go by path and position."""
-        labels = []
-        for column, total in enumerate(self.scores.totals.tolist()):
-            labels.append((-total, self.documents[column].path, self.positions[column], column))
-        labels.sort()
-        return [column for _, _, _, column in labels]
-
-    def strongest_first(self, strengths: Mapping[int, float]) -> list[int]:
-        """Return these columns by strength; equal ones go by path and position."""
-        return sorted(strengths, key=lambda column: (-strengths[column], *self._at(column)))
-
-    def _at(self, column: int) -> tuple[str, int]:
-        return self.documents[column].path, self.positions[column]
+    # The rank of every column, 0 where the source did not find it.
+    ranks: Mapping[SignalName, Ints]
+    # Passages that the model cannot read, which are scored by words alone.
+    unread: Mask
 
     def signals(self, column: int) -> tuple[Signal, ...]:
         """Return what each signal adds to the score of a passage."""
@@ -101,13 +110,18 @@ class Scored:
         shares = self.scores.shares[:, column].tolist()
         signals = []
         for name, measured, share in zip(self.scores.signals, raw, shares, strict=True):
-            if share > 0:
-                place = self.ranks.get(name, {}).get(column, 0)
-                signals.append(Signal(*name, place, measured, share))
+            if share <= 0:
+                continue
+            ranks = self.ranks.get(name)
+            place = 0
+            if ranks is not None:
+                place = int(ranks[column])
+            probe, source = name
+            signals.append(Signal(probe, source, place, measured, share))
         return tuple(signals)
 
 
-def search(plan: Plan, snapshot: Snapshot, gauge: Gauge) -> Findings:
+def search(plan: Plan, snapshot: Snapshot, gauges: Gauges) -> Findings:
     """Find candidates, score, lift and rank them, and load those that are shown."""
     started = time.perf_counter()
     candidates = snapshot.candidates(plan.probes, plan.filters, plan.pool)
@@ -116,53 +130,82 @@ def search(plan: Plan, snapshot: Snapshot, gauge: Gauge) -> Findings:
         scored = _lift_period(scored, plan.period, plan.ranking.time_weight)
     if plan.ranking.graph_weight:
         scored = _lift_linked(scored, snapshot, plan)
-    shown = score.calibrated(scored.scores, gauge.show, plan.query.probes)
-    hits, omitted = _hits(plan, replace(scored, scores=shown), snapshot)
+    show = partial(_shown, plan, gauges, scored.unread)
+    shown = score.calibrated(scored.scores, show, plan.query.probes)
+    calibrated = replace(scored, scores=shown)
+    hits, omitted = _hits(plan, calibrated, snapshot)
     elapsed = time.perf_counter() - started
     ranking = elapsed - sum(candidates.seconds.values())
     seconds = {**candidates.seconds, "ranking": ranking}
     return Findings(hits=hits, omitted=omitted, seconds=seconds)
 
 
+def _shown(plan: Plan, gauges: Gauges, unread: Mask, name: str, totals: Floats) -> Floats:
+    """Put the scores of a probe on the scale that is shown.
+
+    What words alone have judged is measured by words alone.
+    """
+    if name in plan.unread_probes:
+        return gauges.other_script.show(totals)
+    shown = gauges.both.show(totals)
+    if unread.any():
+        shown = np.where(unread, gauges.words.show(totals), shown)
+    return shown
+
+
 def score_candidates(plan: Plan, candidates: Candidates) -> Scored:
     """Score all passages of the documents, and keep those that some source found itself."""
     columns = len(candidates.keys)
     probes = plan.query.probes
-    scores = score.weighed(candidates.raw, columns, probes, candidates.term_counts, plan.ranking)
+    unread = _unread(plan, candidates)
+    scores = score.weighed(
+        candidates.raw, columns, probes, candidates.term_counts, plan.ranking, unread
+    )
     layout = Layout(candidates.starts, columns, candidates.lone_share)
     if columns:
         measured = score.by_source(scores, probes)
         scores = score.with_context(scores, layout, plan.ranking)
         scores = score.with_support(scores, layout, measured, plan.ranking)
     ranks = _ranks(candidates)
-    chosen = list(dict.fromkeys(column for found in ranks.values() for column in found))
-    new_column = {column: number for number, column in enumerate(chosen)}
+    is_found = np.zeros(columns, dtype=np.bool_)
+    for places in ranks.values():
+        is_found |= places > 0
+    chosen = np.flatnonzero(is_found)
     owners = np.searchsorted(candidates.starts, chosen, side="right") - 1
-    positions = np.array(chosen, dtype=np.int64) - candidates.starts[owners]
+    chosen_ranks = {}
+    for signal, places in ranks.items():
+        chosen_ranks[signal] = places[chosen]
     return Scored(
-        keys=[candidates.keys[column] for column in chosen],
+        keys=[candidates.keys[column] for column in chosen.tolist()],
         documents=[candidates.documents[owner] for owner in owners.tolist()],
-        positions=positions.tolist(),
         scores=scores.at(chosen),
-        ranks={signal: _renumbered(found, new_column) for signal, found in ranks.items()},
+        ranks=chosen_ranks,
+        unread=unread[chosen],
     )
 
 
-def _ranks(candidates: Candidates) -> dict[SignalName, dict[int, int]]:
-    """Return the rank of each column that a source found and says something for."""
-    ranks: dict[SignalName, dict[int, int]] = {}
+def _unread(plan: Plan, candidates: Candidates) -> Mask:
+    """Tell which passages have no vector, because the model cannot read them."""
+    unread = np.zeros(len(candidates.keys), dtype=np.bool_)
+    if not plan.has_unread:
+        return unread
+    for (_, source), measured in candidates.raw.items():
+        if source == "vector":
+            # The vector of an unread passage is zero, and no other product is exactly that.
+            unread |= measured == 0.0
+    return unread
+
+
+def _ranks(candidates: Candidates) -> dict[SignalName, Ints]:
+    """Return the rank of each column; what a source found but says nothing for has none."""
+    ranks: dict[SignalName, Ints] = {}
     for signal, found in candidates.found.items():
-        # Elements of a list are read faster than those of an array.
-        raw = candidates.raw[signal].tolist()
-        ranks[signal] = {}
-        for place, column in enumerate(found, start=1):
-            if raw[column] > 0:
-                ranks[signal][column] = place
+        columns = np.array(found, dtype=np.int64)
+        places = np.arange(1, len(columns) + 1)
+        is_positive = candidates.raw[signal][columns] > 0
+        ranks[signal] = np.zeros(len(candidates.keys), dtype=np.int64)
+        ranks[signal][columns] = np.where(is_positive, places, 0)
     return ranks
-
-
-def _renumbered(found: Mapping[int, int], new_column: Mapping[int, int]) -> dict[int, int]:
-    return {new_column[column]: place for column, place in found.items()}
 
 
 def _lift_period(scored: Scored, period: times.Span, weight: float) -> Scored:
@@ -177,25 +220,30 @@ def _lift_period(scored: Scored, period: times.Span, weight: float) -> Scored:
 
 def _lift_linked(scored: Scored, snapshot: Snapshot, plan: Plan) -> Scored:
     """Lift what the best documents link to; what was not in the running joins it."""
+    scores = scored.scores.totals
     best: dict[str, int] = {}
-    for column in scored.best_first():
+    for column in rank.best_first(scores, scored.documents):
         best.setdefault(scored.documents[column].id, column)
     seeds = list(best)[:SEEDS]
-    totals = scored.scores.totals.tolist()
     strength: dict[str, float] = {}
     targets: dict[str, tuple[Document, PassageKey]] = {}
     neighbours = snapshot.neighbours(seeds, plan.query.where)
     for seed in seeds:
-        lent = min(1.0, totals[best[seed]])
+        lent = min(1.0, float(scores[best[seed]]))
         for document, key in neighbours.get(seed, ()):
             already = strength.get(document.id, 0.0)
             # Two that point at the same say more than one, but never more than all.
             strength[document.id] = already + (1.0 - already) * lent
             targets[document.id] = (document, key)
-    strangers = [target for target in targets if target not in best]
+    strengths: dict[int, float] = {}
+    strangers = []
+    for target in targets:
+        if target in best:
+            strengths[best[target]] = strength[target]
+        else:
+            strangers.append(target)
     strangers.sort(key=lambda target: (-strength[target], targets[target][0].path))
-    strangers = strangers[:STRANGERS]
-    strengths = {best[target]: strength[target] for target in targets if target in best}
+    del strangers[STRANGERS:]
     for column, target in enumerate(strangers, start=len(scored.keys)):
         strengths[column] = strength[target]
     scored = _joined(scored, [targets[target] for target in strangers])
@@ -206,42 +254,52 @@ def _joined(scored: Scored, strangers: Sequence[tuple[Document, PassageKey]]) ->
     """Add the first passages of documents that no source found."""
     if not strangers:
         return scored
-    return replace(
-        scored,
-        keys=[*scored.keys, *(key for _, key in strangers)],
-        documents=[*scored.documents, *(document for document, _ in strangers)],
-        positions=[*scored.positions, *(0 for _ in strangers)],
-        scores=scored.scores.padded(len(strangers)),
-    )
+    keys = list(scored.keys)
+    documents = list(scored.documents)
+    for document, key in strangers:
+        keys.append(key)
+        documents.append(document)
+    no_ranks = np.zeros(len(strangers), dtype=np.int64)
+    ranks = {}
+    for signal, places in scored.ranks.items():
+        ranks[signal] = np.concatenate([places, no_ranks])
+    unread = np.concatenate([scored.unread, no_ranks > 0])
+    return Scored(keys, documents, scored.scores.padded(len(strangers)), ranks, unread)
 
 
 def _lift(scored: Scored, source: str, strengths: Mapping[int, float], weight: float) -> Scored:
+    """Lift columns by their strengths; of equal ones the first path and passage comes first."""
+
+    def strongest_first(column: int) -> tuple[float, str]:
+        return -strengths[column], scored.documents[column].path
+
     every = np.zeros(len(scored.keys))
-    for column, strength in strengths.items():
-        every[column] = strength
+    places = np.zeros(len(scored.keys), dtype=np.int64)
+    in_text_order = sorted(strengths)
+    for place, column in enumerate(sorted(in_text_order, key=strongest_first), start=1):
+        every[column] = strengths[column]
+        places[column] = place
     scores = score.lifted(scored.scores, source, every, weight)
-    ordered = scored.strongest_first(strengths)
-    places = {column: place for place, column in enumerate(ordered, start=1)}
     ranks = {**scored.ranks, (source, source): places}
-    return Scored(scored.keys, scored.documents, scored.positions, scores, ranks)
+    return replace(scored, scores=scores, ranks=ranks)
 
 
 def _hits(plan: Plan, scored: Scored, snapshot: Snapshot) -> tuple[tuple[Hit, ...], int]:
     """Rank and cut, and load what is shown; return also how many were cut off."""
-    found = list(zip(scored.positions, scored.scores.totals.tolist(), strict=True))
-    chosen, omitted = rank.rank(found, scored.documents, plan.query, plan.ranking, plan.now)
+    chosen, omitted = rank.rank(
+        scored.scores.totals, scored.documents, plan.query, plan.ranking, plan.now
+    )
     keys = [scored.keys[choice.column] for choice in chosen]
     loaded = snapshot.load(keys, query_words(plan.text))
     names = {link_key(name) for name in plan.query.where.linked_to}
     hits = []
-    for choice, key, (document, passage, words) in zip(chosen, keys, loaded, strict=True):
+    for choice, (document, passage, words) in zip(chosen, loaded, strict=True):
         hit = Hit(
             document,
             passage,
             choice.score,
             scored.signals(choice.column) + choice.signals,
             links=_links_to(document, names),
-            key=cast("int", key),
             words=words,
         )
         hits.append(hit)
@@ -308,19 +366,20 @@ def _links_to(document: Document, names: set[str]) -> tuple[Link, ...]:
 
 def query_words(text: str) -> list[str]:
     """Return the different words of a query as it wrote them, without marks around them."""
-    words: Iterable[str] = (word.strip(MARKS) for word in text[:LONGEST_SHOWN].split())
-    return list(dict.fromkeys(words))
+    words: dict[str, None] = {}
+    for word in text[:LONGEST_SHOWN].split():
+        words[word.strip(MARKS)] = None
+    return list(words)
 
 
 def with_floor(findings: Findings) -> Findings:
     """Leave everything out if not even the best scores more than unrelated questions do."""
-    below = sum(hit.score < calibration.FLOOR for hit in findings.hits)
+    below = _count_below(findings)
     if not below:
         return findings
-    rate = f"{calibration.FALSE_ALARMS:.0%} of unrelated questions"
     if below < len(findings.hits):
         note = (
-            f"{below} of these score below {calibration.FLOOR}, which {rate} reach: "
+            f"{below} of these score below {calibration.FLOOR}, which {FLOOR_RATE} reach: "
             "they may be about something else"
         )
         return replace(findings, notes=(*findings.notes, note))
@@ -328,8 +387,32 @@ def with_floor(findings: Findings) -> Findings:
     lines = f"{best.document.path}:{best.chunk.start_line}-{best.chunk.end_line}"
     count = findings.omitted + len(findings.hits)
     note = (
-        f"nothing relevant: {count} passages share words or meaning with this, "
-        f"but none scores {calibration.FLOOR}, which {rate} reach; "
+        f"{NOTHING_RELEVANT}: {count} passages share words or meaning with this, "
+        f"but none scores {calibration.FLOOR}, which {FLOOR_RATE} reach; "
         f"the best of them is {lines} with {best.score:.2f}"
     )
     return replace(findings, hits=(), omitted=0, notes=(*findings.notes, note))
+
+
+def is_weak(findings: Findings) -> bool:
+    """Tell whether there are hits and all of them score below the floor."""
+    return bool(findings.hits) and _count_below(findings) == len(findings.hits)
+
+
+def with_weak_note(findings: Findings, reason: str) -> Findings:
+    """Say that all hits score below the floor, and why they are shown all the same."""
+    note = (
+        f"{WEAK_MATCHES}: none of these scores {calibration.FLOOR}, so they may be about something "
+        f"else; they are shown because {reason}"
+    )
+    return replace(findings, notes=(*findings.notes, note))
+
+
+def narrows(where: Filter) -> bool:
+    """Tell whether whoever searches has asked for a part of the lane."""
+    asked_for = replace(where, hidden=(), alive_at=None)
+    return asked_for != Filter()
+
+
+def _count_below(findings: Findings) -> int:
+    return sum(hit.score < calibration.FLOOR for hit in findings.hits)

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import prod
 
+import numpy as np
+import numpy.typing as npt
+
 from ragdocs.lanes import Ranking
+from ragdocs.protocols import Floats
 from ragdocs.types import UNSAID_IMPORTANCE, Document, Query, Signal
 
 # The most that importance (1 to 10, 5 is ordinary) and doubt change a score by: they order what is
@@ -27,7 +31,7 @@ class Chosen:
 
 
 def rank(
-    candidates: Sequence[tuple[int, float]],
+    scores: Floats,
     documents: Sequence[Document],
     query: Query,
     ranking: Ranking,
@@ -35,36 +39,48 @@ def rank(
 ) -> tuple[list[Chosen], int]:
     """Order candidates and cut to the limit; return also how many were cut off.
 
-    A candidate is a position in a document and a score. Boosts come before the cut. Equal scores
-    go by path, and by position in one document.
+    A candidate has a score and a document; those of one document are in the order of its text.
+    Boosts come before the cut.
     """
     young = youngest(ranking, now)
-    boosts = [_boosts(document, young, ranking, query) for document in documents]
-    ordered = []
-    for column, (position, score) in enumerate(candidates):
-        negative = -score
-        if boosts[column]:
-            negative *= prod(boosts[column].values())
-        ordered.append((negative, documents[column].path, position, column))
-    ordered.sort()
+    boosts: dict[int, dict[str, float]] = {}
+    boosted = scores.copy()
+    for column, document in enumerate(documents):
+        factors = _boosts(document, young, ranking, query)
+        if factors:
+            boosts[column] = factors
+            boosted[column] *= prod(factors.values())
+    # The score that orders may pass 1.0, the one that is shown may not.
+    shown = np.minimum(boosted, 1.0)
+    is_enough = _enough(shown, documents, query, ranking, now).tolist()
     taken: dict[str, int] = {}
     chosen: list[Chosen] = []
     omitted = 0
-    for negative, path, _, column in ordered:
+    for column in best_first(boosted, documents):
+        path = documents[column].path
         count = taken.get(path, 0)
-        if count >= ranking.per_document:
+        if count >= ranking.per_document or not is_enough[column]:
             continue
         taken[path] = count + 1
-        # The score that orders may pass 1.0, the one that is shown may not.
-        shown = min(1.0, -negative)
-        if not _reaches(shown, documents[column], query, ranking, now):
-            continue
         if len(chosen) >= query.limit:
             omitted += 1
             continue
-        _, score = candidates[column]
-        chosen.append(Chosen(column, shown, _explained(score, boosts[column])))
+        signals = _explained(float(scores[column]), boosts.get(column, {}))
+        chosen.append(Chosen(column, float(shown[column]), signals))
     return chosen, omitted
+
+
+def best_first(scores: Floats, documents: Sequence[Document]) -> list[int]:
+    """Return the columns by score; equal ones go by path, and in one document by column."""
+    order = np.argsort(-scores)
+    ordered = scores[order]
+    if (ordered[1:] == ordered[:-1]).any():
+        # Two stable sorts: by path, which keeps the order of columns, and then by score.
+        paths = [document.path for document in documents]
+        by_path = np.array(sorted(range(len(paths)), key=paths.__getitem__), dtype=np.int64)
+        order = by_path[np.argsort(-scores[by_path], kind="stable")]
+    columns: list[int] = order.tolist()
+    return columns
 
 
 def youngest(ranking: Ranking, now: datetime) -> datetime | None:
@@ -82,14 +98,17 @@ def salience(created_at: datetime | None, half_life_days: float, now: datetime) 
     return float(0.5 ** (days / half_life_days))
 
 
-def _reaches(
-    score: float, document: Document, query: Query, ranking: Ranking, now: datetime
-) -> bool:
-    """Tell whether a score is enough; where scores fade, fresh texts need less than old ones."""
+def _enough(
+    scores: Floats, documents: Sequence[Document], query: Query, ranking: Ranking, now: datetime
+) -> npt.NDArray[np.bool_]:
+    """Tell which scores are enough; where scores fade, fresh texts need less than old ones."""
     if not ranking.half_life_days:
-        return score > 0 and score >= query.min_score
-    present = salience(document.created_at, ranking.half_life_days, now)
-    return score > ranking.easiest * present + query.min_score * (1 - present)
+        return (scores > 0) & (scores >= query.min_score)
+    thresholds = np.zeros(len(documents))
+    for column, document in enumerate(documents):
+        present = salience(document.created_at, ranking.half_life_days, now)
+        thresholds[column] = ranking.fresh_min_score * present + query.min_score * (1 - present)
+    return scores > thresholds
 
 
 def _boosts(

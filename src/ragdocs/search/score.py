@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
+import numpy.typing as npt
 
 from ragdocs.lanes import Ranking
 from ragdocs.protocols import Floats, Ints, SignalName
 from ragdocs.types import Probe
+
+Mask = npt.NDArray[np.bool_]
 
 # Below this a score is the rounding of a cosine.
 LEAST = 1e-6
@@ -30,7 +34,7 @@ LONE_MOST = 0.8
 LONE_RATE = 1.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """How passages form documents: those of one document follow one another."""
 
@@ -40,10 +44,11 @@ class Layout:
     # Documents of a single passage among all that are indexed.
     lone_share: float = 0.0
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         """The number of passages of each document."""
-        return np.diff(np.append(self.starts, self.columns))
+        ends = np.concatenate([self.starts[1:], [self.columns]])
+        return ends - self.starts
 
     def per_passage(self, values: Floats) -> Floats:
         """Repeat the value of a document for each of its passages."""
@@ -100,10 +105,9 @@ class Scores:
         every_raw = np.concatenate([self.raw, raw[None]])
         return Scores(signals, every_raw, np.concatenate([self.shares, share[None]]))
 
-    def at(self, columns: Sequence[int]) -> Scores:
+    def at(self, columns: Ints) -> Scores:
         """Keep these passages only."""
-        chosen = np.array(columns, dtype=np.int64)
-        return Scores(self.signals, self.raw[:, chosen], self.shares[:, chosen])
+        return Scores(self.signals, self.raw[:, columns], self.shares[:, columns])
 
     def padded(self, count: int) -> Scores:
         """Add so many passages that no signal says anything of."""
@@ -118,16 +122,23 @@ def weighed(
     probes: Sequence[Probe],
     term_counts: Mapping[str, int],
     ranking: Ranking,
+    unread: Mask | None = None,
 ) -> Scores:
     """Weigh what the sources measured.
 
-    A passage's score depends on the query and the passage only, never on other candidates.
+    A passage's score depends on the query and the passage only, never on other candidates. Of
+    passages that are `unread` by the model, words alone are weighed.
     """
     signals = tuple(raw)
     measured = np.array([raw[signal] for signal in signals]).reshape(len(signals), columns)
     measured = np.maximum(measured, 0.0)
     weights = signal_weights(signals, probes, term_counts, ranking)
-    return Scores(signals, measured, measured * weights[:, None])
+    shares = measured * weights[:, None]
+    if unread is not None and unread.any():
+        words_only = replace(ranking, vector_weight=0.0)
+        word_weights = signal_weights(signals, probes, term_counts, words_only)
+        shares[:, unread] = measured[:, unread] * word_weights[:, None]
+    return Scores(signals, measured, shares)
 
 
 def signal_weights(
@@ -206,20 +217,26 @@ def lifted(scores: Scores, source: str, strengths: Floats, weight: float) -> Sco
 
 
 def calibrated(
-    scores: Scores, show: Callable[[Floats], Floats], probes: Sequence[Probe] = ()
+    scores: Scores, show: Callable[[str, Floats], Floats], probes: Sequence[Probe] = ()
 ) -> Scores:
     """Put scores on the scale that is shown; the shares of a passage keep their proportions.
+
+    `show` is given the name of the probe and the scores of all passages.
 
     Each of several probes is put there by itself, so that a sure one does not make an unsure one
     look sure.
     """
     if len(probes) <= 1:
-        return scores.scaled(_scale(scores.totals, show))
+        name = ""
+        if probes:
+            name = probes[0].name
+        return scores.scaled(_scale(scores.totals, partial(show, name)))
     shares = scores.shares.copy()
     whole = sum(probe.weight for probe in probes) or 1.0
     for probe in probes:
         rows = [row for row, (name, _) in enumerate(scores.signals) if name == probe.name]
-        shares[rows] *= _scale(shares[rows].sum(axis=0) * whole / probe.weight, show)
+        totals = shares[rows].sum(axis=0) * whole / probe.weight
+        shares[rows] *= _scale(totals, partial(show, probe.name))
     return replace(scores, shares=shares)
 
 

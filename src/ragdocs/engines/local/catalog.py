@@ -19,9 +19,9 @@ from ragdocs.types import (
     UNSAID_IMPORTANCE,
     Chunk,
     Document,
-    Entry,
     Filter,
     GitContext,
+    IndexedDocument,
     Link,
 )
 
@@ -106,6 +106,8 @@ class Catalog:
         self._by_path: dict[str, str] = {}
         self._slots: dict[str, int] = {}
         self._ids: list[str] = []
+        # The same cards by slot: a search looks up dozens of them by row.
+        self._cards: dict[int, Document] = {}
         self._rows: dict[str, range] = {}
         # Apart from the rest, because every filter walks over them.
         self._alive = _Column(np.bool_, blank=False)
@@ -134,7 +136,7 @@ class Catalog:
     def __len__(self) -> int:
         return len(self._documents)
 
-    def add(self, entry: Entry) -> range:
+    def add(self, entry: IndexedDocument) -> range:
         """Add a document that is not there and return the rows of its chunks."""
         self._changed()
         slot = self._place(entry.document, entry.stamp)
@@ -161,7 +163,9 @@ class Catalog:
             return None
         self.stamps.pop(path, None)
         self._changed()
-        document, slot = self._documents.pop(doc_id), self._slots[doc_id]
+        slot = self._slots[doc_id]
+        document = self._documents.pop(doc_id)
+        del self._cards[slot]
         for word in _words(document):
             self._words[word].discard(slot)
         rows = self._rows.pop(doc_id)
@@ -188,20 +192,18 @@ class Catalog:
 
     def documents(self, slots: Mask | None = None) -> list[Document]:
         """List cards in the order of their paths, or those of the slots in the mask."""
-        ids = (
-            self._documents
-            if slots is None
-            else [self._ids[slot] for slot in np.flatnonzero(slots).tolist()]
-        )
-        chosen = [self._documents[doc_id] for doc_id in ids if doc_id in self._documents]
+        chosen = list(self._documents.values())
+        if slots is not None:
+            chosen = [self._cards[slot] for slot in self._living(slots)]
         return sorted(chosen, key=lambda document: document.path)
 
     def count(self, slots: Mask) -> int:
         """Count the documents of the slots in the mask."""
-        total = 0
-        for slot in np.flatnonzero(slots).tolist():
-            total += self._ids[slot] in self._documents
-        return total
+        return len(self._living(slots))
+
+    def _living(self, slots: Mask) -> list[int]:
+        """Return the slots in the mask that have a document."""
+        return [slot for slot in np.flatnonzero(slots).tolist() if slot in self._cards]
 
     def rows(self, doc_id: str) -> range:
         """Return the rows of one document's chunks, in order."""
@@ -215,8 +217,10 @@ class Catalog:
         chosen[slots[rows]] = True
         # The rows of a document follow one another.
         every = np.flatnonzero(chosen[slots] & self.alive)
-        starts = np.flatnonzero(np.diff(slots[every], prepend=-1))
-        return Siblings(every, starts)
+        owners = slots[every]
+        is_first = np.ones(len(owners), dtype=np.bool_)
+        is_first[1:] = owners[1:] != owners[:-1]
+        return Siblings(every, np.flatnonzero(is_first))
 
     def lone_share(self) -> float:
         """Return the share of documents with a single passage."""
@@ -231,22 +235,24 @@ class Catalog:
 
         The rows of a document are in the order of its text.
         """
-        order = by_row(rows, scores)
+        order: Rows = np.argsort(-scores)
         ordered = scores[order]
-        if not np.any(ordered[1:] == ordered[:-1]):
+        if not (ordered[1:] == ordered[:-1]).any():
             return order
+        # Two stable sorts: by path, which keeps the order of rows, and then by score.
         paths = [document.path for document in self.owners(rows)]
-        keys = list(zip((-scores).tolist(), paths, rows.tolist(), strict=True))
-        return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+        by_path = sorted(np.argsort(rows).tolist(), key=paths.__getitem__)
+        order = np.array(by_path, dtype=np.int64)
+        return order[np.argsort(-scores[order], kind="stable")]
 
     def owner(self, row: int) -> Document:
         """Return the card of the document that has a row."""
-        return self._documents[self._ids[self._slot_of.values[row]]]
+        return self._cards[int(self._slot_of.values[row])]
 
     def owners(self, rows: Sequence[int] | Rows) -> list[Document]:
         """Return the cards of the documents that have these rows."""
         slots = self._slot_of.values[np.asarray(rows, dtype=np.int64)].tolist()
-        return [self._documents[self._ids[slot]] for slot in slots]
+        return [self._cards[slot] for slot in slots]
 
     def digests(self, rows: Sequence[int]) -> list[str]:
         """Return the digests of these rows."""
@@ -296,27 +302,34 @@ class Catalog:
         if where.hidden:
             mask &= ~self._having("status", where.hidden)
         if linked is not None:
-            mask &= _chosen(
-                len(mask), {self._slots[doc_id] for doc_id in linked if doc_id in self._slots}
-            )
+            mask &= self._slots_of(linked)
         if where.prefix:
-            below = (
-                self._slots[d] for path, d in self._by_path.items() if path.startswith(where.prefix)
-            )
-            mask &= _chosen(len(mask), set(below))
+            below = []
+            for path, doc_id in self._by_path.items():
+                if path.startswith(where.prefix):
+                    below.append(doc_id)
+            mask &= self._slots_of(below)
         if where.alive_at:
             mask &= self._expires.values > where.alive_at.timestamp()
-        since = where.since.timestamp() if where.since else None
-        for column, least in (
-            (self._importance, where.min_importance or None),
-            (self._confidence, where.min_confidence or None),
-            (self._created, since),
-        ):
-            if least is not None:
-                mask &= column.values >= least
+        return mask & self._in_range(where)
+
+    def _in_range(self, where: Filter) -> Mask:
+        """Choose the slots whose importance, confidence and time of creation are asked for."""
+        mask = np.ones(len(self._ids), dtype=np.bool_)
+        if where.min_importance:
+            mask &= self._importance.values >= where.min_importance
+        if where.min_confidence:
+            mask &= self._confidence.values >= where.min_confidence
+        if where.since:
+            mask &= self._created.values >= where.since.timestamp()
         if where.until:
             mask &= self._created.values <= where.until.timestamp()
         return mask
+
+    def _slots_of(self, doc_ids: Iterable[str]) -> Mask:
+        """Choose the slots of the documents that are known."""
+        slots = {self._slots[doc_id] for doc_id in doc_ids if doc_id in self._slots}
+        return _chosen(len(self._ids), slots)
 
     def passes(self, doc_id: str, slots: Mask) -> bool:
         """Tell whether a document is here and chosen."""
@@ -347,11 +360,11 @@ class Catalog:
             stamp = self.stamps[document.path][0]
             cards.append({**_plain(document), "stamp": stamp, "rows": [rows.start, rows.stop]})
             for row in rows:
-                fresh = self._fresh.get(row)
-                begin, size = table["at"][row], table["size"][row]
-                text = (
-                    bytes(self._stored[begin : begin + size]) if fresh is None else _encoded(fresh)
-                )
+                if row in self._fresh:
+                    text = _encoded(self._fresh[row])
+                else:
+                    begin, size = table["at"][row], table["size"][row]
+                    text = bytes(self._stored[begin : begin + size])
                 table["at"][row], table["size"][row] = at, len(text)
                 texts.append(text)
                 at += len(text)
@@ -410,7 +423,9 @@ class Catalog:
             new._number(self._headings[number])
         for doc_id, rows in self._rows.items():
             document = self._documents[doc_id]
-            first = int(moved[rows.start]) if rows else 0
+            first = 0
+            if rows:
+                first = int(moved[rows.start])
             new._rows[doc_id] = range(first, first + len(rows))
             new._slot_of.values[first : first + len(rows)] = new._place(
                 document, self.stamps[document.path][0]
@@ -423,16 +438,13 @@ class Catalog:
             slot = self._slots[document.id] = len(self._ids)
             self._ids.append(document.id)
         self._documents[document.id] = document
+        self._cards[slot] = document
         self._by_path[document.path] = document.id
         self.stamps[document.path] = (stamp, document.version)
-        self._created[slot] = document.created_at.timestamp() if document.created_at else np.nan
-        self._expires[slot] = document.expires_at.timestamp() if document.expires_at else np.inf
-        self._importance[slot] = (
-            UNSAID_IMPORTANCE if document.importance is None else document.importance
-        )
-        self._confidence[slot] = (
-            UNSAID_CONFIDENCE if document.confidence is None else document.confidence
-        )
+        self._created[slot] = _seconds(document.created_at, np.nan)
+        self._expires[slot] = _seconds(document.expires_at, np.inf)
+        self._importance[slot] = _said(document.importance, UNSAID_IMPORTANCE)
+        self._confidence[slot] = _said(document.confidence, UNSAID_CONFIDENCE)
         for word in _words(document):
             self._words[word].add(slot)
         return slot
@@ -450,6 +462,18 @@ class Catalog:
         for word in words:
             slots |= self._words.get((field, word.casefold()), set())
         return _chosen(len(self._ids), slots)
+
+
+def _seconds(moment: datetime | None, unsaid: float) -> float:
+    if moment is None:
+        return unsaid
+    return moment.timestamp()
+
+
+def _said(value: float | None, unsaid: float) -> float:
+    if value is None:
+        return unsaid
+    return value
 
 
 def _encoded(text: str) -> bytes:
@@ -485,9 +509,14 @@ def _plain(document: Document) -> dict[str, Any]:
         "importance",
         "source",
         "confidence",
+        "format",
+        "anchors",
     )
     card: dict[str, Any] = {name: getattr(document, name) for name in (*names, "size", "problems")}
-    card |= {name: moment.isoformat() for name in _DATES if (moment := getattr(document, name))}
+    for name in _DATES:
+        moment = getattr(document, name)
+        if moment:
+            card[name] = moment.isoformat()
     card["extra"] = dict(document.extra)
     if document.git:
         state = document.git
@@ -503,12 +532,11 @@ def _plain(document: Document) -> dict[str, Any]:
 
 def _document(card: Mapping[str, Any], links: tuple[Link, ...]) -> Document:
     values = {name: value for name, value in card.items() if name not in ("rows", "stamp", "git")}
-    values |= {name: tuple(values[name]) for name in ("tags", "aliases", "problems")}
-    values |= {
-        name: datetime.fromisoformat(values[name]).astimezone(UTC)
-        for name in _DATES
-        if name in values
-    }
+    for name in ("tags", "aliases", "problems", "anchors"):
+        values[name] = tuple(values[name])
+    for name in _DATES:
+        if name in values:
+            values[name] = datetime.fromisoformat(values[name]).astimezone(UTC)
     if "git" in card:
         # A snapshot of an earlier version has no total.
         branch, commit, dirty, changed, *total = card["git"]

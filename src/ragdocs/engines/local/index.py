@@ -19,7 +19,6 @@ import numpy as np
 
 from ragdocs.engines.local import snapshot
 from ragdocs.engines.local.catalog import Catalog
-from ragdocs.engines.local.direct import DirectReads
 from ragdocs.engines.local.graph import LinkGraph
 from ragdocs.engines.local.postings import KeywordTable
 from ragdocs.engines.local.vectors import VectorTable, build_graph
@@ -30,7 +29,7 @@ from ragdocs.system import files
 from ragdocs.system.heap import without_collection
 from ragdocs.system.locks import lock
 from ragdocs.text.terms import ANALYSER
-from ragdocs.types import Chunk, Document, Entry
+from ragdocs.types import Chunk, Document, IndexedDocument
 
 # The layout of a generation; a change here rebuilds every index.
 FORMAT = "6"
@@ -78,7 +77,7 @@ class _Parts(NamedTuple):
     calibration: Mapping[str, float]
 
 
-class LocalIndex(DirectReads):
+class LocalIndex:
     """Finds passages of one lane; every method may be called from any thread."""
 
     def __init__(
@@ -152,7 +151,7 @@ class LocalIndex(DirectReads):
 
     def apply(
         self,
-        changed: Sequence[Entry],
+        changed: Sequence[IndexedDocument],
         removed: Sequence[str] = (),
         restamped: Mapping[str, str] | None = None,
     ) -> None:
@@ -190,7 +189,7 @@ class LocalIndex(DirectReads):
                 gone.extend(rows)
         return gone
 
-    def _add(self, entries: Sequence[Entry]) -> list[int]:
+    def _add(self, entries: Sequence[IndexedDocument]) -> list[int]:
         """Add documents to catalog and graph; return their rows."""
         added: list[int] = []
         for entry in entries:

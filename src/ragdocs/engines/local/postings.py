@@ -130,7 +130,8 @@ class KeywordTable:
                 else:
                     scores[impact.rows] += factor * impact.values
                 named_rows, named_shares = impact.named
-                scores[named_rows] += np.float32(share) * named_shares
+                if len(named_rows):
+                    scores[named_rows] += np.float32(share) * named_shares
         if not self._resting:
             # Looking a new term up touches pages all over the files.
             self._segments.rest()
@@ -273,14 +274,14 @@ class KeywordTable:
         opened = self._segments.opened
         self._names = frozenset(opened)
         self._count = 0
+        totals = dict.fromkeys(bm25.BOOSTS, 0.0)
         for segment in opened.values():
             self._count += int(np.count_nonzero(segment.alive))
-        for field in bm25.BOOSTS:
-            total = 0.0
-            for segment in opened.values():
-                # In double precision, as another engine adds them up.
-                lengths = segment.lengths[field][segment.alive]
-                total += float(lengths.sum(dtype=np.float64))
+            # In double precision, as another engine adds them up.
+            alive = segment.alive.astype(np.float64)
+            for field in totals:
+                totals[field] += float(segment.lengths[field] @ alive)
+        for field, total in totals.items():
             self._averages[field] = max(1.0, total / max(1, self._count))
         self._spellings = {}
         self._impacts.clear()
@@ -289,22 +290,24 @@ class KeywordTable:
 
 def best(scores: Floats, k: int, masks: Sequence[Mask], best_first: BestFirst = by_row) -> Rows:
     """Return the k rows with the highest scores above 0 under each mask, best first."""
+    positive = np.flatnonzero(scores > 0)
     parts = []
     for mask in masks:
-        parts.append(_best_under(np.where(mask, scores, 0), k, best_first))
+        parts.append(_best_of(positive[mask[positive]], scores, k, best_first))
     if len(parts) == 1:
         return parts[0]
     rows = np.unique(np.concatenate(parts))
     return rows[best_first(rows, scores[rows])]
 
 
-def _best_under(scores: Floats, k: int, best_first: BestFirst) -> Rows:
-    rows = np.flatnonzero(scores)
+def _best_of(rows: Rows, scores: Floats, k: int, best_first: BestFirst) -> Rows:
+    values = scores[rows]
     if len(rows) > k:
         # Everything that ties with the k-th stays until the order of ties decides.
-        values = scores[rows]
-        rows = rows[values >= np.partition(values, -k)[-k]]
-    return rows[best_first(rows, scores[rows])[:k]]
+        is_best = values >= np.partition(values, -k)[-k]
+        rows = rows[is_best]
+        values = values[is_best]
+    return rows[best_first(rows, values)[:k]]
 
 
 def _terms_by_field(texts: Mapping[str, str]) -> dict[str, list[str]]:

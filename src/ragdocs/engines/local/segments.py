@@ -56,13 +56,18 @@ class _Cursor:
         self._at = 0
 
     def read(self, size: int = -1) -> bytes:
-        piece = bytes(self._view[self._at : None if size < 0 else self._at + size])
+        rest = self._view[self._at :]
+        if size >= 0:
+            rest = rest[:size]
+        piece = bytes(rest)
         self._at += len(piece)
         return piece
 
     def readline(self) -> bytes:
         end = bytes(self._view[self._at :]).find(b"\n")
-        return self.read(end + 1 if end >= 0 else -1)
+        if end < 0:
+            return self.read()
+        return self.read(end + 1)
 
     def peek(self, _: int = 0) -> bytes:
         """Show what comes next: pickle would read byte after byte without it.
@@ -145,9 +150,11 @@ class Segment:
         """
         known = term.encode()
         try:
-            return self._decode(field, known) if self._may_have(field, known) else None
+            if self._may_have(field, known):
+                return self._decode(field, known)
         except TermNotFound:
             return None
+        return None
 
     def everything(self) -> Iterator[tuple[str, str, Rows, Floats]]:
         """Yield every field and term with its postings."""
@@ -159,10 +166,11 @@ class Segment:
         """Return the terms of a field that are one edit or one swap away."""
         found = set(self.reader.terms_within(field, term, maxdist=1, prefix=1))
         # Two letters swapped are the commonest slip, and to Whoosh they are two edits.
-        swapped = {
-            term[:i] + term[i + 1] + term[i] + term[i + 2 :] for i in range(1, len(term) - 1)
-        }
-        return found | {word for word in swapped if (field, word.encode()) in self.reader}
+        for i in range(1, len(term) - 1):
+            swapped = term[:i] + term[i + 1] + term[i] + term[i + 2 :]
+            if (field, swapped.encode()) in self.reader:
+                found.add(swapped)
+        return found
 
     def _may_have(self, field: str, term: bytes) -> bool:
         """Tell whether the hash of a term is here.
@@ -237,15 +245,17 @@ class Segments:
         """
         writer = self._index.writer(codec=_Codec(), limitmb=UNLIMITED)
         # A writer counts documents through all segments.
-        counts = [segment.doc_count_all() for segment in writer.segments]
-        bases = {
-            segment.segment_id(): sum(counts[:place])
-            for place, segment in enumerate(writer.segments)
-        }
-        for name, segment in self.opened.items() if len(removed) else ():
-            for number in np.flatnonzero(np.isin(segment.rows, removed) & segment.alive).tolist():
-                writer.delete_document(bases[name] + number)
-                segment.alive[number] = False
+        bases = {}
+        count = 0
+        for segment in writer.segments:
+            bases[segment.segment_id()] = count
+            count += segment.doc_count_all()
+        if len(removed):
+            for name, segment in self.opened.items():
+                is_removed = np.isin(segment.rows, removed) & segment.alive
+                for number in np.flatnonzero(is_removed).tolist():
+                    writer.delete_document(bases[name] + number)
+                segment.alive[is_removed] = False
         for row, terms in added.items():
             writer.add_document(row=row, **terms)
         writer.commit(merge=False)
@@ -337,7 +347,10 @@ def _merge_alike(writer: Any, segments: Sequence[Any]) -> list[Any]:
     kept = []
     for alike in classes.values():
         total = sum(segment.doc_count_all() for segment in alike)
-        if len(alike) == 1 or total > (MOST_MERGED if len(alike) >= SIZE_CLASS else FEW_MERGED):
+        most = FEW_MERGED
+        if len(alike) >= SIZE_CLASS:
+            most = MOST_MERGED
+        if len(alike) == 1 or total > most:
             kept += alike
             continue
         for segment in alike:

@@ -90,10 +90,9 @@ def load(
             manifest = _signed_manifest(fsio.read_bytes(place / MANIFEST), key)
             if manifest is None:
                 return None
-            parts = {
-                path: _opened(fsio.contained(place, path), mapped=mapped)
-                for path in manifest["files"]
-            }
+            parts = {}
+            for path in manifest["files"]:
+                parts[path] = _opened(fsio.contained(place, path), mapped=mapped)
     except UNTRUSTED:
         return None
     # A large index is hundreds of megabytes, and hashing lets other threads run.
@@ -105,7 +104,9 @@ def load(
 
 
 def _opened(path: Path, *, mapped: bool) -> memoryview:
-    return fsio.map_file(path, LARGEST) if mapped else memoryview(fsio.read_bytes(path, LARGEST))
+    if mapped:
+        return fsio.map_file(path, LARGEST)
+    return memoryview(fsio.read_bytes(path, LARGEST))
 
 
 def _digest(data: bytes | memoryview) -> str:
@@ -118,10 +119,12 @@ def _sign(manifest: Mapping[str, object], key: bytes) -> str:
 
 def _signed_manifest(data: bytes, key: bytes) -> dict[str, Any] | None:
     """Return a manifest without its signature, or nothing if that was not made with this key."""
-    manifest = json.loads(data)
+    manifest: dict[str, Any] = json.loads(data)
     signature = manifest.pop("signature")
     genuine = hmac.compare_digest(signature.encode(), _sign(manifest, key).encode())
-    return manifest if genuine else None
+    if not genuine:
+        return None
+    return manifest
 
 
 def _prune(directory: Path, live: str, key: bytes) -> None:
@@ -130,9 +133,12 @@ def _prune(directory: Path, live: str, key: bytes) -> None:
     Whatever else is here belongs to others.
     """
     with fsio.Folder(directory) as folder:
-        names = [name for name in folder.names() if GENERATION.fullmatch(name) and name != live]
-    generations = [name for name in reversed(names) if _is_own(directory / name, key)]
-    for name in generations[KEPT - 1 :]:
+        names = list(reversed(folder.names()))
+    earlier = []
+    for name in names:
+        if name != live and GENERATION.fullmatch(name) and _is_own(directory / name, key):
+            earlier.append(name)
+    for name in earlier[KEPT - 1 :]:
         with suppress(OSError, RagdocsError), lock(directory / name, timeout=0):
             _remove(directory, name)
 

@@ -109,7 +109,9 @@ class VectorTable:
 
     def add(self, rows: Sequence[int] | Rows, vectors: Vectors) -> None:
         """Store one vector for each row."""
-        self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+        # FAISS rounds halfway cases away from zero, and all others, such as databases, to even.
+        halves = np.asarray(vectors, dtype=np.float16).astype(np.float32)
+        self._index.add(np.ascontiguousarray(halves))
         self._place(np.concatenate([self._rows, np.asarray(rows, dtype=np.int64)]), len(self._rows))
 
     def remove(self, rows: Sequence[int]) -> None:
@@ -297,18 +299,31 @@ class VectorTable:
             self.add(rows, vectors)
 
 
-def similar_pairs(vectors: Vectors, threshold: float) -> list[tuple[float, int, int]]:
-    """Return (similarity, first, second) of every two vectors that are alike, most alike first."""
+def similar_pairs(
+    vectors: Vectors, threshold: float, limit: int | None = None
+) -> list[tuple[float, int, int]]:
+    """Return (similarity, first, second) of every two vectors that are alike, most alike first.
+
+    With a limit, only so many: ten thousand documents have fifty million pairs.
+    """
     # A document that has no vector yet resembles nothing, whatever the threshold.
-    has_vector: Mask = np.any(vectors != 0, axis=1)
-    pairs = []
-    for start in range(0, len(vectors), STRIPE):
-        stripe = vectors[start : start + STRIPE] @ vectors.T
-        for row, column in np.argwhere(stripe >= threshold).tolist():
-            first = start + row
-            if first < column and has_vector[first] and has_vector[column]:
-                pairs.append((float(stripe[row, column]), first, column))
-    return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))
+    numbers = np.flatnonzero(np.any(vectors != 0, axis=1))
+    known = vectors[numbers]
+    scores: Vectors = np.empty(0, np.float32)
+    firsts = seconds = np.empty(0, np.int64)
+    for start in range(0, len(known), STRIPE):
+        # Each pair once: with those that follow.
+        stripe = known[start : start + STRIPE] @ known[start:].T
+        rows, columns = np.nonzero(np.triu(stripe >= threshold, 1))
+        scores = np.concatenate([scores, stripe[rows, columns]])
+        firsts = np.concatenate([firsts, numbers[start + rows]])
+        seconds = np.concatenate([seconds, numbers[start + columns]])
+        best = np.lexsort((seconds, firsts, -scores))[:limit]
+        scores, firsts, seconds = scores[best], firsts[best], seconds[best]
+        if limit is not None and len(scores) == limit > 0:
+            # What is less alike than the last of them is not looked at any more.
+            threshold = max(threshold, float(scores[-1]))
+    return list(zip(scores.tolist(), firsts.tolist(), seconds.tolist(), strict=True))
 
 
 def build_graph(vectors: Vectors) -> Any:

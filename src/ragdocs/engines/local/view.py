@@ -54,23 +54,26 @@ class LocalSnapshot:
         also: Collection[str] = (),
     ) -> Candidates:
         """Find the k best passages by words and by vector under each of the filters."""
-        masks = [self._mask(where) for where in filters]
+        masks = self._masks(filters)
         started = time.perf_counter()
         scored, rows_found = self._by_words(probes, masks, k)
         searched_words = time.perf_counter()
         rows_found |= self._by_vector(probes, masks, k)
         searched_vectors = time.perf_counter()
         family = self._family(rows_found.values(), also)
-        found = {}
+        columns = {}
         for signal, rows in rows_found.items():
-            found[signal] = np.searchsorted(family.rows, rows).tolist()
+            columns[signal] = np.searchsorted(family.rows, rows).tolist()
+        term_counts = {}
+        for name, words in scored.items():
+            term_counts[name] = words.terms
         return Candidates(
             keys=family.rows.tolist(),
             starts=family.starts,
             documents=self._catalog.owners(family.rows[family.starts]),
             raw=self._measured(probes, scored, family.rows),
-            found=found,
-            term_counts={name: words.terms for name, words in scored.items()},
+            found=columns,
+            term_counts=term_counts,
             lone_share=self._catalog.lone_share(),
             seconds={
                 "words": searched_words - started,
@@ -98,12 +101,14 @@ class LocalSnapshot:
     ) -> list[tuple[Document, Chunk, tuple[str, ...]]]:
         """Return passages with their documents, and which of these words stand in each."""
         rows = cast("Sequence[int]", keys)
-        holding = {word: self._keywords.holding(rows, meant(word)) for word in words}
+        present_words: list[list[str]] = [[] for _ in rows]
+        for word in words:
+            for position in np.flatnonzero(self._keywords.holding(rows, meant(word))):
+                present_words[position].append(word)
         passages = []
-        for position, row in enumerate(rows):
-            document, chunk = self._catalog.chunk(row)
-            there = tuple(word for word, mask in holding.items() if mask[position])
-            passages.append((document, chunk, there))
+        for row, present in zip(rows, present_words, strict=True):
+            document, passage = self._catalog.chunk(row)
+            passages.append((document, passage, tuple(present)))
         self._catalog.rest()
         return passages
 
@@ -127,8 +132,9 @@ class LocalSnapshot:
             moment = now
             is_oldest = order == "oldest"
             documents.sort(key=lambda document: age_order(document, moment, oldest=is_oldest))
-        end = None if limit is None else offset + limit
-        return documents[offset:end]
+        if limit is None:
+            return documents[offset:]
+        return documents[offset : offset + limit]
 
     def count(self, where: Filter) -> int:
         """Count documents."""
@@ -139,7 +145,10 @@ class LocalSnapshot:
         counts: Counter[str] = Counter()
         for document in self._catalog.documents(self.slots(where)):
             value = getattr(document, field)
-            counts.update(value if isinstance(value, tuple) else (value,))
+            if isinstance(value, tuple):
+                counts.update(value)
+            else:
+                counts[value] += 1
         return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
     def first_passages(
@@ -164,7 +173,9 @@ class LocalSnapshot:
         self, to: Sequence[str], among: Collection[str] | None = None
     ) -> Mapping[str, tuple[Link, ...]]:
         """Map documents, or those among these, to their links to any of these names."""
-        return self._graph.links_to(to, among) if to else {}
+        if not to:
+            return {}
+        return self._graph.links_to(to, among)
 
     def similar(
         self, where: Filter, threshold: float, limit: int | None = None
@@ -172,16 +183,22 @@ class LocalSnapshot:
         """Return pairs of document ids whose mean vectors are this alike, the most alike first."""
         ids = [document.id for document in self._catalog.documents(self.slots(where))]
         means = self._table().means([self._catalog.rows(document_id) for document_id in ids])
-        pairs = similar_pairs(means, threshold)[:limit]
+        pairs = similar_pairs(means, threshold, limit)
         return [(similarity, ids[first], ids[second]) for similarity, first, second in pairs]
 
     def slots(self, where: Filter) -> Mask:
         """Tell for each document slot of the catalog whether it passes."""
-        linked = self._graph.pointing(where.linked_to) if where.linked_to else None
+        linked = None
+        if where.linked_to:
+            linked = self._graph.pointing(where.linked_to)
         return self._catalog.slots(where, linked)
 
-    def _mask(self, where: Filter) -> Mask:
-        return self._catalog.mask(self.slots(where))
+    def _masks(self, filters: Sequence[Filter]) -> Sequence[Mask]:
+        """Tell for each filter and row whether it passes."""
+        masks = []
+        for where in filters:
+            masks.append(self._catalog.mask(self.slots(where)))
+        return masks
 
     def _by_words(
         self, probes: Sequence[ProbeVector], masks: Sequence[Mask], k: int
@@ -211,13 +228,17 @@ class LocalSnapshot:
     def _nearest(self, vector: Vectors, masks: Sequence[Mask], k: int) -> Rows:
         table = self._table()
         best_first = self._catalog.best_first
-        parts = [table.nearest(vector, k, mask, best_first) for mask in masks]
-        if len(parts) == 1:
-            return parts[0][0]
-        every = np.concatenate([rows for rows, _ in parts])
-        rows, first = np.unique(every, return_index=True)
-        scores = np.concatenate([scores for _, scores in parts])[first]
-        return rows[best_first(rows, scores)]
+        all_rows = []
+        all_scores = []
+        for mask in masks:
+            rows, scores = table.nearest(vector, k, mask, best_first)
+            all_rows.append(rows)
+            all_scores.append(scores)
+        if len(all_rows) == 1:
+            return all_rows[0]
+        # A row that passes several filters has the same score under each.
+        distinct, first = np.unique(np.concatenate(all_rows), return_index=True)
+        return distinct[best_first(distinct, np.concatenate(all_scores)[first])]
 
     def _family(self, found: Iterable[Rows], also: Collection[str]) -> Siblings:
         """Return all rows of the documents that were found or are measured anyway."""

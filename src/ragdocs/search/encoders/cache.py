@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +47,11 @@ class CachedEncoder:
         """The number of components of a vector."""
         return self._encoder.dim
 
+    @property
+    def latin_only(self) -> bool:
+        """Whether the wrapped encoder reads Latin letters only."""
+        return self._encoder.latin_only
+
     def prepare(self) -> None:
         """Load what the first new text needs."""
         self._encoder.prepare()
@@ -59,22 +63,35 @@ class CachedEncoder:
         """
         if not texts:
             return self._encoder.encode(texts)
-        # Keyed by identity too: one file serves every model a person tries.
-        seed = self.identity.encode() + b"\0"
-        keys = [
-            hashlib.blake2b(seed + text.encode("utf-8", "surrogatepass")).digest() for text in texts
-        ]
+        keys = [self._key(text) for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
         known = self._file.ask(partial(_select, list(wanted), self.dim)) or {}
-        missing = iter([(key, text) for key, text in wanted.items() if key not in known])
-        while portion := list(islice(missing, PORTION)):
-            vectors = self._encoder.encode([text for _, text in portion])
-            fresh = {key: vector for (key, _), vector in zip(portion, vectors, strict=True)}
+        missing = {}
+        for key, text in wanted.items():
+            if key not in known:
+                missing[key] = text
+        known.update(self._encoded(missing))
+        return np.stack([known[key] for key in keys])
+
+    def _key(self, text: str) -> bytes:
+        """Return what a text is found by: one file serves every model a person tries."""
+        content = text.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(self.identity.encode() + b"\0" + content).digest()
+
+    def _encoded(self, texts: Mapping[bytes, str]) -> dict[bytes, Vectors]:
+        """Encode texts by their keys, and keep each portion as soon as it is there."""
+        encoded: dict[bytes, Vectors] = {}
+        keys = list(texts)
+        values = list(texts.values())
+        for start in range(0, len(texts), PORTION):
+            stop = start + PORTION
+            vectors = self._encoder.encode(values[start:stop])
+            fresh = dict(zip(keys[start:stop], vectors, strict=True))
             with self._lock:
                 self.encoded += len(fresh)
             self._file.ask(partial(_insert, fresh))
-            known.update(fresh)
-        return np.stack([known[key] for key in keys])
+            encoded.update(fresh)
+        return encoded
 
 
 def _select(
@@ -87,13 +104,21 @@ def _select(
         # Only question marks are put into it.
         query = f"SELECT key, vector FROM vectors WHERE key IN ({marks})"  # noqa: S608
         for key, blob in connection.execute(query, part):
-            # A damaged vector is no vector: a wrong length, or a length other than 1, gives it
-            # away.
-            if isinstance(blob, bytes) and len(blob) == dim * 4:
-                vector = np.frombuffer(blob, dtype="<f4").astype(np.float32)
-                if abs(float(vector @ vector) - 1) < 1e-3:  # noqa: PLR2004 - far above rounding
-                    found[key] = vector
+            vector = _vector(blob, dim)
+            if vector is not None:
+                found[key] = vector
     return found
+
+
+def _vector(blob: object, dim: int) -> Vectors | None:
+    """Return a stored vector, or nothing if its size or its length is wrong."""
+    if not isinstance(blob, bytes) or len(blob) != dim * 4:
+        return None
+    vector = np.frombuffer(blob, dtype="<f4").astype(np.float32)
+    # Asked this way round, because every comparison with a number that is none is false.
+    if abs(float(vector @ vector) - 1) < 1e-3:  # noqa: PLR2004 - far above rounding
+        return vector
+    return None
 
 
 def _insert(vectors: dict[bytes, Vectors], connection: sqlite3.Connection) -> None:

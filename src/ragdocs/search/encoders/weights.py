@@ -18,7 +18,8 @@ WORDS = "inner.embeddings.word_embeddings.weight"
 _GRAPH = 7
 _NODE = 1
 _INPUT, _OUTPUT, _OPERATOR, _ATTRIBUTE = 1, 2, 4, 5
-_BYTES = 2
+# Kinds of fields in a message; the one that is left has four bytes.
+_VARINT, _EIGHT_BYTES, _BYTES = 0, 1, 2
 
 
 def take_rows_first(model: bytes) -> bytes:
@@ -50,15 +51,15 @@ def _words_looked_up(graph: memoryview) -> Iterator[bytes | memoryview]:
     casting = b""
     replaced = 0
     for number, whole, payload in _fields(graph):
-        node = _parts(payload) if number == _NODE else {}
-        inputs, outputs = (
-            [name.decode() for name in node.get(part, [])] for part in (_INPUT, _OUTPUT)
-        )
+        node: dict[int, list[bytes]] = {}
+        if number == _NODE:
+            node = _parts(payload)
+        inputs = _names(node, _INPUT)
+        outputs = _names(node, _OUTPUT)
         if outputs in ([f"{WORDS}_f"], [WORDS]):
             # The cast and the product of the whole table; what to cast to is said in an attribute.
-            casting = (
-                b"".join(_field(_ATTRIBUTE, one) for one in node.get(_ATTRIBUTE, [])) or casting
-            )
+            if _ATTRIBUTE in node:
+                casting = b"".join(_field(_ATTRIBUTE, value) for value in node[_ATTRIBUTE])
             replaced += 1
         elif inputs[:1] == [WORDS]:
             ids, row = inputs[1], outputs[0]
@@ -71,6 +72,10 @@ def _words_looked_up(graph: memoryview) -> Iterator[bytes | memoryview]:
             yield whole
     if replaced != 3:  # noqa: PLR2004 - the cast, the product and the lookup
         raise ValueError("the model's words are not looked up as expected")
+
+
+def _names(node: dict[int, list[bytes]], part: int) -> list[str]:
+    return [name.decode() for name in node.get(part, [])]
 
 
 def _parts(message: memoryview) -> dict[int, list[bytes]]:
@@ -87,11 +92,16 @@ def _fields(message: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]
         start = at
         tag, at = _read_varint(message, at)
         first = at
-        if tag & 7 == _BYTES:
+        kind = tag & 7
+        if kind == _BYTES:
             size, first = _read_varint(message, at)
             at = first + size
+        elif kind == _VARINT:
+            _, at = _read_varint(message, at)
+        elif kind == _EIGHT_BYTES:
+            at += 8
         else:
-            at = _read_varint(message, at)[1] if tag & 7 == 0 else at + (8 if tag & 7 == 1 else 4)
+            at += 4
         yield tag >> 3, message[start:at], message[first:at]
 
 
@@ -118,5 +128,8 @@ def _field(number: int, payload: bytes) -> bytes:
 
 
 def _written(operator: str, inputs: Sequence[str], output: str, attributes: bytes = b"") -> bytes:
-    parts = [*(_field(_INPUT, name.encode()) for name in inputs), _field(_OUTPUT, output.encode())]
-    return _field(_NODE, b"".join([*parts, _field(_OPERATOR, operator.encode()), attributes]))
+    parts = [_field(_INPUT, name.encode()) for name in inputs]
+    parts.append(_field(_OUTPUT, output.encode()))
+    parts.append(_field(_OPERATOR, operator.encode()))
+    parts.append(attributes)
+    return _field(_NODE, b"".join(parts))

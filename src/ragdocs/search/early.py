@@ -1,0 +1,65 @@
+"""The newest files of a lane, read for a caller before the first look at all of them has ended."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from ragdocs.protocols import Index, Readable
+from ragdocs.types import FRESH, Scan
+
+# What a caller waits for at most: about two hundred short files.
+EARLY_SECONDS = 0.5
+# Within this time the files are not looked at again.
+PAUSE_SECONDS = 0.5
+# Files that are read in one step.
+PORTION = 32
+
+
+class EarlyReader:
+    """Brings the newest files into the index while the first look at all files is under way."""
+
+    def __init__(
+        self, store: Readable, index: Index, read: Callable[[Sequence[str], float], int]
+    ) -> None:
+        """Take a function that reads the first of some paths into the index before a deadline.
+
+        It returns how many, 0 if the index is busy until then.
+        """
+        self._store = store
+        self._index = index
+        self._read = read
+        self._one_at_a_time = threading.Lock()
+        self._ended_at = -float("inf")
+        self._unread = 0
+
+    def read_newest(self) -> int:
+        """Read the newest files, as many as a caller can wait for; return how many are left."""
+        with self._one_at_a_time:
+            if time.monotonic() - self._ended_at > PAUSE_SECONDS:
+                self._unread = self._read_until(time.monotonic() + EARLY_SECONDS)
+                self._ended_at = time.monotonic()
+            return self._unread
+
+    def _read_until(self, deadline: float) -> int:
+        paths = self._newest_first(self._store.scan())
+        done = 0
+        while done < len(paths) and time.monotonic() < deadline:
+            count = self._read(paths[done : done + PORTION], deadline)
+            if not count:
+                break
+            done += count
+        return len(paths) - done
+
+    def _newest_first(self, scan: Scan) -> list[str]:
+        """Return the files that the index has not as they are now."""
+        indexed = self._index.stamps(scan.stamps)
+        paths = []
+        for path, stamp in scan.stamps.items():
+            known, _ = indexed.get(path, ("", ""))
+            if known.removeprefix(FRESH) != stamp.removeprefix(FRESH):
+                paths.append(path)
+        # Files of a fresh checkout have one time: then names with dates decide.
+        paths.sort(key=lambda path: (scan.modified.get(path, 0), path), reverse=True)
+        return paths

@@ -1,0 +1,60 @@
+"""Searches for what has nothing to do with a lane, to measure what chance scores in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from ragdocs.lanes import Ranking
+from ragdocs.protocols import Index, ProbeVector, Vectors
+from ragdocs.search import calibration
+from ragdocs.search.calibration import Gauge, Gauges
+from ragdocs.search.query import Plan, score_candidates
+from ragdocs.types import Filter, Probe, Query
+
+# Returns the vector of a text, or nothing if there is no model.
+Encode = Callable[[str], Vectors | None]
+
+# For questions whose scores do not depend on the time.
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def measure_gauges(index: Index, ranking: Ranking, encode: Encode | None) -> Gauges:
+    """Ask the unrelated questions by words alone and, with an encoder, by meaning as well."""
+    both = words = _gauge(index, ranking, calibration.UNRELATED)
+    if encode is not None:
+        both = _gauge(index, ranking, calibration.UNRELATED, encode=encode)
+    others = []
+    for questions in calibration.UNRELATED_IN_OTHER_SCRIPTS:
+        least = calibration.LEAST_OTHER_FLOOR
+        others.append(_gauge(index, ranking, questions, least=least))
+    # A lane is mostly in one language: the one whose questions score highest.
+    return Gauges(both, words, max(others, key=lambda gauge: gauge.floor))
+
+
+def _gauge(
+    index: Index,
+    ranking: Ranking,
+    questions: Sequence[str],
+    *,
+    encode: Encode | None = None,
+    least: float = calibration.LEAST_FLOOR,
+) -> Gauge:
+    best = []
+    for question in questions:
+        vector = None
+        if encode is not None:
+            vector = encode(question)
+        best.append(best_score(index, ranking, question, vector))
+    return calibration.measured(best, least)
+
+
+def best_score(index: Index, ranking: Ranking, question: str, vector: Vectors | None) -> float:
+    """Return the highest score of a question before links and calibration."""
+    probe = Probe(question)
+    text = question if ranking.keyword_weight else ""
+    ready = ProbeVector(probe.name, text, vector)
+    plan = Plan(Query(probes=(probe,)), (ready,), ranking, NEVER)
+    with index.snapshot() as snapshot:
+        candidates = snapshot.candidates(plan.probes, [Filter()], plan.pool)
+    return float(score_candidates(plan, candidates).scores.totals.max(initial=0.0))
