@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ragdocs.errors import NotFoundError, ValidationError
 from ragdocs.search.corpus import Corpus
 from ragdocs.text import sections
+from ragdocs.text.formats.reading import read
 from ragdocs.text.sections import Section
-from ragdocs.types import Document, Filter, Hit, Probe, Query
-from ragdocs.verbs import page, references
-from ragdocs.verbs.shapes import DocHit, DocHits, DocText
+from ragdocs.types import Document, Filter, Findings, Probe, Query
+from ragdocs.verbs import filters, references
+from ragdocs.verbs.page import check_limit, check_query
 
-# The share of an answer that the list of headings may take.
-HEADINGS_SHARE = 4
+# The first and the last line of a part of a text.
+Span = tuple[int, int]
+# Ends a title that an answer has shortened.
+ELLIPSIS = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """A document's whole text, its sections, and the part of it that was asked for."""
+
+    document: Document
+    text: str
+    sections: Sequence[Section]
+    # Nothing where the whole text is meant.
+    span: Span | None
+    # The line of the file for each line of the text, where these differ.
+    numbers: Sequence[int]
+    # Whether the part was asked for by a heading.
+    by_heading: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,54 +43,36 @@ class Documents:
 
     corpus: Corpus
     clock: Callable[[], datetime]
-    budget: int
 
     def search(
-        self,
-        query: str,
-        limit: int = 5,
-        *,
-        path: str = "",
-        tags: Sequence[str] = (),
-        explain: bool = False,
-    ) -> DocHits:
+        self, query: str, limit: int = 5, *, path: str = "", tags: Sequence[str] = ()
+    ) -> Findings:
         """Find the passages that answer a question."""
-        page.check_limit(limit)
+        check_limit(limit)
+        check_query(query)
         where = Filter(prefix=self._prefix(path), tags=tuple(tags))
-        results, omitted, notes = page.search(
-            self.corpus,
-            Query(probes=(Probe(query),), limit=limit, where=where, floored=True),
-            lambda hit: _shape(hit, explain=explain),
-            self.clock(),
-            self.budget,
-        )
-        return DocHits(result=results, omitted=omitted, notes=notes)
+        search = Query(probes=(Probe(query),), limit=limit, where=where, floored=True)
+        findings = self.corpus.search(search, self.clock())
+        unknown = filters.unknown(self.corpus, tags)
+        return replace(findings, notes=(*unknown, *findings.notes))
 
-    def read(self, path: str, heading: str | None = None, lines: str | None = None) -> DocText:
-        """Return a document, the section under a heading, or a range of lines."""
+    def read(self, path: str, heading: str = "", span: Span | None = None) -> DocumentText:
+        """Return a document with the lines that are meant: these, or those of a section."""
         document, anchor = self._find(path)
-        title = page.title(document)
         text = self.corpus.store.read(document.path).text
         text = text.replace("\r\n", "\n").rstrip("\n")
-        outline = sections.outline(text, document.path, top=True)
-        span = page.parse_lines(lines)
+        page = read(text, document.path)
+        if page.numbers:
+            # Nobody wants to read the JSON of a notebook, or tags.
+            text = page.body
+        outline = sections.outline(
+            page.body, page.blocks, first_line=page.first_line, numbers=page.numbers
+        )
         wanted = heading or anchor
         if wanted and span is None:
-            span = _span(outline, wanted, title, anchor=not heading)
-        content, shown, omitted = page.excerpt(text, 1, span, self.budget)
-        headings: list[str] = []
-        # The outline helps only where something is left to be asked for.
-        if omitted and not wanted:
-            headings = _headings(outline, self.budget // HEADINGS_SHARE)
-            room = self.budget - page.cost(headings)
-            content, shown, omitted = page.excerpt(text, 1, span, room)
-        return DocText(
-            path=document.path,
-            title=title,
-            content=content,
-            lines=shown,
-            headings=headings,
-            omitted=omitted,
+            span = _section_span(outline, wanted, document.title, anchor=not heading)
+        return DocumentText(
+            document, text, outline, span, numbers=page.numbers, by_heading=bool(wanted)
         )
 
     def _prefix(self, path: str) -> str:
@@ -96,6 +96,12 @@ class Documents:
             document = references.find(self.corpus, "#".join(parts[:count]))
             if document is not None:
                 return document, "#".join(parts[count:])
+        for count in range(len(parts), 0, -1):
+            document = self.corpus.read_file(
+                references.inside(self.corpus, "#".join(parts[:count]))
+            )
+            if document is not None:
+                return document, "#".join(parts[count:])
         hint = "<search documentation> finds documents by their content"
         similar = difflib.get_close_matches(name, self.corpus.stamps(), n=3, cutoff=0.5)
         if similar:
@@ -103,44 +109,21 @@ class Documents:
         raise NotFoundError(f"there is no document {name[:200]!r} in the documentation", hint)
 
 
-def _headings(outline: Sequence[Section], budget: int) -> list[str]:
-    """Return the headings with their lines, and how many more there are."""
-    rows = []
-    for section in outline:
-        block = section.block
-        if block.title:
-            rows.append(f"{'#' * block.level} {section.names[-1]} (line {section.line})")
-    listed = page.within(rows, budget)
-    if len(listed) < len(rows):
-        listed.append(f"… {len(rows) - len(listed)} more headings")
-    return listed
-
-
-def _span(
+def _section_span(
     outline: Sequence[Section], wanted: str, title: str, *, anchor: bool
-) -> tuple[int, int] | None:
+) -> Span | None:
     """Return the lines of a section; a passage above all headings is called by the title alone."""
     try:
         section = sections.find(outline, wanted, anchor=anchor)
     except NotFoundError:
-        if wanted.strip() == title:
+        if _is_title(wanted.strip(), title):
             return None
         raise
     return section.line, section.last_line
 
 
-def _shape(hit: Hit, *, explain: bool) -> DocHit:
-    shape = DocHit(
-        path=hit.document.path,
-        score=round(hit.score, 3),
-        content="",
-        title=page.title(hit.document),
-        header_path=page.header(hit),
-        lines=page.lines(hit),
-        tags=page.tags(hit.document),
-        modified_at=page.moment(hit.document.modified_at),
-        why=page.why(hit),
-    )
-    if explain:
-        shape["signals"] = page.signals(hit)
-    return shape
+def _is_title(wanted: str, title: str) -> bool:
+    """Tell whether this is a document's title, or the beginning of a long one with a mark."""
+    if wanted.endswith(ELLIPSIS):
+        return title.startswith(wanted.removesuffix(ELLIPSIS))
+    return wanted == title

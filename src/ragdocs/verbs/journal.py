@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, cast
+from typing import Literal
 
 from ragdocs.errors import ConflictError, NotFoundError, UnavailableError, ValidationError
 from ragdocs.search.corpus import Corpus
@@ -14,17 +14,18 @@ from ragdocs.system import git
 from ragdocs.system.files import relative_name
 from ragdocs.text.formats.journal import MARK, SUFFIX, compose, summary_of
 from ragdocs.text.merge import propose
-from ragdocs.types import ChangeSet, Expect, Hit, Probe, Put, Query, Revision, Source, Written
-from ragdocs.verbs import page
-from ragdocs.verbs.journal_shapes import (
-    Contents,
+from ragdocs.types import (
+    ChangeSet,
     Exchanged,
-    JournalHit,
-    JournalHits,
-    JournalText,
-    JournalWritten,
-    ListedEntries,
-    ListedEntry,
+    Expect,
+    Findings,
+    Hit,
+    Probe,
+    Put,
+    Query,
+    Revision,
+    Source,
+    Written,
 )
 
 DEEPEST = 20
@@ -57,6 +58,82 @@ class NewEntry:
     overview: str | None = None
     summary: str = ""
     work_context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalReading:
+    """What a section says now, or one entry; `version` is the commit that it was read at."""
+
+    id: str
+    kind: Literal["overview", "entry"]
+    text: str
+    version: str
+    at: datetime | None
+    entry_count: int
+    exists: bool = True
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenEntry:
+    """An entry that was committed."""
+
+    id: str
+    path: str
+    commit: str
+    entry_count: int
+    overview_changed: bool
+    # Whether others had written since the section was read.
+    rebased: bool
+    written: Written
+    # What is wrong with the section that the entry was added to.
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SectionTree:
+    """A section, a folder of sections or the whole journal, and what lies below it."""
+
+    id: str
+    kind: Literal["journal", "folder", "section"]
+    last_updated: datetime | None
+    entry_count: int
+    # Nothing where no more levels were asked for.
+    below: tuple[SectionTree, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLine:
+    """One entry in a list."""
+
+    id: str
+    at: datetime
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryList:
+    """Some entries of a section, newest first, and how many it has."""
+
+    entries: tuple[EntryLine, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryMatch:
+    """The id of an entry that a search found, and the scores of the two dimensions, 0 to 1."""
+
+    id: str
+    context_score: float
+    content_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFindings:
+    """The entries that a search found; `matches` are by the id of the passage."""
+
+    findings: Findings
+    matches: Mapping[str, EntryMatch]
 
 
 @dataclass(slots=True)
@@ -92,43 +169,39 @@ class Journal:
 
     corpus: Corpus
     clock: Callable[[], datetime]
-    budget: int
     context_weight: float
     short: Callable[[str], str]
     exchange: Callable[[str, Mapping[str, str]], Exchanged]
     default_threshold: float = 0.5
     max_results: int = 20
 
-    def read(
-        self, entry_id: str, lines: str | None = None, reads: Reads | None = None
-    ) -> JournalText:
+    def read(self, entry_id: str, reads: Reads | None = None) -> JournalReading:
         """Return one entry, or the overview of a section and note that this session has read it."""
         section, mark, prefix = entry_id.partition(MARK)
         if mark:
-            return self._entry(section, prefix, lines)
+            return self._entry(section, prefix)
         path = relative_name(section)
         source = self._current(path)
         if source is None:
-            return self._no_overview(path, lines, reads)
+            return self._no_overview(path, reads)
         entries = self._history(path)
         if reads is not None:
             reads[path] = Seen(source.version, source.text)
-        content, shown, omitted = page.excerpt(source.text, 1, page.parse_lines(lines), self.budget)
-        return JournalText(
+        version = ""
+        if entries:
+            version = entries[0].version
+        return JournalReading(
             id=source.path.removesuffix(SUFFIX),
-            type="overview",
-            content=content,
-            lines=shown,
-            version=entries[0].version if entries else "",
-            timestamp=page.moment(source.modified_at),
+            kind="overview",
+            text=source.text,
+            version=version,
+            at=source.modified_at,
             entry_count=len(entries),
-            exists=True,
-            omitted=omitted,
-            notes=list(source.problems),
+            notes=source.problems,
         )
 
-    def write(self, section: str, new: NewEntry, reads: Reads) -> JournalWritten:
-        """ChangeSet an entry, and with it what is understood now.
+    def write(self, section: str, new: NewEntry, reads: Reads) -> WrittenEntry:
+        """Commit an entry, and with it what is understood now.
 
         A session writes only where it has read.
         """
@@ -146,21 +219,22 @@ class Journal:
             reads[path] = Seen(written.version, text)
         name, _, commit = written.path.removesuffix(SUFFIX).partition(MARK)
         version = ""
-        warnings = page.removed(written)
+        problems: tuple[str, ...] = ()
         if before is not None:
             version = before.version
-            warnings += before.problems
-        return JournalWritten(
+            problems = before.problems
+        return WrittenEntry(
             id=f"{name}{MARK}{self.short(commit)}",
             path=self.corpus.store.locate(written.path),
             commit=commit,
             entry_count=len(self._history(path)),
             overview_changed=new.overview is not None,
             rebased=version != seen.version,
-            warnings=warnings,
+            written=written,
+            problems=problems,
         )
 
-    def contents(self, section: str = "", depth: int = 1) -> Contents:
+    def contents(self, section: str = "", depth: int = 1) -> SectionTree:
         """Return the tree of sections.
 
         The whole journal shows its sections at depth 1, a section shows its at 2.
@@ -171,19 +245,9 @@ class Journal:
         node = _node(_tree(self.corpus.versioned.commits()), name)
         if not name:
             depth += 1
-        contents = _contents(name, node, depth)
-        contents["notes"] = []
-        if "subsections" in contents:
-            below = contents["subsections"]
-            fitting = page.within(below, self.budget)
-            contents["subsections"] = fitting
-            unfit = len(below) - len(fitting)
-            if unfit:
-                note = f"{unfit} more do not fit; ask for less depth or for one of them"
-                contents["notes"].append(note)
-        return contents
+        return _section_tree(name, node, depth)
 
-    def entries(self, section: str, start: int = 0, length: int = 10) -> ListedEntries:
+    def entries(self, section: str, start: int = 0, length: int = 10) -> EntryList:
         """List the entries of a section, newest first."""
         if start < 0 or not 1 <= length <= MOST_LISTED:
             raise ValidationError(
@@ -194,15 +258,11 @@ class Journal:
         if not every:
             self.corpus.store.read(path)
         chosen = [self._listed(step) for step in every[start : start + length]]
-        fitting = page.within(chosen, self.budget)
-        notes = []
-        if len(fitting) < len(chosen):
-            notes.append(f"{len(chosen) - len(fitting)} did not fit; ask for fewer")
-        return ListedEntries(result=fitting, total=len(every), notes=notes)
+        return EntryList(tuple(chosen), len(every))
 
     def search(
         self, work_context: str, content: str, threshold: float | None = None
-    ) -> JournalHits:
+    ) -> JournalFindings:
         """Find entries by the work they came from and by what they say.
 
         Old ones must say more to be found.
@@ -212,27 +272,22 @@ class Journal:
         if not 0 <= threshold <= 1:
             raise ValidationError(f"salience_threshold is {threshold}", "Give a number from 0 to 1")
         probes = self._probes(work_context, content)
+        query = Query(probes=probes, limit=self.max_results, min_score=threshold)
+        findings = self.corpus.search(query, self.clock())
         total = sum(probe.weight for probe in probes)
         shares = {probe.name: probe.weight / total for probe in probes}
-        now = self.clock()
-        results, omitted, notes = page.search(
-            self.corpus,
-            Query(probes=probes, limit=self.max_results, min_score=threshold),
-            lambda hit: self._hit(hit, shares, now),
-            now,
-            self.budget,
-        )
-        return JournalHits(result=results, omitted=omitted, notes=notes)
+        matches = {hit.chunk.id: self._match(hit, shares) for hit in findings.hits}
+        return JournalFindings(findings, matches)
 
     def sync(self, remote: str = "", resolved: Mapping[str, str] | None = None) -> Exchanged:
         """Fetch from a remote that a person configured, merge, and push; then index what came."""
         texts = {}
         for name, text in (resolved or {}).items():
             texts[relative_name(name)] = self.corpus.redactor.redact(text).text
-        answer = self.exchange(remote, texts)
+        exchanged = self.exchange(remote, texts)
         self.corpus.sync()
         self.corpus.embed()
-        return answer
+        return exchanged
 
     def _probes(self, work_context: str, content: str) -> tuple[Probe, ...]:
         """Return the two dimensions of a search, without one that is empty or weighs nothing."""
@@ -244,42 +299,34 @@ class Journal:
                 probes.append(Probe(text, name, weights[name]))
         return tuple(probes)
 
-    def _no_overview(self, path: str, lines: str | None, reads: Reads | None) -> JournalText:
+    def _no_overview(self, path: str, reads: Reads | None) -> JournalReading:
         """Return the text of a section that is not there yet, and note that this was read."""
         if self.corpus.redactor.redact(path).findings:
             raise ValidationError("the name of the section holds a secret", "Choose another name")
         if reads is not None:
             reads[path] = Seen("", "")
-        content, shown, omitted = page.excerpt("", 1, page.parse_lines(lines), self.budget)
-        return JournalText(
+        return JournalReading(
             id=path.removesuffix(SUFFIX),
-            type="overview",
-            content=content,
-            lines=shown,
+            kind="overview",
+            text="",
             version="",
-            timestamp=None,
+            at=None,
             entry_count=0,
             exists=False,
-            omitted=omitted,
-            notes=["there is no such section yet; <write to the journal> makes it"],
+            notes=("there is no such section yet; <write to the journal> makes it",),
         )
 
-    def _entry(self, section: str, prefix: str, lines: str | None) -> JournalText:
+    def _entry(self, section: str, prefix: str) -> JournalReading:
         """Return one entry by the beginning of its commit."""
         name = relative_name(section).removesuffix(SUFFIX)
         source = self.corpus.store.read(self._entry_path(name, prefix))
-        content, shown, omitted = page.excerpt(source.text, 1, page.parse_lines(lines), self.budget)
-        return JournalText(
+        return JournalReading(
             id=f"{name}{MARK}{self.short(source.version)}",
-            type="entry",
-            content=content,
-            lines=shown,
+            kind="entry",
+            text=source.text,
             version=source.version,
-            timestamp=page.moment(source.modified_at),
+            at=source.modified_at,
             entry_count=1,
-            exists=True,
-            omitted=omitted,
-            notes=[],
         )
 
     def _entry_path(self, name: str, prefix: str) -> str:
@@ -300,7 +347,7 @@ class Journal:
         return paths[0]
 
     def _append(self, path: str, message: str, current: Source | None) -> tuple[Written, str]:
-        """ChangeSet an entry on top of whatever the section says by now.
+        """Commit an entry on top of whatever the section says by now.
 
         Entries do not contradict each other.
         """
@@ -317,7 +364,7 @@ class Journal:
         raise UnavailableError("others change this section all the time", "Try again")
 
     def _replace(self, path: str, overview: str, seen: Seen, message: str) -> Written:
-        """ChangeSet an entry with a new overview in place of the one that was read."""
+        """Commit an entry with a new overview in place of the one that was read."""
         put = Put(path, overview, seen.version or Expect.ABSENT, message)
         try:
             return self.corpus.commit([put], "append")[0]
@@ -342,7 +389,7 @@ class Journal:
     def _history(self, path: str) -> list[Revision]:
         return self.corpus.versioned.history(path)
 
-    def _listed(self, step: Revision) -> ListedEntry:
+    def _listed(self, step: Revision) -> EntryLine:
         section = step.path.removesuffix(SUFFIX)
         name = f"{section}{MARK}{step.version}"
         document = self.corpus.get(f"{self.corpus.lane.name}:{name}")
@@ -351,22 +398,18 @@ class Journal:
             summary = document.extra.get("summary")
         if summary is None:
             summary = summary_of(self.corpus.store.read(f"{name}{SUFFIX}").text)
-        return ListedEntry(
+        return EntryLine(
             id=f"{section}{MARK}{self.short(step.version)}",
-            timestamp=page.iso(step.at),
+            at=step.at,
             summary=str(summary),
         )
 
-    def _hit(self, hit: Hit, shares: Mapping[str, float], now: datetime) -> JournalHit:
+    def _match(self, hit: Hit, shares: Mapping[str, float]) -> EntryMatch:
         name, _, commit = hit.document.path.removesuffix(SUFFIX).partition(MARK)
-        return JournalHit(
+        return EntryMatch(
             id=f"{name}{MARK}{self.short(commit)}",
-            content="",
-            work_context_score=_score(hit, CONTEXT, shares),
+            context_score=_score(hit, CONTEXT, shares),
             content_score=_score(hit, CONTENT, shares),
-            combined_score=round(hit.score, 3),
-            timestamp=page.moment(hit.document.created_at),
-            age=page.age(hit.document.created_at, now),
         )
 
 
@@ -375,7 +418,7 @@ def _score(hit: Hit, dimension: str, shares: Mapping[str, float]) -> float:
     if dimension not in shares:
         return 0.0
     total = sum(signal.share for signal in hit.signals if signal.probe == dimension)
-    return round(min(1.0, total / shares[dimension]), 3)
+    return min(1.0, total / shares[dimension])
 
 
 def _writable(section: str, new: NewEntry, reads: Reads) -> str:
@@ -425,24 +468,27 @@ def _node(root: _Node, name: str) -> _Node:
     return node
 
 
-def _contents(name: str, node: _Node, depth: int) -> Contents:
+def _section_tree(name: str, node: _Node, depth: int) -> SectionTree:
     """Return a node and what lies below it, as deep as asked for."""
-    kind = "journal"
+    kind: Literal["journal", "folder", "section"] = "journal"
     if node.count:
         kind = "section"
     elif name:
         kind = "folder"
-    contents: dict[str, Any] = {
-        "id": name,
-        "type": kind,
-        "last_updated": page.moment(node.last or node.latest),
-        "entry_count": node.count or node.total,
-    }
+    below = None
     if depth > 1:
-        below = []
-        for part, child in sorted(node.below.items()):
-            if child.total:
-                below.append(_contents(f"{name}/{part}".lstrip("/"), child, depth - 1))
-        contents["subsections"] = below
-    # Only the outermost has notes, and whoever asked for it adds them.
-    return cast("Contents", contents)
+        below = tuple(_subsections(name, node, depth - 1))
+    return SectionTree(
+        id=name,
+        kind=kind,
+        last_updated=node.last or node.latest,
+        entry_count=node.count or node.total,
+        below=below,
+    )
+
+
+def _subsections(name: str, node: _Node, depth: int) -> Iterator[SectionTree]:
+    """Yield what lies directly below a node, in alphabetical order."""
+    for part, child in sorted(node.below.items()):
+        if child.total:
+            yield _section_tree(f"{name}/{part}".lstrip("/"), child, depth)

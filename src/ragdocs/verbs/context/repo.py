@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 from ragdocs.errors import (
     AlreadyExistsError,
@@ -25,20 +25,12 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import relative_name
 from ragdocs.text import frontmatter, links, times
 from ragdocs.text.checks import check_content, check_tags
-from ragdocs.types import Discard, Expect, Filter, Put
-from ragdocs.verbs import page, references
+from ragdocs.types import AppendedSummary, Discard, Expect, Filter, Put, StepSummary, Written
+from ragdocs.verbs import references
 from ragdocs.verbs.context import items as repo_items
 from ragdocs.verbs.context.items import FOLDERS, ID, LONGEST_TITLE, SOURCES, Item, bare
 from ragdocs.verbs.context.scope import FOLDER, PER_BRANCH, Scope
-from ragdocs.verbs.context.shapes import (
-    Appended,
-    Copied,
-    RepoDeleted,
-    RepoMemory,
-    SavedConvention,
-    SavedDecision,
-    SavedNote,
-)
+from ragdocs.verbs.memories import record
 
 MOST_PATHS = 100
 LONGEST_PATH = 500
@@ -72,6 +64,51 @@ class _Target(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class SavedItem:
+    """An item as it stands after a write, and what became of the write."""
+
+    item: Item
+    created: bool
+    changed: bool
+    location: str
+    # Nothing where there was nothing to change.
+    written: Written | None
+    # Whether it was archived or had expired before.
+    revived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RepoKnowledge:
+    """The knowledge of one repository or branch, by kind, newest first."""
+
+    scope: Scope
+    items: Mapping[str, Sequence[Item]]
+    summaries: Sequence[StepSummary]
+    # How many archived or expired items are left out.
+    unlisted: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedItem:
+    """An item that was asked to be deleted; without `moved_to`, there was none."""
+
+    kind: str
+    id: str
+    moved_to: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedBranch:
+    """The paths that were copied from one branch to another, and those that it had already."""
+
+    source: str
+    target: str
+    copied: tuple[str, ...]
+    left: tuple[str, ...]
+    summaries: int
+
+
+@dataclass(frozen=True, slots=True)
 class Repository:
     """What can be asked of a repository's knowledge.
 
@@ -83,7 +120,6 @@ class Repository:
     scope: Callable[[str | None, str | None], Scope]
     summaries: Callable[[Scope], Summaries]
     clock: Callable[[], datetime]
-    budget: int
 
     def upsert_convention(
         self,
@@ -92,15 +128,13 @@ class Repository:
         tags: Sequence[str] | None = None,
         item_id: str = "",
         branch_scope: str | None = None,
-    ) -> SavedConvention:
+    ) -> SavedItem:
         """Write a convention, or change the one with this id or title."""
         fields: dict[str, object] = {"title": _title("title", title)}
         if tags is not None:
             fields["tags"] = check_tags(tags)
         new = _NewItem("convention", item_id, branch_scope, fields, content, "content")
-        item, saved = self._upsert(new)
-        shape = repo_items.convention(item, self.budget // 2)
-        return cast("SavedConvention", {**shape, **saved})
+        return self._upsert(new)
 
     def upsert_decision(
         self,
@@ -109,15 +143,13 @@ class Repository:
         impacted_paths: Sequence[str] | None = None,
         item_id: str = "",
         branch_scope: str | None = None,
-    ) -> SavedDecision:
+    ) -> SavedItem:
         """Write a decision, or change the one with this id or summary."""
         fields: dict[str, object] = {"title": _title("summary", summary)}
         if impacted_paths is not None:
             fields["impacted_paths"] = self._paths(impacted_paths)
         new = _NewItem("decision", item_id, branch_scope, fields, rationale, "rationale")
-        item, saved = self._upsert(new)
-        shape = repo_items.decision(item, self.budget // 2)
-        return cast("SavedDecision", {**shape, **saved})
+        return self._upsert(new)
 
     def upsert_note(
         self,
@@ -125,14 +157,12 @@ class Repository:
         source: str = "manual",
         item_id: str = "",
         branch_scope: str | None = None,
-    ) -> SavedNote:
+    ) -> SavedItem:
         """Write a note, or change the one with this id; the same text again is the same note."""
         if source not in SOURCES:
             raise ValidationError(f"source is {source[:40]!r}", f"Use one of {', '.join(SOURCES)}")
         new = _NewItem("note", item_id, branch_scope, {"source": source}, content, "content")
-        item, saved = self._upsert(new)
-        shape = repo_items.note(item, self.budget // 2)
-        return cast("SavedNote", {**shape, **saved})
+        return self._upsert(new)
 
     def get(
         self,
@@ -140,11 +170,8 @@ class Repository:
         item_id: str = "",
         path: str = "",
         branch_scope: str | None = None,
-    ) -> RepoMemory:
-        """Return everything, one kind, one item, or the decisions about a path.
-
-        Newest first, cut to the budget.
-        """
+    ) -> RepoKnowledge:
+        """Return everything, one kind, one item, or the decisions about a path."""
         _check_kind(kind, *FOLDERS, "summary", "")
         if path and kind not in {"decision", ""}:
             raise ValidationError("only decisions are about paths", "Leave out kind or path")
@@ -164,17 +191,12 @@ class Repository:
             unlisted = total - _count(items)
         if path:
             items["decision"] = [item for item in items["decision"] if item.concerns(wanted_path)]
-        summaries = []
+        summaries: Sequence[StepSummary] = ()
         if not item_id and not path and kind in {"summary", ""}:
             summaries = self.summaries(scope).newest()
-        view = repo_items.view(scope, items, summaries, self.budget)
-        if unlisted:
-            view["remarks"].append(
-                f"{unlisted} archived or expired items are not listed; their ids still show them"
-            )
-        return view
+        return RepoKnowledge(scope, items, summaries, unlisted)
 
-    def delete(self, kind: str, item_id: str, branch_scope: str | None = None) -> RepoDeleted:
+    def delete(self, kind: str, item_id: str, branch_scope: str | None = None) -> DeletedItem:
         """Move an item to the trash, if there is one."""
         _check_kind(kind, *FOLDERS)
         scope = self.scope(branch_scope, None)
@@ -185,7 +207,7 @@ class Repository:
             moved = self.corpus.commit([Discard(target.path)], "delete")[0].moved_to
         # The id may be anything, also a secret, and clients keep answers.
         name = self.corpus.redactor.redact(item_id).text
-        return RepoDeleted(kind=kind, id=name, deleted=bool(moved), movedTo=moved)
+        return DeletedItem(kind, name, moved)
 
     def append_summary(
         self,
@@ -194,16 +216,15 @@ class Repository:
         summary: str,
         tags: Sequence[str] = (),
         branch_scope: str | None = None,
-    ) -> Appended:
+    ) -> AppendedSummary:
         """Write down what a step came to."""
         check_content(summary, "summary")
         check_content(run_id, "run_id")
         check_content(step_id, "step_id")
         store = self.summaries(self.scope(branch_scope, None))
-        appended = store.append(run_id, step_id, summary, check_tags(tags), self.clock())
-        return repo_items.appended(appended)
+        return store.append(run_id, step_id, summary, check_tags(tags), self.clock())
 
-    def copy(self, source: str, target: str) -> Copied:
+    def copy(self, source: str, target: str) -> CopiedBranch:
         """Copy what one branch knows to another; what the other has already stays as it is."""
         origin = self.scope(PER_BRANCH, source)
         destination = self.scope(PER_BRANCH, target)
@@ -218,15 +239,15 @@ class Repository:
         has_items = bool(puts or left)
         if not has_items and not self.summaries(origin).newest():
             raise self._nothing_to_copy(source)
-        copied = []
+        copied: list[str] = []
         # All of them or none: half a branch would look like a whole one.
         if puts:
             copied = [written.path for written in self.corpus.commit(puts, "create")]
-        return Copied(
+        return CopiedBranch(
             source=self.corpus.redactor.redact(source).text,
             target=self.corpus.redactor.redact(target).text,
-            copied=copied,
-            left=left,
+            copied=tuple(copied),
+            left=tuple(left),
             summaries=self.summaries(destination).take(self.summaries(origin)),
         )
 
@@ -284,7 +305,7 @@ class Repository:
             puts.append(Put(path, text, Expect.ABSENT))
         return puts, present
 
-    def _upsert(self, new: _NewItem) -> tuple[Item, dict[str, object]]:
+    def _upsert(self, new: _NewItem) -> SavedItem:
         """Write an item, or change the one that is meant; others may do the same meanwhile."""
         check_content(new.text, new.text_name)
         text = bare(new.text)
@@ -297,53 +318,54 @@ class Repository:
             before = target.before
             put = self._put(target, new.kind, {**fields, "id": target.item_id}, text)
             try:
-                warnings = self._commit(put, before)
+                written = self._commit(put, before)
             except (ConflictError, AlreadyExistsError, NotFoundError):
                 # Somebody was faster: what is there now is what this changes.
                 continue
             item = self._existing(new.kind, target.path)
             if item is None:
                 continue
-            if before and not self.current([before]):
-                warnings.append("it was archived or had expired; it is active again")
-            return item, {
-                "created": not before,
-                "changed": put is not None,
-                "path": self.corpus.store.locate(target.path),
-                "warnings": warnings,
-            }
+            return SavedItem(
+                item=item,
+                created=before is None,
+                changed=put is not None,
+                location=self.corpus.store.locate(target.path),
+                written=written,
+                revived=before is not None and not self.current([before]),
+            )
         message = f"{target.path} was changed by others {TRIES} times in a row"
         raise ConflictError(message, "Try again")
 
-    def _commit(self, put: Put | None, before: Item | None) -> list[str]:
-        """Make a change, if there is one, and return what to warn of."""
+    def _commit(self, put: Put | None, before: Item | None) -> Written | None:
+        """Make a change, if there is one."""
         if put is None:
-            return []
+            return None
         verb: Literal["update", "create"] = "update" if before else "create"
-        return page.removed(self.corpus.commit([put], verb)[0])
+        return self.corpus.commit([put], verb)[0]
 
     def _put(
         self, target: _Target, kind: str, fields: Mapping[str, object], text: str
     ) -> Put | None:
         """Return the change to make, or nothing where the item says all this already."""
         before = target.before
-        now = times.stamp(self.clock())
+        now = self.clock()
+        updated_at = times.stamp(now)
         if before is None:
-            header_fields = {**_defaults(kind, now), **fields, "updated_at": now}
-            new_text = frontmatter.render(header_fields, f"{text}\n")
+            header = {**record.fields(kind, (), now), **fields, "updated_at": updated_at}
+            new_text = frontmatter.render(header, f"{text}\n")
             return Put(target.path, new_text, Expect.ABSENT)
         changes = dict(fields)
         if not self.current([before]):
             # Whoever writes an item down again wants it to count.
-            changes |= {"status": "active", "expires_at": None}
+            changes |= {"status": record.ACTIVE, "expires_at": None}
         elif self._says(before, kind, fields, text):
             return None
-        changes["updated_at"] = now
-        defaults = _defaults(kind, page.iso(before.created))
+        changes["updated_at"] = updated_at
+        defaults = record.fields(kind, (), before.created)
         missing = {name: value for name, value in defaults.items() if name not in before.fields}
         # The lines of other fields stay as somebody wrote them.
-        header = frontmatter.set_fields(before.text, {**missing, **changes})
-        whole = f"{header}\n{text}\n".replace("\r\n", "\n")
+        block = frontmatter.set_fields(before.text, {**missing, **changes})
+        whole = f"{block}\n{text}\n".replace("\r\n", "\n")
         end = frontmatter.newline(before.text)
         return Put(target.path, whole.replace("\n", end), before.version)
 
@@ -351,7 +373,7 @@ class Repository:
         """Tell whether an item has this text and these fields already."""
         if item.body != self.corpus.redactor.redact(text).text:
             return False
-        existing = {**_defaults(kind, page.iso(item.created)), **item.fields}
+        existing = {**record.fields(kind, (), item.created), **item.fields}
         for name, value in fields.items():
             # An id is written with the next change; an item without one is named by its file
             # until then.
@@ -458,11 +480,6 @@ class Repository:
                 clean += "/"
             cleaned.append(clean)
         return list(dict.fromkeys(cleaned))
-
-
-def _defaults(kind: str, created: str) -> dict[str, object]:
-    """Return the fields that every item has."""
-    return {"type": kind, "status": "active", "tags": [], "created_at": created}
 
 
 def _newest_first(item: Item) -> tuple[float, str]:

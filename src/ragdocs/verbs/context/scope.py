@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ragdocs.errors import ValidationError
-from ragdocs.project.identity import repository_id
 from ragdocs.system import git
 
 PER_BRANCH, SHARED = POLICIES = ("perBranch", "sharedRepo")
@@ -31,8 +31,17 @@ class Scope:
     folder: str
 
 
-def find_scope(root: Path, policy: str, *, own_bank: bool, branch: str | None = None) -> Scope:
+def find_scope(
+    root: Path,
+    policy: str,
+    identify: Callable[[str], str],
+    *,
+    own_bank: bool,
+    branch: str | None = None,
+) -> Scope:
     """Return the scope of the branch that is checked out, or of another one.
+
+    `identify` names the repository with a branch.
 
     Memories that lie in the project are those of its repository already, so the branch alone names
     their folder, and clones of a teammate agree. A bank for many projects tells them apart by the
@@ -43,9 +52,11 @@ def find_scope(root: Path, policy: str, *, own_bank: bool, branch: str | None = 
             f"{policy[:40]!r} is not a branch scope", f"Use {' or '.join(POLICIES)}"
         )
     name = ""
-    if policy == PER_BRANCH:
-        name = branch if branch is not None else git.branch(root)
-    identity = repository_id(root, name)
+    if policy == PER_BRANCH and branch is not None:
+        name = branch
+    elif policy == PER_BRANCH:
+        name = git.branch(root)
+    identity = identify(name)
     folder = label(name) if own_bank else identity
     return Scope(identity, name, policy, f"{FOLDER}/{folder}")
 

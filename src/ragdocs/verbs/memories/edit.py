@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,21 +13,38 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import file_keys, link_key, link_keys
 from ragdocs.text import frontmatter
 from ragdocs.text.checks import check_content
-from ragdocs.text.merge import merge
+from ragdocs.text.merge import propose
 from ragdocs.types import Change, Discard, Expect, Put, Source, Written
-from ragdocs.verbs import page
 from ragdocs.verbs.memories import record
 from ragdocs.verbs.memories.rename import Move, mentions, relink
 from ragdocs.verbs.memories.revise import Edit, Revised, revise
 from ragdocs.verbs.memories.write import APPEND_TRIES
 from ragdocs.verbs.references import memory_path, new_path
-from ragdocs.verbs.shapes import Edited, Renamed
 
-# Lines shown above and below a change, and of a change: enough to see that it is the right place.
-AROUND = 2
-SHOWN_LINES = 12
-SHOWN = 1200
 KEY_LENGTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class EditedMemory:
+    """A memory of which a part was changed, or nothing if the text was that already."""
+
+    status: str
+    path: str
+    location: str
+    revised: Revised
+    written: Written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenamedMemory:
+    """A memory under its new name; `links` counts the links that were rewritten in each memory."""
+
+    previous: str
+    path: str
+    location: str
+    links: Mapping[str, int]
+    written: Sequence[Written]
+    warnings: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +52,13 @@ class Edits:
     """Changes of memories that leave most of their text alone."""
 
     corpus: Corpus
-    budget: int
 
     def edit(
         self,
         filename: str,
         edit: Edit,
         expected_version: str | None = None,
-    ) -> Edited:
+    ) -> EditedMemory:
         """Change a part of a memory; the rest keeps its bytes, history the replaced text."""
         path = memory_path(self.corpus, filename)
         if edit.fields:
@@ -51,7 +67,7 @@ class Edits:
             before = self._read(path)
             if expected_version and expected_version != before.version:
                 raise self._stale(before, edit, expected_version)
-            revised = revise(before.text, before.path, edit)
+            revised = revise(before.text, edit)
             if revised.text == before.text:
                 unchanged = Written(before.path, before.version)
                 return self._edited("unchanged", before.path, revised, unchanged)
@@ -73,7 +89,7 @@ class Edits:
         filename: str,
         new_name: str,
         expected_version: str | None = None,
-    ) -> Renamed:
+    ) -> RenamedMemory:
         """Give a memory another name and rewrite the links that would no longer reach it.
 
         All of it, or nothing.
@@ -99,7 +115,14 @@ class Edits:
             changes.append(put)
             counts[put.path] = count
         written = self.corpus.commit(changes, "rename")
-        return self._renamed(move, written, counts, warnings)
+        return RenamedMemory(
+            previous=source.path,
+            path=new,
+            location=self.corpus.store.locate(new),
+            links={path: count for path, count in counts.items() if count},
+            written=written,
+            warnings=warnings,
+        )
 
     def _read(self, path: str) -> Source:
         source = self.corpus.store.read(path)
@@ -115,26 +138,30 @@ class Edits:
 
         With the text it would have made of that version, and of the one there now.
         """
-        base = yours = merged = ""
-        overlaps = 0
-        with suppress(RagdocsError):
-            merged = revise(current.text, current.path, edit).text
-        with suppress(RagdocsError):
-            base = self.corpus.versioned.recover(expected)
-            yours = revise(base, current.path, edit).text
-            if not merged:
-                texts = map(_plain, (base, current.text, yours))
-                both = merge(*texts)
-                merged, overlaps = both.text, both.overlaps
         error = ConflictError(
             f"{current.path} changed since version {expected[:16]} was read",
             "Look at the text there now, and repeat the edit with its version",
             theirs=current.text,
-            yours=yours,
             version=current.version,
         )
-        error.base, error.merged, error.overlaps = base, merged, overlaps
+        with suppress(RagdocsError):
+            error.base = self.corpus.versioned.recover(expected)
+            error.yours = revise(error.base, edit).text
+            propose(error, error.base)
+        with suppress(RagdocsError):
+            # An edit that can be made in the text there now needs no merge.
+            error.merged = revise(current.text, edit).text
+            error.overlaps = 0
         return error
+
+    def _edited(
+        self,
+        status: str,
+        path: str,
+        revised: Revised,
+        written: Written,
+    ) -> EditedMemory:
+        return EditedMemory(status, path, self.corpus.store.locate(path), revised, written)
 
     # --- renaming ---
 
@@ -204,63 +231,6 @@ class Edits:
                 paths.append(document.path)
         return paths
 
-    # --- answers ---
-
-    def _edited(
-        self,
-        status: str,
-        path: str,
-        revised: Revised,
-        written: Written,
-    ) -> Edited:
-        text = revised.text
-        first = text.count("\n", 0, revised.start) + 1
-        stop = max(revised.start, revised.stop - 1)
-        last = first + text.count("\n", revised.start, stop)
-        lines = _plain(text).split("\n")
-        low = max(1, first - AROUND)
-        high = min(len(lines), first + SHOWN_LINES, last + AROUND)
-        content = ""
-        # What was taken out of the file may not come back in the answer.
-        if not written.removed:
-            visible = "\n".join(lines[low - 1 : high])
-            content = page.cut(visible, SHOWN)
-        return Edited(
-            status=status,
-            filename=path,
-            path=self.corpus.store.locate(path),
-            version=written.version,
-            places=revised.places,
-            lines=f"{low}-{high}",
-            content=content,
-            warnings=page.removed(written),
-        )
-
-    def _renamed(
-        self,
-        move: Move,
-        written: list[Written],
-        counts: Mapping[str, int],
-        warnings: list[str],
-    ) -> Renamed:
-        for change in written:
-            warnings += page.removed(change)
-        rewritten = {path: count for path, count in counts.items() if count}
-        listed = dict(page.within(rewritten.items(), self.budget // 2))
-        if len(listed) < len(rewritten):
-            hidden = len(rewritten) - len(listed)
-            warnings.append(f"{hidden} more files with rewritten links are not listed")
-        return Renamed(
-            status="renamed",
-            filename=move.new,
-            previous=move.old,
-            path=self.corpus.store.locate(move.new),
-            version=written[0].version,
-            links=sum(counts.values()),
-            files=listed,
-            warnings=page.within(warnings, self.budget // 4),
-        )
-
 
 def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields as they may be written."""
@@ -275,11 +245,6 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
     if checked.get("type") is not None:
         record.check_kind(frontmatter.as_text(checked["type"]))
     return checked
-
-
-def _plain(text: str) -> str:
-    """Return a text with line ends of one character."""
-    return text.replace("\r\n", "\n")
 
 
 def _byte_order_mark(source: Source) -> str:

@@ -35,33 +35,29 @@ from ragdocs.types import (
     Put,
     Query,
     Source,
-    Written,
 )
-from ragdocs.verbs import page, references
+from ragdocs.verbs import filters, page, references
 from ragdocs.verbs.memories import daily_log, entry_rules, record
-from ragdocs.verbs.memories.entry_rules import NewEntry, Wanted
-from ragdocs.verbs.memories.entry_shapes import (
-    EntryAdded,
-    EntryDeleted,
-    EntryFields,
-    EntryFound,
-    EntryHit,
-    EntryHits,
-    EntryStats,
-    EntryText,
+from ragdocs.verbs.memories.entry_outcomes import (
+    AddedEntry,
+    DeletedEntry,
+    EntryCard,
+    EntryCounts,
+    EntryDetails,
+    EntryFindings,
+    FieldDifference,
+    FoundEntry,
+    ReadEntry,
 )
+from ragdocs.verbs.memories.entry_rules import NewEntry, Wanted
 
 # The weights of meaning and of words in each mode.
 MODES = {"vector": (1.0, 0.0), "keyword": (0.0, 1.0)}
 HYBRID = "hybrid"
 # The source of memories that were written as files, by a person or another program.
 FILES = "file-index"
-# Of the context of an entry among others; one that is read alone has the whole.
-SHOWN_CONTEXT = 300
 # Importance that uses can earn, in points: a first use one, three of them both.
 MOST_EARNED = 2.0
-# What an entry takes in an answer beside its content.
-BESIDE_CONTENT = 3000
 
 # Two that add the same at once both get an answer; so many lost races in a row mean that something
 # else is wrong.
@@ -80,22 +76,25 @@ class Entries:
     corpus: Corpus
     access: AccessLog
     clock: Callable[[], datetime]
-    budget: int
     vector_weight: float
+    # The folder of the daily log; nothing where memories are no files.
+    log_folder: Path | None = None
 
-    def add(self, new: NewEntry) -> EntryAdded:
+    def add(self, new: NewEntry) -> AddedEntry:
         """Write an entry, unless one with the same content is there."""
         now = self.clock()
         fields = entry_rules.fields(new, now)
         cleaned = self.corpus.redactor.redact(_bare(new.content))
         added = self._add(cleaned.text, fields, now)
-        if added["created"]:
-            removed = []
-            for finding in cleaned.findings:
-                removed.append(f"{finding.rule} in line {finding.line} of the content")
-            added["warnings"] += page.removed(Written(added["path"], removed=tuple(removed)))
-            added["warnings"] += self._log(now, new.kind, str(fields["source"]), cleaned.text)
-        return added
+        if added.written is None:
+            return added
+        removed = list(added.written.removed)
+        for finding in cleaned.findings:
+            removed.append(f"{finding.rule} in line {finding.line} of the content")
+        unlogged = self._log(now, new.kind, str(fields["source"]), cleaned.text)
+        notes = (*added.written.notes, *unlogged)
+        written = replace(added.written, removed=tuple(removed), notes=notes)
+        return replace(added, written=written)
 
     def search(
         self,
@@ -103,7 +102,7 @@ class Entries:
         mode: str = HYBRID,
         limit: int = 10,
         wanted: Wanted | None = None,
-    ) -> EntryHits:
+    ) -> EntryFindings:
         """Find entries by meaning, by words or by both.
 
         Importance and confidence order what is nearly equal.
@@ -115,74 +114,71 @@ class Entries:
             )
         now = self.clock()
         findings = self.corpus.search(self._query(query, mode, limit, wanted or Wanted()), now)
-        if mode == "vector" and self.corpus.silence:
-            raise UnavailableError(f"a search by meaning needs embeddings: {self.corpus.silence}")
-        hits, omitted, notes = page.fit(
-            _of_mode(findings, mode, limit), lambda hit: self._hit(hit, now), self.budget
-        )
-        if hits:
-            accessed = [(hit["id"], hit["score"]) for hit in hits]
+        if mode == "vector" and self.corpus.embedding_unavailable:
+            raise UnavailableError(
+                f"a search by meaning needs embeddings: {self.corpus.embedding_unavailable}"
+            )
+        findings = _of_mode(findings, mode, limit)
+        entries = []
+        for hit in findings.hits:
+            entries.append(FoundEntry(self._card(hit.document), hit, _matched_by(hit)))
+        if entries:
+            accessed = [(entry.card.id, round(entry.hit.score, 3)) for entry in entries]
             self.access.note("search", accessed, now, self.corpus.redactor.redact(query).text)
-        return EntryHits(results=hits, total=len(hits) + omitted, notes=notes)
+        unknown: list[str] = []
+        if wanted is not None:
+            unknown = filters.unknown(self.corpus, wanted.tags, wanted.kinds)
+        return EntryFindings(entries, findings.omitted, (*unknown, *findings.notes))
 
-    def get(self, entry_id: str, *, used: bool = False) -> EntryFound:
+    def get(self, entry_id: str, *, used: bool = False) -> ReadEntry:
         """Return one entry and note that it was read, or that it was of use."""
         now = self.clock()
         document = self.find(entry_id)
-        if document is None:
-            return self._not_found(entry_id)
-        source = self._source(document.path)
-        if source is None:
-            return self._not_found(entry_id)
-        content = _body(source)
-        visible = page.cut(content, max(page.LEAST_CONTENT, self.budget - BESIDE_CONTENT))
-        notes = []
-        if _is_expired(document, now):
-            notes.append(f"it expired {page.age(document.expires_at, now)}")
-        if visible != content:
-            notes.append("the content is cut; the file at path has the rest")
-        if not self._note_read(document, now, used=used):
-            notes.append("the use could not be noted")
-        entry = self._text(document, now)
-        entry["content"] = visible
-        return EntryFound(found=True, entry=entry, message="; ".join(notes))
+        source = None
+        if document is not None:
+            source = self._source(document.path)
+        if document is None or source is None:
+            return ReadEntry(self._printable(entry_id))
+        is_noted = self._note_read(document, now, used=used)
+        accesses, last_access = self.access.of(own_id(document))
+        details = EntryDetails(
+            card=self._card(document),
+            content=_body(source),
+            is_expired=_is_expired(document, now),
+            accesses=accesses,
+            last_access=last_access,
+            is_noted=is_noted,
+        )
+        return ReadEntry(entry_id, details)
 
-    def stats(self) -> EntryStats:
+    def stats(self) -> EntryCounts:
         """Count entries and accesses."""
         now = self.clock()
         documents = self.corpus.documents()
-        kinds = page.tally([document.kind for document in documents])
-        listed = dict(page.within(kinds.items(), self.budget // 2))
-        notes = []
-        if len(listed) < len(kinds):
-            notes.append(f"{len(kinds) - len(listed)} rarer types are not listed")
         created = [document.created_at for document in documents if document.created_at]
         importances = [_importance(document) for document in documents]
         confidences = [_confidence(document) for document in documents]
         expired = sum(_is_expired(document, now) for document in documents)
-        return EntryStats(
+        return EntryCounts(
             total=len(documents),
-            byType=listed,
-            averageImportance=_mean(importances),
-            averageConfidence=_mean(confidences),
+            kinds=page.tally([document.kind for document in documents]),
+            mean_importance=_mean(importances),
+            mean_confidence=_mean(confidences),
             accesses=self.access.totals(),
-            oldest=_milliseconds(min(created, default=None)),
-            newest=_milliseconds(max(created, default=None)),
+            oldest=min(created, default=None),
+            newest=max(created, default=None),
             expired=expired,
-            notes=notes,
         )
 
-    def delete(self, entry_id: str) -> EntryDeleted:
+    def delete(self, entry_id: str) -> DeletedEntry:
         """Move an entry to the trash, if there is one."""
         document = self.find(entry_id)
         moved_to = None
         if document is not None:
             moved_to = self._discard(document)
         if moved_to is None:
-            name = self._printable(entry_id)
-            return EntryDeleted(id=name, deleted=False, message=_absent(name), movedTo="")
-        message = f"deleted; it is kept at {moved_to}"
-        return EntryDeleted(id=entry_id, deleted=True, message=message, movedTo=moved_to)
+            return DeletedEntry(self._printable(entry_id))
+        return DeletedEntry(entry_id, moved_to)
 
     def find(self, entry_id: str) -> Document | None:
         """Return the document of an entry by its own id, or by any other name of the memory."""
@@ -195,7 +191,7 @@ class Entries:
         content: str,
         fields: Mapping[str, object],
         now: datetime,
-    ) -> EntryAdded:
+    ) -> AddedEntry:
         for entry_id in record.content_ids(content):
             added = self._add_as(entry_id, content, fields, now)
             if added is not None:
@@ -210,7 +206,7 @@ class Entries:
         content: str,
         fields: Mapping[str, object],
         now: datetime,
-    ) -> EntryAdded | None:
+    ) -> AddedEntry | None:
         """Write an entry under this id, or return the one there is.
 
         Return nothing where the id belongs to another text.
@@ -226,8 +222,8 @@ class Entries:
                 document = parse(existing, self.corpus.lane).document
                 if self._is_hidden(document) or _is_expired(document, now):
                     return self._revive(entry_id, existing, document, fields)
-                warnings = self._ignored(document, fields)
-                return self._added(entry_id, path, created=False, warnings=warnings)
+                differing = self._differing(document, fields)
+                return AddedEntry(entry_id, self._locate(path), differing=differing)
             except (AlreadyExistsError, ConflictError, NotFoundError):
                 continue  # another process was faster: look again
         raise ConflictError(f"{path} was changed by others {TRIES} times in a row", "Try again")
@@ -244,11 +240,11 @@ class Entries:
         entry_id: str,
         content: str,
         fields: Mapping[str, object],
-    ) -> EntryAdded:
+    ) -> AddedEntry:
         path = record.entry_path(entry_id)
         text = frontmatter.render({"id": entry_id, **fields}, f"{content}\n")
         written = self.corpus.commit([Put(path, text, Expect.ABSENT)], "create")[0]
-        return self._added(entry_id, path, created=True, warnings=page.removed(written))
+        return AddedEntry(entry_id, self._locate(path), written)
 
     def _revive(
         self,
@@ -256,7 +252,7 @@ class Entries:
         existing: Source,
         document: Document,
         fields: Mapping[str, object],
-    ) -> EntryAdded:
+    ) -> AddedEntry:
         """Make an archived or expired entry live again with the new fields.
 
         History keeps the earlier text.
@@ -272,46 +268,18 @@ class Entries:
         state = "expired"
         if self._is_hidden(document):
             state = "archived"
-        note = (
-            f"this content was there and {state}; it is live again with these fields,"
-            " history has the earlier text"
-        )
-        warnings = [note, *page.removed(written)]
-        return self._added(entry_id, existing.path, created=True, warnings=warnings)
+        return AddedEntry(entry_id, self._locate(existing.path), written, state)
 
-    def _ignored(self, document: Document, fields: Mapping[str, object]) -> list[str]:
-        """Name the fields that were given for a duplicate and differ from those of the entry.
-
-        Nothing is written.
-        """
+    def _differing(self, document: Document, fields: Mapping[str, object]) -> list[FieldDifference]:
+        """Return the fields that were given for a duplicate and differ from those of the entry."""
         differing = []
         for name, value in _existing_fields(document).items():
             given = fields.get(name)
             if isinstance(given, str):
                 given = self.corpus.redactor.redact(given).text
             if _is_change(name, given, value):
-                difference = f"{name} {given} (it has {value or 'none'})"
-                differing.append(page.cut(difference, page.LONGEST_TITLE))
-        if not differing:
-            return []
-        ignored = f"the entry was there and is unchanged; not taken over: {'; '.join(differing)}"
-        return [f"{ignored}. Edit the fields of its file to change them"]
-
-    def _added(
-        self,
-        entry_id: str,
-        path: str,
-        *,
-        created: bool,
-        warnings: Sequence[str] = (),
-    ) -> EntryAdded:
-        return EntryAdded(
-            id=entry_id,
-            created=created,
-            duplicate=not created,
-            path=self.corpus.store.locate(path),
-            warnings=list(warnings),
-        )
+                differing.append(FieldDifference(name, given, value))
+        return differing
 
     def _log(
         self,
@@ -321,11 +289,11 @@ class Entries:
         text: str,
     ) -> list[str]:
         """Write a line into the log of the day, unless a file was only indexed."""
-        if source == FILES:
+        if source == FILES or self.log_folder is None:
             return []
         try:
             source = self.corpus.redactor.redact(source).text
-            daily_log.append(Path(self.corpus.store.locate("")), now, kind, source, text)
+            daily_log.append(self.log_folder, now, kind, source, text)
         except RagdocsError as error:
             return [f"the entry is written, but not in the daily log: {error}"]
         return []
@@ -382,41 +350,19 @@ class Entries:
         """Return an id as it may be repeated: what is no id may be anything, a secret too."""
         return self.corpus.redactor.redact(entry_id).text[:60]
 
-    # --- what answers say of an entry ---
-
-    def _not_found(self, entry_id: str) -> EntryFound:
-        message = _absent(self._printable(entry_id))
-        return EntryFound(found=False, entry=None, message=message)
-
-    def _text(self, document: Document, now: datetime) -> EntryText:
-        accesses, last_access = self.access.of(own_id(document))
-        return EntryText(
-            **self._described(document, now, self.budget // 4),
-            updatedAt=_milliseconds(document.modified_at),
-            expired=_is_expired(document, now),
-            accesses=accesses,
-            lastAccessedAt=_milliseconds(last_access),
-        )
-
-    def _described(self, document: Document, now: datetime, room: int) -> EntryFields:
-        return EntryFields(
+    def _card(self, document: Document) -> EntryCard:
+        return EntryCard(
             id=own_id(document),
-            content="",
-            entryType=page.cut(document.kind, page.LONGEST_TITLE),
-            source=page.cut(document.source or FILES, page.LONGEST_TITLE),
-            context=page.cut(_context(document), room),
+            document=document,
+            source=document.source or FILES,
+            context=_context(document),
             confidence=_confidence(document),
             importance=_importance(document),
-            tags=page.tags(document),
-            createdAt=_milliseconds(document.created_at),
-            expiresAt=_milliseconds(document.expires_at),
-            age=page.age(document.created_at, now),
-            path=self.corpus.store.locate(document.path),
+            location=self._locate(document.path),
         )
 
-    def _hit(self, hit: Hit, now: datetime) -> EntryHit:
-        described = self._described(hit.document, now, SHOWN_CONTEXT)
-        return EntryHit(**described, score=round(hit.score, 3), matchedBy=_matched_by(hit))
+    def _locate(self, path: str) -> str:
+        return self.corpus.store.locate(path)
 
 
 class _Earned(Mapping[str, float]):
@@ -522,6 +468,12 @@ def _is_expired(document: Document, now: datetime) -> bool:
     return document.expires_at is not None and document.expires_at <= now
 
 
+def _mean(values: Sequence[float]) -> float:
+    if not values:
+        return 0.0
+    return sum(values) / len(values)
+
+
 # --- the hits of a search ---
 
 
@@ -552,23 +504,3 @@ def _without_context(hit: Hit) -> Hit:
     if not text:
         return hit
     return replace(hit, chunk=replace(hit.chunk, text=text))
-
-
-# --- numbers and messages ---
-
-
-def _milliseconds(moment: datetime | None) -> int | None:
-    """Return a moment in milliseconds since 1970, as the clients of entries expect it."""
-    if moment is None:
-        return None
-    return round(moment.timestamp() * 1000)
-
-
-def _mean(values: Sequence[float]) -> float:
-    if not values:
-        return 0.0
-    return round(sum(values) / len(values), 2)
-
-
-def _absent(entry_id: str) -> str:
-    return f"there is no entry {entry_id!r}; <search entries> finds the ids that there are"

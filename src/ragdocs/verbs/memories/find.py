@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import cast
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import NAME_BYTES, own_id
-from ragdocs.types import Chunk, Document, Filter, Findings, Hit, Link, Probe, Query
-from ragdocs.verbs import page, references
-from ragdocs.verbs.shapes import (
-    LinkedHit,
-    LinkedHits,
-    LinkShape,
-    MemoryHit,
-    MemoryHits,
-    MemoryText,
-    Stats,
-)
+from ragdocs.types import Chunk, Document, Filter, Findings, Hit, Probe, Query, Source
+from ragdocs.verbs import filters, page, references
 
-# Of one memory in one answer; the text has them all.
-MOST_LINKS = 8
-PREVIEW = 160
-# Link kinds that say least come last when one kind has to stand for several links.
-_VAGUE = ("mentions", "related_to")
+# Files of the same name that are listed for a person to choose from.
+MOST_CANDIDATES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySource:
+    """A memory as it stands in its file.
+
+    `span` is the first and the last line that were asked for, if not all.
+    """
+
+    path: str
+    location: str
+    source: Source
+    span: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCounts:
+    """What a memory bank holds; the size is in bytes, frequent tags and kinds come first."""
+
+    count: int
+    size: int
+    tags: Mapping[str, int]
+    kinds: Mapping[str, int]
+    location: str
+    # What is not known yet.
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +49,16 @@ class ReadableMemories:
 
     corpus: Corpus
     clock: Callable[[], datetime]
-    budget: int
 
-    def read(self, filename: str, lines: str | None = None) -> MemoryText:
-        """Return a memory as it stands in its file, cut to the budget if it is long."""
+    def locate(self, path: str) -> str:
+        """Return the absolute path of a memory."""
+        return self.corpus.store.locate(path)
+
+    def read(self, filename: str, lines: str | None = None) -> MemorySource:
+        """Return a memory as it stands in its file."""
         path = references.memory_path(self.corpus, filename)
         source = self.corpus.store.read(path)
-        span = page.parse_lines(lines)
-        content, line_range, omitted = page.excerpt(source.text, 1, span, self.budget)
-        return MemoryText(
-            filename=path,
-            content=content,
-            path=self.corpus.store.locate(path),
-            version=source.version,
-            lines=line_range,
-            omitted=omitted,
-        )
+        return MemorySource(path, self.locate(path), source, page.parse_lines(lines))
 
     def search(
         self,
@@ -61,32 +68,27 @@ class ReadableMemories:
         tags: Sequence[str] = (),
         kind: str | None = None,
         archived: bool = False,
-        explain: bool = False,
-    ) -> MemoryHits:
+    ) -> Findings:
         """Find memories by meaning, words and links, recent ones first among equals."""
         page.check_limit(limit)
+        page.check_query(query)
         where = Filter(tags=tuple(tags))
         if kind:
             where = replace(where, kinds=(kind,))
         if archived:
             # No memory has an empty status, so that this hides none.
             where = replace(where, hidden=("",))
-        now = self.clock()
         search = Query(
             probes=(Probe(query),),
             limit=limit,
             where=where,
             floored=True,
         )
-        findings = self.corpus.search(search, now)
+        findings = self.corpus.search(search, self.clock())
+        unknown = filters.unknown(self.corpus, tags, where.kinds)
+        return replace(findings, notes=(*unknown, *findings.notes))
 
-        def shape(hit: Hit) -> MemoryHit:
-            return _memory_hit(self.corpus, hit, now, explain=explain)
-
-        hits, omitted, notes = page.fit(findings, shape, self.budget)
-        return MemoryHits(result=hits, omitted=omitted, notes=notes)
-
-    def linked(self, query: str, target_document: str, limit: int = 5) -> LinkedHits:
+    def linked(self, query: str, target_document: str, limit: int = 5) -> Findings:
         """Find the memories that link to a document or source file, the best for the query first.
 
         Then those that the query does not find, newest first: the link is reason enough.
@@ -95,23 +97,22 @@ class ReadableMemories:
         now = self.clock()
         names = self._names(target_document)
         if not names:
-            return LinkedHits(result=[], omitted=0, notes=[])
+            return Findings(hits=())
+        notes: tuple[str, ...] = ()
+        if not self.corpus.links(names):
+            meant = self._bare_name(target_document.strip())
+            if len(meant) > 1:
+                return Findings(hits=(), notes=(_ambiguous(target_document.strip(), meant),))
+            for target in meant:
+                names = spellings(target)
+                notes = (f"links to {target} were looked for",)
         where = Filter(linked_to=names)
         search = Query(probes=(Probe(query),), limit=limit, where=where)
         findings = self.corpus.search(search, now)
-        findings = self._completed(findings, search, now)
+        findings = replace(findings, notes=(*notes, *findings.notes))
+        return self._completed(findings, search, now)
 
-        def shape(hit: Hit) -> LinkedHit:
-            return _linked_hit(self.corpus, hit, now)
-
-        results, omitted, notes = page.fit(findings, shape, self.budget)
-        for hit in findings.hits[: len(results)]:
-            more = len(hit.links) - MOST_LINKS
-            if more > 0:
-                notes.append(f"{hit.document.id} has {more} more links to it")
-        return LinkedHits(result=results, omitted=omitted, notes=notes)
-
-    def stats(self) -> Stats:
+    def stats(self) -> MemoryCounts:
         """Count memories, tags and types."""
         documents = self.corpus.documents()
         all_tags: list[str] = []
@@ -121,22 +122,13 @@ class ReadableMemories:
             all_tags += document.tags
             size += document.size
             all_kinds.append(document.kind)
-        tags = page.tally(all_tags)
-        kinds = page.tally(all_kinds)
-        listed_tags = dict(page.within(tags.items(), self.budget // 2))
-        listed_kinds = dict(page.within(kinds.items(), self.budget // 4))
-        notes = []
-        if len(listed_tags) < len(tags):
-            notes.append(f"{len(tags) - len(listed_tags)} rarer tags are not listed")
-        if len(listed_kinds) < len(kinds):
-            notes.append(f"{len(kinds) - len(listed_kinds)} rarer types are not listed")
-        return Stats(
-            count=len(documents),
-            total_size=page.size(size),
-            tags=listed_tags,
-            types=listed_kinds,
-            memory_path=self.corpus.store.locate(""),
-            notes=notes,
+        return MemoryCounts(
+            count=len(documents) + self.corpus.unread,
+            size=size,
+            tags=page.tally(all_tags),
+            kinds=page.tally(all_kinds),
+            location=self.locate(""),
+            notes=self.corpus.unread_notes(),
         )
 
     def _names(self, target: str) -> tuple[str, ...]:
@@ -148,9 +140,22 @@ class ReadableMemories:
             document = references.find(self.corpus, page_name)
         if document is not None:
             return (*spellings(document.path), own_id(document))
-        memories = self.corpus.store.locate("")
+        memories = self.locate("")
         root = memories.removesuffix(f"{os.sep}{self.corpus.lane.base}")
         return spellings(name.removeprefix(f"{root}{os.sep}"))
+
+    def _bare_name(self, name: str) -> list[str]:
+        """Return the linked files that have this name, in whatever folder they are."""
+        if not name or "/" in name or "\\" in name:
+            return []
+        wanted = (name, f"{name}.md")
+        targets = set()
+        for document in self.corpus.documents():
+            for link in document.links:
+                target = PurePosixPath(link.target)
+                if target.name in wanted:
+                    targets.add(str(target))
+        return sorted(targets)
 
     def _completed(self, findings: Findings, search: Query, now: datetime) -> Findings:
         """Add the linked memories that the query did not find, and count all that are linked."""
@@ -187,13 +192,21 @@ class ReadableMemories:
         return more
 
 
-def preview(corpus: Corpus, document: Document) -> str:
-    """Return the beginning of a document on one line."""
+def _ambiguous(name: str, targets: Sequence[str]) -> str:
+    """Say which files a bare name may mean."""
+    listed = ", ".join(targets[:MOST_CANDIDATES])
+    if len(targets) > MOST_CANDIDATES:
+        listed += f" and {len(targets) - MOST_CANDIDATES} more"
+    return f"{name[:80]} may mean {len(targets)} linked files, name one: {listed}"
+
+
+def beginning(corpus: Corpus, document: Document) -> str:
+    """Return the first passage of a document on one line."""
     passages = corpus.passages([document.id])[document.id]
     if not passages:
         return ""
     words = passages[0].text.split()
-    return page.cut(" ".join(words), PREVIEW)
+    return " ".join(words)
 
 
 # --- the names of a document in links ---
@@ -233,65 +246,3 @@ def _folders(name: str) -> list[str]:
         folders.append(folder)
         folder = folder.rpartition("/")[0]
     return folders
-
-
-# --- what answers say of a hit ---
-
-
-def _memory_hit(
-    corpus: Corpus,
-    hit: Hit,
-    now: datetime,
-    *,
-    explain: bool,
-) -> MemoryHit:
-    document = hit.document
-    result = MemoryHit(
-        memory_id=document.id,
-        score=round(hit.score, 3),
-        content="",
-        type=document.kind,
-        status=document.status,
-        tags=page.tags(document),
-        file_path=corpus.store.locate(document.path),
-        header_path=page.header(hit),
-        title=page.title(document),
-        lines=page.lines(hit),
-        created_at=page.moment(document.created_at),
-        age=page.age(document.created_at, now),
-        why=page.why(hit),
-    )
-    if explain:
-        result["signals"] = page.signals(hit)
-    return cast("MemoryHit", {**result, **page.provenance(document)})
-
-
-def _linked_hit(corpus: Corpus, hit: Hit, now: datetime) -> LinkedHit:
-    document = hit.document
-    anchor = _anchor(hit.links)
-    links = []
-    for link in hit.links[:MOST_LINKS]:
-        shape = LinkShape(edge_type=link.kind, anchor_context=link.context)
-        links.append(shape)
-    return LinkedHit(
-        memory_id=document.id,
-        score=round(hit.score, 3),
-        content="",
-        anchor_context=anchor.context,
-        edge_type=anchor.kind,
-        file_path=corpus.store.locate(document.path),
-        title=page.title(document),
-        lines=page.lines(hit),
-        created_at=page.moment(document.created_at),
-        age=page.age(document.created_at, now),
-        why=page.why(hit),
-        links=links,
-        **page.provenance(document),
-    )
-
-
-def _anchor(links: Sequence[Link]) -> Link:
-    """Return the link that stands for all of them: the first whose kind says something."""
-    if not links:
-        return Link(target="", kind="related_to", context="")
-    return min(links, key=lambda link: link.kind in _VAGUE)

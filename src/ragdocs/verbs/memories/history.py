@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from ragdocs.errors import ConflictError, NotFoundError, ValidationError
 from ragdocs.search.corpus import Corpus
 from ragdocs.types import Change, ChangeSet, Discard, Expect, Put, Restore, Revision, Written
 from ragdocs.verbs import page
+from ragdocs.verbs.memories.write import SavedMemory
 from ragdocs.verbs.references import past_path
-from ragdocs.verbs.shapes import Difference, Revisions, RevisionShape, Saved, Undone
 
 # Fewer digits of a version are a slip of the pen.
 LEAST_DIGITS = 4
@@ -24,14 +23,42 @@ Texts = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """The latest revisions, newest first, and the number of all.
+
+    `current` is the version now, where one memory was asked for.
+    """
+
+    revisions: Sequence[Revision]
+    total: int
+    current: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What differs between two versions of a memory, line by line; "" is a removed text."""
+
+    path: str
+    before: str
+    after: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneChange:
+    """A change that was taken back, and what was written for it."""
+
+    change: ChangeSet
+    written: Sequence[Written]
+
+
+@dataclass(frozen=True, slots=True)
 class Versions:
     """What can be asked about earlier texts."""
 
     corpus: Corpus
-    clock: Callable[[], datetime]
-    budget: int
 
-    def history(self, filename: str = "", limit: int = 10) -> Revisions:
+    def history(self, filename: str = "", limit: int = 10) -> History:
         """List the earlier texts of one memory under all its names, or of all, newest first."""
         page.check_limit(limit)
         path = ""
@@ -44,20 +71,9 @@ class Versions:
             raise NotFoundError(
                 f"{path} does not exist and no text of it is kept", "Leave filename out to list all"
             )
-        shapes = [self._shape(revision) for revision in revisions[:limit]]
-        listed = page.within(shapes, self.budget)
-        notes = []
-        if not revisions:
-            notes.append("no earlier texts are kept: nothing was changed yet")
-        omitted = len(revisions) - len(listed)
-        return Revisions(
-            result=listed,
-            current=current,
-            omitted=omitted,
-            notes=notes,
-        )
+        return History(revisions[:limit], len(revisions), current)
 
-    def restore(self, filename: str, version: str | None = None) -> Saved:
+    def restore(self, filename: str, version: str | None = None) -> SavedMemory:
         """Bring back an earlier text of a memory.
 
         Without a version, the latest that is not there now.
@@ -76,7 +92,7 @@ class Versions:
         filename: str,
         first: str | None = None,
         second: str | None = None,
-    ) -> Difference:
+    ) -> Comparison:
         """Compare an earlier text of a memory with another or with the one there now.
 
         Without a version, the latest earlier text.
@@ -94,16 +110,17 @@ class Versions:
             f"{path} {after or 'removed'}",
             lineterm="",
         )
-        return Difference(
-            filename=path,
-            before=before,
-            after=after,
-            content="\n".join(lines),
-        )
+        return Comparison(path, before, after, list(lines))
 
-    def undo(self) -> Undone:
-        """Take back the last change that stands, with all its files or not at all."""
-        commit = self._last_standing()
+    def undo(self, expected_version: str | None = None) -> UndoneChange:
+        """Take back the last change that stands, with all its files or not at all.
+
+        With a version, the change that made it, or that removed it.
+        """
+        if expected_version:
+            commit = self._change_to(expected_version)
+        else:
+            commit = self._last_standing()
         changes: list[Change] = []
         for step in commit.steps:
             if step.version:
@@ -117,7 +134,7 @@ class Versions:
             written = self.corpus.commit(changes, "undo")
         except ConflictError as error:
             raise _refusal(commit, error.message) from error
-        return _undone(commit, written)
+        return UndoneChange(commit, written)
 
     def _revisions(self, path: str) -> Iterator[Revision]:
         """Yield the kept texts of a memory under all its names, newest first.
@@ -141,7 +158,7 @@ class Versions:
         undone: list[Texts] = []
         for commit in self.corpus.versioned.commits():
             before = {step.path: step.version for step in commit.steps}
-            after = {step.path: step.after for step in commit.steps}
+            after = _texts_after(commit)
             for path in after:
                 if path not in versions:
                     versions[path] = self._version(path)
@@ -159,6 +176,24 @@ class Versions:
                 if version == after[path]:
                     versions[path] = before[path]
         raise NotFoundError("there is nothing to undo", "Only changes made by ragdocs are kept")
+
+    def _change_to(self, version: str) -> ChangeSet:
+        """Return the change that made or removed a version, if nothing came after it."""
+        for commit in self.corpus.versioned.commits():
+            is_meant = False
+            for step in commit.steps:
+                outcome = step.after or step.version
+                is_meant = is_meant or outcome == version
+            if not is_meant:
+                continue
+            after = _texts_after(commit)
+            present = {path: self._version(path) for path in after}
+            _check_untouched(commit, after, present)
+            return commit
+        raise NotFoundError(
+            f"no change is known that made version {version[:40]}",
+            "See <list earlier texts> and restore the version you want",
+        )
 
     def _full_version(self, path: str, version: str | None, current: str) -> str:
         """Return the version that begins with these digits, or the latest earlier one."""
@@ -208,25 +243,8 @@ class Versions:
         except NotFoundError:
             return ""
 
-    def _saved(self, status: str, path: str, written: Written) -> Saved:
-        return Saved(
-            status=status,
-            filename=path,
-            path=self.corpus.store.locate(path),
-            version=written.version,
-            warnings=page.removed(written),
-        )
-
-    def _shape(self, revision: Revision) -> RevisionShape:
-        return RevisionShape(
-            filename=revision.path,
-            version=revision.version,
-            at=page.iso(revision.at),
-            age=page.age(revision.at, self.clock()),
-            verb=revision.verb,
-            size=revision.size,
-            became=revision.after,
-        )
+    def _saved(self, status: str, path: str, written: Written) -> SavedMemory:
+        return SavedMemory(status, path, self.corpus.store.locate(path), written)
 
 
 def _latest_other(path: str, versions: list[str], current: str) -> str:
@@ -234,6 +252,10 @@ def _latest_other(path: str, versions: list[str], current: str) -> str:
         if version != current:
             return version
     raise NotFoundError(f"no earlier text of {path} is kept", "It has not been changed by ragdocs")
+
+
+def _texts_after(commit: ChangeSet) -> Texts:
+    return {step.path: step.after for step in commit.steps}
 
 
 def _earlier_path(commit: ChangeSet, path: str) -> str:
@@ -255,27 +277,6 @@ def _check_untouched(commit: ChangeSet, after: Texts, present: Texts) -> None:
             edited.append(path)
     if edited:
         raise _refusal(commit, f"{', '.join(edited[:LISTED])} changed since")
-
-
-def _undone(commit: ChangeSet, written: list[Written]) -> Undone:
-    undone = Undone(
-        status="undone",
-        verb=commit.verb,
-        at=page.iso(commit.at),
-        restored=[],
-        removed=[],
-        moved_to=[],
-        warnings=[],
-    )
-    for change in written:
-        if change.version:
-            undone["restored"].append(change.path)
-        else:
-            undone["removed"].append(change.path)
-        if change.moved_to:
-            undone["moved_to"].append(change.moved_to)
-        undone["warnings"] += page.removed(change)
-    return undone
 
 
 def _refusal(commit: ChangeSet, reason: str) -> ConflictError:

@@ -12,19 +12,18 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.text import frontmatter
 from ragdocs.text.checks import check_content
 from ragdocs.text.merge import proposing
-from ragdocs.types import Change, Discard, Document, Expect, Filter, Put, Source
+from ragdocs.types import Change, Discard, Document, Expect, Filter, Put, Source, Written
 from ragdocs.verbs import page
 from ragdocs.verbs.memories import record
-from ragdocs.verbs.memories.find import preview
+from ragdocs.verbs.memories.find import beginning
 from ragdocs.verbs.references import memory_path
-from ragdocs.verbs.shapes import Cluster, ClusterMember, Clusters, Merged
 
-# Of one cluster: more would never fit into an answer, fewer than two say nothing.
+# The members of a group whose beginnings are read; nobody looks at more.
 MOST_MEMBERS = 50
-LEAST_MEMBERS = 2
-# Similarities are compared in stripes, so that ten thousand memories need megabytes, not hundreds
-# of them.
-STRIPE = 1024
+# Memories that can be alike.
+LEAST_GROUP = 2
+# The most alike pairs are grouped; a thousand copies of one memory are half a million pairs.
+MOST_PAIRS = 20_000
 
 # The similarity of two documents, and their positions in a list; the first is the smaller one.
 Pair = tuple[float, int, int]
@@ -33,12 +32,48 @@ Group = tuple[float, list[int]]
 
 
 @dataclass(frozen=True, slots=True)
+class MergedMemory:
+    """One memory made of several; `written` begins with its own change, the sources follow."""
+
+    path: str
+    location: str
+    sources: Sequence[str]
+    written: Sequence[Written]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A memory of a group, with its first passage on one line."""
+
+    id: str
+    location: str
+    beginning: str
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarMemories:
+    """Memories that say nearly the same: their mean similarity, their number, the first of them."""
+
+    score: float
+    count: int
+    members: Sequence[Member]
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """Groups of similar memories, the tightest first."""
+
+    groups: Sequence[SimilarMemories]
+    threshold: float
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Merges:
     """Consolidation of the memory lane."""
 
     corpus: Corpus
     clock: Callable[[], datetime]
-    budget: int
 
     def merge(
         self,
@@ -46,12 +81,14 @@ class Merges:
         target_file: str,
         summary_content: str,
         expected_version: str | None = None,
-    ) -> Merged:
+        source_versions: Sequence[str] = (),
+    ) -> MergedMemory:
         """Write one memory and move its sources to the trash.
 
-        All of it happens, or nothing does.
+        All of it happens, or nothing does; that is so too if a source is no longer at its version.
         """
         paths = self._paths(source_files)
+        versions = self._versions(source_files, source_versions)
         target = memory_path(self.corpus, target_file)
         if not paths:
             raise ValidationError(
@@ -61,64 +98,80 @@ class Merges:
         sources = {}
         for path in paths:
             sources[path] = self.corpus.store.read(path)
+        expected_version = expected_version or versions.get(target)
         expect = self._expected(target, sources, expected_version)
         text = frontmatter.merge(summary_content, self._inherited(paths))
         changes: list[Change] = [Put(target, text, expect)]
         for path, source in sources.items():
             # The version that was read: a source that changes in between is not thrown away.
             if path != target:
-                changes.append(Discard(path, source.version))
+                changes.append(Discard(path, versions.get(path) or source.version))
         with proposing(self.corpus.versioned, expected_version):
             written = self.corpus.commit(changes, "merge")
-        return Merged(
-            status="merged",
-            filename=target,
-            path=self.corpus.store.locate(target),
-            version=written[0].version,
-            merged=paths,
-            moved_to=[change.moved_to for change in written[1:]],
-            warnings=page.removed(written[0]),
-        )
+        return MergedMemory(target, self.corpus.store.locate(target), paths, written)
 
     def suggest(
         self,
         threshold: float = 0.85,
         limit: int = 5,
         filter_type: str | None = "journal",
-    ) -> Clusters:
+    ) -> Suggestions:
         """Group active memories whose texts are alike, the tightest group first."""
         if not 0.0 <= threshold <= 1.0:
             raise ValidationError(f"threshold is {threshold}", "Give a similarity from 0.0 to 1.0")
         page.check_limit(limit)
-        if self.corpus.silence:
-            raise UnavailableError(f"similarity needs embeddings: {self.corpus.silence}")
+        if self.corpus.embedding_unavailable:
+            raise UnavailableError(
+                f"similarity needs embeddings: {self.corpus.embedding_unavailable}"
+            )
         now = self.clock()
         where = Filter(hidden=self.corpus.lane.hidden, alive_at=now)
         if filter_type:
             where = replace(where, kinds=(filter_type,))
         documents = self.corpus.documents(where)
-        pairs = similar_pairs(self.corpus, documents, where, threshold)
-        result = []
-        for number, (score, members) in enumerate(_groups(pairs)[:limit]):
-            listed = []
-            for member in members[:MOST_MEMBERS]:
-                listed.append(self._member(documents[member]))
-            cluster = Cluster(
-                cluster_id=number,
-                score=round(score, 3),
-                reason=f"High vector similarity (> {threshold:g})",
-                memory_count=len(members),
-                memories=listed,
-            )
-            result.append(cluster)
+        pairs = similar_pairs(self.corpus, documents, where, threshold, MOST_PAIRS)
+        groups = []
+        for score, positions in _groups(pairs)[:limit]:
+            members = []
+            for position in positions[:MOST_MEMBERS]:
+                members.append(self._member(documents[position]))
+            groups.append(SimilarMemories(score, len(positions), members))
         notes = list(self.corpus.notes())
-        notes += _shrink(result, self.budget)
-        return Clusters(result=result, notes=notes)
+        if not groups:
+            notes.insert(0, self._comparison(len(documents), where, threshold))
+        if len(pairs) == MOST_PAIRS:
+            notes.append(f"only the {MOST_PAIRS:,} most similar pairs of memories were grouped")
+        return Suggestions(groups, threshold, notes)
+
+    def _comparison(self, count: int, where: Filter, threshold: float) -> str:
+        """Say what was compared where nothing is suggested."""
+        kinds = ""
+        if where.kinds:
+            kinds = f" of type {where.kinds[0]}"
+        memories = "1 memory"
+        if count != 1:
+            memories = f"{count} memories"
+        looked = f"compared {memories}{kinds} at threshold {threshold:g}"
+        nearest = self.corpus.similar(where, 0.0, 1)
+        if count < LEAST_GROUP or not nearest:
+            return looked
+        similarity, first, second = nearest[0]
+        return f"{looked}; the nearest two, {first} and {second}, are {similarity:.2f} alike"
 
     def _paths(self, names: Sequence[str]) -> list[str]:
         """Return the paths of memories, each once."""
         paths = [memory_path(self.corpus, name) for name in names]
         return list(dict.fromkeys(paths))
+
+    def _versions(self, names: Sequence[str], versions: Sequence[str]) -> dict[str, str]:
+        """Return the version that each source must have, where the caller gave them."""
+        if versions and len(versions) != len(names):
+            raise ValidationError(
+                f"there are {len(names)} source files and {len(versions)} versions of them",
+                "Give the version of each source file, in the same order",
+            )
+        paths = [memory_path(self.corpus, name) for name in names]
+        return dict(zip(paths, versions, strict=False))
 
     def _expected(
         self,
@@ -162,35 +215,9 @@ class Merges:
             kind = kinds.pop()
         return record.fields(kind, list(tags), self.clock())
 
-    def _member(self, document: Document) -> ClusterMember:
-        return ClusterMember(
-            id=document.id,
-            file_path=self.corpus.store.locate(document.path),
-            preview=preview(self.corpus, document),
-        )
-
-
-def _shrink(clusters: list[Cluster], budget: int) -> list[str]:
-    """Drop members of the largest clusters, then clusters, until all fit.
-
-    Return notes about what was dropped.
-    """
-    size = page.cost(clusters)
-    count = len(clusters)
-    while size > budget and clusters:
-        largest = max(clusters, key=lambda cluster: len(cluster["memories"]))
-        if len(largest["memories"]) <= LEAST_MEMBERS:
-            size -= page.cost(clusters.pop())
-        else:
-            size -= page.cost(largest["memories"].pop())
-    notes = []
-    if len(clusters) < count:
-        notes.append(f"{count - len(clusters)} more groups did not fit in {budget} characters")
-    for cluster in clusters:
-        hidden = cluster["memory_count"] - len(cluster["memories"])
-        if hidden:
-            notes.append(f"{hidden} more memories of group {cluster['cluster_id']} are not listed")
-    return notes
+    def _member(self, document: Document) -> Member:
+        location = self.corpus.store.locate(document.path)
+        return Member(document.id, location, beginning(self.corpus, document))
 
 
 # --- groups of similar memories ---
@@ -242,15 +269,19 @@ def _all_similar(
 
 
 def similar_pairs(
-    corpus: Corpus, documents: Sequence[Document], where: Filter, threshold: float
+    corpus: Corpus,
+    documents: Sequence[Document],
+    where: Filter,
+    threshold: float,
+    limit: int | None = None,
 ) -> list[Pair]:
     """Return every two of these documents that are at least so alike, the most alike first.
 
-    `where` passes at least these documents.
+    `where` passes at least these documents; the limit counts pairs of all that it passes.
     """
     positions = {document.id: position for position, document in enumerate(documents)}
     pairs = []
-    for similarity, first_id, second_id in corpus.similar(where, threshold):
+    for similarity, first_id, second_id in corpus.similar(where, threshold, limit):
         if first_id in positions and second_id in positions:
             first, second = sorted((positions[first_id], positions[second_id]))
             pairs.append((similarity, first, second))

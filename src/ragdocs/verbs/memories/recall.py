@@ -15,8 +15,10 @@ from pathlib import Path
 
 from ragdocs.errors import AlreadyExistsError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.project import registry
+from ragdocs.search.calibration import FLOOR
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.newest import age_order
+from ragdocs.search.query import NOTHING_RELEVANT, WEAK_MATCHES
 from ragdocs.system import git
 from ragdocs.system.names import own_id
 from ragdocs.text import frontmatter, times
@@ -28,25 +30,20 @@ from ragdocs.types import (
     Expect,
     Filter,
     Findings,
-    GitContext,
     Hit,
     Probe,
     Put,
     Query,
     Written,
 )
-from ragdocs.verbs import page
+from ragdocs.verbs import filters, page
 from ragdocs.verbs.memories import record
-from ragdocs.verbs.shapes import GitShape, Recalled, RecalledMemory, Remembered
 
 SCOPES = ("project", "global")
 # Four hexadecimal digits tell memories of one second apart; that many collisions in a row mean
 # something else.
 TRIES = 20
-# About what a result takes beside its content.
-BESIDE_CONTENT = 350
 RECENT_DAYS = (1, 7, 30)
-CUT = "contents that begin or end with … are parts; the file at the given path has the whole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +66,50 @@ class BankHit:
     bank: Bank
     hit: Hit
 
+    @property
+    def path(self) -> str:
+        """The path of the memory, below the project's folder if it is this project's."""
+        return _path(self.bank.corpus, self.hit.document.path, home=self.bank.home)
+
+    @property
+    def project(self) -> str:
+        """The project of the memory: in the user's own bank each names its own."""
+        if self.bank.corpus.lane.base:
+            return self.bank.name
+        named = self.hit.document.extra.get("project") or ""
+        return frontmatter.as_text(named) or self.bank.name
+
+    def text(self, length: int) -> str:
+        """Return the first passages of the memory that are together at least so long, or all."""
+        return _body(self.bank.corpus, self.hit.document, length) or self.hit.chunk.text
+
 
 # What one bank found.
 Answer = tuple[Bank, Findings]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How memories are shown: with their projects or without, and room for names of files."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recollection:
+    """Memories, newest first or best first, and how many more matched.
 
-    with_project: bool
-    files_room: int
+    `is_search` says whether a query found them, `everywhere` whether all projects were asked.
+    """
+
+    memories: Sequence[BankHit]
+    omitted: int
+    notes: Sequence[str]
+    is_search: bool
+    everywhere: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedMemory:
+    """A memory that was written under the moment it was made."""
+
+    id: str
+    path: str
+    written: Written
+    warnings: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +121,15 @@ class Recall:
     # The banks of other projects, the last used first, and notes about them.
     others: Callable[[], tuple[list[Bank], list[str]]]
     clock: Callable[[], datetime]
-    budget: int
+    # What others call this project, where that is not the name of its folder.
+    name: str = ""
 
-    def remember(self, content: str, tags: Sequence[str] = ()) -> Remembered:
+    def remember(self, content: str, tags: Sequence[str] = ()) -> RememberedMemory:
         """Write a memory under the present moment, with the state of the working tree."""
         corpus = self.own()
         check_content(content)
         new_id, written = self._write(corpus, content, check_tags(tags))
-        warnings = page.removed(written)
+        warnings = []
         try:
             # Memories of the user's own bank belong to no project's folder.
             if corpus.lane.base:
@@ -108,7 +139,7 @@ class Recall:
                 f"the memory is written, but other projects cannot find this one: {error}"
             )
         path = _path(corpus, written.path, home=True)
-        return Remembered(id=new_id, path=path, warnings=warnings)
+        return RememberedMemory(new_id, path, written, warnings)
 
     def recall(
         self,
@@ -118,7 +149,7 @@ class Recall:
         since: str = "",
         limit: int = 10,
         scope: str = "project",
-    ) -> Recalled:
+    ) -> Recollection:
         """Return memories: the newest, or the best for a query; of this project, or of all."""
         page.check_limit(limit)
         if scope not in SCOPES:
@@ -132,13 +163,14 @@ class Recall:
             answers.append((bank, _search(bank.corpus, query, where, limit, now)))
         is_search = bool(query.strip())
         bank_hits = _merge(answers, now, by_score=is_search)
-        chosen = self._with_bodies(bank_hits[:limit], is_search=is_search)
-        findings = Findings(
-            hits=tuple(bank_hit.hit for bank_hit in chosen),
+        chosen = bank_hits[:limit]
+        return Recollection(
+            memories=chosen,
             omitted=max(len(bank_hits), _total(answers)) - len(chosen),
-            notes=(*_index_notes(answers), *bank_notes),
+            notes=(*_unknown_tags(banks, tags), *_index_notes(answers), *bank_notes),
+            is_search=is_search,
+            everywhere=everywhere,
         )
-        return self._recalled(findings, chosen, now, with_project=everywhere)
 
     def _write(
         self,
@@ -179,52 +211,12 @@ class Recall:
             banks, notes = self.others()
         main = registry.main_worktree(self.root)
         try:
-            home = Bank(main.name, str(main), self.own(), home=True)
+            home = Bank(self.name or main.name, str(main), self.own(), home=True)
         except UnavailableError as error:
             if not everywhere:
                 raise
             return _distinct_names(banks), [*notes, f"{main.name} was left out: {error}"]
         return _distinct_names([home, *banks]), notes
-
-    def _with_bodies(self, bank_hits: Sequence[BankHit], *, is_search: bool) -> list[BankHit]:
-        """Give each hit the body of its memory.
-
-        Where that is too long, a search keeps the passage that it found.
-        """
-        room = self.budget // max(1, len(bank_hits)) - BESIDE_CONTENT
-        results = []
-        for bank_hit in bank_hits:
-            bank, hit = bank_hit.bank, bank_hit.hit
-            passage = hit.chunk.text
-            text = _body(bank.corpus, hit.document, self.budget) or passage
-            is_too_long = is_search and len(text) > room
-            if is_too_long and not text.startswith(passage):
-                text = f"…\n{passage}"
-            chunk = replace(hit.chunk, text=text)
-            results.append(BankHit(bank, replace(hit, chunk=chunk)))
-        return results
-
-    def _recalled(
-        self,
-        findings: Findings,
-        bank_hits: Sequence[BankHit],
-        now: datetime,
-        *,
-        with_project: bool,
-    ) -> Recalled:
-        files_room = self.budget // (2 * max(1, len(bank_hits)))
-        layout = Layout(with_project=with_project, files_room=files_room)
-        # A hit does not know its bank, so banks are handed over in the same order.
-        banks = iter([bank_hit.bank for bank_hit in bank_hits])
-
-        def shape(hit: Hit) -> RecalledMemory:
-            return _memory(next(banks), hit.document, now, layout)
-
-        memories, omitted, notes = page.fit(findings, shape, self.budget)
-        if any(_is_part(memory["content"]) for memory in memories):
-            notes = [note for note in notes if "are cut" not in note]
-            notes.append(CUT)
-        return Recalled(result=memories, omitted=omitted, notes=notes)
 
 
 # --- banks ---
@@ -260,7 +252,7 @@ def _search(
 ) -> Findings:
     """Find the best for a query, or without one the newest."""
     if query.strip():
-        search = Query(probes=(Probe(query),), limit=limit, where=where)
+        search = Query(probes=(Probe(query),), limit=limit, where=where, floored=True)
         return corpus.search(search, now)
     where = replace(where, hidden=corpus.lane.hidden, alive_at=now)
     total = corpus.count(where)
@@ -272,9 +264,16 @@ def _search(
             hits.append(Hit(document, passage, 0.0, ()))
     return Findings(
         hits=tuple(hits),
-        omitted=total - len(hits),
-        notes=(),
+        omitted=max(0, total - len(hits)),
+        notes=corpus.unread_notes(),
     )
+
+
+def _unknown_tags(banks: Sequence[Bank], tags: Sequence[str]) -> list[str]:
+    """Say which tags no memory has; of several banks, each may have tags of its own."""
+    if len(banks) != 1:
+        return []
+    return filters.unknown(banks[0].corpus, check_tags(tags))
 
 
 def _newest(corpus: Corpus, where: Filter, limit: int, now: datetime) -> list[Document]:
@@ -319,11 +318,29 @@ def _total(answers: Sequence[Answer]) -> int:
     return sum(totals.values())
 
 
+def _poor_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
+    """Return how the notes begin that are not true of all banks together."""
+    scores: list[float] = []
+    for _, findings in answers:
+        scores += [hit.score for hit in findings.hits]
+    if not scores:
+        return ()
+    if max(scores) < FLOOR:
+        return (NOTHING_RELEVANT,)
+    return (NOTHING_RELEVANT, WEAK_MATCHES)
+
+
 def _index_notes(answers: Sequence[Answer]) -> list[str]:
-    """Return the notes about the index of each bank; one that all have is given once."""
+    """Return the notes about the index of each bank; one that all have is given once.
+
+    That a bank has nothing relevant, or only weak matches, is no news where another has more.
+    """
     notes: dict[str, str] = {}
+    poor = _poor_notes(answers)
     for bank, findings in answers:
         for note in findings.notes:
+            if note.startswith(poor):
+                continue
             named = f"{bank.name}: {note}"
             if bank.home:
                 named = note
@@ -334,10 +351,9 @@ def _index_notes(answers: Sequence[Answer]) -> list[str]:
 # --- the body of a memory ---
 
 
-def _body(corpus: Corpus, document: Document, room: int) -> str:
-    """Join the passages of a memory, up to a little more than fits into an answer."""
-    room = max(room, page.LEAST_CONTENT)
-    passages = corpus.passages([document.id], room)[document.id]
+def _body(corpus: Corpus, document: Document, length: int) -> str:
+    """Join the passages of a memory, up to the one with which they are long enough."""
+    passages = corpus.passages([document.id], length)[document.id]
     if not passages:
         return ""
     text = passages[0].text
@@ -354,64 +370,6 @@ def _separator(before: Chunk, passage: Chunk) -> str:
     if unicodedata.east_asian_width(before.text[-1]) in "WF":
         return ""
     return " "
-
-
-def _is_part(content: str) -> bool:
-    return content.startswith("…") or content.endswith("…")
-
-
-# --- what answers say of a memory ---
-
-
-def _memory(
-    bank: Bank,
-    document: Document,
-    now: datetime,
-    layout: Layout,
-) -> RecalledMemory:
-    timestamp = 0
-    written_at = document.created_at or document.modified_at
-    if written_at is not None:
-        timestamp = int(written_at.timestamp())
-    memory = RecalledMemory(
-        id=own_id(document),
-        timestamp=timestamp,
-        tags=page.tags(document),
-        content="",
-        git=_git(document.git, layout.files_room),
-        age=page.age(document.created_at, now),
-        path=_path(bank.corpus, document.path, home=bank.home),
-    )
-    if layout.with_project:
-        project = _project(bank, document)
-        memory["project"] = page.cut(project, page.LONGEST_TITLE)
-    return memory
-
-
-def _project(bank: Bank, document: Document) -> str:
-    """Return the project of a memory: in the user's own bank each names its own."""
-    if bank.corpus.lane.base:
-        return bank.name
-    named = document.extra.get("project") or ""
-    return frontmatter.as_text(named) or bank.name
-
-
-def _git(state: GitContext | None, room: int) -> GitShape | None:
-    """Return the state of the working tree, with the changed files that fit and their number."""
-    if state is None:
-        return None
-    changed = state.files_changed[: git.MOST_FILES]
-    files = [page.cut(path, page.LONGEST_TITLE) for path in changed]
-    shape = GitShape(
-        branch=page.cut(state.branch, page.LONGEST_TITLE),
-        commit=page.cut(state.commit, page.LONGEST_TITLE),
-        dirty=state.dirty,
-        files_changed=page.within(files, room),
-    )
-    total = max(state.files_total, len(state.files_changed))
-    if total > len(shape["files_changed"]):
-        shape["files_total"] = total
-    return shape
 
 
 def _path(corpus: Corpus, path: str, *, home: bool) -> str:

@@ -93,7 +93,7 @@ def _replacements(body: str, path: str, move: Move) -> Iterator[Replacement]:
     # A line end of two characters hides blank lines from the patterns; one of the same length does
     # not.
     plain = body.replace("\r\n", " \n")
-    visible = links.visible(plain, markdown.blocks(plain, path))
+    visible = links.visible(plain, markdown.blocks(plain))
     here = posixpath.join(move.base, path)
     for start, stop, target, is_wiki in links.places(visible, here):
         written = body[start:stop]

@@ -52,7 +52,7 @@ class Revised:
     places: int
 
 
-def revise(text: str, path: str, edit: Edit) -> Revised:
+def revise(text: str, edit: Edit) -> Revised:
     """Make one edit; whatever it does not name keeps its bytes."""
     if edit.mode not in MODES:
         raise ValidationError(f"{edit.mode[:40]!r} is not a mode", f"Use one of {', '.join(MODES)}")
@@ -64,7 +64,7 @@ def revise(text: str, path: str, edit: Edit) -> Revised:
     if edit.text is None:
         return _revise_fields(text, body, edit)
     fields = edit.fields or {}
-    changed = _revise_body(body, front, path, edit)
+    changed = _revise_body(body, front, edit)
     if fields:
         front = frontmatter.set_fields(text, fields)
     return Revised(
@@ -86,12 +86,12 @@ def _revise_fields(text: str, body: str, edit: Edit) -> Revised:
     return Revised(front + body, 0, len(front), len(edit.fields))
 
 
-def _revise_body(body: str, front: str, path: str, edit: Edit) -> Revised:
+def _revise_body(body: str, front: str, edit: Edit) -> Revised:
     end = frontmatter.newline(front + body)
     text = _plain(edit.text or "").replace("\n", end)
     section = None
     if edit.section is not None:
-        outline = sections.outline(body, path, first_line=front.count("\n") + 1)
+        outline = sections.outline(body, markdown.blocks(body), first_line=front.count("\n") + 1)
         section = sections.find(outline, edit.section)
     if edit.find is not None:
         return _revise_passages(body, front, text, edit, section)
@@ -107,14 +107,14 @@ def _revise_body(body: str, front: str, path: str, edit: Edit) -> Revised:
     stop = section.inner
     # A subsection goes behind the other subsections; anything else belongs to the section itself,
     # above them.
-    if edit.mode == "replace" or _begins_with_heading(text, path):
+    if edit.mode == "replace" or _begins_with_heading(text):
         stop = section.stop
     start = section.block.stop - body[: section.block.stop].endswith("\r")
     return _insert(body, (start, stop), text, edit.mode)
 
 
-def _begins_with_heading(text: str, path: str) -> bool:
-    blocks = markdown.blocks(text, path)
+def _begins_with_heading(text: str) -> bool:
+    blocks = markdown.blocks(text)
     if not blocks:
         return False
     return blocks[0].kind == "heading" and blocks[0].start == 0

@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragdocs.errors import ConflictError
+from ragdocs.errors import ConflictError, NotFoundError
 from ragdocs.text import frontmatter
 from ragdocs.text.checks import check_content, check_tags
 from ragdocs.text.merge import proposing
-from ragdocs.types import Discard, Expect, Put, Written
-from ragdocs.verbs import page, references
+from ragdocs.types import Discard, Expect, Put, Source, Written
+from ragdocs.verbs import references
 from ragdocs.verbs.memories import record
 from ragdocs.verbs.memories.find import ReadableMemories
-from ragdocs.verbs.shapes import Deleted, Saved
 
 # Two agents appending at once both succeed; this many lost races in a row mean that something else
 # is wrong.
 APPEND_TRIES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SavedMemory:
+    """A memory that was written: what was done to it, where it is, and what to know about it."""
+
+    status: str
+    path: str
+    location: str
+    written: Written
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +40,7 @@ class Memories(ReadableMemories):
         content: str,
         tags: Sequence[str],
         memory_type: str = "journal",
-    ) -> Saved:
+    ) -> SavedMemory:
         """Write a new memory; an existing one is never touched."""
         path = references.new_path(self.corpus, filename)
         record.check_kind(memory_type)
@@ -45,11 +55,11 @@ class Memories(ReadableMemories):
         filename: str,
         content: str,
         expected_version: str | None = None,
-    ) -> Saved:
+    ) -> SavedMemory:
         """Replace a memory entirely, as given; the old text is kept in history."""
         path = references.memory_path(self.corpus, filename)
         check_content(content)
-        before = self.corpus.store.read(path)
+        before = self._existing(path)
         put = Put(path, content, expected_version or Expect.PRESENT)
         with proposing(self.corpus.versioned, expected_version):
             written = self.corpus.commit([put])[0]
@@ -65,12 +75,12 @@ class Memories(ReadableMemories):
         filename: str,
         content: str,
         expected_version: str | None = None,
-    ) -> Saved:
+    ) -> SavedMemory:
         """Add two newlines and the content to the end of a memory."""
         path = references.memory_path(self.corpus, filename)
         check_content(content)
         for attempt in range(APPEND_TRIES):
-            before = self.corpus.store.read(path)
+            before = self._existing(path)
             text = f"{before.text}\n\n{content}"
             check_content(text)
             put = Put(path, text, expected_version or before.version)
@@ -83,27 +93,28 @@ class Memories(ReadableMemories):
                 if expected_version or attempt == APPEND_TRIES - 1:
                     raise
             else:
-                return self._saved("appended", path, written, [])
+                return self._saved("appended", path, written)
         raise AssertionError  # the loop returns or raises
 
-    def delete(self, filename: str, expected_version: str | None = None) -> Deleted:
+    def _existing(self, path: str) -> Source:
+        """Read a memory that is to be changed; where there is none, say which verb writes one."""
+        try:
+            return self.corpus.store.read(path)
+        except NotFoundError as error:
+            error.hint = f"{error.hint} <create a memory> writes a new one".lstrip()
+            raise
+
+    def delete(self, filename: str, expected_version: str | None = None) -> Written:
         """Move a memory to the trash."""
         path = references.memory_path(self.corpus, filename)
         discard = Discard(path, expected_version or Expect.PRESENT)
-        written = self.corpus.commit([discard], "delete")[0]
-        return Deleted(status="deleted", filename=path, moved_to=written.moved_to)
+        return self.corpus.commit([discard], "delete")[0]
 
     def _saved(
         self,
         status: str,
         path: str,
         written: Written,
-        warnings: list[str],
-    ) -> Saved:
-        return Saved(
-            status=status,
-            filename=path,
-            path=self.corpus.store.locate(path),
-            version=written.version,
-            warnings=warnings + page.removed(written),
-        )
+        warnings: Sequence[str] = (),
+    ) -> SavedMemory:
+        return SavedMemory(status, path, self.locate(path), written, warnings)

@@ -13,13 +13,17 @@ from ragdocs.search.calibration import FLOOR
 from ragdocs.search.corpus import Corpus
 from ragdocs.types import Filter, Probe, Query
 from ragdocs.verbs.page import MOST_RESULTS
-from ragdocs.verbs.quality.measures import Measures, compare, first_answer, measure
+from ragdocs.verbs.quality.measures import (
+    Difference,
+    Measures,
+    compare,
+    first_answer,
+    mean_of,
+    measure,
+)
 
-# Questions that are named in a comparison, of those that got better and of those that got worse.
-MOST_NAMED = 20
 # A change of nDCG@10 that is worth a line.
 NOTABLE = 0.005
-MEASURES = ("recall_5", "recall_10", "mrr_10", "ndcg_10")
 
 Weights = tuple[float, float] | None
 Progress = Callable[[str, int, int], None]
@@ -58,6 +62,54 @@ class Outcome:
         return first_answer(self.ranked, answers)
 
 
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The questions of one kind, and the means of what their rankings are worth."""
+
+    kind: str
+    questions: int
+    means: Measures
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The median and the 95th percentile of the seconds that a stage took."""
+
+    median: float
+    slow: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Outcomes by kind of question, the share above the floor, and the times of each stage."""
+
+    slices: tuple[Slice, ...]
+    passed: float
+    timings: Mapping[str, Timing]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A question with the numbers of its first answer in another run and in this one."""
+
+    question: Question
+    before: int
+    after: int
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gains:
+    """How this run differs from another one, over the questions that both have asked."""
+
+    compared: int
+    # The mean nDCG@10 of the other run; nothing where no question is the same.
+    other_ndcg: float | None
+    difference: Difference
+    better: tuple[Change, ...]
+    worse: tuple[Change, ...]
+
+
 def ask(corpus: Corpus, question: Question, now: datetime, weights: Weights = None) -> Outcome:
     """Ask one question as the verbs do; a document stands where its best passage is."""
     # A document may give several passages, so more are asked for than documents are measured.
@@ -94,16 +146,12 @@ def run(
     return outcomes
 
 
-def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def summary(outcomes: Sequence[Outcome]) -> Summary:
     """Return the means of each kind of question, the share above the floor, and the times."""
     passed = 0.0
     if outcomes:
         passed = fmean(outcome.score >= FLOOR for outcome in outcomes)
-    return {
-        "slices": _slices(outcomes),
-        "passed": round(passed, 4),
-        "milliseconds": _milliseconds(outcomes),
-    }
+    return Summary(tuple(_slices(outcomes)), passed, _timings(outcomes))
 
 
 def kept(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
@@ -118,7 +166,7 @@ def kept(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
     return record
 
 
-def against(outcomes: Sequence[Outcome], other: Record) -> dict[str, Any]:
+def against(outcomes: Sequence[Outcome], other: Record) -> Gains:
     """Compare with what `kept` returned of another run: how much, how surely, by question."""
     ours = []
     theirs = []
@@ -128,84 +176,67 @@ def against(outcomes: Sequence[Outcome], other: Record) -> dict[str, Any]:
         # A text that changed under its id is another question.
         if before is None or before["text"] != outcome.question.text:
             continue
+        other_ndcg = float(before["ndcg_10"])
         ours.append(outcome.worth.ndcg_10)
-        theirs.append(float(before["ndcg_10"]))
-        changes.append(_change(outcome, before))
-    difference = compare(ours, theirs)
-    changes.sort(key=_by_size)
-    better = [change for change in changes if change["change"] > NOTABLE]
-    worse = [change for change in changes if change["change"] < -NOTABLE]
-    return {
-        "compared": len(changes),
-        "ndcg_10": round(fmean(theirs), 4) if theirs else None,
-        "points": round(difference.points, 2),
-        "error": round(difference.error, 2),
-        "chance": round(difference.chance, 4),
-        "better": len(better),
-        "worse": len(worse),
-        "changes": [*better[:MOST_NAMED], *worse[:MOST_NAMED]],
-    }
+        theirs.append(other_ndcg)
+        gain = outcome.worth.ndcg_10 - other_ndcg
+        changes.append(Change(outcome.question, before["place"], outcome.place, gain))
+    better = []
+    worse = []
+    for change in sorted(changes, key=_by_size):
+        if change.gain > NOTABLE:
+            better.append(change)
+        elif change.gain < -NOTABLE:
+            worse.append(change)
+    mean_ndcg = None
+    if theirs:
+        mean_ndcg = fmean(theirs)
+    return Gains(
+        compared=len(changes),
+        other_ndcg=mean_ndcg,
+        difference=compare(ours, theirs),
+        better=tuple(better),
+        worse=tuple(worse),
+    )
 
 
-def _change(outcome: Outcome, before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what became of one question since another run."""
-    gain = outcome.worth.ndcg_10 - float(before["ndcg_10"])
-    return {
-        "question": outcome.question.text,
-        "kind": outcome.question.kind,
-        "answer": min(outcome.question.answers),
-        "before": before["place"],
-        "after": outcome.place,
-        "change": round(gain, 4),
-    }
+def _by_size(change: Change) -> tuple[float, str]:
+    return -round(abs(change.gain), 4), change.question.text
 
 
-def _by_size(change: Mapping[str, Any]) -> tuple[float, str]:
-    return -abs(change["change"]), change["question"]
-
-
-def _slices(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def _slices(outcomes: Sequence[Outcome]) -> list[Slice]:
     """Return the means by kind of question, and those of all where there are several kinds."""
     by_kind: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         by_kind[outcome.question.kind].append(outcome)
-    slices = sorted(by_kind.items())
-    if len(slices) != 1:
-        slices.append(("all", list(outcomes)))
-    rows = []
-    for kind, members in slices:
-        row = {"slice": kind or "all", "questions": len(members)}
-        rows.append({**row, **_means(members)})
-    return rows
+    groups = sorted(by_kind.items())
+    if len(groups) != 1:
+        groups.append(("all", list(outcomes)))
+    slices = []
+    for kind, members in groups:
+        means = mean_of([outcome.worth for outcome in members])
+        slices.append(Slice(kind or "all", len(members), means))
+    return slices
 
 
-def _means(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    means = {}
-    for name in MEASURES:
-        mean = fmean(getattr(outcome.worth, name) for outcome in outcomes)
-        means[name] = round(mean, 4)
-    return means
-
-
-def _milliseconds(outcomes: Sequence[Outcome]) -> dict[str, dict[str, float]]:
-    """Return the median and the 95th percentile of what each stage took."""
+def _timings(outcomes: Sequence[Outcome]) -> dict[str, Timing]:
+    """Return how long each stage took, and all of them together."""
     stages: set[str] = set()
     for outcome in outcomes:
         stages.update(outcome.seconds)
-    table = {}
+    timings = {}
     for stage in sorted(stages):
-        table[stage] = _percentiles([outcome.seconds.get(stage, 0.0) for outcome in outcomes])
-    table["all"] = _percentiles([sum(outcome.seconds.values()) for outcome in outcomes])
-    return table
+        timings[stage] = _timing([outcome.seconds.get(stage, 0.0) for outcome in outcomes])
+    timings["all"] = _timing([sum(outcome.seconds.values()) for outcome in outcomes])
+    return timings
 
 
-def _percentiles(seconds: Sequence[float]) -> dict[str, float]:
-    return {"p50": _quantile(seconds, 0.5), "p95": _quantile(seconds, 0.95)}
+def _timing(seconds: Sequence[float]) -> Timing:
+    return Timing(_quantile(seconds, 0.5), _quantile(seconds, 0.95))
 
 
 def _quantile(seconds: Sequence[float], share: float) -> float:
-    """Return a quantile in milliseconds."""
     if not seconds:
         return 0.0
     position = min(len(seconds) - 1, int(share * len(seconds)))
-    return round(sorted(seconds)[position] * 1000, 2)
+    return sorted(seconds)[position]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from statistics import fmean
 
 import numpy as np
 
@@ -58,6 +59,14 @@ def measure(ranked: Ranked, grades: Grades) -> Measures:
         mrr_10=reciprocal_rank,
         ndcg_10=ndcg(ranked, grades),
     )
+
+
+def mean_of(measures: Sequence[Measures]) -> Measures:
+    """Return the mean of each measure over some rankings."""
+    means = {}
+    for field in fields(Measures):
+        means[field.name] = fmean(getattr(worth, field.name) for worth in measures)
+    return Measures(**means)
 
 
 def first_answer(ranked: Ranked, answers: set[str]) -> int:

@@ -1,0 +1,207 @@
+"""Taking memories over from another tool: a plan first, then one change set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from ragdocs.errors import RagdocsError, ValidationError
+from ragdocs.search.corpus import Corpus
+from ragdocs.search.parse import document_id
+from ragdocs.system.names import link_key, relative_name
+from ragdocs.text import frontmatter, times
+from ragdocs.text.checks import check_content
+from ragdocs.types import Expect, Put
+from ragdocs.verbs.context.items import FOLDERS
+from ragdocs.verbs.context.scope import Scope
+from ragdocs.verbs.exchange.detect import READERS
+from ragdocs.verbs.exchange.formats import Format
+from ragdocs.verbs.exchange.note import KEPT, NEW, PRESENT, REFUSED, Note, digest, usable_path
+from ragdocs.verbs.exchange.source import MOST_NOTES
+from ragdocs.verbs.memories import record
+
+# The field that names where a memory came from; a second import knows it by that.
+ORIGIN = "imported_from"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMemory:
+    """What becomes of one note: the path, the outcome and why, and the text where it is new."""
+
+    path: str
+    outcome: str
+    reason: str = ""
+    # What names it in its source, and the type that it has here.
+    origin: str = ""
+    kind: str = ""
+    text: str = ""
+    secrets: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What was imported, or would be."""
+
+    format: str
+    source: str
+    memories: Sequence[PlannedMemory]
+    is_written: bool
+
+    def count(self, outcome: str) -> int:
+        """Return how many notes had this outcome."""
+        return sum(memory.outcome == outcome for memory in self.memories)
+
+
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """What there is already."""
+
+    paths: Mapping[str, str]
+    origins: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """Imports into the memory lane."""
+
+    corpus: Corpus
+    clock: Callable[[], datetime]
+    scope: Callable[[], Scope]
+
+    def run(
+        self,
+        form: Format,
+        path: Path,
+        into: str | None = None,
+        tags: Sequence[str] = (),
+        *,
+        dry_run: bool = False,
+    ) -> ImportReport:
+        """Write what is new in one change set, with these tags; nothing that exists is touched."""
+        folder = form.folder
+        if into is not None:
+            folder = relative_name(into.rstrip("/"), "") if into.strip("./") else ""
+        notes = []
+        for note in READERS[form.name](path):
+            notes.append(replace(note, tags=(*note.tags, *tags)))
+            if len(notes) > MOST_NOTES:
+                raise ValidationError(
+                    f"{path} holds more than {MOST_NOTES} memories", "Import a part of it"
+                )
+        planned = self._plan(form, notes, folder)
+        puts = []
+        for memory in planned:
+            if memory.outcome == NEW:
+                puts.append(Put(memory.path, memory.text, Expect.ABSENT))
+        if puts and not dry_run:
+            self.corpus.commit(puts, "create")
+        is_written = bool(puts) and not dry_run
+        return ImportReport(form.name, str(path), planned, is_written)
+
+    def _plan(self, form: Format, notes: Sequence[Note], folder: str) -> list[PlannedMemory]:
+        present = self._present()
+        used: set[str] = set()
+        planned = []
+        for note in notes:
+            path = self._path(note, folder)
+            if link_key(path) in used:
+                stem = path.removesuffix(".md")
+                path = f"{stem}-{digest(note.key or note.name)}.md"
+            used.add(link_key(path))
+            memory = self._planned(form, note, path, present)
+            origin = self._clean(note.key or note.name)
+            kind = record.own_fields(note.text).get("type") or note.item or note.kind
+            planned.append(replace(memory, origin=origin, kind=str(kind)))
+        return planned
+
+    def _present(self) -> _Present:
+        paths = {}
+        origins = {}
+        for path in self.corpus.stamps():
+            paths[link_key(path)] = path
+            document = self.corpus.get(document_id(self.corpus.lane, path))
+            if document is not None and isinstance(document.extra.get(ORIGIN), str):
+                origins[str(document.extra[ORIGIN])] = path
+        return _Present(paths, origins)
+
+    def _path(self, note: Note, folder: str) -> str:
+        name = note.name
+        # A secret in a title must not become the name of a file.
+        if self.corpus.redactor.redact(name).findings:
+            name = f"note-{digest(name)}"
+        if note.item:
+            item_id = usable_path(name).replace("/", "-").replace(" ", "-")
+            return f"{self.scope().folder}/{FOLDERS[note.item]}/{item_id}"
+        return usable_path(f"{folder}/{name}".lstrip("/"))
+
+    def _planned(self, form: Format, note: Note, path: str, present: _Present) -> PlannedMemory:
+        origin = f"{form.name}:{note.key}"
+        if note.problem:
+            return PlannedMemory(path, REFUSED, note.problem)
+        try:
+            text = self._text(note, path, origin)
+        except RagdocsError as error:
+            return PlannedMemory(path, REFUSED, error.message)
+        if note.key and self._clean(origin) in present.origins:
+            return self._against(path, text, present.origins[self._clean(origin)])
+        return self._against(path, text, present.paths.get(link_key(path)))
+
+    def _against(self, path: str, text: str, taken: str | None) -> PlannedMemory:
+        """Compare a text with the one that has its origin or its name, if there is one."""
+        redaction = self.corpus.redactor.redact(text)
+        pattern = self.corpus.redactor.swallowed_by(_body(text), redaction)
+        if pattern:
+            return PlannedMemory(path, REFUSED, f"{pattern} leaves nothing of its text")
+        if taken is None:
+            return PlannedMemory(path, NEW, text=text, secrets=len(redaction.findings))
+        if self._body_at(taken) == _body(redaction.text):
+            return PlannedMemory(taken, PRESENT)
+        return PlannedMemory(taken, KEPT, "its text is another one")
+
+    def _text(self, note: Note, path: str, origin: str) -> str:
+        """Return the text of a new memory as every other one has it."""
+        check_content(note.text)
+        if note.is_whole:
+            return note.text
+        kind = note.item or note.kind
+        record.check_kind(kind)
+        now = self.clock()
+        fields = {**record.fields(kind, [], note.created or now), **note.fields}
+        if note.key:
+            fields[ORIGIN] = origin
+        if note.item:
+            fields |= self._item_fields(path, now)
+        text = frontmatter.merge(note.text, fields)
+        return record.add_tags(text, [tag[:80] for tag in note.tags])
+
+    def _item_fields(self, path: str, now: datetime) -> dict[str, object]:
+        fields: dict[str, object] = {
+            "id": path.rpartition("/")[2].removesuffix(".md"),
+            "updated_at": times.stamp(now),
+        }
+        branch = self.scope().branch
+        if branch:
+            fields["branch"] = branch
+        return fields
+
+    def _clean(self, text: str) -> str:
+        return self.corpus.redactor.redact(text).text
+
+    def _body_at(self, path: str) -> str:
+        try:
+            return _body(self.corpus.store.read(path).text)
+        except RagdocsError:
+            # It is there, and not to be read: nothing is the same as that.
+            return "\x00"
+
+
+def without_texts(report: ImportReport) -> ImportReport:
+    """Return a report that names memories only."""
+    memories = [replace(memory, text="") for memory in report.memories]
+    return replace(report, memories=memories)
+
+
+def _body(text: str) -> str:
+    return frontmatter.split(text)[1].replace("\r\n", "\n").strip()
