@@ -16,7 +16,9 @@ from mcp_types import (
 
 from ragdocs.errors import NotFoundError, RagdocsError
 from ragdocs.serve.live import Live
-from ragdocs.serve.surface import hints
+from ragdocs.serve.surface import Ask
+from ragdocs.serve.surface.context import build_context
+from ragdocs.text.formats import reading
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -44,8 +46,10 @@ says, and leave out secrets."""
 
 def register(server: MCPServer[Any], live: Live) -> None:
     """Add resources, completion and prompts."""
-    for lane in live.config.server.toolsets:
-        if lane in LANES:
+    config = live.config
+    is_open = {"docs": config.docs.enabled, "memory": config.memory.enabled}
+    for lane in config.server.toolsets:
+        if is_open.get(lane):
             _register_lane(server, live, lane)
     _register_completion(server, live)
     _register_prompts(server, live)
@@ -92,6 +96,9 @@ def _register_prompts(server: MCPServer[Any], live: Live) -> None:
         # In a thread, because the first index may have to be waited for.
         return await anyio.to_thread.run_sync(_context, live, task, paths)
 
+    if not live.config.memory.enabled:
+        return
+
     @server.prompt(title="Recall before work")
     def recall_before_work(task: str) -> str:
         """Gather what the documentation and the memories say about a task, before starting it."""
@@ -111,8 +118,7 @@ def _context(live: Live, task: str, files: list[str]) -> str:
     if task.strip():
         about = f"I am about to work on this: {task}\n\n"
     try:
-        built = live.indexed().packs.build(task=task, files=files)
-        pack = hints.in_pack(built["context"], "tool", len(built["context"]))
+        pack = build_context(Ask(workspace=live.indexed()), task=task, files=files)["context"]
     except RagdocsError as error:
         # A prompt has no errors of its own that a client would show.
         pack = f"No context could be made: {error}"
@@ -132,11 +138,16 @@ def _register_lane(server: MCPServer[Any], live: Live, lane: str) -> None:
                 raise ResourceNotFoundError(f"the {lane} lane is switched off")
             if path not in opened.index.stamps():
                 raise ResourceNotFoundError(f"there is no {what} {path!r}")
-            return opened.store.read(path).text
+            text = opened.store.read(path).text
         except NotFoundError as error:
             raise ResourceNotFoundError(str(error)) from error
         except RagdocsError as error:
             raise ResourceError(str(error)) from error
+        page = reading.read(text, path)
+        if page.numbers:
+            # Nobody wants to read the JSON of a notebook, or tags.
+            return page.body
+        return text
 
 
 def _paths(live: Live, lane: str) -> list[str]:

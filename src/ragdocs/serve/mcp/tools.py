@@ -21,14 +21,17 @@ from pydantic import Field
 from ragdocs.caller import Caller, current
 from ragdocs.config import Config
 from ragdocs.serve.live import Live
-from ragdocs.serve.surface import REQUIRED, Ask, ModelAnswer, Param, Verb, call
+from ragdocs.serve.surface import REQUIRED, VERBS, Ask, ModelAnswer, Param, Verb, call
 from ragdocs.serve.surface.catalog import offered
+from ragdocs.serve.surface.shapes import MARK, QUOTED, quotes_others
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 # The size of an answer of a client's model; an overview is shorter.
 MOST_TOKENS = 4000
+# Where a server that cannot start shows its reason.
+REASON_TOOL = "index_status"
 # The parameter that the SDK fills by asking the client's model.
 SAMPLED = "sampled"
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
@@ -44,17 +47,54 @@ EFFECTS = {
 Sessions = WeakKeyDictionary[Caller, dict[str, Any]]
 
 
-def add_tools(server: MCPServer[Any], live: Live) -> None:
-    """Register every verb that this configuration offers."""
-    sessions: Sessions = WeakKeyDictionary()
-    for verb in offered(live.config):
-        register = server.tool(
-            name=verb.name,
-            title=verb.title,
-            description=verb.description,
-            annotations=_annotations(verb),
-        )
-        register(_tool(verb, live, sessions))
+def add_tools(server: MCPServer[Any], live: Live, sessions: Sessions) -> None:
+    """Register every verb that this configuration offers and that can work in it."""
+    for verb in working(live.config):
+        _add(server, verb, _tool(verb, live, sessions))
+
+
+def working(config: Config) -> list[Verb]:
+    """Return the verbs that a configuration offers and that can work in it."""
+    return [verb for verb in offered(config) if not closed_lane(verb, config)]
+
+
+def add_reason_tool(server: MCPServer[Any]) -> None:
+    """Register the tool of a project that cannot be served; the server answers it by the reason."""
+
+    def tool() -> str:
+        return ""
+
+    _add(server, VERBS[REASON_TOOL], tool)
+
+
+def mark_output(tool: str, schema: dict[str, Any]) -> None:
+    """Declare the field that marks quoted texts, where the answers of a tool have it."""
+    if quotes_others(VERBS[tool].result):
+        schema["properties"] = {MARK: {"type": "string"}, **schema["properties"]}
+
+
+def _add(server: MCPServer[Any], verb: Verb, tool: Callable[..., Any]) -> None:
+    register = server.tool(
+        name=verb.name,
+        title=verb.title,
+        description=verb.purpose,
+        annotations=_annotations(verb),
+    )
+    register(tool)
+
+
+def closed_lane(verb: Verb, config: Config) -> str:
+    """Return the lane that a verb needs and that is off, or nothing if it can work."""
+    is_open = {
+        "docs": config.docs.enabled,
+        "memory": config.memory.enabled,
+        "journal": config.journal.enabled,
+        "commits": config.docs.commits,
+    }
+    # A verb of several lanes makes do with those that are there.
+    if len(verb.lanes) == 1 and not is_open[verb.lanes[0]]:
+        return verb.lanes[0]
+    return ""
 
 
 def _annotations(verb: Verb) -> ToolAnnotations:
@@ -70,6 +110,9 @@ def _annotations(verb: Verb) -> ToolAnnotations:
 
 def _tool(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
     """Return a function with the signature that the SDK reads the schema off."""
+    marks = {}
+    if quotes_others(verb.result):
+        marks = {MARK: QUOTED}
 
     def tool(**arguments: Any) -> CallToolResult:
         sampled = arguments.pop(SAMPLED, None)
@@ -83,7 +126,7 @@ def _tool(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
         )
         answer = call.answer(verb, ask, arguments)
         text = TextContent(type="text", text=verb.text(answer))
-        return CallToolResult(content=[text], structured_content=dict(answer))
+        return CallToolResult(content=[text], structured_content={**marks, **answer})
 
     parameters = [_parameter(param, live.config) for param in verb.params_for("tool")]
     if verb.question is not None:

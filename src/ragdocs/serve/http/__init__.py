@@ -1,0 +1,1 @@
+"""The HTTP rim: who may ask over the network, and every declared verb as an endpoint."""

@@ -1,0 +1,82 @@
+"""A server for one client, on the standard input and output of this process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator
+
+import anyio
+
+from ragdocs.caller import Caller
+from ragdocs.serve.mcp.intake import LONGEST_LINE, Line, Overlong
+from ragdocs.serve.mcp.reload import Reload, open_project
+from ragdocs.serve.mcp.server import ToolServer
+from ragdocs.serve.source import Source
+
+# Bytes of an overlong line that are read at once.
+READ_AT_ONCE = 64 * 1024
+
+
+class Requests:
+    """Standard input, line by line."""
+
+    async def __aiter__(self) -> AsyncIterator[Line]:
+        while True:
+            line = await anyio.to_thread.run_sync(_read_line, abandon_on_cancel=True)
+            if not line:
+                return
+            yield line
+
+
+def _read_line() -> Line | None:
+    """Read a line of standard input; of one that is too long, keep only its ends."""
+    source = sys.stdin.buffer
+    line = source.readline(LONGEST_LINE + 1)
+    if len(line) <= LONGEST_LINE:
+        return line or None
+    overlong = Overlong(line)
+    while line and not line.endswith(b"\n"):
+        line = source.readline(READ_AT_ONCE)
+        overlong.add(line)
+    return overlong
+
+
+def serve(source: Source) -> None:
+    """Serve a project over standard input and output until the client goes away."""
+    states = source.states()
+    server = ToolServer(open_project(source), source.folder)
+    reload = Reload(server, source, states)
+    # A buffered print of some library would otherwise land on the wire when the process ends.
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    anyio.run(_talk_until_signalled, server, reload)
+    # The SDK gives standard output back when it is done, but prints of the last snapshot are not
+    # for the client either.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    _leave(server)
+
+
+async def _talk_until_signalled(server: ToolServer, reload: Reload) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_obey_signals, server)
+        tasks.start_soon(reload.run)
+        await server.talk(Requests(), Caller())
+        tasks.cancel_scope.cancel()
+
+
+async def _obey_signals(server: ToolServer) -> None:
+    # Through the loop, which a signal wakes: a handler of Python's own would wait for the next
+    # event if the signal came just before the loop went to rest.
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            threading.Thread(target=_leave, args=(server,), daemon=True).start()
+
+
+def _leave(server: ToolServer) -> None:
+    """Save and end at once, even if threads still wait for events or models."""
+    if server.live:
+        server.live.stop()
+    sys.stderr.flush()
+    os._exit(0)

@@ -1,0 +1,1 @@
+"""The page: what a person looks at in a browser."""

@@ -1,0 +1,87 @@
+"""The pages on which a person writes: a new memory, or another text of one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from ragdocs.caller import current
+from ragdocs.errors import NotFoundError, UnavailableError, ValidationError
+from ragdocs.serve.live import Live
+from ragdocs.serve.web import markdown
+from ragdocs.serve.web.ask import ask
+from ragdocs.serve.web.text import missing, resolve
+from ragdocs.serve.web.view import page
+from ragdocs.text import frontmatter
+from ragdocs.types import MEMORY_KINDS
+
+KINDS = tuple(dict.fromkeys(("fact", "decision", *MEMORY_KINDS)))
+# A draft without a name is previewed as if it had this one.
+UNNAMED = "draft.md"
+
+
+def routes(live: Live) -> list[BaseRoute]:
+    """Return the pages."""
+
+    async def create(request: Request) -> Response:
+        stats = await ask(live, "get_memory_stats")
+        return page(
+            request,
+            live,
+            "write",
+            "New memory",
+            mode="create",
+            text=None,
+            filename=request.query_params.get("filename", ""),
+            kinds=KINDS,
+            known_tags=list(stats["tags"])[:20],
+            may_write=current().may_write,
+        )
+
+    async def edit(request: Request) -> Response:
+        path = request.path_params["path"]
+        try:
+            text = await ask(live, "show_text", text_lane="memory", path=path)
+        except (NotFoundError, ValidationError, UnavailableError) as error:
+            return missing(request, live, path, str(error))
+        mode = "append" if "append" in request.query_params else "edit"
+        return page(
+            request,
+            live,
+            "write",
+            f"{mode.title()}: {text['title']}",
+            mode=mode,
+            text=text,
+            filename=text["path"],
+            kinds=KINDS,
+            known_tags=[],
+            may_write=current().may_write,
+        )
+
+    async def preview(request: Request) -> Response:
+        draft = _draft(await request.body())
+        content = str(draft.get("content") or "")
+        path = str(draft.get("path") or UNNAMED)
+        links = await ask(live, "draft_links", path=path, content=content, text_lane="memory")
+        _, body, first_line = frontmatter.split(content)
+        resolver = resolve(request, live, "memory", path, links["out"])
+        return HTMLResponse(markdown.render(body, resolver, first_line))
+
+    return [
+        Route("/new", create),
+        Route("/edit/memory/{path:path}", edit),
+        Route("/preview", preview, methods=["POST"]),
+    ]
+
+
+def _draft(body: bytes) -> dict[str, Any]:
+    """Return what is to be previewed; anything else is an empty draft."""
+    try:
+        draft = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return draft if isinstance(draft, dict) else {}
