@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
 from ragdocs import __version__
 from ragdocs.errors import ConflictError, RagdocsError
-from ragdocs.serve.cli import evaluate, machine
+from ragdocs.serve.cli import evaluate, exchanging, installing, machine, network, person, team
 from ragdocs.serve.cli.commands import add_verbs
 from ragdocs.serve.surface.catalog import every
 from ragdocs.serve.surface.hints import addressed
@@ -21,18 +21,23 @@ from ragdocs.text.visible import visible
 ABOUT = "Documentation search and a memory graph for the agents in your IDE."
 EXAMPLES = """\
 examples:
-  ragdocs init                                 write config.toml and .memories/ here
-  ragdocs mcp                                  serve this project to an MCP client
-  ragdocs search "how are tokens refreshed"    search the documentation
-  ragdocs search --lane memory auth --explain  search the memories, with reasons
+  ragdocs init                                write config.toml and .memories/
+  ragdocs install                             write it into your client's settings
+  ragdocs doctor                              what is wrong here, and its fix
+  ragdocs mcp                                 serve this project to an MCP client
+  ragdocs web                                 look at it in your browser
+  ragdocs search "how are tokens refreshed"   search documentation and memories
+  ragdocs search --lane memory auth           search the memories
+  ragdocs memory list --type plan             list memories as a table
   ragdocs memory create plan.md --type plan --tag auth < plan.txt
+  ragdocs open plan.md                        in your editor
   ragdocs remember "Chose OAuth2: sessions must be revocable" --tag auth
   ragdocs recall --since yesterday --scope global
-  ragdocs status --json                        what is indexed, what is not, and why
-  ragdocs lint                                 broken frontmatter, unknown types, dead links
-  ragdocs lint --secrets                       secrets that are written down already
-  ragdocs eval                                 how well this project's texts are found
-  ragdocs verify                               prove that the index is right
+  ragdocs status --json                       what is indexed, and what is not
+  ragdocs lint                                problems in texts, dead links
+  ragdocs lint --secrets                      secrets that are written down
+  ragdocs eval                                how well texts are found
+  ragdocs verify                              prove that the index is right
 
 exit codes: 0 done, 1 failed or a difference was found, 2 wrong usage
 """
@@ -42,6 +47,7 @@ COMPLETION = "_RAGDOCS_COMPLETE"
 GROUPS = {
     "docs": "search and read the documentation",
     "memory": "create, read, change, find and merge memories",
+    "text": "one memory or document whole, with its links and secrets",
     "entry": "single facts with importance, confidence and expiry",
     "repo": "conventions, decisions, notes and summaries of this repository",
     "journal": "what is understood now and how it came to that",
@@ -60,9 +66,11 @@ class Commands(click.Group):
         """Find the command that the words name."""
         word = args[0]
         if self.get_command(ctx, word) is None and not word.startswith("-"):
-            near = difflib.get_close_matches(word, self.commands, n=1)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"there is no command {word!r}.{meant}")
+            meant = _meant(ctx, self, word)
+            question = ""
+            if meant:
+                question = f" Did you mean {' or '.join(map(repr, meant))}?"
+            ctx.fail(f"there is no command {word!r}.{question}")
         return super().resolve_command(ctx, args)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -72,17 +80,53 @@ class Commands(click.Group):
             formatter.write(f"\n{self.epilog}")
 
 
+def _meant(ctx: click.Context, group: click.Group, word: str) -> list[str]:
+    """Return the commands that a wrong word may mean: the same word elsewhere, or a near one."""
+    root = ctx.find_root().command
+    assert isinstance(root, click.Group)
+    elsewhere = []
+    for path in _paths(root, ()):
+        if path[-1] == word:
+            elsewhere.append(" ".join(("ragdocs", *path)))
+    if elsewhere:
+        return elsewhere
+    return difflib.get_close_matches(word, group.commands, n=1)
+
+
+def _paths(group: click.Group, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the words that lead to each command."""
+    for name, command in group.commands.items():
+        yield (*above, name)
+        if isinstance(command, click.Group):
+            yield from _paths(command, (*above, name))
+
+
 def build() -> Commands:
     """Return the command with all its commands."""
     root = Commands("ragdocs", help=ABOUT, epilog=EXAMPLES)
     root.params.append(_version_option())
-    for command in machine.COMMANDS:
-        root.add_command(command)
+    commands = (
+        *machine.COMMANDS,
+        *installing.COMMANDS,
+        *exchanging.COMMANDS,
+        *network.COMMANDS,
+        *team.COMMANDS,
+        *person.COMMANDS,
+    )
+    for command in commands:
+        root.add_command(_in_order(command))
     for name, about in GROUPS.items():
         root.add_command(Commands(name, help=about, short_help=about))
     add_verbs(root, every())
     root.add_command(evaluate.command)
     return root
+
+
+def _in_order(command: click.Command) -> click.Command:
+    """Return a group that names near commands; a command as it is."""
+    if not isinstance(command, click.Group):
+        return command
+    return Commands(command.name, help=command.help, commands=command.commands)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,6 +141,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         code = error.exit_code
+        if "--hook" in words:
+            # To the host of an agent, 2 would mean that the prompt is to be blocked.
+            code = 1
     except RagdocsError as error:
         click.echo(explained(error), err=True)
         code = 1
@@ -111,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def explained(error: RagdocsError) -> str:
     """Return an error as a person reads it, without secrets: terminals are logged."""
-    from ragdocs.text.redaction.redact import Redactor
+    from ragdocs.text.redaction.redact import CallersRedactor
 
     text = f"ragdocs: {error.message}"
     if error.hint:
@@ -121,7 +168,7 @@ def explained(error: RagdocsError) -> str:
         if error.merged:
             heading = f"both changes together, overlapping in {error.overlaps} places"
             text += f"\n--- {heading} ---\n{error.merged}"
-    return visible(Redactor(os.environ).redact(text).text)
+    return visible(CallersRedactor(os.environ).redact(text).text)
 
 
 def _version_option() -> click.Option:

@@ -8,16 +8,29 @@ from typing import Any
 import click
 
 from ragdocs.errors import ValidationError
-from ragdocs.serve.cli.output import print_answer
-from ragdocs.serve.cli.project import open_workspace, save
+from ragdocs.serve.cli import completing, hook
+from ragdocs.serve.cli.output import FORMATS, print_answer
+from ragdocs.serve.cli.project import (
+    catch_up,
+    catch_up_in_time,
+    complete,
+    open_workspace,
+    save,
+    start_server,
+)
 from ragdocs.serve.surface import REQUIRED, Ask, Param, Verb, bounds, call
 from ragdocs.serve.surface.arguments import read_input, read_text
 
+# Returns the text of a file, or of standard input for no name; of a hook's input if it is one.
+ReadText = Callable[[str, bool], str]
 EXIT_CODES = "exit codes: 0 done, 1 failed or refused with nothing changed, 2 wrong usage"
 
 
 class VerbCommand(click.Command):
     """A command whose help ends with examples as they are typed, and whose options are bounded."""
+
+    # None for a command that only the process in which it is typed can run.
+    verb: Verb | None = None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command unless an option is larger than it can be meant."""
@@ -63,17 +76,32 @@ def common_options() -> list[click.Parameter]:
     ]
 
 
+def format_option(usual: str = "text") -> click.Option:
+    """Return the option of commands that list things."""
+    return click.Option(
+        ["--format", "form"],
+        type=click.Choice(FORMATS),
+        metavar="FORMAT",
+        default=usual,
+        help=f"json, md, table or text (default: {usual})",
+    )
+
+
 def _command(verb: Verb, name: str) -> click.Command:
     params: list[click.Parameter] = []
     for param in verb.params_for("command"):
-        params += _as_click(param)
-    return VerbCommand(
+        params += _as_click(param, completing.complete(verb.command, param.name))
+    if verb.columns:
+        params.append(format_option(verb.usual_format))
+    command = VerbCommand(
         name,
         params=[*params, *common_options()],
         help=verb.about,
         epilog=_epilog(verb),
         callback=_callback(verb),
     )
+    command.verb = verb
+    return command
 
 
 def _epilog(verb: Verb) -> str:
@@ -86,26 +114,50 @@ def _epilog(verb: Verb) -> str:
 
 
 def _callback(verb: Verb) -> Any:
-    def run(project: str | None, as_json: bool, settings: tuple[str, ...], **given: Any) -> int:
-        arguments = _arguments(verb, given)
-        workspace = open_workspace(
-            project,
-            settings,
-            lanes=verb.lanes_for(arguments),
-            needed=verb.settings,
-            current=verb.current,
-            embed=verb.meaning,
-        )
-        answer = call.answer(verb, Ask(workspace=workspace, rim="command"), arguments)
-        if verb.role == "writer":
-            save(workspace)
-        print_answer(answer, _reader(verb, arguments), as_json=as_json)
+    def run(
+        project: str | None,
+        as_json: bool,
+        settings: tuple[str, ...],
+        form: str | None = None,
+        **given: Any,
+    ) -> int:
+        arguments = arguments_of(verb, given, read_named)
+        lanes = verb.lanes_for(arguments)
+        workspace = open_workspace(project, settings, lanes=lanes, needed=verb.settings)
+        # A search says how much of the index is missing; a hook has to be quick.
+        hurried = verb.meaning or is_hook(arguments)
+        if hurried:
+            catch_up_in_time(workspace, embed=verb.meaning)
+        elif verb.current:
+            catch_up(workspace, embed=False)
+        try:
+            answer = call.answer(verb, Ask(workspace=workspace, rim="command"), arguments)
+            print_answer(
+                answer,
+                reader_of(verb, arguments),
+                as_json=as_json,
+                form=form,
+                columns=verb.columns,
+            )
+        finally:
+            if is_hook(arguments):
+                save(workspace)
+                start_server(project, settings)
+            elif hurried:
+                complete(workspace, project, settings)
+            elif verb.role == "writer":
+                save(workspace)
         return int(verb.failed is not None and verb.failed(answer))
 
     return run
 
 
-def _reader(verb: Verb, arguments: Mapping[str, Any]) -> Callable[[Any], str]:
+def is_hook(arguments: Mapping[str, Any]) -> bool:
+    """Tell whether a command is run by the host of an agent."""
+    return bool(arguments.get("hook"))
+
+
+def reader_of(verb: Verb, arguments: Mapping[str, Any]) -> Callable[[Any], str]:
     """Return how a person reads the answer of a verb."""
     terminal = verb.terminal
     if terminal is None:
@@ -113,13 +165,22 @@ def _reader(verb: Verb, arguments: Mapping[str, Any]) -> Callable[[Any], str]:
     return lambda answer: terminal(answer, arguments)
 
 
-def _arguments(verb: Verb, given: Mapping[str, Any]) -> dict[str, Any]:
+def read_named(file: str, of_hook: bool) -> str:
+    """Return the text of a file, or of what is piped in."""
+    if file:
+        return read_text(file)
+    if of_hook:
+        return hook.read_input()
+    return read_input()
+
+
+def arguments_of(verb: Verb, given: Mapping[str, Any], read: ReadText) -> dict[str, Any]:
     """Turn what was typed into the arguments of a verb."""
     arguments: dict[str, Any] = {}
     for param in verb.params_for("command"):
         value = given[param.name]
         if param.arg.text:
-            arguments[param.name] = _long_text(param, value, given.get(_file_name(param)))
+            arguments[param.name] = _long_text(param, value, given.get(_file_name(param)), read)
         elif param.arg.words:
             arguments[param.name] = " ".join(value) or _absent(param)
         elif param.plain_type == dict[str, Any]:
@@ -128,6 +189,8 @@ def _arguments(verb: Verb, given: Mapping[str, Any]) -> dict[str, Any]:
             arguments[param.name] = list(value) or _absent(param)
         else:
             arguments[param.name] = value
+    if is_hook(arguments) and not arguments["task"]:
+        arguments["task"] = hook.prompt(read("", True)) or None
     return arguments
 
 
@@ -138,12 +201,12 @@ def _absent(param: Param) -> Any:
     return list(default) if param.repeated and default is not None else default
 
 
-def _long_text(param: Param, typed: str | None, file: str | None) -> str | None:
+def _long_text(param: Param, typed: str | None, file: str | None, read: ReadText) -> str | None:
     if typed is not None:
         return typed
-    if file:
-        return read_text(file)
-    return read_input() if param.required else None
+    if file or param.required:
+        return read(file or "", False)
+    return None
 
 
 def _pairs(param: Param, pairs: Iterable[str]) -> dict[str, str | None]:
@@ -161,12 +224,12 @@ def _file_name(param: Param) -> str:
     return f"{param.name}_file"
 
 
-def _as_click(param: Param) -> list[click.Parameter]:
+def _as_click(param: Param, complete: completing.Complete | None) -> list[click.Parameter]:
     if param.arg.positional:
-        return [_argument(param)]
+        return [_argument(param, complete)]
     if param.arg.text:
-        return [_option(param), _file_option(param)]
-    return [_option(param)]
+        return [_option(param, complete), _file_option(param)]
+    return [_option(param, complete)]
 
 
 def _file_option(param: Param) -> click.Option:
@@ -178,9 +241,9 @@ def _file_option(param: Param) -> click.Option:
     )
 
 
-def _argument(param: Param) -> click.Argument:
+def _argument(param: Param, complete: completing.Complete | None) -> click.Argument:
     default = param.command_default
-    facts: dict[str, Any] = {"type": _click_type(param)}
+    facts: dict[str, Any] = {"type": _click_type(param), "shell_complete": complete}
     facts["required"] = default is REQUIRED and not param.arg.text
     if param.repeated or param.arg.words:
         facts["nargs"] = -1
@@ -190,13 +253,14 @@ def _argument(param: Param) -> click.Argument:
     return click.Argument([param.name], **facts)
 
 
-def _option(param: Param) -> click.Option:
+def _option(param: Param, complete: completing.Complete | None) -> click.Option:
     names = [param.option, param.name]
     help_text = param.arg.help
     if param.plain_type is bool:
         return click.Option(names, is_flag=True, help=help_text)
     default = param.command_default
-    facts: dict[str, Any] = {"type": _click_type(param), "metavar": param.arg.metavar or None}
+    facts: dict[str, Any] = {"type": _click_type(param), "shell_complete": complete}
+    facts["metavar"] = param.arg.metavar or None
     facts["required"] = default is REQUIRED and not param.arg.text
     if param.repeated or param.plain_type == dict[str, Any]:
         facts["multiple"] = True

@@ -15,13 +15,13 @@ import click
 
 from ragdocs.errors import NotFoundError, ParseError, ValidationError
 from ragdocs.project import folders
+from ragdocs.serve.cli import eval_answer
 from ragdocs.serve.cli.commands import VerbCommand, common_options
 from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.cli.progress import Progress
-from ragdocs.serve.cli.project import open_workspace
+from ragdocs.serve.cli.project import catch_up, open_workspace
 from ragdocs.serve.start import load_config
 from ragdocs.system import files
-from ragdocs.text.visible import line
 
 if TYPE_CHECKING:
     from ragdocs.search.corpus import Corpus
@@ -42,8 +42,6 @@ exit codes: 0 done, 1 failed or surely worse than the baseline (p < 0.05), 2 wro
 ALONE: dict[str, Weights] = {"words": (0.0, 1.0), "meaning": (1.0, 0.0), "": None}
 # Of a label: query, path, grade.
 CELLS = 3
-# A difference that chance makes less often than this counts as one.
-SURE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +63,7 @@ def _eval(as_json: bool, **given: Any) -> int:
 
     options = Options(**given)
     workspace = open_workspace(options.project, options.settings, lanes=(options.lane,))
+    catch_up(workspace)
     corpus = workspace.corpus(options.lane)
     now = workspace.clock()
     questions = _questions(options, corpus)
@@ -73,26 +72,30 @@ def _eval(as_json: bool, **given: Any) -> int:
         answer: dict[str, Any] = {
             "lane": options.lane,
             "labels": str(options.qrels) if options.qrels else "made from the texts",
-            **evaluation.summary(outcomes),
+            **eval_answer.summary(evaluation.summary(outcomes)),
             "notes": list(corpus.notes()),
         }
         if options.against:
             others = _otherwise(options, options.against, questions, progress)
-            answer["against"] = {"way": options.against, **evaluation.summary(others)}
-            answer["against"] |= evaluation.against(outcomes, evaluation.kept(others))
+            gains = evaluation.against(outcomes, evaluation.kept(others))
+            answer["against"] = {
+                "way": options.against,
+                **eval_answer.summary(evaluation.summary(others)),
+                **eval_answer.gains(gains),
+            }
     file = _baseline_file(workspace.config.root, options)
     earlier = _baseline(file)
-    since = {"points": 0.0, "chance": 1.0}
+    is_worse = False
     if earlier:
-        since = evaluation.against(outcomes, earlier["questions"])
+        since = eval_answer.gains(evaluation.against(outcomes, earlier["questions"]))
         answer["since"] = {"at": earlier["at"], **since}
+        is_worse = since["points"] < 0 and since["chance"] < eval_answer.SURE
     if options.keep:
-        _keep(
-            file, {"at": now.isoformat(timespec="seconds"), "questions": evaluation.kept(outcomes)}
-        )
+        moment = now.isoformat(timespec="seconds")
+        _keep(file, {"at": moment, "questions": evaluation.kept(outcomes)})
         answer["kept"] = str(file)
-    print_answer(answer, text, as_json=as_json)
-    return int(since["points"] < 0 and since["chance"] < SURE)
+    print_answer(answer, eval_answer.text, as_json=as_json)
+    return int(is_worse)
 
 
 def _questions(options: Options, corpus: Corpus) -> list[Question]:
@@ -157,34 +160,63 @@ def _weights(way: str) -> Weights:
 
 def _labelled(qrels: Path, queries: Path | None) -> Iterator[Question]:
     """Read labelled questions; those that nothing answers are passed over."""
-    from ragdocs.verbs.quality.evaluation import Question
-
-    grades: dict[str, dict[str, int]] = {}
-    for row in _lines(qrels):
-        cells = row.split("\t")
-        if len(cells) != CELLS or not cells[2].strip().lstrip("-").isdigit():
-            if grades or not row.startswith("query"):
-                raise ParseError(
-                    f"{qrels}: {row[:80]!r} is not a label", "Write query-id, path, grade, by tabs"
-                )
-            continue
-        if int(cells[2]) > 0:
-            grades.setdefault(cells[0], {})[cells[1]] = int(cells[2])
-    named = [qrels.with_name(name) for name in ("queries.jsonl", "queries.jsonl.gz")]
-    file = queries or next((one for one in named if one.exists()), named[0])
+    grades = _grades(qrels)
+    file = queries or _queries_beside(qrels)
     for row in _lines(file):
         try:
-            loaded = json.loads(row)
-            id_, asked, told = str(loaded["_id"]), str(loaded["text"]), loaded.get("metadata") or {}
-            at = datetime.fromisoformat(told["date"]).astimezone() if told.get("date") else None
+            question = _question(json.loads(row), grades)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise ParseError(
                 f"{file}: {row[:80]!r} is not a question: {error}", "See `ragdocs eval --help`"
             ) from error
-        if id_ in grades:
-            yield Question(
-                id_, asked, grades[id_], str(told.get("kind", "")), str(told.get("prefix", "")), at
+        if question.answers:
+            yield question
+
+
+def _grades(qrels: Path) -> dict[str, dict[str, int]]:
+    """Read the grades above zero of each question's documents."""
+    grades: dict[str, dict[str, int]] = {}
+    for row in _lines(qrels):
+        cells = row.split("\t")
+        is_label = len(cells) == CELLS and cells[2].strip().lstrip("-").isdigit()
+        is_heading = not grades and row.startswith("query")
+        if is_label:
+            query_id, path, grade = cells
+            if int(grade) > 0:
+                grades.setdefault(query_id, {})[path] = int(grade)
+        elif not is_heading:
+            raise ParseError(
+                f"{qrels}: {row[:80]!r} is not a label", "Write query-id, path, grade, by tabs"
             )
+    return grades
+
+
+def _queries_beside(qrels: Path) -> Path:
+    """Return the file of questions beside the labels, packed or not."""
+    plain = qrels.with_name("queries.jsonl")
+    packed = qrels.with_name("queries.jsonl.gz")
+    if packed.exists() and not plain.exists():
+        return packed
+    return plain
+
+
+def _question(row: Any, grades: Mapping[str, Mapping[str, int]]) -> Question:
+    """Return the question of a row; one without labels has no answers."""
+    from ragdocs.verbs.quality.evaluation import Question
+
+    metadata = row.get("metadata") or {}
+    asked_at = None
+    if metadata.get("date"):
+        asked_at = datetime.fromisoformat(metadata["date"]).astimezone()
+    question_id = str(row["_id"])
+    return Question(
+        question_id,
+        str(row["text"]),
+        grades.get(question_id, {}),
+        str(metadata.get("kind", "")),
+        str(metadata.get("prefix", "")),
+        asked_at,
+    )
 
 
 def _lines(file: Path) -> list[str]:
@@ -215,55 +247,6 @@ def _baseline(file: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return loaded if isinstance(loaded, dict) and {"at", "questions"} <= loaded.keys() else {}
-
-
-def text(answer: Mapping[str, Any]) -> str:
-    """Write an outcome as tables."""
-    parts = [f"{answer['lane']}: questions {line(answer['labels'])}", _slices(answer)]
-    parts.append(f"{answer['passed']:.1%} of the questions have a result above the floor of 0.5")
-    times = answer["milliseconds"]
-    parts.append(
-        "milliseconds, p50 / p95: "
-        + ", ".join(f"{k} {v['p50']} / {v['p95']}" for k, v in times.items())
-    )
-    if other := answer.get("against"):
-        parts += [f"against {line(other['way'])}:", _slices(other), _changes(other)]
-    if since := answer.get("since"):
-        parts += [f"since the baseline of {since['at']}:", _changes(since)]
-    if kept := answer.get("kept"):
-        parts.append(f"kept as the baseline: {kept}")
-    return "\n".join([*parts, *(f"note: {note}" for note in answer["notes"])])
-
-
-def _slices(answer: Mapping[str, Any]) -> str:
-    rows = [f"{'':24}{'questions':>10}{'Recall@5':>10}{'Recall@10':>11}{'MRR@10':>8}{'nDCG@10':>9}"]
-    rows += [
-        f"{line(one['slice'])[:23]:24}{one['questions']:>10}{one['recall_5']:>10.3f}"
-        f"{one['recall_10']:>11.3f}"
-        f"{one['mrr_10']:>8.3f}{one['ndcg_10']:>9.3f}"
-        for one in answer["slices"]
-    ]
-    return "\n".join(rows)
-
-
-def _changes(found: Mapping[str, Any]) -> str:
-    surely = "no more than chance" if found["chance"] >= SURE else "more than chance"
-    head = (
-        f"  {found['points']:+.1f} ± {found['error']:.1f} points of nDCG@10 "
-        f"on {found['compared']} questions "
-        f"(p {found['chance']:.3f}: {surely}); {found['better']} better, {found['worse']} worse"
-    )
-    rows = [
-        f"  {'better' if one['change'] > 0 else 'worse '} {one['change']:+.2f}  "
-        f"{_place(one['before'])} -> "
-        f"{_place(one['after'])}  {line(one['question'])[:80]}  [{line(one['answer'])}]"
-        for one in found["changes"]
-    ]
-    return "\n".join([head, *rows])
-
-
-def _place(place: int) -> str:
-    return f"#{place}" if place else "not found"
 
 
 _FILE = click.Path(path_type=Path)

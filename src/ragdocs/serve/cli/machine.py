@@ -3,64 +3,130 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ragdocs import caller
 from ragdocs import config as configuration
-from ragdocs.serve.cli.commands import VerbCommand, common_options
-from ragdocs.serve.cli.output import print_answer
+from ragdocs.keys import toml
+from ragdocs.serve.cli.commands import VerbCommand, common_options, format_option
+from ragdocs.serve.cli.output import print_answer, print_text
 from ragdocs.serve.cli.progress import Progress
-from ragdocs.serve.cli.project import open_workspace, save
+from ragdocs.serve.cli.project import encode, save
+from ragdocs.serve.indexing import duration
 from ragdocs.serve.start import load_config, serve_mcp
 
+if TYPE_CHECKING:
+    from ragdocs.types import Report
 
-def _init(project: str | None, as_json: bool, settings: tuple[str, ...]) -> int:
-    from ragdocs.serve.init import init
+INIT_EXAMPLES = """\
+examples:
+  ragdocs init              show what there is to index, ask, write config.toml
+  ragdocs init --dry-run    only show it; nothing is written
+  ragdocs init --yes        write without asking, also on a terminal
+  ragdocs init --json       the same for scripts
+
+A config.toml that exists is never changed: init says which globs it lacks.
+Without a terminal, as in a script or a pipe, init does not ask.
+
+exit codes: 0 done, 1 failed or declined with nothing changed, 2 wrong usage
+"""
+
+
+def _init(
+    project: str | None, as_json: bool, settings: tuple[str, ...], *, dry_run: bool, yes: bool
+) -> int:
+    from ragdocs.serve.init import has_configuration, init, look, preview
+    from ragdocs.serve.proposal_text import survey
 
     del settings
-    lines = init(Path(project) if project else Path.cwd())
-    print_answer(lines, "\n".join, as_json=as_json)
+    directory = Path(project) if project else Path.cwd()
+    proposal = look(directory)
+    if not as_json:
+        print_text(survey(proposal))
+        click.echo()
+    is_asked = not (yes or dry_run or as_json) and sys.stdin.isatty() and sys.stdout.isatty()
+    if is_asked and not has_configuration(proposal):
+        question = "Write config.toml with these?"
+        if not click.confirm(question, default=True):
+            click.echo("Nothing was written; `ragdocs init --dry-run` shows what would be.")
+            return 1
+    is_written = not dry_run and not has_configuration(proposal)
+    if dry_run:
+        messages = preview(proposal)
+    else:
+        messages = init(directory, proposal=proposal)
+    answer = {
+        "documentation": proposal.as_json(),
+        "written": is_written,
+        "messages": messages,
+    }
+    print_answer(answer, _init_text, as_json=as_json)
     return 0
+
+
+def _init_text(answer: Mapping[str, Any]) -> str:
+    return "\n".join(answer["messages"])
 
 
 def _mcp(project: str | None, as_json: bool, settings: tuple[str, ...]) -> int:
     del as_json
-    config = load_config(project, settings)
     if sys.stdin.isatty():
+        config = load_config(project, settings)
         waiting = "and waits for an MCP client on stdin; Ctrl-C ends it"
         click.echo(f"ragdocs is serving {config.root} {waiting}", err=True)
-    serve_mcp(config)
+    serve_mcp(project, settings)
     return 0
 
 
 def _index(project: str | None, as_json: bool, settings: tuple[str, ...], *, rebuild: bool) -> int:
     from ragdocs.workspace import Workspace
 
-    workspace = Workspace(load_config(project, settings))
+    config = load_config(project, settings)
+    if rebuild and config.team.database != configuration.NO_DATABASE:
+        from ragdocs.team import Team
+
+        Team(config).forget_indexes()
+    workspace = Workspace(config)
     if not rebuild:
         workspace.load()
-    with Progress() as progress:
-        reports = workspace.sync(progress.show)
-        encoded = workspace.embed(progress.show)
-    save(workspace)
-    lanes = {}
-    for name, report in reports.items():
-        place = workspace.places[name]
-        lanes[name] = {
-            "added": report.added,
-            "changed": report.changed,
-            "removed": report.removed,
-            "unchanged": report.unchanged,
-            "skipped": dict(report.skipped),
-            "seconds": round(report.seconds, 3),
-            **place.index.counts(),
-            "notes": list(place.corpus.notes()),
-        }
-    print_answer({"lanes": lanes, "encoded": encoded}, _index_text, as_json=as_json)
+    began = time.monotonic()
+    lanes: dict[str, dict[str, Any]] = {}
+    encoded = 0
+    with Progress(workspace.config) as progress, caller.maintaining():
+        try:
+            for name, place in workspace.places.items():
+                report = place.corpus.sync(progress=progress.of(name))
+                lanes[name] = _report(report)
+            for name, place in workspace.places.items():
+                embedding_began = time.monotonic()
+                encoded += encode(workspace, place, progress, name)
+                lanes[name]["seconds"] += time.monotonic() - embedding_began
+        finally:
+            # An interruption keeps what is done.
+            save(workspace)
+    for name, place in workspace.places.items():
+        lanes[name]["seconds"] = round(lanes[name]["seconds"], 3)
+        lanes[name] |= {**place.corpus.counts(), "notes": list(place.corpus.notes())}
+    seconds = round(time.monotonic() - began, 3)
+    answer = {"lanes": lanes, "encoded": encoded, "seconds": seconds}
+    print_answer(answer, _index_text, as_json=as_json)
     return 0
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
+        "added": report.added,
+        "changed": report.changed,
+        "removed": report.removed,
+        "unchanged": report.unchanged,
+        "skipped": dict(report.skipped),
+        "seconds": report.seconds,
+    }
 
 
 def _index_text(answer: Mapping[str, Any]) -> str:
@@ -75,47 +141,16 @@ def _index_text(answer: Mapping[str, Any]) -> str:
             lines.append(f"  skipped {path}: {reason}")
         for note in lane["notes"]:
             lines.append(f"  note: {note}")
-    return "\n".join(lines) or "both lanes are switched off; see `ragdocs check-config`"
+    if not lines:
+        return "both lanes are switched off; see `ragdocs check-config`"
+    lines.append(f"{answer['encoded']} passages embedded; {duration(answer['seconds'])} in all")
+    return "\n".join(lines)
 
 
-def _lint(project: str | None, as_json: bool, settings: tuple[str, ...], *, secrets: bool) -> int:
-    if secrets:
-        return _lint_secrets(project, settings, as_json=as_json)
-    from ragdocs.verbs.quality.health import problems
-
-    workspace = open_workspace(project, settings, embed=False)
-    findings = {}
-    for place in workspace.places.values():
-        for path, reasons in problems(place.corpus).items():
-            findings[place.store.locate(path)] = list(reasons)
-    print_answer(findings, _lint_text, as_json=as_json)
-    return int(bool(findings))
-
-
-def _lint_text(findings: Mapping[str, list[str]]) -> str:
-    rows = []
-    for path, reasons in findings.items():
-        rows += [f"{path}: {reason}" for reason in reasons]
-    return "\n".join(rows) or "no problems found"
-
-
-def _lint_secrets(project: str | None, settings: tuple[str, ...], *, as_json: bool) -> int:
-    from ragdocs.verbs.quality.health import secrets
-    from ragdocs.workspace import Workspace
-
-    leaks = []
-    for place in Workspace(load_config(project, settings)).places.values():
-        leaks += secrets(place.corpus)
-    print_answer(leaks, _secrets_text, as_json=as_json)
-    return int(bool(leaks))
-
-
-def _secrets_text(leaks: list[dict[str, Any]]) -> str:
-    rows = [f"{leak['path']}:{leak['line']}: {leak['rule']}" for leak in leaks]
-    return "\n".join(rows) or "no secrets found"
-
-
-def _check_config(project: str | None, as_json: bool, settings: tuple[str, ...]) -> int:
+def _check_config(
+    project: str | None, as_json: bool, settings: tuple[str, ...], *, form: str
+) -> int:
+    from ragdocs.project.layout import docs_globs
     from ragdocs.text.redaction.redact import Redactor
 
     config = load_config(project, settings)
@@ -124,13 +159,19 @@ def _check_config(project: str | None, as_json: bool, settings: tuple[str, ...])
     rows = []
     for key, value, origin in configuration.render_table(config):
         rows.append({"key": key, "value": value, "origin": origin})
+        if key == "docs.include" and origin == "default":
+            # The default depends on what the project has.
+            rows[-1]["value"] = toml(docs_globs(config).include)
     answer = {
         "project": str(config.root),
         "settings": rows,
         "problems": list(config.problems),
         "memory": config.memory.enabled,
     }
-    print_answer(answer, _check_config_text, as_json=as_json)
+    if form in ("md", "table") and not as_json:
+        print_answer(rows, str, as_json=False, form=form, columns=("key", "value", "origin"))
+    else:
+        print_answer(answer, _check_config_text, as_json=as_json or form == "json")
     return 0
 
 
@@ -160,13 +201,28 @@ def _completion(
 
 
 def _command(
-    name: str, about: str, run: Callable[..., int], *options: click.Parameter
+    name: str,
+    about: str,
+    run: Callable[..., int],
+    *options: click.Parameter,
+    epilog: str | None = None,
 ) -> click.Command:
-    return VerbCommand(name, help=about, params=[*options, *common_options()], callback=run)
+    return VerbCommand(
+        name, help=about, params=[*options, *common_options()], callback=run, epilog=epilog
+    )
 
 
 COMMANDS = (
-    _command("init", "write config.toml and .memories/", _init),
+    _command(
+        "init",
+        "find the documentation, write config.toml",
+        _init,
+        click.Option(
+            ["--dry-run"], is_flag=True, help="show what would be indexed, and write nothing"
+        ),
+        click.Option(["--yes"], is_flag=True, help="write without asking"),
+        epilog=INIT_EXAMPLES,
+    ),
     _command("mcp", "serve this project to an MCP client over stdio", _mcp),
     _command(
         "index",
@@ -177,18 +233,15 @@ COMMANDS = (
         ),
     ),
     _command(
-        "lint",
-        "list what is wrong with documents and memories, by file and line",
-        _lint,
-        click.Option(
-            ["--secrets"], is_flag=True, help="look for secrets, in earlier and deleted texts too"
-        ),
-    ),
-    _command(
         "completion",
         "print a script for your shell, for example: source <(ragdocs completion bash)",
         _completion,
         click.Argument(["shell"], type=click.Choice(("bash", "zsh", "fish"))),
     ),
-    _command("check-config", "show every setting, its value and where it came from", _check_config),
+    _command(
+        "check-config",
+        "show every setting, its value and where it came from",
+        _check_config,
+        format_option(),
+    ),
 )

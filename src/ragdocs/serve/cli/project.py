@@ -3,18 +3,60 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ragdocs import caller
 from ragdocs.errors import LockAcquisitionError, RagdocsError
+from ragdocs.serve import indexing
 from ragdocs.serve.cli.progress import Progress
 from ragdocs.serve.start import load_config
 
 if TYPE_CHECKING:
-    from ragdocs.workspace import Workspace
+    from ragdocs.workspace import Place, Workspace
 
 # A person reads in a terminal that scrolls; an agent's answers have a budget of their own.
 ROOM = 1_000_000
+# How long a search works on the index before it answers from what is there. A step of indexing
+# begins if it is likely to end in time.
+ANSWER_SECONDS = 4.0
+# Passages that are encoded between two looks at the clock; each takes a twentieth of a second, and
+# several times that on a busy machine.
+ENCODED_IN_TIME = 4
+# A long encoding is interrupted for a snapshot this often, so that a kill costs little.
+SAVE_SECONDS = 60.0
+
+
+class _OutOfTimeError(Exception):
+    """Ends the reading of files between two of its steps."""
+
+
+class _Deadline:
+    """Passes progress on until the next step would take longer than a caller waits."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._step_began = time.monotonic()
+        self._end = self._step_began + ANSWER_SECONDS
+
+    def of(self, lane: str) -> Callable[[str, int, int], None]:
+        """Return what shows the steps of one lane and raises if there is no time for another."""
+        return lambda stage, done, total: self._show(f"{lane}: {stage}", done, total)
+
+    def _show(self, stage: str, done: int, total: int) -> None:
+        self._progress.show(stage, done, total)
+        now = time.monotonic()
+        # Each step of indexing takes up to twice as many passages as the one before.
+        next_seconds = 2 * (now - self._step_began)
+        self._step_began = now
+        if done < total and now + next_seconds > self._end:
+            raise _OutOfTimeError
+
+    def is_over(self) -> bool:
+        """Tell whether it is time to answer."""
+        return time.monotonic() > self._end
 
 
 def open_workspace(
@@ -23,25 +65,95 @@ def open_workspace(
     *,
     lanes: Collection[str] | None = None,
     needed: Mapping[str, object] | None = None,
-    current: bool = True,
-    embed: bool = True,
 ) -> Workspace:
-    """Open these lanes of a project and bring them up to their files.
-
-    With progress where that takes a while.
-    """
+    """Open these lanes of a project as they were indexed last."""
     from ragdocs.workspace import Workspace
 
     workspace = Workspace(load_config(project, settings, needed), lanes=lanes, room=ROOM)
     workspace.load()
-    if not current:
-        return workspace
-    with Progress() as progress:
-        workspace.sync(progress.show)
-        if embed:
-            workspace.embed(progress.show)
-    save(workspace)
     return workspace
+
+
+def catch_up(workspace: Workspace, *, embed: bool = True) -> None:
+    """Bring a workspace up to its files, with progress where that takes a while."""
+    with Progress(workspace.config) as progress, caller.maintaining():
+        for name, place in workspace.places.items():
+            place.corpus.sync(progress=progress.of(name))
+        for name, place in workspace.places.items():
+            if embed:
+                place.corpus.embed(progress.of(name))
+    save(workspace)
+
+
+def catch_up_in_time(workspace: Workspace, *, embed: bool) -> None:
+    """Bring a workspace up to its files as far as that takes seconds; `complete` does the rest."""
+    with Progress(workspace.config) as progress, caller.maintaining():
+        deadline = _Deadline(progress)
+        for name in _small_first(workspace):
+            # Answers say how many files are not read yet.
+            with suppress(_OutOfTimeError):
+                workspace.places[name].corpus.sync(progress=deadline.of(name))
+        for name in _small_first(workspace):
+            if embed:
+                corpus = workspace.places[name].corpus
+                corpus.embed(progress.of(name), deadline.is_over, ENCODED_IN_TIME)
+
+
+def _small_first(workspace: Workspace) -> list[str]:
+    """Return lanes that are written to, which are small, before those that are only read."""
+
+    def is_only_read(name: str) -> bool:
+        return not workspace.places[name].corpus.lane.writable
+
+    return sorted(workspace.places, key=is_only_read)
+
+
+def is_complete(workspace: Workspace) -> bool:
+    """Tell whether every file is read and every passage has its vector."""
+    for place in workspace.places.values():
+        info = place.corpus.info()
+        lacks_vectors = info.vectors < info.passages and not place.corpus.embedding_unavailable
+        if place.corpus.unread or lacks_vectors:
+            return False
+    return True
+
+
+def complete(workspace: Workspace, project: str | None, settings: Sequence[str]) -> None:
+    """Save what a hurried command has indexed, and see to it that somebody indexes the rest."""
+    save(workspace)
+    if is_complete(workspace):
+        return
+    others = indexing.at_work(workspace.config)
+    if others:
+        remark = others[0].words
+    elif start_server(project, settings):
+        remark = "a server in the background goes on with it; `ragdocs status` tells how far it is"
+    else:
+        remark = "`ragdocs index` completes it"
+    print(f"ragdocs: the index is not complete yet: {remark}", file=sys.stderr)
+
+
+def start_server(project: str | None, settings: Sequence[str]) -> bool:
+    """Start the shared server of a project for the next command; tell whether that is possible."""
+    from ragdocs.serve.shared import client
+
+    return client.start_in_background(client.server_arguments(project, settings))
+
+
+def encode(workspace: Workspace, place: Place, progress: Progress, lane: str) -> int:
+    """Encode all passages of a lane; save now and then, so that an interruption costs little."""
+    encoded = 0
+    save_at = 0.0
+
+    def is_due() -> bool:
+        return time.monotonic() > save_at
+
+    while True:
+        save_at = time.monotonic() + SAVE_SECONDS
+        encoded += place.corpus.embed(progress.of(lane), is_due)
+        if not is_due():
+            return encoded
+        save(workspace)
 
 
 def save(workspace: Workspace) -> None:

@@ -1,0 +1,1 @@
+"""How do the clients on this machine learn of ragdocs?"""
