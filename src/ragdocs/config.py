@@ -5,200 +5,31 @@ Each key is declared once, as a field of its section below.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import difflib
-import json
 import os
 import re
-import sys
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragdocs.errors import ConfigError, RagdocsError
+from ragdocs.keys import FILE_NAME, Key, declare, excerpt, nearest
 from ragdocs.lanes import DOCS, JOURNAL, MEMORY
 from ragdocs.project import folders
 from ragdocs.system import files
+from ragdocs.system.folder import PORTABLE_VARIABLE
 
-FILE_NAME = "config.toml"
-USER_FILE = f"~/.config/ragdocs/{FILE_NAME}"
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 TOOLSETS = ("docs", "memory", "recall")
 MORE_TOOLSETS = ("edit", "entries", "repo", "journal", "quality")
 RANKING = MEMORY.ranking
 # A hundred times what a person writes; a file from a clone may be anything.
 FILE_LIMIT = 65_536
-LIST_LIMIT = 64
-TEXT_LIMIT = 512
-EXCERPT_LIMIT = 60
-TRUE_WORDS = ("true", "yes", "on", "1")
-FALSE_WORDS = ("false", "no", "off", "0")
-BOOLEANS = dict.fromkeys(TRUE_WORDS, True) | dict.fromkeys(FALSE_WORDS, False)
-
-
-def declare(default: object, about: str, **rules: object) -> Any:
-    """Declare a key: its default, one sentence about it, and its rules as fields of `Key`."""
-    return field(default=default, metadata={"about": about, **rules})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """One key: the values it accepts, and from whom.
-
-    `low` and `high` bound a number, or the length of a list.
-    """
-
-    section: str
-    name: str
-    default: Any
-    about: str
-    low: float = 0
-    high: float = LIST_LIMIT
-    choices: tuple[str, ...] = ()
-    # The values that a project's own file may set, where the user may set more.
-    project_choices: tuple[str, ...] = ()
-    globs: bool = False
-    # A second variable that other programs read too; the own one has the last word.
-    shared_variable: str = ""
-    # A folder; a project may only name one inside itself.
-    folder: bool = False
-
-    @property
-    def full_name(self) -> str:
-        """The dotted name."""
-        return f"{self.section}.{self.name}"
-
-    @property
-    def variable(self) -> str:
-        """The name of the environment variable."""
-        return f"RAGDOCS_{self.section}_{self.name}".upper()
-
-    @property
-    def numeric(self) -> bool:
-        """Whether the value is a number."""
-        return type(self.default) in {int, float}
-
-    @property
-    def wanted(self) -> str:
-        """The values accepted, in words."""
-        if isinstance(self.default, bool):
-            return "true or false"
-        if isinstance(self.default, int):
-            return f"a whole number from {self.low} to {self.high}"
-        if isinstance(self.default, float):
-            return f"a number from {self.low} to {self.high}"
-        choices = list(map(toml, self.choices))
-        if isinstance(self.default, str):
-            return " or ".join(choices) or "a text"
-        if self.globs:
-            return "a list of globs"
-        return f"a list of {', '.join(choices) or 'texts'}"
-
-    def parse(self, text: str) -> object:
-        """Read a value from plain text; text that cannot be read stays, for `check` to refuse."""
-        word = text.strip()
-        if isinstance(self.default, bool):
-            return BOOLEANS.get(word.casefold(), word)
-        if isinstance(self.default, tuple):
-            return list(filter(None, map(str.strip, word.split(","))))
-        if self.numeric:
-            with contextlib.suppress(ValueError):
-                return type(self.default)(word)
-        return word
-
-    def check(self, value: object, source: str, *, trusted: bool = True) -> object:
-        """Return the value in the type of the default, or raise what is wrong with it."""
-        if self.numeric and isinstance(value, int | float) and not isinstance(value, bool):
-            if not self.low <= value <= self.high:
-                raise self._error(source, f"is {excerpt(value)}, out of range")
-            if isinstance(self.default, float):
-                value = float(value)
-        if isinstance(self.default, tuple) and isinstance(value, list | tuple):
-            return self._checked_list(value, source)
-        if type(value) is not type(self.default):
-            raise self._error(source, f"is {excerpt(value)}")
-        if isinstance(value, str):
-            self._check_text(value, source)
-            if not trusted:
-                self._check_project_may(value, source)
-        return value
-
-    def _checked_list(self, values: Sequence[object], source: str) -> tuple[str, ...]:
-        if not self.low <= len(values) <= self.high:
-            bounds = f"{self.low} to {self.high} of them"
-            raise self._error(source, f"has {len(values)} entries", bounds)
-        texts: list[str] = []
-        for value in values:
-            if not isinstance(value, str):
-                raise self._error(source, f"holds {excerpt(value)}")
-            self._check_text(value, source)
-            if self.globs and not _stays_inside(value):
-                rule = "relative to the project and inside it"
-                raise self._error(source, f"holds {excerpt(value)}", rule)
-            texts.append(value)
-        return tuple(dict.fromkeys(texts))
-
-    def _check_text(self, value: str, source: str) -> None:
-        if self.choices and value not in self.choices:
-            suggestion = nearest(value, self.choices)
-            if suggestion:
-                suggestion = f"perhaps {toml(suggestion)}"
-            raise self._error(source, f"names {excerpt(value)}", suggestion)
-        categories = set(map(unicodedata.category, value))
-        has_controls = not categories.isdisjoint({"Cc", "Cs"})
-        if has_controls or not value.strip() or len(value) > TEXT_LIMIT:
-            rule = f"of 1 to {TEXT_LIMIT} printable characters"
-            raise self._error(source, f"holds {excerpt(value)}", rule)
-
-    def _check_project_may(self, value: str, source: str) -> None:
-        """Raise if a project sets a value that only the user may."""
-        if self.folder and not _stays_inside(value):
-            allowed = "Name one inside the project"
-        elif self.project_choices and value not in self.project_choices:
-            allowed = "Write " + " or ".join(map(toml, self.project_choices))
-        else:
-            return
-        raise ConfigError(
-            f"{source}: a project may not set {self.full_name} to {excerpt(value)}",
-            f"{allowed} there; your own choice goes into {USER_FILE} or {self.variable}",
-        )
-
-    def _error(self, source: str, fault: str, rule: str = "") -> ConfigError:
-        accepts = ", ".join(filter(None, (self.wanted, rule)))
-        hint = f"It takes {accepts}; the default is {self.name} = {toml(self.default)}"
-        return ConfigError(f"{source}: {self.full_name} {fault}", hint)
-
-
-def toml(value: object) -> str:
-    """Write a value as TOML, which for these types is JSON."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def nearest(word: str, options: Iterable[str]) -> str:
-    """Return the option that a misspelt word is nearest to, or nothing."""
-    matches = difflib.get_close_matches(word[:TEXT_LIMIT], list(options), 1)
-    return "".join(matches)
-
-
-def excerpt(value: object) -> str:
-    """Show a value that anybody may have written: short, on one line, harmless to a terminal."""
-    if isinstance(value, str):
-        if len(value) > EXCERPT_LIMIT:
-            value = f"{value[:EXCERPT_LIMIT]}…"
-        return repr(value)
-    is_huge = isinstance(value, int) and abs(value) >= sys.maxsize
-    if isinstance(value, int | float) and not is_huge:
-        return toml(value)
-    names = {list: "a list", dict: "a table", int: "a huge number"}
-    return names.get(type(value), f"a {type(value).__name__}")
-
-
-def _stays_inside(path: str) -> bool:
-    is_absolute = re.match(r"[/\\~]|[A-Za-z]:", path)
-    return not is_absolute and ".." not in re.split(r"[/\\]", path)
+# Of a user who is in no team.
+NO_DATABASE = "none"
+# As git calls the branch that is checked out.
+CHECKED_OUT = "HEAD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,10 +62,10 @@ class MemoryConfig:
         RANKING.recency_days, "Age in days up to which a memory ranks higher.", high=36_500
     )
     recency_boost_factor: float = declare(
-        RANKING.recency_factor, "What a recent score is multiplied by.", low=1.0, high=2.0
+        RANKING.recency_factor, "Factor for the score of a recent memory.", low=1.0, high=2.0
     )
     entries_vector_weight: float = declare(
-        0.7, "What meaning counts in memory_search; words have the rest.", high=1.0
+        0.7, "Weight of semantic similarity in memory_search, 0 to 1.", high=1.0
     )
     branch_scope: str = declare(
         "perBranch",
@@ -247,11 +78,11 @@ class MemoryConfig:
         10, "How many summaries a context pack has at most.", high=100
     )
     summaries_max_entries: int = declare(
-        100, "How many summaries are kept; the oldest leave.", low=1, high=10_000
+        100, "How many summaries are kept; the oldest are removed.", low=1, high=10_000
     )
     summaries_max_bytes: int = declare(
         1_000_000,
-        "Largest size of all summaries together; the oldest leave.",
+        "Largest size of all summaries in bytes; the oldest are removed.",
         low=1000,
         high=100_000_000,
     )
@@ -265,22 +96,22 @@ class JournalConfig:
     path: str = declare(
         "journal-data", "The journal's folder, a git repository of its own.", folder=True
     )
-    author: str = declare("Journal Server <journal@localhost>", "Who the commits are by.")
-    auto_gc: bool = declare(True, "Whether git packs what has piled up.")
+    author: str = declare("Journal Server <journal@localhost>", "Author of the journal's commits.")
+    auto_gc: bool = declare(True, "Whether git packs loose objects in the background.")
     half_life_days: float = declare(
         JOURNAL.ranking.half_life_days,
-        "Days after which an entry is half as present.",
+        "Half-life of an entry's salience, in days.",
         low=1.0,
         high=36_500.0,
     )
     minimum_salience: float = declare(
-        JOURNAL.ranking.easiest, "The score that a fresh entry needs to be found.", high=1.0
+        JOURNAL.ranking.fresh_min_score, "The score that a fresh entry needs to be found.", high=1.0
     )
     context_weight: float = declare(
-        0.5, "What the work context counts in journal_search; the content has the rest.", high=1.0
+        0.5, "Weight of the work context in journal_search, 0 to 1.", high=1.0
     )
     default_salience_threshold: float = declare(
-        0.5, "The salience_threshold of a journal_search that names none.", high=1.0
+        0.5, "Default salience_threshold of journal_search.", high=1.0
     )
     max_results: int = declare(20, "Most entries in the answer of journal_search.", low=1, high=50)
 
@@ -316,7 +147,7 @@ class WatchConfig:
 
     enabled: bool = declare(True, "Whether a running server follows changes of files.")
     debounce_ms: int = declare(
-        500, "Quiet milliseconds after a change before it is indexed.", high=60_000
+        500, "Milliseconds without a further change before a change is indexed.", high=60_000
     )
     poll: bool = declare(
         False, "Whether to look for changes by polling, where file events do not arrive."
@@ -339,6 +170,31 @@ class RedactionConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TeamConfig:
+    """The database that a team shares."""
+
+    database: str = declare(
+        NO_DATABASE,
+        'Address of the PostgreSQL database that a team shares, as in "postgresql://host/name"; '
+        '"none" for files.',
+        shared_variable="RAGDOCS_DATABASE",
+        personal=True,
+        secret=True,
+    )
+    projects: tuple[str, ...] = declare(
+        (),
+        'Names of projects in the team database, as in "/srv/handbook=handbook", for folders '
+        "without a git remote.",
+        personal=True,
+    )
+    branch: str = declare(
+        CHECKED_OUT,
+        'Branch whose pushed documentation is searched; "HEAD" for the one that is checked out.',
+        personal=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The resolved configuration of one project; `problems` are shown but stop nothing."""
 
@@ -350,6 +206,7 @@ class Config:
     watch: WatchConfig = field(default_factory=WatchConfig)
     redaction: RedactionConfig = field(default_factory=RedactionConfig)
     journal: JournalConfig = field(default_factory=JournalConfig)
+    team: TeamConfig = field(default_factory=TeamConfig)
     origins: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
@@ -438,7 +295,7 @@ def render_table(config: Config) -> list[tuple[str, str, str]]:
     rows = []
     for name, key in KEYS.items():
         value = getattr(getattr(config, key.section), key.name)
-        rows.append((name, toml(value), config.origin(name)))
+        rows.append((name, key.show(value), config.origin(name)))
     return rows
 
 
@@ -528,14 +385,16 @@ def _line_numbers(text: str) -> dict[str, int]:
 
 def _from_environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[Setting]:
     variables = {}
+    known = {PORTABLE_VARIABLE}
     for key in KEYS.values():
         variables[key.variable] = key
+        known.add(key.shared_variable)
         text = environ.get(key.shared_variable, "").strip()
         if text:
             source = f"environment {key.shared_variable}"
             yield _setting(key.full_name, key.parse(text), source)
     for variable in sorted(environ):
-        if not variable.startswith("RAGDOCS_"):
+        if not variable.startswith("RAGDOCS_") or variable in known:
             continue
         source = f"environment {variable}"
         own_key = variables.get(variable)

@@ -74,6 +74,14 @@ class UnavailableError(RagdocsError):
     """Something needed (a model, a directory, a lane) cannot be had now."""
 
 
+class DisconnectedError(UnavailableError):
+    """A connection was lost; what was asked for last may have been done or not."""
+
+
+class ForbiddenError(UnavailableError):
+    """The caller's role does not allow it."""
+
+
 class TooSlowError(UnavailableError):
     """Something that exists did not answer in time, so its state is not known."""
 

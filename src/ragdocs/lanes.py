@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ragdocs.project.formats import BY_SUFFIX, FORMATS
+
+
+def _readmes() -> list[str]:
+    """Return the names of a project's first page, with the usual ending of each format."""
+    names = []
+    for kind in FORMATS:
+        # Nobody's first page is a notebook.
+        if not kind.only_in_docs and kind.reader != "notebook":
+            names.append(f"README{kind.suffixes[0]}")
+    return names
+
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
@@ -39,10 +51,10 @@ class Ranking:
     time_weight: float = 0.0
     recency_days: int = 0
     recency_factor: float = 1.0
-    # Where scores fade: the threshold rises with age, from `easiest` for a fresh text to the
-    # `min_score` of the query; after this many days it is half way.
+    # Where scores fade: the threshold rises with age, from `fresh_min_score` to the `min_score` of
+    # the query; after this many days it is half way.
     half_life_days: float = 0.0
-    easiest: float = 0.0
+    fresh_min_score: float = 0.0
     # Hits of one document in one answer.
     per_document: int = 3
 
@@ -71,7 +83,9 @@ class Lane:
 
 DOCS = Lane(
     name="docs",
-    include=("docs/**/*.md", "docs/**/*.txt", "docs/**/*.rst", "README.md"),
+    # Where there is no documentation in docs/, `project.documentation.default_globs` says what is
+    # read.
+    include=(*(f"docs/**/*{suffix}" for suffix in BY_SUFFIX), *_readmes()),
     gitignore=True,
     default_kind="document",
     ranking=Ranking(support_weight=0.2),
@@ -104,7 +118,11 @@ JOURNAL = Lane(
     include=("**/*.md",),
     default_kind="entry",
     ranking=Ranking(
-        graph_weight=0.0, context_weight=0.0, per_document=1, half_life_days=30.0, easiest=0.1
+        graph_weight=0.0,
+        context_weight=0.0,
+        per_document=1,
+        half_life_days=30.0,
+        fresh_min_score=0.1,
     ),
 )
 

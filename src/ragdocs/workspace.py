@@ -2,67 +2,75 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragdocs import __version__, caller
-from ragdocs.config import Config
+from ragdocs.caller import Role
+from ragdocs.config import NO_DATABASE, Config
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.engines.local.snapshot import POINTER
 from ragdocs.errors import UnavailableError
 from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
 from ragdocs.project import folders as project
 from ragdocs.project import layout, registry
+from ragdocs.project.identity import repository_id
 from ragdocs.project.signing import signing_key
-from ragdocs.protocols import Encoder, Index
+from ragdocs.protocols import AccessLog, Index, Readable, Summaries
 from ragdocs.search.chunk import CHUNKER
 from ragdocs.search.corpus import Corpus, Progress
-from ragdocs.search.encoders.minilm import open_encoder
-from ragdocs.stores.access import SqliteAccessLog
+from ragdocs.search.encoders.choose import configured_encoder
 from ragdocs.stores.files.store import FileStore
-from ragdocs.stores.git.commits import CommitStore
-from ragdocs.stores.git.exchange import Exchange
-from ragdocs.stores.git.journal import JournalStore
-from ragdocs.stores.summaries import Limits, SummaryFile
 from ragdocs.system import files
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text import times
-from ragdocs.text.merge import merge
 from ragdocs.text.redaction.redact import CallersRedactor
 from ragdocs.types import Report
-from ragdocs.verbs.commits import Commits
-from ragdocs.verbs.context.pack import Packs
-from ragdocs.verbs.context.repo import Repository
-from ragdocs.verbs.context.repomap import CODE, TABLES, RepoMap
-from ragdocs.verbs.context.scope import Scope, find_scope
-from ragdocs.verbs.docs import Documents
-from ragdocs.verbs.journal import Journal
-from ragdocs.verbs.journal_shapes import Exchanged
-from ragdocs.verbs.memories.banks import Elsewhere, Snapshots
-from ragdocs.verbs.memories.care import EntryCare
-from ragdocs.verbs.memories.edit import Edits
-from ragdocs.verbs.memories.entries import Entries
-from ragdocs.verbs.memories.history import Versions
-from ragdocs.verbs.memories.merge import Merges
-from ragdocs.verbs.memories.recall import Recall
-from ragdocs.verbs.memories.write import Memories
-from ragdocs.verbs.quality.explain import Explain
-from ragdocs.verbs.quality.health import lane_status
-from ragdocs.verbs.shapes import Status
+
+# Each part of the verbs is imported when it is first called: most runs need few of them.
+if TYPE_CHECKING:
+    from ragdocs.stores.git.commits import CommitStore
+    from ragdocs.stores.git.journal import JournalStore
+    from ragdocs.stores.postgres.feed import Feed
+    from ragdocs.stores.postgres.texts import RowStore
+    from ragdocs.team import Team
+    from ragdocs.verbs.commits import Commits
+    from ragdocs.verbs.context.pack import Packs
+    from ragdocs.verbs.context.repo import Repository
+    from ragdocs.verbs.context.scope import Scope
+    from ragdocs.verbs.docs import Documents
+    from ragdocs.verbs.finding import Finding
+    from ragdocs.verbs.journal import Journal
+    from ragdocs.verbs.links import Links
+    from ragdocs.verbs.memories.banks import Elsewhere
+    from ragdocs.verbs.memories.care import EntryCare
+    from ragdocs.verbs.memories.draft import Drafts
+    from ragdocs.verbs.memories.edit import Edits
+    from ragdocs.verbs.memories.entries import Entries
+    from ragdocs.verbs.memories.history import Versions
+    from ragdocs.verbs.memories.merge import Merges
+    from ragdocs.verbs.memories.recall import Bank, Recall
+    from ragdocs.verbs.memories.timeline import Timeline
+    from ragdocs.verbs.memories.write import Memories
+    from ragdocs.verbs.quality.explain import Explain
+    from ragdocs.verbs.quality.health import ProjectState
+    from ragdocs.verbs.texts import Texts
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A corpus together with the parts of it that live on this machine."""
+    """A corpus together with its parts."""
 
     corpus: Corpus
-    store: FileStore | CommitStore | JournalStore
+    store: FileStore | CommitStore | JournalStore | RowStore
     index: Index
+    # What other servers change, where a team shares the texts and the index.
+    feed: Feed | None = None
 
 
 class Workspace:
@@ -89,7 +97,9 @@ class Workspace:
         )
         self.room = room or config.server.answer_chars
         self._wanted = lanes
-        self.encoder, self.identity, self.dim, self.silence = _encoder(config)
+        self.encoder, self.identity, self.dim, self.embedding_unavailable = configured_encoder(
+            config
+        )
         origin = config.origin("redaction.patterns")
         self.redactor = CallersRedactor(os.environ, config.redaction.patterns, origin)
         self.places: dict[str, Place] = {}
@@ -97,20 +107,29 @@ class Workspace:
         # The user's own bank may be a link; a project's folder that leads elsewhere may have come
         # with a clone.
         trusted = config.memory.storage_strategy == "user"
-        if config.docs.enabled:
-            self._open(
-                docs := docs_lane(config),
-                lambda: FileStore(config.root, docs, trusted_root=trusted),
-            )
+        # Which documents there are is a question to git: it is asked only where they are searched.
+        is_wanted = lanes is None or DOCS.name in lanes
+        is_shared = config.team.database != NO_DATABASE
+        # The lanes whose texts and indexes are in the team database.
+        self._shared: dict[str, Lane] = {}
+        if config.docs.enabled and is_wanted:
+            docs = layout.docs_lane(config)
+            if is_shared:
+                self._open_shared(docs)
+            else:
+                self._open(docs, lambda: FileStore(config.root, docs, trusted_root=trusted))
         if config.memory.enabled:
-            memory = memory_lane(config)
-            self._open(
-                memory, lambda: FileStore(layout.memory_root(config), memory, trusted_root=trusted)
-            )
+            memory = layout.memory_lane(config)
+            # The user's own bank is nobody else's.
+            if is_shared and not trusted:
+                self._open_shared(memory)
+            else:
+                root = partial(layout.memory_root, config)
+                self._open(memory, lambda: FileStore(root(), memory, trusted_root=trusted))
         if config.journal.enabled:
-            self._open(journal_lane(config), self._journal_store)
+            self._open(layout.journal_lane(config), self._journal_store)
         if config.docs.commits:
-            self._open(COMMITS, lambda: CommitStore(config.root))
+            self._open(COMMITS, self._commit_store)
 
     def corpus(self, lane: str) -> Corpus:
         """Return the pipeline of a lane, for those who look into it rather than ask it."""
@@ -118,65 +137,162 @@ class Workspace:
 
     def explain(self, lane: str) -> Explain:
         """Return the verb that tells why a search of a lane finds what it finds."""
+        from ragdocs.verbs.quality.explain import Explain
+
         return Explain(self.corpus(lane), self.clock)
+
+    @property
+    def finding(self) -> Finding:
+        """The search over all lanes that are open."""
+        from ragdocs.verbs.finding import Finding
+
+        corpora = {name: place.corpus for name, place in self.places.items()}
+        return Finding(corpora, self.clock)
 
     @property
     def documents(self) -> Documents:
         """The verbs of the documentation lane."""
-        return Documents(self._corpus(DOCS.name, "docs"), self.clock, self.room)
+        from ragdocs.verbs.docs import Documents
+
+        return Documents(self._corpus(DOCS.name, "docs"), self.clock)
 
     @property
     def memories(self) -> Memories:
         """The verbs of the memory lane."""
-        return Memories(self._corpus(MEMORY.name, "memory"), self.clock, self.room)
+        from ragdocs.verbs.memories.write import Memories
+
+        return Memories(self._corpus(MEMORY.name, "memory"), self.clock)
 
     @property
     def edits(self) -> Edits:
         """The verbs that change a part of a memory, or its name."""
-        return Edits(self._corpus(MEMORY.name, "memory"), self.room)
+        from ragdocs.verbs.memories.edit import Edits
+
+        return Edits(self._corpus(MEMORY.name, "memory"))
 
     @property
     def versions(self) -> Versions:
         """The verbs about earlier texts of memories."""
-        return Versions(self._corpus(MEMORY.name, "memory"), self.clock, self.room)
+        from ragdocs.verbs.memories.history import Versions
+
+        return Versions(self._corpus(MEMORY.name, "memory"))
+
+    @property
+    def texts(self) -> Texts:
+        """The verbs of one memory or document as a person reads it."""
+        from ragdocs.verbs.texts import Texts
+
+        corpora = {}
+        for lane in (DOCS.name, MEMORY.name):
+            if lane in self.places:
+                corpora[lane] = self.places[lane].corpus
+        return Texts(corpora, self.config.root, self.clock)
 
     @property
     def merges(self) -> Merges:
         """The verbs that consolidate memories."""
-        return Merges(self._corpus(MEMORY.name, "memory"), self.clock, self.room)
+        from ragdocs.verbs.memories.merge import Merges
+
+        return Merges(self._corpus(MEMORY.name, "memory"), self.clock)
+
+    @property
+    def drafts(self) -> Drafts:
+        """The verbs that propose merges."""
+        from ragdocs.verbs.memories.draft import Drafts
+
+        return Drafts(self._corpus(MEMORY.name, "memory"))
+
+    @property
+    def timeline(self) -> Timeline:
+        """The verbs about what happened to memories."""
+        from ragdocs.verbs.memories.timeline import Timeline
+
+        return Timeline(self._corpus(MEMORY.name, "memory"), self.clock)
+
+    @cached_property
+    def links(self) -> Links:
+        """The verbs about the links between memories and documents."""
+        from ragdocs.verbs.links import Links
+
+        corpora = {}
+        for lane in (MEMORY.name, DOCS.name):
+            if lane in self.places:
+                corpora[lane] = self.places[lane].corpus
+        return Links(corpora, self.config.root, self.clock)
 
     @cached_property
     def elsewhere(self) -> Elsewhere:
         """The memories of this user's other projects."""
+        from ragdocs.verbs.memories.banks import Elsewhere, Snapshots
+
         snapshots = Snapshots(_generation, self._read_only)
-        return Elsewhere(self.config, memory_lane(self.config), snapshots)
+        return Elsewhere(self.config, layout.memory_lane(self.config), snapshots)
 
     @property
     def recall(self) -> Recall:
         """The verbs that go by time and place; not only this project's."""
+        from ragdocs.verbs.memories.recall import Recall
+
         own = partial(self._corpus, MEMORY.name, "memory")
-        return Recall(self.config.root, own, self.elsewhere.banks, self.clock, self.room)
+        name = self.team.project.name if MEMORY.name in self._shared else ""
+        return Recall(self.config.root, own, self._other_banks, self.clock, name)
+
+    def _other_banks(self) -> tuple[list[Bank], list[str]]:
+        """Return the banks of other projects, and notes about those that are left out."""
+        if caller.current().confined:
+            return [], ["your token is for this project only"]
+        if MEMORY.name in self._shared:
+            return self._team_banks()
+        return self.elsewhere.banks()
+
+    def _team_banks(self) -> tuple[list[Bank], list[str]]:
+        from ragdocs.verbs.memories.banks import MOST_BANKS
+        from ragdocs.verbs.memories.recall import Bank
+
+        lane = replace(self._shared[MEMORY.name], writable=False)
+        others = self.team.others(lane, MOST_BANKS + 1)
+        banks = []
+        for other in others[:MOST_BANKS]:
+            place = self._shared_place(lane, other.scope)
+            banks.append(Bank(other.name, other.identity, place.corpus))
+        notes = []
+        if len(others) > MOST_BANKS:
+            notes.append(f"only the {MOST_BANKS} projects that changed last were asked")
+        return banks, notes
 
     @property
     def entries(self) -> Entries:
         """The verbs of memories that are known by ids."""
-        corpus, memory = self._corpus(MEMORY.name, "memory"), self.config.memory
-        return Entries(corpus, self.access, self.clock, self.room, memory.entries_vector_weight)
+        from ragdocs.verbs.memories.entries import Entries
+
+        corpus = self._corpus(MEMORY.name, "memory")
+        weight = self.config.memory.entries_vector_weight
+        folder = None
+        if MEMORY.name not in self._shared:
+            folder = Path(corpus.store.locate(""))
+        return Entries(corpus, self.access, self.clock, weight, folder)
 
     @property
     def entry_care(self) -> EntryCare:
         """The verbs that look after entries in the course of time."""
+        from ragdocs.verbs.memories.care import EntryCare
+
         return EntryCare(self._corpus(MEMORY.name, "memory"), self.access, self.clock)
 
     @property
     def repository(self) -> Repository:
         """The verbs of what the repository knows about itself."""
-        corpus, chars = self._corpus(MEMORY.name, "memory"), self.room
-        return Repository(self.config.root, corpus, self.scope, self.summaries, self.clock, chars)
+        from ragdocs.verbs.context.repo import Repository
+
+        corpus = self._corpus(MEMORY.name, "memory")
+        return Repository(self.config.root, corpus, self.scope, self.summaries, self.clock)
 
     @property
     def packs(self) -> Packs:
         """What can be known at the beginning of a run; of the lanes that are there."""
+        from ragdocs.verbs.context.pack import Packs
+        from ragdocs.verbs.context.repomap import CODE, RepoMap
+
         places = {name: place.corpus for name, place in self.places.items()}
         files = RepoMap(
             FileStore(self.config.root, CODE),
@@ -190,6 +306,8 @@ class Workspace:
     @cached_property
     def outlines(self) -> SideFile:
         """What is known about source files of all projects of this user."""
+        from ragdocs.verbs.context.repomap import TABLES
+
         return SideFile(
             project.cache_dir() / "outlines.sqlite",
             TABLES,
@@ -202,72 +320,116 @@ class Workspace:
 
         As configured, and of the branch that is checked out, unless said.
         """
+        from ragdocs.verbs.context.scope import find_scope
+
         own_bank = self.config.memory.storage_strategy != "user"
+        identify: Callable[[str], str] = partial(repository_id, self.config.root)
+        if MEMORY.name in self._shared:
+            identify = self.team.repository_id
+            # A server without a clone has no branch of its own.
+            branch = self.team.branch if branch is None else branch
         return find_scope(
-            self.config.root, policy or self._branch_scope(), own_bank=own_bank, branch=branch
+            self.config.root,
+            policy or self._branch_scope(),
+            identify,
+            own_bank=own_bank,
+            branch=branch,
         )
 
-    def summaries(self, where: Scope) -> SummaryFile:
+    def summaries(self, where: Scope) -> Summaries:
         """Return the summaries of a scope."""
+        from ragdocs.stores.summaries import Limits, SummaryFile
+
         memory = self.config.memory
         limits = Limits(
             memory.max_summaries_in_context,
             memory.summaries_max_entries,
             memory.summaries_max_bytes,
         )
+        if MEMORY.name in self._shared:
+            return self.team.summaries(where.branch, limits, self.redactor)
         folder = os.path.realpath(project.data_dir() / "repos" / where.identity)
         return SummaryFile(Path(folder), limits, self.redactor)
 
     @property
     def commits(self) -> Commits:
         """The verbs of the project's own history."""
+        from ragdocs.verbs.commits import Commits
+
         hint = "Turn it on: write commits = true under [docs] in config.toml"
-        return Commits(self._corpus(COMMITS.name, "commits", hint), self.clock, self.room)
+        return Commits(self._corpus(COMMITS.name, "commits", hint), self.clock)
 
     @property
     def journal(self) -> Journal:
         """The verbs of the journal."""
+        from ragdocs.stores.git.exchange import Exchange
+        from ragdocs.stores.git.journal import JournalStore
+        from ragdocs.verbs.journal import Journal
+
         corpus = self._corpus(JOURNAL.name, "journal")
         store = self.places[JOURNAL.name].store
         assert isinstance(store, JournalStore)
-
-        def exchange(remote: str, resolved: Mapping[str, str]) -> Exchanged:
-            outcome = Exchange(store, lambda *texts: astuple(merge(*texts))).run(remote, resolved)
-            return Exchanged(
-                remote=outcome.remote,
-                branch=outcome.branch,
-                received=outcome.received,
-                sent=outcome.sent,
-                merged=[path.removesuffix(".md") for path in outcome.merged],
-                notes=[],
-            )
-
         settings = self.config.journal
         return Journal(
             corpus,
             self.clock,
-            self.room,
             settings.context_weight,
             store.short,
-            exchange,
+            Exchange(store).run,
             settings.default_salience_threshold,
             settings.max_results,
         )
 
     @cached_property
-    def access(self) -> SqliteAccessLog:
+    def access(self) -> AccessLog:
         """What is known about the use of memories.
 
         Of the user's bank, or of this project in all its worktrees.
         """
+        from ragdocs.stores.access import SqliteAccessLog
+
+        if MEMORY.name in self._shared:
+            return self.team.access(self._shared[MEMORY.name])
         own = self.config.memory.storage_strategy != "user"
         key = project.project_key(registry.main_worktree(self.config.root)) if own else "user"
         return SqliteAccessLog(project.state_dir() / "access.sqlite", key)
 
+    @cached_property
+    def team(self) -> Team:
+        """The team database, and this project in it."""
+        from ragdocs.team import Team
+
+        return Team(self.config)
+
+    def role(self) -> Role:
+        """Return what the caller may do in this project."""
+        if not self._shared:
+            return caller.current().role
+        return self.team.role()
+
+    @property
+    def shared_lanes(self) -> tuple[str, ...]:
+        """The lanes whose texts and indexes are in the team database."""
+        return tuple(self._shared)
+
+    def follow_branch(self) -> None:
+        """Read the documentation of the branch that is worked on now, as soon as it is pushed."""
+        docs = self._shared.get(DOCS.name)
+        if docs is None:
+            return
+        place = self.places.get(DOCS.name)
+        try:
+            scope = self.team.scope(docs)
+        except UnavailableError:
+            return
+        if place is None or place.store.scope != scope:  # type: ignore[union-attr]
+            self._open_shared(docs)
+
     def load(self) -> None:
         """Open the snapshot of each index, where there is one that can be trusted."""
         for place in self.places.values():
-            place.index.open()
+            if place.feed is None:
+                place.index.open()
 
     def sync(self, progress: Progress | None = None) -> dict[str, Report]:
         """Bring every index up to its files."""
@@ -284,18 +446,15 @@ class Workspace:
         for place in self.places.values():
             place.index.save()
 
-    def status(self) -> Status:
+    def status(self) -> ProjectState:
         """Tell how each index stands against its files."""
-        lanes = [lane_status(place.corpus, self.identity) for place in self.places.values()]
-        root = str(self.config.root)
-        return Status(
-            project=root,
-            version=__version__,
-            ready=True,
-            watcher="off",
-            heartbeat=None,
-            lanes=lanes,
-        )
+        from ragdocs.verbs.quality.health import ProjectState, closed_state, lane_state
+
+        lanes = [lane_state(place.corpus, self.identity) for place in self.places.values()]
+        for name in self._shared:
+            if name in self.closed:
+                lanes.append(closed_state(name, self.identity, str(self.closed[name])))
+        return ProjectState(str(self.config.root), __version__, tuple(lanes))
 
     def rebuilt(self, lane: str, progress: Progress | None = None) -> Index:
         """Build an index of a lane from its files alone, beside the live one.
@@ -305,7 +464,7 @@ class Workspace:
         place = self.places[lane]
         scratch = self._index(place.corpus.lane, None)
         corpus = Corpus(place.corpus.lane, place.store, scratch, self.encoder)
-        corpus.silence = place.corpus.silence
+        corpus.embedding_unavailable = place.corpus.embedding_unavailable
         corpus.sync(progress=progress)
         corpus.embed(progress)
         return scratch
@@ -320,7 +479,14 @@ class Workspace:
         configured = self.config.memory.branch_scope
         return configured if is_stronger else caller.current().branch_scope or configured
 
+    def _commit_store(self) -> CommitStore:
+        from ragdocs.stores.git.commits import CommitStore
+
+        return CommitStore(self.config.root)
+
     def _journal_store(self) -> JournalStore:
+        from ragdocs.stores.git.journal import JournalStore
+
         journal = self.config.journal
         root = layout.journal_root(self.config)
         return JournalStore(
@@ -340,9 +506,48 @@ class Workspace:
         except UnavailableError as error:
             self.closed[lane.name] = error
             return
+        self.places[lane.name] = Place(self._made_corpus(lane, store, index), store, index)
+
+    def _open_shared(self, lane: Lane) -> None:
+        """Open a lane in the team database; one that cannot be opened says why when asked."""
+        if self._wanted is not None and lane.name not in self._wanted:
+            return
+        self._shared[lane.name] = lane
+        self.closed.pop(lane.name, None)
+        try:
+            place = self._shared_place(lane, self.team.scope(lane))
+            # Vectors of another model are refused here, before anything is read or written.
+            place.index.open()
+            self.places[lane.name] = place
+        except UnavailableError as error:
+            self.closed[lane.name] = error
+
+    def pushed(self, branch: str, *, is_trial: bool) -> Place:
+        """Return the documentation of a branch, to be written to."""
+        lane = layout.docs_lane(self.config)
+        scope = self.team.pushed_scope(branch, is_trial=is_trial)
+        place = self._shared_place(lane, scope, writable=True)
+        place.index.open()
+        return place
+
+    def _shared_place(self, lane: Lane, scope: int, *, writable: bool = False) -> Place:
+        from ragdocs.engines.postgres.index import PostgresIndex
+        from ragdocs.stores.postgres.feed import Feed
+        from ragdocs.stores.postgres.texts import RowStore
+
+        database = self.team.database
+        store = RowStore(database, scope, lane, writable=writable or lane.writable)
+        index = PostgresIndex(
+            database, scope, recipe=_recipe(lane), encoder=self._vectors_of(), dim=self.dim
+        )
+        corpus = self._made_corpus(lane, store, index)
+        corpus.behind = partial(self.team.behind, scope)
+        return Place(corpus, store, index, Feed(database, scope))
+
+    def _made_corpus(self, lane: Lane, store: Readable, index: Index) -> Corpus:
         corpus = Corpus(lane, store, index, self.encoder, self.redactor)
-        corpus.silence = self.silence or corpus.silence
-        self.places[lane.name] = Place(corpus, store, index)
+        corpus.embedding_unavailable = self.embedding_unavailable or corpus.embedding_unavailable
+        return corpus
 
     def _read_only(self, lane: Lane, root: Path, directory: Path) -> Corpus | None:
         """Open the snapshot of another project, or nothing if it cannot be trusted."""
@@ -350,80 +555,45 @@ class Workspace:
         if not index.open():
             return None
         corpus = Corpus(lane, FileStore(root, lane), index, self.encoder)
-        corpus.silence = self.silence or corpus.silence
+        corpus.embedding_unavailable = self.embedding_unavailable or corpus.embedding_unavailable
         return corpus
 
     def _index(self, lane: Lane, directory: Path | None) -> Index:
-        recipe = f"{CHUNKER}/{lane.chunking.target}/{lane.chunking.limit}"
         key = signing_key() if directory else b""
         cache = os.path.realpath(project.cache_dir())
         private = directory is not None and directory.is_relative_to(cache)
         return LocalIndex(
-            directory, recipe=recipe, encoder=self.identity, dim=self.dim, key=key, mapped=private
+            directory,
+            recipe=_recipe(lane),
+            encoder=self._vectors_of(),
+            dim=self.dim,
+            key=key,
+            mapped=private,
         )
 
+    def _vectors_of(self) -> str:
+        """Return what the vectors of this workspace are made by."""
+        if self.encoder is not None and self.encoder.latin_only:
+            # Which texts have a vector is a part of what the vectors are.
+            return f"{self.identity}/latin"
+        return self.identity
+
     def _corpus(self, lane: str, section: str, hint: str = "") -> Corpus:
+        if lane in self.closed and lane in self._shared:
+            # The database may be back, or the documentation may have been pushed meanwhile.
+            self._open_shared(self._shared[lane])
         if lane in self.closed:
             raise self.closed[lane]
         if lane not in self.places:
-            switch = f"write enabled = true under [{section}] in config.toml"
-            hint = hint or f"Turn it on: {switch}, or run `ragdocs init`"
+            hint = hint or f"Turn it on: write enabled = true under [{section}] in config.toml"
             raise UnavailableError(f"the {section} lane is switched off for this project", hint)
         return self.places[lane].corpus
 
 
-def docs_lane(config: Config) -> Lane:
-    """Return the documentation lane as configured."""
-    docs = config.docs
-    include, exclude, largest = (
-        tuple(docs.include),
-        tuple(docs.exclude),
-        config.watch.largest_kb * 1000,
-    )
-    return replace(
-        DOCS, include=include, exclude=exclude, gitignore=docs.gitignore, largest=largest
-    )
-
-
-def memory_lane(config: Config) -> Lane:
-    """Return the memory lane as configured."""
-    memory = config.memory
-    ranking = replace(
-        MEMORY.ranking,
-        recency_days=memory.recency_boost_days,
-        recency_factor=memory.recency_boost_factor,
-    )
-    # The user's bank lies in no project, so nothing can be reached from it by a relative link.
-    base = "" if memory.storage_strategy == "user" else MEMORY.base
-    return replace(MEMORY, ranking=ranking, base=base, largest=config.watch.largest_kb * 1000)
-
-
-def journal_lane(config: Config) -> Lane:
-    """Return the lane of the journal as configured."""
-    journal = config.journal
-    ranking = replace(
-        JOURNAL.ranking,
-        half_life_days=journal.half_life_days,
-        easiest=journal.minimum_salience,
-        # Fresh entries need so little that they must not be lost among older candidates; their
-        # score stays as it is.
-        recency_days=math.ceil(2 * journal.half_life_days),
-    )
-    return replace(JOURNAL, ranking=ranking)
+def _recipe(lane: Lane) -> str:
+    return f"{CHUNKER}/{lane.chunking.target}/{lane.chunking.limit}"
 
 
 def _generation(directory: Path) -> bytes:
     """Return what names the current generation of an index."""
     return files.read_bytes(directory / POINTER, limit=200)
-
-
-def _encoder(config: Config) -> tuple[Encoder | None, str, int, str]:
-    """Return the encoder, its identity and dimension, and why there is none."""
-    if config.embedding.model == "none":
-        return None, "none", 1, ""
-    try:
-        encoder = open_encoder(config.embedding.model, project.cache_dir() / "vectors.sqlite")
-        identity, dim = encoder.identity, encoder.dim
-    except UnavailableError as error:
-        return None, "none", 1, str(error)
-    return encoder, identity, dim, ""

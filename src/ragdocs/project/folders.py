@@ -58,6 +58,16 @@ def home(environ: Environ | None = None) -> Path | None:
         return None
 
 
+def user_name() -> str:
+    """Return the name of the user who runs this process, or nothing where it has none."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return ""
+
+
 def _directory(
     environ: Environ | None, variable: str, below_home: str, windows_variable: str, below: str
 ) -> Path:

@@ -6,8 +6,10 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
+from ragdocs.errors import ConfigError, UnavailableError
 from ragdocs.system import git
 
 # No remote has a longer address; cutting one could leave half a password.
@@ -36,6 +38,36 @@ def repository_id(root: Path, branch: str = "") -> str:
         folder = str(main / root.relative_to(repository.top))
     parts = json.dumps([folder, clean_address(git.remote(root)), branch])
     return hashlib.blake2b(parts.encode(errors="surrogateescape"), digest_size=16).hexdigest()
+
+
+def shared_name(root: Path, names: Sequence[str] = ()) -> str:
+    """Return the name by which all clones of a repository know a project.
+
+    It is the address of the remote without its scheme, because one person clones by ssh and
+    another by https, or the name that the user gives to the folder.
+    """
+    for pair in names:
+        folder, equals, name = pair.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(
+                f"team.projects holds {pair!r}", 'Write each as "/path/of/the/folder=NAME"'
+            )
+        if os.path.realpath(Path(folder.strip()).expanduser()) == os.path.realpath(root):
+            return name.strip()
+    address = clean_address(git.remote(root))
+    top = git.top(root)
+    if not address or top is None:
+        raise UnavailableError(
+            f"{root} has no git remote by which a team could know it",
+            f'Name it in your own configuration, under [team]: projects = ["{root}=NAME"]',
+        )
+    scheme, _, rest = address.partition("://")
+    name = address if scheme == "file" else rest
+    inside = root.relative_to(top).as_posix()
+    if inside == ".":
+        return name
+    # Two projects may share a repository.
+    return f"{name}#{inside}"
 
 
 def clean_address(address: str) -> str:

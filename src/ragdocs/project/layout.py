@@ -1,13 +1,16 @@
-"""Where the lanes of a project keep their texts and their indexes."""
+"""The lanes of a project as configured, and where they keep texts and indexes."""
 
 from __future__ import annotations
 
+import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from ragdocs.config import Config
 from ragdocs.errors import UnavailableError
-from ragdocs.lanes import Lane
+from ragdocs.lanes import DOCS, JOURNAL, MEMORY, Lane
+from ragdocs.project.documentation import Globs, default_globs
 from ragdocs.project.folders import (
     MEMORIES,
     Environ,
@@ -52,3 +55,54 @@ def index_root(config: Config, lane: Lane, environ: Environ | None = None) -> Pa
         return not_linked(memory_root(config, environ) / "indices")
     # A project that only has documents is never written to: its index is the user's cache.
     return resolved(cache_dir(environ) / "projects" / project_key(config.root) / lane.name)
+
+
+def docs_globs(config: Config) -> Globs:
+    """Return the globs of the documents: as configured, or by what the project has."""
+    docs = config.docs
+    if config.origin("docs.include") != "default":
+        return Globs(tuple(docs.include), tuple(docs.exclude))
+    include, exclude = default_globs(config.root)
+    # The journal's entries are a lane of their own.
+    journal = f"{config.journal.path}/**"
+    return Globs(include, (*exclude, journal, *docs.exclude))
+
+
+def docs_lane(config: Config) -> Lane:
+    """Return the documentation lane as configured."""
+    docs = config.docs
+    globs = docs_globs(config)
+    return replace(
+        DOCS,
+        include=globs.include,
+        exclude=globs.exclude,
+        gitignore=docs.gitignore,
+        largest=config.watch.largest_kb * 1000,
+    )
+
+
+def memory_lane(config: Config) -> Lane:
+    """Return the memory lane as configured."""
+    memory = config.memory
+    ranking = replace(
+        MEMORY.ranking,
+        recency_days=memory.recency_boost_days,
+        recency_factor=memory.recency_boost_factor,
+    )
+    # The user's bank lies in no project, so nothing can be reached from it by a relative link.
+    base = "" if memory.storage_strategy == "user" else MEMORY.base
+    return replace(MEMORY, ranking=ranking, base=base, largest=config.watch.largest_kb * 1000)
+
+
+def journal_lane(config: Config) -> Lane:
+    """Return the lane of the journal as configured."""
+    journal = config.journal
+    ranking = replace(
+        JOURNAL.ranking,
+        half_life_days=journal.half_life_days,
+        fresh_min_score=journal.minimum_salience,
+        # Fresh entries need so little that they must not be lost among older candidates; their
+        # score stays as it is.
+        recency_days=math.ceil(2 * journal.half_life_days),
+    )
+    return replace(JOURNAL, ranking=ranking)

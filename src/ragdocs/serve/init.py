@@ -3,44 +3,101 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ragdocs import config as configuration
-from ragdocs.config import FILE_NAME, KEYS, Config, Key, toml
-from ragdocs.import_path import SAFE_PATH
-from ragdocs.lanes import MEMORY
+from ragdocs.config import KEYS, Config
+from ragdocs.keys import FILE_NAME, toml
+from ragdocs.lanes import DOCS, MEMORY
 from ragdocs.project import folders, layout
+from ragdocs.serve import proposal_text
+from ragdocs.serve.install import command
+from ragdocs.serve.outside import count_outside
+from ragdocs.serve.proposal import Proposal, files_in_words, in_force, propose, rules_of
+from ragdocs.stores.files.globs import Rules
 from ragdocs.system import files
 
 # The two sections a newcomer changes; the defaults of all others are meant to stay.
 _SECTIONS = ("docs", "memory")
 _TITLE = "# Settings of ragdocs for this project; `ragdocs check-config` shows what is in force."
-_SWITCHED_ON = "memory.enabled"
-# One package of our own and some that we need: what is installed with them is found where they are.
-_IMPORTABLE = """
-from importlib.util import find_spec
-raise SystemExit(not all(map(find_spec, ("ragdocs", "mcp", "numpy", "whoosh", "yaml"))))
-"""
 
 
-def init(directory: Path, environ: Mapping[str, str] | None = None) -> list[str]:
-    """Prepare a directory as a project, change nothing that exists, and say what was done."""
+def look(directory: Path, environ: Mapping[str, str] | None = None) -> Proposal:
+    """Return what there is to index in a directory, if it may be a project."""
     root = folders.checked_root(folders.settled(directory), environ)
+    return propose(root)
+
+
+def has_configuration(proposal: Proposal) -> bool:
+    """Tell whether there is a file already, which is never overwritten."""
+    return os.path.lexists(proposal.root / FILE_NAME)
+
+
+def init(
+    directory: Path,
+    environ: Mapping[str, str] | None = None,
+    proposal: Proposal | None = None,
+) -> list[str]:
+    """Prepare a directory as a project, change nothing that exists, and say what was done."""
+    proposal = proposal or look(directory, environ)
+    root = proposal.root
     file = root / FILE_NAME
-    lines = [_write_new(file, _template())]
+    lines = [_write_new(file, template(proposal))]
     config = configuration.load(root, environ=environ, project=root)
     lines += config.problems
+    lines += missing_globs(proposal, config)
     if config.memory.enabled:
         ignore_file = layout.index_root(config, MEMORY, environ) / ".gitignore"
         # The index is a cache of this machine, which git should not see.
         lines.append(_write_new(ignore_file, "*\n"))
     else:
         lines.append(_how_to_switch_on(config, file))
-    next_step = "Next: paste this into the configuration of your MCP client and restart it"
+    next_step = (
+        "Next: `ragdocs install` writes this into the settings of your MCP client; "
+        "or paste it there and restart the client"
+    )
     return [*lines, next_step, client_configuration(root)]
+
+
+def preview(proposal: Proposal, environ: Mapping[str, str] | None = None) -> list[str]:
+    """Say what `init` would write, and write nothing."""
+    file = proposal.root / FILE_NAME
+    if has_configuration(proposal):
+        config = configuration.load(proposal.root, environ=environ, project=proposal.root)
+        return [f"{file} exists and would be kept", *missing_globs(proposal, config)]
+    return [f"{file} would be:", "", template(proposal).rstrip("\n")]
+
+
+def missing_globs(proposal: Proposal, config: Config) -> list[str]:
+    """Say which globs would add the documents that the configuration does not choose."""
+    globs = layout.docs_globs(config)
+    lane = replace(DOCS, include=globs.include, exclude=globs.exclude)
+    outside = count_outside(proposal.root, lane, proposal.listing)
+    if not outside.originals:
+        return []
+    rules = Rules(lane)
+    unchosen = [path for path in proposal.paths if not rules.lists(path)]
+    additions = []
+    for glob in in_force(proposal.include):
+        if any(map(rules_of([glob]).lists, unchosen)):
+            additions.append(glob)
+    files = files_in_words(outside.originals)
+    lie = "lie"
+    if outside.originals == 1:
+        lie = "lies"
+    notes = [f"{files} of documentation {lie} outside the configured globs"]
+    if additions:
+        origin = config.origin("docs.include")
+        named = f"to search them, add to docs.include ({origin})"
+        notes.append("\n".join([f"{named}:", *map(_list_entry, additions)]))
+    return notes
+
+
+def _list_entry(glob: str) -> str:
+    return f"  {toml(glob)},"
 
 
 def _how_to_switch_on(config: Config, file: Path) -> str:
@@ -59,23 +116,9 @@ def client_configuration(root: Path) -> str:
 
     It names everything, since clients pass on little.
     """
-    arguments = [*_flags(), "-m", "ragdocs", "mcp", "--project", str(root)]
-    server = {"command": sys.executable, "args": arguments}
+    program, *arguments = command.server(command.interpreter(), str(root))
+    server = {"command": program, "args": arguments}
     return json.dumps({"mcpServers": {"ragdocs": server}}, indent=2, ensure_ascii=False)
-
-
-def _flags() -> list[str]:
-    """Return the options with which Python imports nothing from its working directory.
-
-    Entries of PYTHONPATH may be relative, so the variables of Python are ignored (-E) unless it
-    needs them.
-    """
-    isolated = [sys.executable, "-E", SAFE_PATH]
-    command = [*isolated, "-c", _IMPORTABLE]
-    check = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - our own text
-    if check.returncode == 0:
-        return isolated[1:]
-    return [SAFE_PATH]
 
 
 def _write_new(path: Path, text: str) -> str:
@@ -85,19 +128,20 @@ def _write_new(path: Path, text: str) -> str:
     return f"Kept {path}"
 
 
-def _template() -> str:
+def template(proposal: Proposal) -> str:
+    """Return the config.toml that chooses the documents as proposed and turns memory on."""
+    chosen = {
+        "docs.include": proposal_text.list_setting("include", proposal.include),
+        "docs.exclude": proposal_text.list_setting("exclude", proposal.exclude),
+        "memory.enabled": ["enabled = true"],
+    }
     lines = [_TITLE, ""]
     for section in _SECTIONS:
         lines.append(f"[{section}]")
         for key in KEYS.values():
             # A project's file may only repeat the default of such a key: that would be a trap.
             if key.section == section and not key.project_choices:
-                lines += [f"# {key.about}", _template_line(key)]
+                default = [f"# {key.name} = {toml(key.default)}"]
+                lines += [f"# {key.about}", *(chosen.get(key.full_name) or default)]
         lines.append("")
     return "\n".join(lines)
-
-
-def _template_line(key: Key) -> str:
-    if key.full_name == _SWITCHED_ON:
-        return f"{key.name} = {toml(True)}"
-    return f"# {key.name} = {toml(key.default)}"

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ragdocs.config import Config
-from ragdocs.errors import LockAcquisitionError, RagdocsError, UnavailableError
-from ragdocs.serve.surface import ServerState
+from ragdocs import caller
+from ragdocs.config import NO_DATABASE, Config
+from ragdocs.errors import ForbiddenError, LockAcquisitionError, RagdocsError, UnavailableError
+from ragdocs.serve.indexing import Announcement
+from ragdocs.serve.surface import ServerState, Verb
 from ragdocs.system.heap import give_back
 
 if TYPE_CHECKING:
     # Opening a workspace imports every engine: only the background thread does it.
+    from ragdocs.search.corpus import Corpus
+    from ragdocs.serve.follow import Follower
     from ragdocs.serve.watch import Watcher
-    from ragdocs.workspace import Workspace
+    from ragdocs.types import Document
+    from ragdocs.workspace import Place, Workspace
 
 logger = logging.getLogger("ragdocs")
 
+Listener = Callable[[str, Sequence["Document"], Sequence[str]], None]
+
+# How a server learns of changes in a team database.
+TEAM = "team"
 # A caller waits this long for the index to be opened.
 PATIENCE_SECONDS = 8.0
 # Once it is open, a caller waits this long for the files to be read; after that, answers come from
 # what is indexed, with a note.
 FIRST_INDEX_SECONDS = 5.0
+# What the files can answer as well does not wait for the index any longer than this.
+FILES_SECONDS = 0.5
 # A snapshot is written after this long without a change, so that a burst of writes costs one.
 QUIET_SECONDS = 2.0
 # A long first encoding is interrupted for a snapshot this often, so that a kill costs little. Files
@@ -33,8 +48,17 @@ QUIET_SECONDS = 2.0
 # memory.
 SAVE_SECONDS = 60.0
 TICK_SECONDS = 0.25
+# How often a caller who waits looks whether a lane is read.
+STEP_SECONDS = 0.05
 # How often the files are compared where there are no events, or where a lane could not be read.
 POLL_SECONDS = 2.0
+# A command compares this many files with the index before it is answered, which takes 15
+# microseconds a file; with more of them, the events of the watcher must do.
+MOST_COMPARED = 5_000
+# A command waits this long for the comparison that is under way.
+COMPARISON_SECONDS = 5.0
+# Passages that are encoded before a search of a command is answered; a few files just saved.
+ENCODED_FOR_COMMAND = 16
 
 
 class _StoppedError(Exception):
@@ -50,20 +74,29 @@ class Live:
         self.progress = "not started"
         self.heartbeat: datetime | None = None
         self.watcher: Watcher | None = None
+        # Of the lanes that a team shares.
+        self._follower: Follower | None = None
         self._workspace: Workspace | None = None
         self._failure: RagdocsError | None = None
         # The last error by lane, which is logged once and not at every try.
         self._read_errors: dict[str, str] = {}
+        # Told which documents of a lane were indexed, and which paths are gone.
+        self.listeners: list[Listener] = []
         self._save_errors: dict[str, str] = {}
         self._opened = threading.Event()
         self._opened_at = 0.0
         self._indexed = threading.Event()
+        # Lanes whose files were all looked at.
+        self._read_lanes: set[str] = set()
         self._stopping = threading.Event()
         self._made = threading.Event()
         self._foreseen = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._saved_at = 0.0
+        self._announcement = Announcement(config)
+        # One comparison of a lane with its files at a time.
+        self._comparing: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def start(self) -> None:
         """Begin to open the workspace, if nobody has yet."""
@@ -97,11 +130,63 @@ class Live:
             raise UnavailableError("the index is still being opened", "Ask again in a few seconds")
         return self._workspace
 
-    def indexed(self) -> Workspace:
-        """Return the workspace once its first index is there, or after a while without."""
+    def indexed(self, verb: Verb | None = None) -> Workspace:
+        """Return the workspace once its first index is there, or after a while without.
+
+        Of a verb, only the lanes that it needs are waited for.
+        """
         workspace = self.workspace()
-        self._indexed.wait(self.patience)
+        while not self.is_ready_for(verb):
+            patience = self.patience_for(verb)
+            if not patience:
+                break
+            self._indexed.wait(min(patience, STEP_SECONDS))
         return workspace
+
+    def is_ready_for(self, verb: Verb | None) -> bool:
+        """Tell whether the lanes of a verb are read, or whether waiting will not help."""
+        if self.settled:
+            return True
+        return verb is not None and bool(verb.lanes) and self._read_lanes.issuperset(verb.lanes)
+
+    def patience_for(self, verb: Verb | None) -> float:
+        """Return the seconds that are left to wait for the index.
+
+        A verb that only reads and searches for nothing is answered from the files.
+        """
+        patience = self.patience
+        if verb is None or verb.meaning or verb.effect != "read" or not self._opened.is_set():
+            return patience
+        return max(0.0, patience - FIRST_INDEX_SECONDS + FILES_SECONDS)
+
+    def catch_up(self, lanes: Collection[str], *, embed: bool) -> None:
+        """Bring lanes up to their files now, as far as a caller can wait for that."""
+        workspace = self.indexed()
+        if not self._indexed.is_set():
+            return
+        for name in lanes:
+            lane = workspace.places.get(name)
+            if lane is None:
+                continue
+            with caller.maintaining():
+                self._compare(name, lane.corpus)
+                info = lane.corpus.info()
+                # Of many, answers say how many are missing.
+                if embed and info.passages - info.vectors <= ENCODED_FOR_COMMAND:
+                    lane.corpus.embed()
+
+    def _compare(self, name: str, corpus: Corpus) -> None:
+        if self._relies_on_events(corpus.info().documents):
+            return
+        if self._comparing[name].acquire(timeout=COMPARISON_SECONDS):
+            try:
+                corpus.sync()
+            finally:
+                self._comparing[name].release()
+
+    def _relies_on_events(self, documents: int) -> bool:
+        has_events = self.watcher is not None and self.watcher.mode == "events"
+        return has_events and documents > MOST_COMPARED
 
     @property
     def patience(self) -> float:
@@ -115,6 +200,24 @@ class Live:
         """Whether the first index is there, or opening it failed."""
         return self._indexed.is_set() or self._failure is not None
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether the project is one of a team database."""
+        return self.config.team.database != NO_DATABASE
+
+    def refusal(self) -> ForbiddenError | None:
+        """Return why the caller may ask nothing about this project of a team, if so."""
+        if not self.is_shared:
+            return None
+        try:
+            self.workspace().role()
+        except ForbiddenError as error:
+            return error
+        except UnavailableError:
+            # Whatever is asked says what is wrong with the database.
+            return None
+        return None
+
     def state(self) -> ServerState:
         """Return whether the first index is there, and how the files are followed."""
         heartbeat = None
@@ -123,16 +226,43 @@ class Live:
         watcher = "off"
         if self.watcher:
             watcher = self.watcher.mode
+        if self._follower:
+            watcher = TEAM
         return ServerState(self.ready, watcher, heartbeat)
+
+    def corpora(self) -> Mapping[str, Corpus]:
+        """Return the lanes that are open, without waiting for any."""
+        if self._workspace is None or not self._opened.is_set():
+            return {}
+        return {name: place.corpus for name, place in self._workspace.places.items()}
+
+    @property
+    def seconds_since_compared(self) -> float | None:
+        """Time since the index was compared with its files, if it was."""
+        if self.heartbeat is None:
+            return None
+        return (datetime.now(UTC) - self.heartbeat).total_seconds()
+
+    def redact(self, text: str) -> str:
+        """Return a text without secrets, whether the project could be opened or not."""
+        from ragdocs.text.redaction.redact import CallersRedactor
+
+        try:
+            return self.workspace().redactor.redact(text).text
+        except RagdocsError:
+            return CallersRedactor(os.environ).redact(text).text
 
     def stop(self) -> None:
         """End the background work and write a last snapshot."""
         self._stopping.set()
         if self.watcher:
             self.watcher.stop()
+        if self._follower:
+            self._follower.stop()
         thread = self._thread
         if thread:
             thread.join(timeout=1.5)
+        self._announcement.end()
         if self._workspace and (thread is None or not thread.is_alive()):
             self._save(self._workspace)
 
@@ -154,23 +284,33 @@ class Live:
         self._follow_files()
 
     def _open(self) -> None:
+        from ragdocs.serve import follow, outside
         from ragdocs.workspace import Workspace
 
         self.progress = "opening"
         self._workspace = Workspace(self.config)
+        for name, place in self._workspace.places.items():
+            place.corpus.listener = partial(self._tell, name)
+            if place.feed is None:
+                place.corpus.serve_early()
+            else:
+                # The index is shared, so it is there already.
+                self._read_lanes.add(name)
+        self._follower = follow.follow(self._workspace, self._tell)
         self._made.set()
+        outside.begin(self._workspace)
         self._workspace.load()
         give_back()
 
+    def _tell(self, lane: str, documents: Sequence[Document], gone: Sequence[str]) -> None:
+        for listener in self.listeners:
+            listener(lane, documents, gone)
+
     def _follow_files(self) -> None:
         """Reconcile, encode and save until the server stops."""
-        from ragdocs.serve.watch import Watcher
-
         workspace = self._workspace
         assert workspace is not None
-        if self.config.watch.enabled:
-            self.watcher = Watcher(workspace, self.config.watch)
-            self.watcher.start()
+        self._begin_to_follow(workspace)
         changed_at = self._saved_at = time.monotonic()
         reconciled_at = -float("inf")
         while not self._stopping.is_set():
@@ -181,7 +321,10 @@ class Live:
                     changed_at = time.monotonic()
                 if is_due:
                     reconciled_at = time.monotonic()
-                workspace.embed(stop=self._interrupted)
+                for name, lane in _own(workspace.places).items():
+                    lane.corpus.embed(partial(self._announce, name), self._interrupted)
+                if not self._interrupted():
+                    self._announcement.end()
                 if self._due_to_save(changed_at):
                     self._save(workspace)
                     changed_at = self._saved_at = time.monotonic()
@@ -194,6 +337,16 @@ class Live:
             self.heartbeat = datetime.now(UTC)
             self._wait()
 
+    def _begin_to_follow(self, workspace: Workspace) -> None:
+        from ragdocs.serve.watch import Watcher
+
+        if self.config.watch.enabled:
+            self.watcher = Watcher(workspace, self.config.watch)
+            self.watcher.start()
+        if self._follower:
+            caller.begin(caller.MAINTENANCE)
+            self._follower.start()
+
     def _reconcile(self, workspace: Workspace, *, everything: bool) -> None:
         """Bring the index up to date: all lanes, or those with changed files."""
         changes: dict[str, set[str] | None] = {}
@@ -201,11 +354,13 @@ class Live:
             changes.update(self.watcher.take())
         if everything:
             changes = dict.fromkeys(workspace.places)
-        for name, lane in workspace.places.items():
+        for name, lane in _small_first(_own(workspace.places)):
             if name not in changes:
                 continue
             try:
-                lane.corpus.sync(changes[name], progress=self._report)
+                with self._comparing[name]:
+                    lane.corpus.sync(changes[name], progress=partial(self._report, name))
+                    self._read_lanes.add(name)
             except RagdocsError as error:
                 # A lane that cannot be read does not stop the others; status names it.
                 _warn_once(self._read_errors, name, f"the {name} lane cannot be read: {error}")
@@ -243,13 +398,18 @@ class Live:
         else:
             self._stopping.wait(TICK_SECONDS)
 
-    def _report(self, stage: str, done: int, total: int) -> None:
+    def _report(self, lane: str, stage: str, done: int, total: int) -> None:
         self.progress = f"{stage} {done} of {total}"
+        self._announce(lane, stage, done, total)
         if self._stopping.is_set():
             raise _StoppedError
 
+    def _announce(self, lane: str, stage: str, done: int, total: int) -> None:
+        """Tell other processes how far the index is."""
+        self._announcement.show(f"{lane}: {stage}", done, total)
+
     def _save(self, workspace: Workspace) -> None:
-        for name, lane in workspace.places.items():
+        for name, lane in _own(workspace.places).items():
             try:
                 if lane.index.save():
                     give_back()
@@ -259,6 +419,16 @@ class Live:
                 _warn_once(self._save_errors, name, f"the {name} index could not be saved: {error}")
             else:
                 self._save_errors.pop(name, None)
+
+
+def _own(places: Mapping[str, Place]) -> dict[str, Place]:
+    """Return the lanes of this machine; those of a team are followed by their feed."""
+    return {name: place for name, place in places.items() if place.feed is None}
+
+
+def _small_first(places: Mapping[str, Place]) -> list[tuple[str, Place]]:
+    """Return lanes in the order to read them: memories are few, documentation may be large."""
+    return sorted(places.items(), key=lambda place: not place[1].corpus.lane.writable)
 
 
 def _warn_once(errors: dict[str, str], lane: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""The tables of tools, commands and keys in docs/, made by `python -m ragdocs.serve.reference`."""
+"""The generated tables in docs/, made by `python -m ragdocs.serve.reference`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any, get_args, get_type_hints
 import click
 
 from ragdocs import config
-from ragdocs.config import toml
+from ragdocs.keys import toml
+from ragdocs.project.formats import FORMATS
 from ragdocs.serve.cli.app import build
 from ragdocs.serve.surface import Param, Verb, bounds
 from ragdocs.serve.surface.catalog import offered
@@ -53,7 +54,9 @@ def keys() -> str:
     ]
     for key in config.KEYS.values():
         trust = "yes"
-        if key.project_choices:
+        if key.personal:
+            trust = "no"
+        elif key.project_choices:
             trust = "only " + " or ".join(map(_code, map(toml, key.project_choices)))
         default = _code(toml(key.default))
         lines.append(f"| `{key.full_name}` | {default} | {key.wanted} | {trust} | {key.about} |")
@@ -86,11 +89,29 @@ def _bounded(bound: bounds.Bound) -> list[str]:
     return names
 
 
+def formats() -> str:
+    """Return the table of formats and how each is read."""
+    rows = ["| Format | Endings | Where | How it is read |", "|---|---|---|---|"]
+    for kind in FORMATS:
+        endings = ", ".join(map(_code, kind.suffixes))
+        where = "anywhere"
+        if kind.only_in_docs:
+            where = "in folders for documentation, such as `docs`"
+        reading = "with its headings"
+        if not kind.has_headings:
+            reading = "as paragraphs, without headings, unless it is one of the formats above"
+        if kind.extra:
+            reading += f", if `ragdocs[{kind.extra}]` is installed"
+        rows.append(f"| {kind.name} | {endings} | {where} | {reading} |")
+    return "\n".join(rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "tools": ("docs/tools.md", tools),
     "limits": ("docs/tools.md", limits),
     "commands": ("docs/cli.md", commands),
     "keys": ("docs/configuration.md", keys),
+    "formats": ("docs/formats.md", formats),
 }
 
 
@@ -112,7 +133,7 @@ def outdated(root: Path, *, write: bool = False) -> list[str]:
 
 
 def _tool(verb: Verb) -> str:
-    parts = [f"### `{verb.name}`", verb.description]
+    parts = [f"### `{verb.name}`", verb.explanation]
     if verb.command:
         parts.append(f"On the command line: `ragdocs {verb.command}`.")
     rows = []

@@ -73,15 +73,9 @@ class SummaryFile:
         self, run_id: str, step_id: str, summary: str, tags: Sequence[str], now: datetime
     ) -> AppendedSummary:
         """Write one summary, durably and without secrets, and drop the oldest over the limits."""
-        if len(summary.encode()) > LARGEST:
-            raise ValidationError(
-                f"summary is larger than {LARGEST // 1024} KB", "Say it in one paragraph"
-            )
-        run_id = _one_line("run_id", run_id)
-        step_id = _one_line("step_id", step_id)
-        record = StepSummary(run_id, step_id, _iso(now), summary, tuple(tags))
-        record, rules = self._without_secrets(record)
-        total, pruned = self._append(_encoded(record))
+        record = checked_summary(run_id, step_id, summary, tags, now)
+        record, rules = without_secrets(record, self.redactor)
+        total, pruned = self._append(encoded_line(record))
         return AppendedSummary(record, total, pruned, str(self.path), rules)
 
     def newest(self, count: int | None = None) -> list[StepSummary]:
@@ -107,23 +101,11 @@ class SummaryFile:
             for record in reversed(incoming):
                 if record not in existing:
                     existing.add(record)
-                    line = _TimedLine(_moment(record.timestamp), record, _encoded(record))
+                    line = _TimedLine(moment_of(record.timestamp), record, encoded_line(record))
                     added.append(line)
             merged = sorted([*added, *own], key=_time)
             self._replace([line.data for line in merged])
         return len(added)
-
-    def _without_secrets(self, record: StepSummary) -> tuple[StepSummary, tuple[str, ...]]:
-        """Return a summary without secrets, and the rules by which they were replaced."""
-        clean = []
-        rules: set[str] = set()
-        for text in (record.run_id, record.step_id, record.text, *record.tags):
-            redaction = self.redactor.redact(text)
-            clean.append(redaction.text)
-            rules.update(finding.rule for finding in redaction.findings)
-        run_id, step_id, body, *tags = clean
-        clean_record = StepSummary(run_id, step_id, record.timestamp, body, tuple(tags))
-        return clean_record, tuple(sorted(rules))
 
     def _timed_lines(self) -> list[_TimedLine]:
         """Return the lines with their time and content, in the order of the file."""
@@ -187,6 +169,32 @@ class SummaryFile:
         files.write_atomic(self.path, b"\n".join([*newest, b""]), mode=0o600)
 
 
+def checked_summary(
+    run_id: str, step_id: str, summary: str, tags: Sequence[str], now: datetime
+) -> StepSummary:
+    """Return a summary as it is to be written, or refuse it."""
+    if len(summary.encode()) > LARGEST:
+        raise ValidationError(
+            f"summary is larger than {LARGEST // 1024} KB", "Say it in one paragraph"
+        )
+    run_id = _one_line("run_id", run_id)
+    step_id = _one_line("step_id", step_id)
+    return StepSummary(run_id, step_id, _iso(now), summary, tuple(tags))
+
+
+def without_secrets(record: StepSummary, redactor: Redactor) -> tuple[StepSummary, tuple[str, ...]]:
+    """Return a summary without secrets, and the rules by which they were replaced."""
+    clean = []
+    rules: set[str] = set()
+    for text in (record.run_id, record.step_id, record.text, *record.tags):
+        redaction = redactor.redact(text)
+        clean.append(redaction.text)
+        rules.update(finding.rule for finding in redaction.findings)
+    run_id, step_id, body, *tags = clean
+    clean_record = StepSummary(run_id, step_id, record.timestamp, body, tuple(tags))
+    return clean_record, tuple(sorted(rules))
+
+
 def _newest_within(lines: Sequence[bytes], limits: Limits) -> Sequence[bytes]:
     """Return the last lines that fit into the limits; the newest stays whatever its size."""
     room = limits.size
@@ -199,7 +207,8 @@ def _newest_within(lines: Sequence[bytes], limits: Limits) -> Sequence[bytes]:
     return lines[len(lines) - count :]
 
 
-def _encoded(record: StepSummary) -> bytes:
+def encoded_line(record: StepSummary) -> bytes:
+    """Return the line of a file that a summary is, without its end."""
     fields = {
         "runId": record.run_id,
         "stepId": record.step_id,
@@ -225,7 +234,7 @@ def _decoded(path: Path, number: int, line: bytes) -> _TimedLine:
             text=fields["summary"],
             tags=tuple(fields.get("tags", [])),
         )
-        at = _moment(record.timestamp)
+        at = moment_of(record.timestamp)
         texts = (record.run_id, record.step_id, record.text, *record.tags)
         is_text = all(isinstance(text, str) for text in texts)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
@@ -253,7 +262,7 @@ def _one_line(name: str, text: str) -> str:
     return line
 
 
-def _moment(timestamp: str) -> datetime:
+def moment_of(timestamp: str) -> datetime:
     """Read a time of a line; one without a zone is in UTC."""
     moment = datetime.fromisoformat(timestamp)
     if moment.tzinfo is None:

@@ -20,8 +20,15 @@ _DIRECTORY = OPEN | getattr(os, "O_DIRECTORY", 0)
 # A folder on the way need not be readable: passing through it is enough.
 _PASS_THROUGH = _DIRECTORY | getattr(os, "O_PATH", 0)
 # Windows has neither descriptors of folders nor this flag; links are looked for by name there.
-_BY_DESCRIPTOR = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_HAS_DESCRIPTORS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+# Set for a file system that lacks locks or descriptors of folders, as some network mounts do.
+PORTABLE_VARIABLE = "RAGDOCS_PORTABLE"
 _JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
+
+
+def is_portable() -> bool:
+    """Tell whether to use only what every platform has: lock files, and folders by their names."""
+    return os.environ.get(PORTABLE_VARIABLE, "").strip().casefold() in {"1", "true", "yes", "on"}
 
 
 class Folder:
@@ -34,10 +41,10 @@ class Folder:
         """Open the folder; with the mode `make`, durably create it and its missing parents."""
         self.path = path
         self._descriptor: int | None = None
-        if _BY_DESCRIPTOR:
-            self._descriptor = _opened(path, make)
-        else:
+        if is_portable() or not _HAS_DESCRIPTORS:
             _refuse_links(path, make)
+        else:
+            self._descriptor = _opened(path, make)
 
     def __enter__(self) -> Self:
         return self

@@ -282,6 +282,13 @@ def remote(root: Path) -> str:
     return urls[0]
 
 
+def default_branch(root: Path) -> str:
+    """Return the branch that a clone of origin checks out, or nothing if that is not known."""
+    options = ["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]
+    name = _answer(root, options, codes=(0, 1)).rstrip("\n")
+    return name.removeprefix("origin/")
+
+
 def _answer(root: Path, options: Sequence[str], codes: tuple[int, ...] = (0,)) -> str:
     """Return what git prints about a repository, or nothing where there is none.
 
@@ -463,12 +470,13 @@ def _communicate(process: subprocess.Popen[bytes], stdin: bytes, terms: Terms) -
     try:
         reading.join(max(0.0, deadline - time.monotonic()))
         if not output or len(output[0]) > terms.most:
+            megabytes = f"{terms.most / 1_000_000:g} MB"
             raise TooSlowError(
-                "git took too long or said too much", "Is the repository very large?"
+                f"git timed out or printed more than {megabytes}", "Is the repository very large?"
             )
         return output[0], process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
-        raise TooSlowError("git took too long") from None
+        raise TooSlowError("git timed out") from None
     finally:
         # Until its exit code is read, its number cannot belong to another process.
         if process.returncode is None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ragdocs.errors import LockAcquisitionError, RagdocsError
 from ragdocs.system import files
-from ragdocs.system.folder import open_directory
+from ragdocs.system.folder import is_portable, open_directory
 
 try:
     import fcntl
@@ -81,7 +81,7 @@ def _timeout_error(directory: Path, timeout: float) -> LockAcquisitionError:
 
 
 def _try_lock(directory: Path, shared: bool, deadline: float) -> Release | None:
-    if fcntl is None:
+    if fcntl is None or is_portable():
         return _try_lock_file(directory)
     with files.explained("lock", directory):
         descriptor = open_directory(directory)
@@ -235,7 +235,7 @@ def _break_stale(folder: files.Folder) -> None:
         record, status = files.read_from(folder, LOCK_FILE)
         holder = json.loads(record)
         here = holder["host"] == platform.node()
-        dead = here and not _alive(int(holder["pid"]))
+        dead = here and not is_alive(int(holder["pid"]))
     except FileNotFoundError:
         return
     except (ValueError, KeyError, TypeError):  # its holder has not written it yet, or never will
@@ -244,7 +244,8 @@ def _break_stale(folder: files.Folder) -> None:
         _remove_if(folder, record)
 
 
-def _alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Tell whether a process of this machine runs."""
     if sys.platform == "win32":  # os.kill would end the process there
         import ctypes
 

@@ -80,8 +80,9 @@ def file_keys(path: str) -> tuple[str, ...]:
 
 
 def link_keys(document: Document) -> tuple[str, ...]:
-    """Return the names of a document in links: those of its file, title, aliases and id."""
-    others = map(link_key, (document.title, *document.aliases, own_id(document)))
+    """Return the names of a document in links: those of its file, title, aliases, id and places."""
+    names = (document.title, *document.aliases, own_id(document), *document.anchors)
+    others = map(link_key, names)
     return tuple(dict.fromkeys((*file_keys(document.path), *filter(None, others))))
 
 

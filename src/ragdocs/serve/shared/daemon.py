@@ -6,21 +6,26 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, cast
 
 import anyio
 from anyio.abc import SocketStream
+from mcp.server.context import ServerMiddleware
 
 from ragdocs.caller import Caller
 from ragdocs.errors import RagdocsError
+from ragdocs.serve.cli.served import Commands
 from ragdocs.serve.live import Live
 from ragdocs.serve.mcp.intake import LONGEST_LINE, Line, Overlong
+from ragdocs.serve.mcp.reload import Reload, open_project
 from ragdocs.serve.mcp.server import ToolServer
-from ragdocs.serve.shared import callers
-from ragdocs.serve.shared.shim import PING, READY
-from ragdocs.serve.start import server_config
+from ragdocs.serve.shared import callers, leftovers, record
+from ragdocs.serve.shared.page import Page
+from ragdocs.serve.shared.shim import NOT_SHARED, PING, READY
+from ragdocs.serve.source import server_source
 
 # A window that is closed and opened again finds the server warm; nobody who is gone keeps it alive.
 IDLE_SECONDS = 60.0
@@ -28,6 +33,10 @@ IDLE_SECONDS = 60.0
 INTRODUCTION_SECONDS = 30.0
 TICK_SECONDS = 0.5
 READ_AT_ONCE = 64 * 1024
+# A server that ends still saves its index, while the next one may be starting.
+LOCK_SECONDS = 5.0
+
+Record = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Lines:
@@ -84,9 +93,14 @@ class Lines:
 class Shared:
     """One live project and the clients that are connected to it."""
 
-    def __init__(self, live: Live) -> None:
-        self._live = live
-        self._server = ToolServer(live)
+    def __init__(self, server: ToolServer, reload: Reload, record: Record) -> None:
+        self._server = server
+        self._reload = reload
+        self._record = record
+        commands = Commands(lambda: self._server.live)
+        self._page = Page(lambda: self._server.live)
+        for private in (commands.intercept, self._page.intercept):
+            self._server.middleware.insert(0, cast("ServerMiddleware[Any]", private))
         self._clients = 0
 
     async def run(self, socket: str) -> None:
@@ -97,11 +111,14 @@ class Shared:
         ):
             tasks.start_soon(listener.serve, self._talk)
             tasks.start_soon(self._obey_signals, tasks.cancel_scope)
+            tasks.start_soon(self._reload.run)
+            tasks.start_soon(self._record)
+            self._page.run_in(tasks)
             idle = 0.0
             while idle < IDLE_SECONDS:
                 await anyio.sleep(TICK_SECONDS)
                 idle += TICK_SECONDS
-                if self._clients:
+                if self._clients or self._page.is_used:
                     idle = 0.0
             tasks.cancel_scope.cancel()
 
@@ -113,6 +130,8 @@ class Shared:
                 return
             self._clients += 1
             try:
+                # Whoever comes after an edit of the configuration is served by the new one.
+                await self._reload.look()
                 await self._server.talk(lines, client, lines)
             finally:
                 self._clients -= 1
@@ -145,14 +164,10 @@ class Shared:
 
 def main() -> None:
     """Serve the project of the arguments: the address, then the options of `ragdocs mcp`."""
-    import fcntl
-
     address, *arguments = sys.argv[1:]
     # One server for one address, for as long as this process lives.
-    lock = os.open(f"{address}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    lock = leftovers.take(f"{address}.lock", LOCK_SECONDS)
+    if lock is None:
         sys.exit("another server is there already")
     os.ftruncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())
@@ -162,15 +177,35 @@ def main() -> None:
     for name in callers.PERSONAL:
         os.environ.pop(name, None)
     time.tzset()
-    config = server_config(arguments)
-    if not config.server.shared:
-        sys.exit("server.shared is false")
-    live = Live(config)
-    anyio.run(Shared(live).run, str(socket))
+    server = _serve(address, arguments)
     socket.unlink(missing_ok=True)
-    live.stop()
+    if server.live:
+        server.live.stop()
+    leftovers.remove(address)
     sys.stderr.flush()
     os._exit(0)
+
+
+def _serve(address: str, arguments: list[str]) -> ToolServer:
+    """Serve until nobody is connected any more; return the server, which may have to be saved."""
+    source = server_source(arguments)
+    if source is None:
+        sys.exit(f"unknown options: {' '.join(arguments)}")
+    states = source.states()
+    project = open_project(source)
+    if isinstance(project, Live) and not project.config.server.shared:
+        sys.exit(NOT_SHARED)
+    server = ToolServer(project, source.folder)
+
+    async def leave_answers() -> None:
+        # A project that cannot be served may be mended before the next start.
+        if server.live:
+            await record.write(server, address, source.states())
+
+    reload = Reload(server, source, states, leave_answers)
+    leftovers.sweep(address)
+    anyio.run(Shared(server, reload, leave_answers).run, f"{address}.sock")
+    return server
 
 
 if __name__ == "__main__":

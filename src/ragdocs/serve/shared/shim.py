@@ -1,9 +1,11 @@
 """`ragdocs mcp`: copies lines between a client and the project's shared server.
 
 A second window must cost milliseconds and few megabytes, so this module imports little even of the
-standard library. The first line to a server is the window's environment, of which the server keeps
-what is personal for as long as the window is connected. The lines after it are the protocol's own;
-they are read only to know what is unanswered when a server goes away.
+standard library. While the server starts, the window answers the client's first requests itself,
+with what the last server answered, and announces what turns out to be different. The first line to
+a server is the window's environment, of which the server keeps what is personal for as long as the
+window is connected. The lines after it are the protocol's own; they are read only to know what is
+unanswered when a server goes away.
 """
 
 from __future__ import annotations
@@ -13,18 +15,14 @@ import os
 import select
 import signal
 import socket
-import stat
 import sys
 import threading
 import time
 
-try:
-    # By way of hashlib, OpenSSL would be loaded for one small hash: a quarter of a window's memory.
-    from _blake2 import blake2b
-except ImportError:
-    from hashlib import blake2b
-
-from ragdocs import __version__, import_path
+from ragdocs import import_path
+from ragdocs.serve.shared import prepared
+from ragdocs.serve.shared.address import address, find_start, server_arguments
+from ragdocs.serve.shared.early import Early
 
 # A server imports the SDK before it listens: about a second, more on a busy machine.
 START_SECONDS = 20.0
@@ -39,10 +37,8 @@ QUIET_SECONDS = 2.0
 PAUSE_SECONDS = 0.01
 # How long to wait for answers after the client has closed its side.
 DRAIN_SECONDS = 2.0
-# The longest path that a Unix socket can have on every system.
-LONGEST_ADDRESS = 100
-# As in /.sock or /.lock.
-LONGEST_ENDING = 6
+# How long the first request may wait for a server that seems to be there.
+GRACE_SECONDS = 0.3
 READ_AT_ONCE = 64 * 1024
 # A longer line is passed on in parts; the server refuses it.
 LONGEST_LINE = 64 * 1024 * 1024
@@ -59,6 +55,8 @@ ANSWER = b'{"jsonrpc":"2.0","id":'
 # when it is ready.
 PING = b'{"ragdocs":"ping"}\n'
 READY = b"ready\n"
+# The exit code of a server whose configuration says that nothing is shared.
+NOT_SHARED = 3
 
 
 def run(arguments: list[str]) -> bool:
@@ -68,20 +66,11 @@ def run(arguments: list[str]) -> bool:
     server = address(arguments)
     if server is None:
         return False
-    line = Line(server, arguments)
-    try:
-        line.connect()
-    except SilentError as error:
-        _log(f"{error}; this window serves itself")
-        return False
-    except OSError:
-        # Serving alone says what is wrong, if it is the configuration.
-        return False
     # A window has nothing to tidy up, so an interrupt ends it, even if its parent ignores them.
     # Python's own handler would run only with the next line of input if the signal came just
     # before the wait for one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    line.serve()
+    Line(server, arguments).serve()
     return True
 
 
@@ -95,72 +84,12 @@ def _may_share(arguments: list[str]) -> bool:
     return hasattr(socket, "AF_UNIX") and not sys.stdin.isatty()
 
 
-def address(arguments: list[str]) -> str | None:
-    """Return the path of the server for these arguments, or nothing without a private folder."""
-    settings = []
-    for name, value in sorted(os.environ.items()):
-        if name.startswith(("RAGDOCS_", "XDG_", "HOME")):
-            settings.append((name, value))
-    # Windows share a server only if all of this is the same.
-    identity = json.dumps(
-        [__version__, sys.executable, os.getcwd(), arguments, settings, _config_states(arguments)]
-    )
-    digest = blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-    shared = "/tmp"  # noqa: S108 - a folder in it is made private below
-    for parent in (os.environ.get("XDG_RUNTIME_DIR"), os.environ.get("TMPDIR"), shared):
-        if not parent:
-            continue
-        folder = os.path.join(parent, f"ragdocs-{os.getuid()}")
-        is_short = len(folder) + len(digest) + LONGEST_ENDING < LONGEST_ADDRESS
-        if is_short and _make_private(folder):
-            return os.path.join(folder, digest)
-    return None
-
-
-def _project_folder(arguments: list[str]) -> str:
-    """Return the folder of the option --project, or the working directory."""
-    next_argument = ""
-    for position, argument in enumerate(arguments):
-        name, equals, value = argument.partition("=")
-        if name != "--project":
-            continue
-        if equals:
-            return value
-        next_argument = next_argument or "".join(arguments[position + 1 : position + 2])
-    return next_argument or "."
-
-
-def _config_states(arguments: list[str]) -> list[tuple[str, int, int]]:
-    """List the configuration files that may count; a changed file means another server."""
-    folder = os.path.realpath(_project_folder(arguments))
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    files = [os.path.join(home, "ragdocs", "config.toml")]
-    while folder not in (os.path.dirname(folder), *files):
-        files.append(os.path.join(folder, "config.toml"))
-        folder = os.path.dirname(folder)
-    states = []
-    for file in files:
-        try:
-            status = os.stat(file)
-        except OSError:
-            continue
-        states.append((file, status.st_mtime_ns, status.st_size))
-    return states
-
-
-def _make_private(folder: str) -> bool:
-    """Make a folder for this user alone; tell whether it is one."""
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        status = os.lstat(folder)
-    except OSError:
-        return False
-    is_own_folder = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
-    return is_own_folder and not status.st_mode & 0o077
-
-
 class SilentError(OSError):
     """A server is there, but it does not answer."""
+
+
+class UnsharedError(OSError):
+    """The project's configuration does not want a shared server."""
 
 
 class Line:
@@ -168,7 +97,9 @@ class Line:
 
     def __init__(self, server: str, arguments: list[str]) -> None:
         self._address = server
-        self._arguments = arguments
+        self._start = find_start(arguments)
+        self._arguments = server_arguments(self._start, arguments)
+        self._early = Early(lambda: prepared.load(server, self._start, arguments))
         self._introduction = json.dumps({"environ": dict(os.environ)}).encode() + b"\n"
         self._socket: socket.socket | None = None
         self._lock = threading.Lock()
@@ -178,16 +109,21 @@ class Line:
         self._losses = 0
         self._is_own = False
         self._closing = False
+        # Lines for a server that is not there yet; nothing once it is.
+        self._waiting: list[bytes] | None = []
+        # Set when the server is there, or when it is known that it has to be started.
+        self._dialled = threading.Event()
+        self._connected = threading.Event()
 
     def connect(self) -> None:
         """Connect to the server; if nobody answers, one of the windows that try starts it."""
         if self._dial():
             return
-        lock = os.open(f"{self._address}.start", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._dialled.set()
+        lock = _open_lock(f"{self._address}.start")
         try:
-            _take(lock)
             if not self._dial():
-                self._start()
+                self._start_shared()
         finally:
             os.close(lock)
 
@@ -197,6 +133,8 @@ class Line:
         copier.start()
         is_start = True
         part = sys.stdin.buffer.readline(LONGEST_LINE)
+        # A server that is there answers by itself, if it does so at once.
+        self._dialled.wait(GRACE_SECONDS)
         while part:
             is_end = part.endswith(b"\n")
             message = {}
@@ -206,6 +144,9 @@ class Line:
             is_start = is_end
             part = sys.stdin.buffer.readline(LONGEST_LINE)
         self._closing = True
+        if not self._unanswered and not self._connected.is_set():
+            return
+        self._connected.wait(START_SECONDS)
         # Nobody waits for a server that is being brought back.
         if self._lock.acquire(timeout=DRAIN_SECONDS):
             try:
@@ -218,12 +159,48 @@ class Line:
                 self._lock.release()
             copier.join(DRAIN_SECONDS)
 
+    def _open(self) -> None:
+        """Connect for the first time, repeat what was answered early, and send what waits."""
+        reason = "it ended again and again"
+        try:
+            for _ in range(MOST_RESTARTS):
+                self.connect()
+                if self._begin():
+                    return
+        except UnsharedError:
+            reason = ""
+        except OSError as error:
+            reason = str(error)
+        if reason:
+            _log(
+                f"the shared server cannot be used: {reason}; this window gets a server of its own"
+            )
+        self._start_own()
+        if not self._begin():
+            raise OSError(reason or "it ended")
+
+    def _begin(self) -> bool:
+        """Let the lines through to a server that is new; tell whether it is alive."""
+        with self._lock:
+            if self._early.is_used and not self._greet(answered=True):
+                return False
+            if self._socket is None:
+                return False
+            lines = b"".join(self._waiting or ())
+            self._waiting = None
+            self._early.end()
+            # If this fails, the side that listens notices it and answers for what was lost.
+            _send_all(self._socket, lines)
+        self._dialled.set()
+        self._connected.set()
+        return True
+
     def _dial(self) -> bool:
         self._socket = _connected(self._address, self._introduction)
         self._is_own = False
         return self._socket is not None
 
-    def _start(self) -> None:
+    def _start_shared(self) -> None:
         import subprocess
 
         log = os.open(
@@ -238,6 +215,7 @@ class Line:
         with open(log, "wb") as output:
             server = subprocess.Popen(  # noqa: S603 - our own module
                 command,
+                cwd=self._folder(),
                 env=environ,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -246,6 +224,8 @@ class Line:
             )
         deadline = time.monotonic() + START_SECONDS
         while not self._dial():
+            if server.poll() == NOT_SHARED:
+                raise UnsharedError
             if server.poll() is not None or time.monotonic() > deadline:
                 raise OSError(f"it did not start; see {self._address}.log")
             time.sleep(PAUSE_SECONDS)
@@ -259,10 +239,17 @@ class Line:
         with theirs:
             subprocess.Popen(  # noqa: S603 - our own module
                 [*import_path.server_command("ragdocs"), "mcp", *self._arguments],
+                cwd=self._folder(),
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 env={**import_path.server_environment(), "RAGDOCS_SERVER_SHARED": "false"},
             )
+
+    def _folder(self) -> str:
+        """Return the working directory for a server."""
+        if os.path.isdir(self._start.folder):
+            return self._start.folder
+        return os.sep
 
     def _send(self, part: bytes, message: dict[str, object]) -> None:
         """Send a line or a part of one, and remember what is to be answered or repeated."""
@@ -272,17 +259,29 @@ class Line:
         with self._lock:
             if isinstance(method, str) and method in GREETINGS:
                 self._greeting[method] = part
+            _write(self._early.notice(message))
+            connection = self._socket
+            if self._waiting is not None:
+                connection = None
+                answer = self._early.answer(message)
+                if answer:
+                    _write(answer)
+                    return
+                # The greeting of a client that has its answer is repeated to the server.
+                if method not in GREETINGS or not self._early.has_greeted:
+                    self._waiting.append(part)
             if method is not None and isinstance(number, int | str):
                 self._unanswered[json.dumps(number)] = part
-            connection = self._socket
-        try:
-            if connection:
-                connection.sendall(part)
-        except OSError:
-            # The side that listens notices a broken line too, and answers for what was lost.
-            return
+        # The side that listens notices a broken line too, and answers for what was lost.
+        if connection:
+            _send_all(connection, part)
 
     def _copy_answers(self) -> None:
+        try:
+            self._open()
+        except OSError as error:
+            _log(f"there is no server: {error}")
+            os._exit(1)
         while self._socket:
             connection = self._socket
             with connection:
@@ -321,13 +320,15 @@ class Line:
 
     def _pass_on(self, answers: bytes) -> None:
         """Write whole lines, and cross off what they answer."""
+        lines = []
         for answer in answers.splitlines(keepends=True):
             answered = _answers(answer)
-            if answered is not None:
-                with self._lock:
+            with self._lock:
+                if answered is not None:
                     self._unanswered.pop(answered, None)
                     self._losses = 0
-        _write(answers)
+                lines.append(self._early.passed_on(answer))
+        _write(b"".join(lines))
 
     def _is_there(self) -> bool:
         """Tell whether the server's event loop runs."""
@@ -399,6 +400,7 @@ class Line:
             if hello and answered and not _skip_answer(self._socket):
                 return False
             self._socket.sendall(self._greeting.get("notifications/initialized", b""))
+            self._socket.sendall(self._early.checks())
             self._socket.settimeout(None)
         except OSError:
             return False
@@ -409,7 +411,7 @@ def _skip_answer(connection: socket.socket) -> bool:
     """Read up to the answer of a greeting; tell whether it came."""
     while True:
         message = _parsed(_read_line(connection))
-        if "result" in message:
+        if "result" in message or "error" in message:
             return True
         if not message:
             return False
@@ -454,12 +456,37 @@ def _queue(connection: socket.socket, name: str) -> None:
             return
 
 
+def _send_all(connection: socket.socket, lines: bytes) -> None:
+    """Send lines, unless the server is gone."""
+    try:
+        connection.sendall(lines)
+    except OSError:
+        return
+
+
 def _wake(connection: socket.socket) -> None:
     """End the wait of the side that sends, if the server does not take what it sends."""
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
         return
+
+
+def _open_lock(path: str) -> int:
+    """Return the descriptor of a lock file that this window has locked."""
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _take(lock)
+            if os.path.samestat(os.fstat(lock), os.stat(path)):
+                return lock
+        except FileNotFoundError:
+            # A server that ended has removed the file; another window may have locked a new one.
+            pass
+        except OSError:
+            os.close(lock)
+            raise
+        os.close(lock)
 
 
 def _take(lock: int) -> None:
@@ -504,6 +531,8 @@ def _read_line(connection: socket.socket) -> bytes:
 
 
 def _write(lines: bytes) -> None:
+    if not lines:
+        return
     try:
         sys.stdout.buffer.write(lines)
         sys.stdout.buffer.flush()

@@ -9,7 +9,17 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from datetime import datetime
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from ragdocs.caller import Caller, current
 
@@ -21,6 +31,13 @@ Effect = Literal["read", "add", "replace", "remove"]
 Role = Literal["reader", "writer"]
 
 REQUIRED = inspect.Parameter.empty
+
+# Which parameters each rim offers, by what is said of them.
+OFFERED = {
+    "tool": ("", "tool"),
+    "command": ("", "command", "people"),
+    "api": ("", "tool", "people"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +55,9 @@ class Arg:
     words: bool = False
     # A long text: an option, a file, or standard input.
     text: bool = False
-    # Offered to tools only, or to commands only.
-    only: Literal["", "tool", "command"] = ""
+    # Offered to tools only, to commands only, or to both commands and pages: each parameter of a
+    # tool costs every agent tokens.
+    only: Literal["", "tool", "command", "people"] = ""
     # The key of the configuration that has the default.
     setting: str = ""
     # The default on the command line, where a person expects another one than an agent.
@@ -127,6 +145,16 @@ class Ask:
     state: ServerState | None = None
     model_answer: ModelAnswer | None = None
 
+    @property
+    def room(self) -> int:
+        """How many characters an answer may have."""
+        return self.workspace.room
+
+    @property
+    def now(self) -> datetime:
+        """The moment of the call, in the time zone of the caller."""
+        return self.workspace.clock()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
@@ -138,6 +166,10 @@ class Verb:
     toolset: str
     title: str
     effect: Effect
+    # When an agent calls it, as the instructions say it: "remember for a single note".
+    situation: str = ""
+    # Further toolsets that bring it along.
+    also_in: tuple[str, ...] = ()
     # Of the command, such as "memory search"; "" for none.
     command: str = ""
     # What must be open; nothing else is opened or brought up to date.
@@ -151,12 +183,18 @@ class Verb:
     # How a person reads the answer in a terminal, where that differs from the text; it sees the
     # arguments too.
     terminal: Callable[[Any, Mapping[str, Any]], str] | None = None
+    # The fields of each result that a table shows; without any there is no table.
+    columns: tuple[str, ...] = ()
+    # How a command writes the answer where no format is named.
+    usual_format: Literal["text", "table"] = "text"
     # Whether an answer is a failure to a script: exit code 1.
     failed: Callable[[Any], bool] | None = None
     # Whether an agent has it as a tool.
     tool: bool = True
+    # Whether the page asks it through the API, although no agent has it as a tool.
+    page: bool = False
     role: Role = "reader"
-    # Calls that work, for descriptions, help and documentation.
+    # Calls that work, for help and documentation.
     examples: tuple[Mapping[str, Any], ...] = ()
     # Further lines for the command's help, such as pipes.
     shell_examples: tuple[str, ...] = ()
@@ -169,24 +207,36 @@ class Verb:
 
     @property
     def purpose(self) -> str:
-        """What the verb does and when to call it."""
-        return " ".join((self.run.__doc__ or "").split())
+        """What the verb does and when to call it: the first paragraph of its docstring.
+
+        A model is told this and no more, because a client pays for it in every session.
+        """
+        first, _, _ = inspect.cleandoc(self.run.__doc__ or "").partition("\n\n")
+        return " ".join(first.split())
 
     @property
-    def description(self) -> str:
-        """What a model is told: the purpose, and calls that work."""
-        return f"{self.purpose}{_examples(self.examples)}"
+    def details(self) -> str:
+        """What people read beside the purpose: the rest of the docstring."""
+        _, _, rest = inspect.cleandoc(self.run.__doc__ or "").partition("\n\n")
+        return " ".join(rest.split())
 
-    def params_for(self, rim: Literal["tool", "command"]) -> tuple[Param, ...]:
+    @property
+    def explanation(self) -> str:
+        """What people are told: purpose, details, and calls that work."""
+        text = f"{self.purpose} {self.details}".rstrip()
+        return f"{text}{_examples(self.examples)}"
+
+    def params_for(self, rim: Literal["tool", "command", "api"]) -> tuple[Param, ...]:
         """Return the parameters that a rim offers."""
-        return tuple(param for param in self.params if param.arg.only in ("", rim))
+        offered = OFFERED[rim]
+        return tuple(param for param in self.params if param.arg.only in offered)
 
     def lanes_for(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the lanes that a call needs: the one it names, or all that the verb may use."""
+        """Return the lanes that a call needs: those it names, or all that the verb may use."""
         named = arguments.get("lane")
-        if named:
-            return (named,)
-        return self.lanes
+        if not named or "all" in named:
+            return self.lanes
+        return tuple(_listed(named))
 
     def command_lines(self) -> Iterator[str]:
         """Write the examples as commands."""
@@ -196,14 +246,16 @@ class Verb:
 
 
 VERBS: dict[str, Verb] = {}
+# A function keeps its signature when it is declared, so that a library has its types.
+Run = TypeVar("Run", bound=Callable[..., Any])
 
 
-def verb(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def verb(**declared: Any) -> Callable[[Run], Run]:
     """Declare a function as a verb; its first parameter is who asks and of what, the others are the
     caller's.
     """
 
-    def declare(run: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(run: Run) -> Run:
         hints = get_type_hints(run, include_extras=True)
         signature = inspect.signature(run)
         given = list(signature.parameters.values())[1:]

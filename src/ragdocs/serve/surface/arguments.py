@@ -14,7 +14,7 @@ def read_text(file: str | Path) -> str:
     """Return the text of a file."""
     try:
         with Path(file).open(encoding="utf-8") as opened:
-            return _bounded(opened, str(file))
+            return bounded(opened, str(file))
     except (OSError, UnicodeDecodeError) as error:
         raise StorageError(f"{file} cannot be read: {error}") from error
 
@@ -24,12 +24,12 @@ def read_input() -> str:
     if sys.stdin.isatty():
         raise ValidationError("there is no text", "Give --content or --file, or pipe the text in")
     try:
-        return _bounded(sys.stdin, "standard input")
+        return bounded(sys.stdin, "standard input")
     except (OSError, UnicodeDecodeError) as error:
         raise StorageError(f"standard input cannot be read: {error}") from error
 
 
-def _bounded(file: TextIO, name: str) -> str:
+def bounded(file: TextIO, name: str) -> str:
     """Read as far as a text may be long, and refuse a longer one."""
     text = file.read(bounds.TEXT.longest + 1)
     if len(text) > bounds.TEXT.longest:

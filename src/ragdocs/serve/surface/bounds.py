@@ -61,7 +61,18 @@ PARAMETERS: dict[str, Bound] = {
     **dict.fromkeys(("expected_version", "version", "before", "after", "memory_type"), WORD),
     **dict.fromkeys(("filter_type", "entryType"), WORD),
     **dict.fromkeys(
-        ("lines", "since", "expiresAt", "mode", "kind", "lane", "scope", "branch_scope"), WORD
+        (
+            "lines",
+            "since",
+            "expiresAt",
+            "mode",
+            "kind",
+            "lane",
+            "text_lane",
+            "scope",
+            "branch_scope",
+        ),
+        WORD,
     ),
     **dict.fromkeys(("run_id", "step_id", "author", "source", "title", "heading", "section"), LINE),
     **dict.fromkeys(("summary", "context", "work_context", "topic"), LINE),
@@ -69,11 +80,14 @@ PARAMETERS: dict[str, Bound] = {
     **dict.fromkeys(
         ("content", "text", "find", "summary_content", "rationale", "entry", "overview"), TEXT
     ),
-    **dict.fromkeys(("version_a", "version_b"), TEXT),
+    **dict.fromkeys(("version_a", "version_b", "base", "theirs", "yours"), TEXT),
     **dict.fromkeys(("tags", "filter_tags"), TAGS),
     **dict.fromkeys(("paths", "impacted_paths", "files"), PATHS),
     "entryTypes": KINDS,
+    "around": NAME,
+    **dict.fromkeys(("until", "ghosts"), WORD),
     "source_files": SOURCES,
+    "source_versions": SOURCES,
     "fields": FIELDS,
 }
 # Where the same name means something else.
@@ -83,8 +97,14 @@ OF_TOOL: dict[tuple[str, str], Bound] = {
 }
 # Options of commands that no tool has.
 OPTIONS: dict[str, Bound] = {
-    **dict.fromkeys(("expect", "remote", "hook", "against"), WORD),
-    **dict.fromkeys(("target", "project", "qrels", "queries"), NAME),
+    **dict.fromkeys(("expect", "remote", "hook", "against", "status"), WORD),
+    "branch": LINE,
+    "kinds": KINDS,
+    **dict.fromkeys(("target", "project", "qrels", "queries", "name"), NAME),
+    **dict.fromkeys(("tls_cert", "tls_key", "into", "folder"), NAME),
+    "words": PATHS,
+    **dict.fromkeys(("host", "allow_origin", "forwarded_allow_ips"), LINE),
+    **dict.fromkeys(("oauth_issuer", "oauth_audience"), LINE),
     **dict.fromkeys(("settings", "resolve", "fields"), PAIRS),
 }
 FILE_OPTION = "_file"

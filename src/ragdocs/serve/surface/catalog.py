@@ -8,18 +8,35 @@ from ragdocs.config import Config
 from ragdocs.serve.surface import (
     VERBS,
     Verb,
+    care,
     context,
     docs,
     entries,
+    finding,
     journal,
+    listing,
     memories,
     quality,
     recall,
+    texts,
     upkeep,
 )
 
 # The order in which agents and the documentation see them.
-NOUNS = (docs, upkeep, memories, recall, entries, context, journal, quality)
+NOUNS = (
+    docs,
+    finding,
+    upkeep,
+    memories,
+    listing,
+    texts,
+    recall,
+    entries,
+    context,
+    journal,
+    quality,
+    care,
+)
 
 
 def every() -> Iterator[Verb]:
@@ -46,7 +63,9 @@ def toolsets(config: Config) -> tuple[str, ...]:
 
 def offered(config: Config) -> list[Verb]:
     """Return the verbs that an agent has as tools, by toolset as they are configured."""
-    verbs: list[Verb] = []
+    verbs: dict[str, Verb] = {}
     for toolset in toolsets(config):
-        verbs += [verb for verb in every() if verb.tool and verb.toolset == toolset]
-    return verbs
+        for verb in every():
+            if verb.tool and toolset in (verb.toolset, *verb.also_in):
+                verbs.setdefault(verb.name, verb)
+    return list(verbs.values())

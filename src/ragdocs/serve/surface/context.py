@@ -8,10 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from ragdocs.serve.surface import Arg, Ask, present_repo, verb
-from ragdocs.serve.surface.hints import in_pack
-from ragdocs.serve.surface.parameters import Scope, Tags
-from ragdocs.verbs.context.shapes import (
+from ragdocs.serve.surface import Arg, Ask, layout_pack, layout_repo, present_repo, verb
+from ragdocs.serve.surface.context_shapes import (
     Appended,
     Copied,
     Pack,
@@ -21,14 +19,24 @@ from ragdocs.verbs.context.shapes import (
     SavedDecision,
     SavedNote,
 )
+from ragdocs.serve.surface.hints import in_pack
+from ragdocs.serve.surface.parameters import Scope, Tags
 
 Kind = Literal["convention", "decision", "note"]
+# Before a compaction, a host reads plain text as instructions for it; a pack comes afterwards.
+BEFORE_COMPACTION = "PreCompact"
+COMPACTION = """\
+Keep in the summary: what the task is, what is done and what is left; decisions and their reasons, \
+conventions and causes that were found and are not written down yet; the files at work. Leave out \
+project documentation and memories that were read: they can be found again with the tools of \
+ragdocs. Continue by writing down what is not written down yet."""
 
 
 @verb(
     command="repo convention",
     toolset="repo",
     title="Write a convention",
+    situation="how something is done here",
     effect="replace",
     role="writer",
     lanes=("memory",),
@@ -53,13 +61,16 @@ def upsert_convention(
     """Write down how something is done in this repository, for every later run. The same title, or
     `id`, changes the convention that there is; tags that are not given stay.
     """
-    return ask.workspace.repository.upsert_convention(title, content, tags, id or "", branch_scope)
+    repository = ask.workspace.repository
+    saved = repository.upsert_convention(title, content, tags, id or "", branch_scope)
+    return layout_repo.saved_convention(saved, ask.room)
 
 
 @verb(
     command="repo decision",
     toolset="repo",
     title="Write a decision",
+    situation="a choice with its reasons and files",
     effect="replace",
     role="writer",
     lanes=("memory",),
@@ -88,15 +99,17 @@ def upsert_decision(
     search_linked_memories finds it for each of them. The same summary, or `id`, changes the
     decision that there is.
     """
-    return ask.workspace.repository.upsert_decision(
+    saved = ask.workspace.repository.upsert_decision(
         summary, rationale, impacted_paths, id or "", branch_scope
     )
+    return layout_repo.saved_decision(saved, ask.room)
 
 
 @verb(
     command="repo note",
     toolset="repo",
     title="Write a note",
+    situation="anything else about the repository",
     effect="replace",
     role="writer",
     lanes=("memory",),
@@ -114,13 +127,15 @@ def upsert_note(
     """Write down something about this repository that is neither rule nor choice; `id` changes an
     earlier note.
     """
-    return ask.workspace.repository.upsert_note(content, source, id or "", branch_scope)
+    saved = ask.workspace.repository.upsert_note(content, source, id or "", branch_scope)
+    return layout_repo.saved_note(saved, ask.room)
 
 
 @verb(
     command="repo summary",
     toolset="repo",
     title="Append a summary",
+    situation="the end of a step",
     effect="add",
     role="writer",
     lanes=("memory",),
@@ -145,15 +160,17 @@ def append_summary(
     """At the end of a step, say in one paragraph what happened, what came out and what is left to
     do; the next step's build_context has it. At most 64 KB; the oldest summaries leave.
     """
-    return ask.workspace.repository.append_summary(
+    appended = ask.workspace.repository.append_summary(
         run_id, step_id, summary, tags or (), branch_scope
     )
+    return layout_repo.appended(appended)
 
 
 @verb(
     command="repo show",
     toolset="repo",
     title="Read the repository's memory",
+    situation="all that the branch knows",
     effect="read",
     lanes=("memory",),
     text=present_repo.repository,
@@ -176,13 +193,15 @@ def get_repo_memory(
     """Read conventions, decisions, notes and summaries of this branch, the last changed first; or
     one kind, one item whole, or the decisions about a path and the folders it is in.
     """
-    return ask.workspace.repository.get(kind or "", id or "", path or "", branch_scope)
+    known = ask.workspace.repository.get(kind or "", id or "", path or "", branch_scope)
+    return layout_repo.knowledge(known, ask.room)
 
 
 @verb(
     command="repo delete",
     toolset="repo",
     title="Delete from the repository's memory",
+    situation="what no longer holds",
     effect="remove",
     role="writer",
     lanes=("memory",),
@@ -199,7 +218,7 @@ def delete_repo_memory(
     """Move a convention, decision or note that no longer holds to the trash folder. Returns whether
     there was one.
     """
-    return ask.workspace.repository.delete(kind, id, branch_scope)
+    return layout_repo.deleted(ask.workspace.repository.delete(kind, id, branch_scope))
 
 
 @verb(
@@ -220,14 +239,20 @@ def copy_repo_memory(
     target: Annotated[str, Arg(help="the branch to copy to; its items stay", positional=True)],
 ) -> Copied:
     """Copy what one branch knows to another one, too."""
-    return ask.workspace.repository.copy(source, target)
+    return layout_repo.copied(ask.workspace.repository.copy(source, target))
 
 
 def _pack(pack: Pack, arguments: Mapping[str, Any]) -> str:
     """Write a pack as it is, or as the answer of a hook."""
-    if not arguments["hook"]:
+    event = arguments["hook"]
+    if not event:
         return pack["context"].rstrip("\n")
-    output = {"hookEventName": arguments["hook"], "additionalContext": pack["context"]}
+    if event == BEFORE_COMPACTION:
+        return COMPACTION
+    if event[0].islower():
+        # Cursor names its events so, and reads the text from another key.
+        return json.dumps({"additional_context": pack["context"]})
+    output = {"hookEventName": event, "additionalContext": pack["context"]}
     return json.dumps({"hookSpecificOutput": output})
 
 
@@ -237,8 +262,10 @@ def _text(pack: Pack) -> str:
 
 @verb(
     command="context",
-    toolset="repo",
+    toolset="recall",
+    also_in=("repo",),
     title="Build a context pack",
+    situation="a task you are about to start",
     effect="read",
     lanes=("memory", "docs"),
     text=_text,
@@ -252,11 +279,11 @@ def _text(pack: Pack) -> str:
 )
 def build_context(
     ask: Ask,
-    max_chars: Annotated[int, Arg(help="the size of the pack")] = 8000,
+    max_chars: Annotated[int, Arg(help="size of the answer")] = 8000,
     task: Annotated[
-        str | None, Arg(help="what is about to be done", positional=True, words=True)
+        str | None, Arg(help="what you are about to do", positional=True, words=True)
     ] = None,
-    files: Annotated[list[str] | None, Arg(help="files it is about", flag="--file")] = None,
+    files: Annotated[list[str] | None, Arg(help="files you will change", flag="--file")] = None,
     branch_scope: Scope = None,
     hook: Annotated[
         str | None,
@@ -267,13 +294,15 @@ def build_context(
         ),
     ] = None,
 ) -> Pack:
-    """Call it when a run or a step begins: conventions, decisions about the task or the files, the
-    latest summaries, memories and documentation that bear on it, and an outline of the source
-    files, never longer than `max_chars`. Each item has its source and age; what was left out is
-    listed with how to get it.
+    """Collect what matters for a task you are about to start: conventions, decisions, memories,
+    documentation and an outline of the files.
+
+    The pack is never longer than `max_chars`. Each item has its source and age; what was left out
+    is listed with how to get it. Without a task it has the latest summaries and memories.
     """
     del hook
-    pack = ask.workspace.packs.build(max_chars, task or "", files or (), branch_scope)
+    candidates = ask.workspace.packs.gather(max_chars, task or "", files or (), branch_scope)
+    pack = layout_pack.pack(candidates, ask.now, max_chars)
     pack["context"] = in_pack(pack["context"], ask.rim, max_chars)
     pack["chars"] = len(pack["context"])
     return pack

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ragdocs.serve.surface import Arg, Ask, present_docs, present_journal, verb
+from ragdocs.serve.surface import Arg, Ask, layout_docs, present_docs, present_journal, verb
+from ragdocs.serve.surface.doc_shapes import DocHits, DocText
+from ragdocs.serve.surface.journal_shapes import CommitHits
 from ragdocs.serve.surface.parameters import AnyTag, Explain, Limit, Lines, Query, Since
-from ragdocs.verbs.journal_shapes import CommitHits
-from ragdocs.verbs.shapes import DocHits, DocText
+from ragdocs.verbs.page import parse_lines
 
 
 @verb(
     command="docs search",
     toolset="docs",
     title="Search documentation",
+    situation="a question about the project or a change to its code",
     effect="read",
     lanes=("docs",),
     meaning=True,
     text=present_docs.documents,
+    columns=("path", "lines", "score", "header_path"),
     about="find passages of the documentation",
     examples=({"query": "how are tokens refreshed"},),
 )
@@ -25,21 +28,31 @@ def search_docs(
     ask: Ask,
     query: Query,
     limit: Limit = 5,
-    path: Annotated[str, Arg(help="only below this folder, such as docs/api")] = "",
+    path: Annotated[str, Arg(help="only below this folder")] = "",
     tags: AnyTag = None,
     explain: Explain = False,
 ) -> DocHits:
-    """Find passages of this project's documentation by meaning and by words. Call it before
-    answering a question about the project or changing its code. Returns passages with path,
-    heading, lines, score and why they matched.
+    """Find passages of this project's documentation. Call it before you answer a question about the
+    project or change its code.
+
+    Passages match by meaning and by words. Each has its path, heading, lines, score and the reason
+    why it matched.
     """
-    return ask.workspace.documents.search(query, limit, path=path, tags=tags or (), explain=explain)
+    findings = ask.workspace.documents.search(query, limit, path=path, tags=tags or ())
+    answer = layout_docs.passages(findings, ask.room, explain=explain)
+    if not answer["result"]:
+        from ragdocs.serve import outside
+
+        # A command ends with its answer, a server must not keep its callers waiting.
+        answer["notes"] += outside.empty_notes(ask.workspace, wait=ask.rim == "command")
+    return answer
 
 
 @verb(
     command="docs read",
     toolset="docs",
     title="Read a document",
+    situation="the text around a result",
     effect="read",
     lanes=("docs",),
     text=present_docs.document,
@@ -51,25 +64,29 @@ def search_docs(
 )
 def read_doc(
     ask: Ask,
-    path: Annotated[str, Arg(help="the document, as a result names it", positional=True)],
-    heading: Annotated[str | None, Arg(help="only the section under this heading")] = None,
+    path: Annotated[str, Arg(help="as a result names it", positional=True)],
+    heading: Annotated[str | None, Arg(help="only this section")] = None,
     lines: Lines = None,
 ) -> DocText:
-    """Read a document found by search_docs, or only one section or some lines of it.
+    """Read a document that search_docs found, or one section or some lines of it.
+
     Returns the text, its lines, and how to get what was left out.
     """
-    return ask.workspace.documents.read(path, heading, lines)
+    reading = ask.workspace.documents.read(path, heading or "", parse_lines(lines))
+    return layout_docs.document(reading, ask.room)
 
 
 @verb(
     command="commits",
     toolset="commits",
     title="Search commits",
+    situation="why the code is as it is",
     effect="read",
     lanes=("commits",),
     settings={"docs.commits": True},
     meaning=True,
     text=present_journal.commits,
+    columns=("commit", "age", "author", "subject"),
     about="search the project's own commits",
     examples=({"query": "why are retries few", "paths": ["src/net"]},),
 )
@@ -95,4 +112,6 @@ def search_commits(
     """Find out why something is as it is: commits of this project by what their messages say and
     which files they changed. With an empty query the newest come first.
     """
-    return ask.workspace.commits.search(query, paths or (), since or "", author or "", limit)
+    commits = ask.workspace.commits
+    findings = commits.search(query, paths or (), since or "", author or "", limit)
+    return layout_docs.commits(findings, ask.now, ask.room)

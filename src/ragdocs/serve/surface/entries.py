@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ragdocs.serve.surface import Arg, Ask, present_entries, verb
-from ragdocs.serve.surface.parameters import AnyTag, Limit, Query, Tags
-from ragdocs.verbs.memories.entry_shapes import (
+from ragdocs.serve.surface import Arg, Ask, layout_entries, present_entries, verb
+from ragdocs.serve.surface.entry_shapes import (
     EntryAdded,
     EntryDeleted,
     EntryFound,
     EntryHits,
     EntryStats,
 )
+from ragdocs.serve.surface.parameters import AnyTag, Limit, Query, Tags
 
 EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]
 EntryId = Annotated[str, Arg(help="the entry's id", positional=True)]
@@ -22,6 +22,7 @@ EntryId = Annotated[str, Arg(help="the entry's id", positional=True)]
     command="entry add",
     toolset="entries",
     title="Add an entry",
+    situation="one short fact with importance or an end date",
     effect="add",
     role="writer",
     lanes=("memory",),
@@ -56,24 +57,24 @@ def memory_add(
     """
     from ragdocs.verbs.memories.entry_rules import NewEntry
 
-    return ask.workspace.entries.add(
-        NewEntry(
-            content=content,
-            kind=entryType,
-            source=source,
-            context=context or "",
-            confidence=confidence,
-            importance=importance,
-            tags=tags or (),
-            expires_at=expiresAt,
-        )
+    entry = NewEntry(
+        content=content,
+        kind=entryType,
+        source=source,
+        context=context or "",
+        confidence=confidence,
+        importance=importance,
+        tags=tags or (),
+        expires_at=expiresAt,
     )
+    return layout_entries.added(ask.workspace.entries.add(entry))
 
 
 @verb(
     command="entry search",
     toolset="entries",
     title="Search entries",
+    situation="facts and preferences",
     effect="read",
     lanes=("memory",),
     meaning=True,
@@ -117,13 +118,15 @@ def memory_search(
         min_confidence=minConfidence,
         tags=tags or (),
     )
-    return ask.workspace.entries.search(query, mode, limit, wanted)
+    findings = ask.workspace.entries.search(query, mode, limit, wanted)
+    return layout_entries.hits(findings, ask.room, ask.now)
 
 
 @verb(
     command="entry get",
     toolset="entries",
     title="Read an entry",
+    situation="one entry that helped",
     effect="add",
     lanes=("memory",),
     text=present_entries.entry,
@@ -138,13 +141,14 @@ def memory_get(
     """Read one entry whole, by its id. Set `used` when it really helped you: entries that were of
     use rank a little higher among near equals.
     """
-    return ask.workspace.entries.get(id, used=used)
+    return layout_entries.read(ask.workspace.entries.get(id, used=used), ask.room, ask.now)
 
 
 @verb(
     command="entry stats",
     toolset="entries",
     title="Count entries",
+    situation="counts of entries",
     effect="read",
     lanes=("memory",),
     text=present_entries.entry_stats,
@@ -154,13 +158,14 @@ def memory_stats(ask: Ask) -> EntryStats:
     """Count entries by type, their average importance and confidence, how often they were found,
     read and used, and tell the oldest and the newest.
     """
-    return ask.workspace.entries.stats()
+    return layout_entries.stats(ask.workspace.entries.stats(), ask.room)
 
 
 @verb(
     command="entry delete",
     toolset="entries",
     title="Delete an entry",
+    situation="an entry that is no longer true",
     effect="remove",
     role="writer",
     lanes=("memory",),
@@ -172,4 +177,4 @@ def memory_delete(ask: Ask, id: EntryId) -> EntryDeleted:
     """Move an entry that is wrong or no longer true to the trash folder. Returns whether there was
     one.
     """
-    return ask.workspace.entries.delete(id)
+    return layout_entries.deleted(ask.workspace.entries.delete(id))

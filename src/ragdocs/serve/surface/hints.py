@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from ragdocs.serve.surface import VERBS
@@ -18,6 +20,57 @@ OWN_FIELDS = frozenset(
     {"notes", "warnings", "omitted", "message", "reason", "hint", "instructions"}
 )
 LEFT_OUT = "\n## Left out"
+# Names that agents bring along from other tools, and the parameters that are like them.
+PARAMETER_HABITS = {
+    "body": ("content", "text", "summary_content"),
+    "count": ("limit",),
+    "document": ("target_document", "path", "filename"),
+    "file": ("filename", "target_document", "path", "files"),
+    "file_path": ("filename", "target_document", "path"),
+    "id": ("filename",),
+    "key": ("filename",),
+    "kind": ("memory_type", "filter_type"),
+    "labels": ("tags", "filter_tags"),
+    "max_results": ("limit",),
+    "memory": ("filename", "content"),
+    "memory_id": ("filename",),
+    "message": ("content",),
+    "name": ("filename", "title"),
+    "new_str": ("text",),
+    "new_string": ("text",),
+    "new_text": ("text", "content"),
+    "note": ("content",),
+    "old_str": ("find",),
+    "old_string": ("find",),
+    "old_text": ("find",),
+    "path": ("filename", "target_document", "files"),
+    "prompt": ("query", "task"),
+    "question": ("query", "task"),
+    "replace_all": ("mode",),
+    "replacement": ("text",),
+    "search": ("query", "find"),
+    "sources": ("source_files",),
+    "tag": ("tags", "filter_tags"),
+    "tags": ("filter_tags",),
+    "target": ("target_document", "target_file"),
+    "text": ("content", "query"),
+    "top_k": ("limit",),
+    "type": ("memory_type", "filter_type"),
+    "version": ("expected_version",),
+}
+# Tools that other servers have, and the ones that are like them.
+TOOL_HABITS = {
+    "add_memory": ("remember", "create_memory"),
+    "get_context": ("build_context",),
+    "get_memory": ("read_memory",),
+    "list_memories": ("recall", "get_memory_stats"),
+    "read_graph": ("recall",),
+    "retrieve_memory": ("search_memories",),
+    "save_memory": ("remember", "create_memory"),
+    "search_nodes": ("search_memories",),
+    "store_memory": ("remember", "create_memory"),
+    "write_memory": ("create_memory",),
+}
 
 
 def addressed(text: str, rim: Rim) -> str:
@@ -73,3 +126,15 @@ def _own(value: Any, rim: Rim) -> Any:
     if isinstance(value, list):
         return [_own(item, rim) for item in value]
     return value
+
+
+def likely(word: str, names: Sequence[str], habits: Mapping[str, Collection[str]]) -> str:
+    """Return the name that was probably meant, or nothing."""
+    for name in habits.get(word.casefold(), ()):
+        if name in names:
+            return name
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.4)
+    near += [name for name in names if word in name or name in word]
+    if near:
+        return near[0]
+    return ""

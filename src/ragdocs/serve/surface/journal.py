@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ragdocs.errors import ConflictError
-from ragdocs.serve.surface import Arg, Ask, present_journal, verb
-from ragdocs.serve.surface.parameters import Lines
-from ragdocs.verbs.journal_shapes import (
+from ragdocs.serve.surface import Arg, Ask, layout_journal, present_journal, verb
+from ragdocs.serve.surface.journal_shapes import (
     Contents,
     Exchanged,
     JournalHits,
@@ -16,6 +15,8 @@ from ragdocs.verbs.journal_shapes import (
     ListedEntries,
     Synthesis,
 )
+from ragdocs.serve.surface.parameters import Lines
+from ragdocs.verbs.page import parse_lines
 
 Section = Annotated[str, Arg(help="the section, such as project/api", positional=True)]
 
@@ -24,6 +25,7 @@ Section = Annotated[str, Arg(help="the section, such as project/api", positional
     command="journal search",
     toolset="journal",
     title="Search the journal",
+    situation="work that may have been tried before",
     effect="read",
     lanes=("journal",),
     meaning=True,
@@ -49,13 +51,15 @@ def journal_search(
     ones; a lower `salience_threshold` (0 to 1) lets more of them through. Returns entries with both
     scores.
     """
-    return ask.workspace.journal.search(work_context, content, salience_threshold)
+    found = ask.workspace.journal.search(work_context, content, salience_threshold)
+    return layout_journal.hits(found, ask.now, ask.room)
 
 
 @verb(
     command="journal read",
     toolset="journal",
     title="Read the journal",
+    situation="a section as it is now",
     effect="read",
     lanes=("journal",),
     text=present_journal.text,
@@ -70,13 +74,15 @@ def journal_read(
     """Read what a journal section says now, or one entry of it. Call it before journal_write: the
     server remembers what you have seen.
     """
-    return ask.workspace.journal.read(id, lines, ask.session)
+    reading = ask.workspace.journal.read(id, ask.session)
+    return layout_journal.text(reading, parse_lines(lines), ask.room)
 
 
 @verb(
     command="journal toc",
     toolset="journal",
     title="Contents of the journal",
+    situation="the sections there are",
     effect="read",
     lanes=("journal",),
     text=present_journal.contents,
@@ -91,13 +97,14 @@ def journal_toc(
     """List the sections of the journal with their number of entries and last change: all at the
     top, or those below one section from depth 2 on.
     """
-    return ask.workspace.journal.contents(id, depth)
+    return layout_journal.contents(ask.workspace.journal.contents(id, depth), ask.room)
 
 
 @verb(
     command="journal entries",
     toolset="journal",
     title="List journal entries",
+    situation="the entries of a section",
     effect="read",
     lanes=("journal",),
     text=present_journal.listed,
@@ -113,13 +120,15 @@ def journal_list_entries(
     """List the entries of a journal section, newest first, with id, time and summary; journal_read
     shows one whole.
     """
-    return ask.workspace.journal.entries(path, start, length)
+    entries = ask.workspace.journal.entries(path, start, length)
+    return layout_journal.entries(entries, ask.room)
 
 
 @verb(
     command="journal write",
     toolset="journal",
     title="Write to the journal",
+    situation="what changed or was learned, after journal_read",
     effect="add",
     role="writer",
     lanes=("journal",),
@@ -158,10 +167,10 @@ def journal_write(
     if reads is None:
         # A command has no session in which the section could have been read before.
         reads = {}
-        section = journal.read(path, None, reads)
-        _check_commit(section["version"], path, expect or "")
+        section = journal.read(path, reads)
+        _check_commit(section.version, path, expect or "")
     new = NewEntry(entry, overview, summary or "", work_context or "")
-    return journal.write(path, new, reads)
+    return layout_journal.written(journal.write(path, new, reads))
 
 
 def _check_commit(commit: str, path: str, expected: str) -> None:
@@ -201,7 +210,7 @@ def journal_sync(
     texts = {}
     for section, file in (resolve or {}).items():
         texts[section] = read_text(file)
-    return ask.workspace.journal.sync(remote, texts)
+    return layout_journal.exchanged(ask.workspace.journal.sync(remote, texts))
 
 
 def _question(section: str, version_a: str, version_b: str, work_context: str) -> str:
@@ -214,6 +223,7 @@ def _question(section: str, version_a: str, version_b: str, work_context: str) -
     command="journal synthesize",
     toolset="journal",
     title="Synthesize two overviews",
+    situation="two overviews that conflict",
     effect="read",
     lanes=("journal",),
     text=present_journal.synthesis,
@@ -242,8 +252,9 @@ def journal_synthesize_conflict(
     from ragdocs.verbs.synthesis import draft
 
     redact = ask.workspace.redactor.redact
-    texts = [redact(text).text for text in (section, version_a, version_b, work_context)]
-    answer = draft(*texts)
+    merged = draft(redact(version_a).text, redact(version_b).text)
+    context = redact(work_context).text
+    answer = layout_journal.synthesis(redact(section).text, merged, context)
     if ask.model_answer is not None:
         answer["synthesis"] = redact(ask.model_answer.text).text
         answer["model"] = ask.model_answer.model

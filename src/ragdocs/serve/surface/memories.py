@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from ragdocs.serve.surface import Arg, Ask, present_entries, present_memories, verb
+from ragdocs.serve.surface import (
+    Arg,
+    Ask,
+    layout_entries,
+    layout_memories,
+    present_entries,
+    present_memories,
+    verb,
+)
+from ragdocs.serve.surface.entry_shapes import Expired, Reviewed
 from ragdocs.serve.surface.parameters import (
     AnyTag,
     ExpectedVersion,
@@ -15,8 +24,7 @@ from ragdocs.serve.surface.parameters import (
     MemoryType,
     Query,
 )
-from ragdocs.verbs.memories.entry_shapes import Expired, Reviewed
-from ragdocs.verbs.shapes import (
+from ragdocs.serve.surface.shapes import (
     Clusters,
     Deleted,
     Difference,
@@ -32,7 +40,7 @@ from ragdocs.verbs.shapes import (
     Undone,
 )
 
-Content = Annotated[str, Arg(help="the text, in markdown", text=True)]
+Content = Annotated[str, Arg(help="markdown", text=True)]
 ALL_TYPES = "all"
 
 
@@ -40,6 +48,7 @@ ALL_TYPES = "all"
     command="memory create",
     toolset="memory",
     title="Create a memory",
+    situation="a named document that will be read and changed again",
     effect="add",
     role="writer",
     lanes=("memory",),
@@ -57,24 +66,27 @@ ALL_TYPES = "all"
 )
 def create_memory(
     ask: Ask,
-    filename: Annotated[str, Arg(help="the new memory's file name", positional=True)],
+    filename: Annotated[str, Arg(help="new file name", positional=True)],
     content: Content,
     tags: Annotated[list[str], Arg(help="tags to give it", flag="--tag", command_default=())],
     memory_type: Annotated[
-        str, Arg(help="journal, plan, fact, observation or reflection", flag="--type")
+        str, Arg(help="journal, plan, fact, observation, reflection", flag="--type")
     ] = "journal",
 ) -> Saved:
-    """Save something worth knowing later: a decision and its reasons, a plan, a fact, the cause of
-    a bug. Call it at milestones without being asked. Link files and documents as [[src/auth.py]].
-    Fails if the file exists.
+    """Create a named document that will be read and changed again, such as a plan or a guide. For a
+    single note use remember. Link files as [[src/auth.py]].
+
+    Fails if the file exists. Links in the text make the memory turn up for those files.
     """
-    return ask.workspace.memories.create(filename, content, tags, memory_type)
+    memory = ask.workspace.memories.create(filename, content, tags, memory_type)
+    return layout_memories.saved(memory)
 
 
 @verb(
     command="memory update",
     toolset="memory",
     title="Replace a memory",
+    situation="a new text of it",
     effect="replace",
     role="writer",
     lanes=("memory",),
@@ -87,17 +99,21 @@ def update_memory(
     content: Content,
     expected_version: ExpectedVersion = None,
 ) -> Saved:
-    """Replace the whole text of a memory, frontmatter included: read it first and keep what should
-    stay. `expected_version` (from read_memory) refuses the write if somebody changed the memory
+    """Replace a memory's whole text, frontmatter included. Read it first; to change a part, use
+    edit_memory.
+
+    `expected_version` (from read_memory) refuses the write if somebody changed the memory
     meanwhile.
     """
-    return ask.workspace.memories.update(filename, content, expected_version)
+    memory = ask.workspace.memories.update(filename, content, expected_version)
+    return layout_memories.saved(memory)
 
 
 @verb(
     command="memory append",
     toolset="memory",
     title="Append to a memory",
+    situation="progress at its end",
     effect="add",
     role="writer",
     lanes=("memory",),
@@ -114,14 +130,16 @@ def append_memory(
     content: Content,
     expected_version: ExpectedVersion = None,
 ) -> Saved:
-    """Add a paragraph to the end of a memory, such as today's progress to a running journal."""
-    return ask.workspace.memories.append(filename, content, expected_version)
+    """Add a paragraph to the end of a memory that exists, such as progress on a plan."""
+    memory = ask.workspace.memories.append(filename, content, expected_version)
+    return layout_memories.saved(memory)
 
 
 @verb(
     command="memory edit",
     toolset="memory",
     title="Change a part of a memory",
+    situation="a changed part",
     effect="remove",
     role="writer",
     lanes=("memory",),
@@ -137,10 +155,10 @@ def edit_memory(
     ask: Ask,
     filename: Filename,
     text: Annotated[str | None, Arg(help="the new text")] = None,
-    find: Annotated[str | None, Arg(help="the passage to change, quoted exactly")] = None,
-    section: Annotated[str | None, Arg(help="the section to change, by its heading")] = None,
+    find: Annotated[str | None, Arg(help="the passage, quoted exactly")] = None,
+    section: Annotated[str | None, Arg(help="heading of the section")] = None,
     mode: Annotated[
-        Literal["replace", "replace_all", "append", "prepend"], Arg(help="what to do with the text")
+        Literal["replace", "replace_all", "append", "prepend"], Arg(help="what to do with `text`")
     ] = "replace",
     fields: Annotated[
         dict[str, Any] | None,
@@ -148,20 +166,22 @@ def edit_memory(
     ] = None,
     expected_version: ExpectedVersion = None,
 ) -> Edited:
-    """Change a part of a memory instead of rewriting it: put `text` in place of (or before, behind)
-    the one passage that `find` quotes, or of the section under a heading; `fields` sets
-    frontmatter, null removes. The rest stays as it is. Returns the changed lines.
+    """Change a part of a memory. `text` replaces the passage that `find` quotes, or a whole
+    section, or goes before or after it.
+
+    The rest stays as it is. Returns the changed lines.
     """
     from ragdocs.verbs.memories.revise import Edit
 
     edit = Edit(text, find, section, mode, fields)
-    return ask.workspace.edits.edit(filename, edit, expected_version)
+    return layout_memories.edited(ask.workspace.edits.edit(filename, edit, expected_version))
 
 
 @verb(
     command="memory delete",
     toolset="memory",
     title="Delete a memory",
+    situation="a wrong one",
     effect="remove",
     role="writer",
     lanes=("memory",),
@@ -171,16 +191,18 @@ def edit_memory(
 def delete_memory(
     ask: Ask, filename: Filename, expected_version: ExpectedVersion = None
 ) -> Deleted:
-    """Move a memory that is wrong or no longer needed to the trash folder; the answer says where it
-    went.
+    """Move a memory that is wrong or obsolete to the trash.
+
+    The answer says where it went.
     """
-    return ask.workspace.memories.delete(filename, expected_version)
+    return layout_memories.deleted(ask.workspace.memories.delete(filename, expected_version))
 
 
 @verb(
     command="memory read",
     toolset="memory",
     title="Read a memory",
+    situation="one you know by name",
     effect="read",
     lanes=("memory",),
     text=present_memories.memory,
@@ -188,20 +210,23 @@ def delete_memory(
     examples=({"filename": "auth-plan.md"},),
 )
 def read_memory(ask: Ask, filename: Filename, lines: Lines = None) -> MemoryText:
-    """Read a memory as it stands in its file, with frontmatter and the version that update_memory
-    can check.
+    """Read a memory that you know by name, with its frontmatter and version.
+
+    update_memory and the other writing tools can check the version.
     """
-    return ask.workspace.memories.read(filename, lines)
+    return layout_memories.text(ask.workspace.memories.read(filename, lines), ask.room)
 
 
 @verb(
     command="memory search",
     toolset="memory",
     title="Search memories",
+    situation="what was decided or learned",
     effect="read",
     lanes=("memory",),
     meaning=True,
     text=present_memories.memories,
+    columns=("memory_id", "type", "tags", "age", "score", "title", "lines"),
     about="find memories",
     examples=({"query": "token handling", "filter_tags": ["auth"], "filter_type": "plan"},),
 )
@@ -211,68 +236,74 @@ def search_memories(
     limit: Limit = 5,
     filter_tags: AnyTag = None,
     filter_type: MemoryType = None,
-    include_archived: Annotated[bool, Arg(help="archived memories too", flag="--archived")] = False,
+    include_archived: Annotated[bool, Arg(help="archived ones too", flag="--archived")] = False,
     explain: Explain = False,
 ) -> MemoryHits:
-    """Find what was decided, planned or learned before, by meaning, words and links. Call it when
-    you start a task. A time in the query, such as "last week", counts. Returns memories with score,
-    age, lines and why they matched.
+    """Answer a question from the memories: what was decided, planned or learned, and why.
+
+    Memories match by meaning, words and links. A time in the query, such as "last week", counts.
+    Each result has its score, age, lines and the reason why it matched.
     """
-    return ask.workspace.memories.search(
+    memories = ask.workspace.memories
+    findings = memories.search(
         query,
         limit,
         tags=filter_tags or (),
         kind=filter_type,
         archived=include_archived,
-        explain=explain,
     )
+    return layout_memories.hits(findings, memories.locate, ask.room, ask.now, explain=explain)
 
 
 @verb(
     command="memory linked",
     toolset="memory",
     title="Search memories about a file",
+    situation="a file you are about to edit",
     effect="read",
     lanes=("memory",),
     meaning=True,
     text=present_memories.linked,
+    columns=("memory_id", "edge_type", "age", "score", "title", "lines"),
     about="find memories that link to a file",
     examples=({"query": "plans and known problems", "target_document": "src/auth.py"},),
 )
 def search_linked_memories(
     ask: Ask,
-    query: Annotated[str, Arg(help="what to rank the memories by", command_default="")],
-    target_document: Annotated[
-        str, Arg(help="the file or document, such as src/auth.py", positional=True)
-    ],
+    query: Annotated[str, Arg(help="what to rank by", command_default="")],
+    target_document: Annotated[str, Arg(help="such as src/auth.py", positional=True)],
     limit: Limit = 5,
 ) -> LinkedHits:
-    """Find memories that link to a source file or document. Call it before you change that file.
-    Returns memories with the words around the link and the kind of link.
+    """Find memories that link to a file. Call it before you change that file.
+
+    A document can be named like a file. Returns memories with the words around the link and the
+    kind of link.
     """
-    return ask.workspace.memories.linked(query, target_document, limit)
+    memories = ask.workspace.memories
+    findings = memories.linked(query, target_document, limit)
+    return layout_memories.linked(findings, memories.locate, ask.room, ask.now)
 
 
 @verb(
     command="memory stats",
     toolset="memory",
     title="Count memories",
+    situation="the tags in use",
     effect="read",
     lanes=("memory",),
     text=present_memories.stats,
     about="count memories, tags and types",
 )
 def get_memory_stats(ask: Ask) -> Stats:
-    """Count the memories, their tags and types. Call it to see which tags exist before you filter
-    or write.
-    """
-    return ask.workspace.memories.stats()
+    """Count memories, tags and types. Call it to see which tags exist."""
+    return layout_memories.stats(ask.workspace.memories.stats(), ask.room)
 
 
 @verb(
     command="memory merge",
     toolset="memory",
     title="Merge memories",
+    situation="making one of several",
     effect="remove",
     role="writer",
     lanes=("memory",),
@@ -288,21 +319,35 @@ def get_memory_stats(ask: Ask) -> Stats:
 )
 def merge_memories(
     ask: Ask,
-    source_files: Annotated[list[str], Arg(help="the memories to replace", positional=True)],
-    target_file: Annotated[str, Arg(help="the memory to write", flag="--into", metavar="FILENAME")],
-    summary_content: Annotated[str, Arg(help="what it says", flag="--content", text=True)],
+    source_files: Annotated[list[str], Arg(help="memories to replace", positional=True)],
+    target_file: Annotated[str, Arg(help="memory to write", flag="--into", metavar="FILENAME")],
+    summary_content: Annotated[str, Arg(help="its text", flag="--content", text=True)],
     expected_version: ExpectedVersion = None,
+    source_versions: Annotated[
+        list[str] | None,
+        Arg(
+            help="refuse other versions of the source files, in their order",
+            flag="--source-version",
+            metavar="VERSION",
+            only="people",
+        ),
+    ] = None,
 ) -> Merged:
-    """Replace several memories by one that says what they say: read the sources, write the summary
-    yourself. The sources go to the trash folder; either everything happens or nothing.
+    """Replace several memories by one text that you write. Read them first; they go to the trash.
+
+    Either everything happens or nothing.
     """
-    return ask.workspace.merges.merge(source_files, target_file, summary_content, expected_version)
+    memory = ask.workspace.merges.merge(
+        source_files, target_file, summary_content, expected_version, source_versions or ()
+    )
+    return layout_memories.merged(memory)
 
 
 @verb(
     command="memory suggest",
     toolset="memory",
     title="Suggest merges",
+    situation="repetitions",
     effect="read",
     lanes=("memory",),
     meaning=True,
@@ -312,25 +357,27 @@ def merge_memories(
 def suggest_memory_merges(
     ask: Ask,
     threshold: Annotated[float, Arg(help="similarity from 0.0 to 1.0")] = 0.85,
-    limit: Annotated[int, Arg(help="how many groups")] = 5,
-    filter_type: Annotated[
-        str | None, Arg(help='only this type; "all" for every type', flag="--type")
-    ] = "journal",
+    limit: Annotated[int, Arg(help="how many")] = 5,
+    filter_type: Annotated[str | None, Arg(help="one type, or all", flag="--type")] = "journal",
 ) -> Clusters:
-    """List groups of memories that say nearly the same and could become one; filter_type null means
-    every type. Changes nothing: merge_memories does the merging.
+    """List groups of memories that say nearly the same, for merge_memories.
+
+    Changes nothing. filter_type null means every type, as "all" does.
     """
     kind = None if filter_type == ALL_TYPES else filter_type
-    return ask.workspace.merges.suggest(threshold, limit, kind)
+    suggestions = ask.workspace.merges.suggest(threshold, limit, kind)
+    return layout_memories.clusters(suggestions, ask.room)
 
 
 @verb(
     command="memory log",
     toolset="edit",
     title="List earlier texts",
+    situation="the texts a memory had",
     effect="read",
     lanes=("memory",),
     text=present_memories.revisions,
+    columns=("filename", "version", "verb", "age", "size", "became"),
     about="list the earlier texts of memories, newest first",
     examples=({"filename": "auth-plan.md"},),
     shell_examples=("ragdocs memory log", "ragdocs memory log auth-plan.md --limit 50 --json"),
@@ -346,13 +393,15 @@ def memory_history(
     all memories. Call it before restore_memory, or to see what was changed and deleted lately.
     Returns for each change: when, which verb, the version that was replaced and the one it became.
     """
-    return ask.workspace.versions.history(filename or "", limit)
+    history = ask.workspace.versions.history(filename or "", limit)
+    return layout_memories.revisions(history, ask.room, ask.now)
 
 
 @verb(
     command="memory restore",
     toolset="edit",
     title="Restore an earlier text",
+    situation="bringing one back",
     effect="replace",
     role="writer",
     lanes=("memory",),
@@ -370,13 +419,14 @@ def restore_memory(
     """Bring back an earlier text of a memory, or a deleted memory: the version from memory_history,
     or the text before the last change. What is there now is kept in history too.
     """
-    return ask.workspace.versions.restore(filename, version)
+    return layout_memories.saved(ask.workspace.versions.restore(filename, version))
 
 
 @verb(
     command="memory rename",
     toolset="edit",
     title="Rename a memory",
+    situation="another file name",
     effect="remove",
     role="writer",
     lanes=("memory",),
@@ -394,17 +444,18 @@ def rename_memory(
     everything happens or nothing. Fails if the new name is taken. Returns how many links were
     rewritten in which files.
     """
-    return ask.workspace.edits.rename(filename, new_name, expected_version)
+    memory = ask.workspace.edits.rename(filename, new_name, expected_version)
+    return layout_memories.renamed(memory, ask.room)
 
 
 @verb(
     command="memory diff",
     toolset="edit",
     title="Compare two texts",
+    situation="what changed between two texts",
     effect="read",
     lanes=("memory",),
     text=present_memories.difference,
-    terminal=present_memories.coloured_difference,
     about="show what changed between two texts of a memory",
     examples=({"filename": "auth-plan.md"},),
     shell_examples=("ragdocs memory diff auth-plan.md 3f2a9b8c 77aa01bc",),
@@ -423,13 +474,14 @@ def diff_memory(
     """Show what changed between two texts of a memory, line by line. Call it to see what an edit
     did, or before restore_memory.
     """
-    return ask.workspace.versions.diff(filename, before, after)
+    return layout_memories.difference(ask.workspace.versions.diff(filename, before, after))
 
 
 @verb(
     command="memory undo",
     toolset="edit",
     title="Undo the last change",
+    situation="taking back the last change",
     effect="remove",
     role="writer",
     lanes=("memory",),
@@ -437,11 +489,21 @@ def diff_memory(
     about="take back the last change of any memory, whole",
     shell_examples=("ragdocs memory undo", "ragdocs memory undo --json"),
 )
-def undo_memory_change(ask: Ask) -> Undone:
+def undo_memory_change(
+    ask: Ask,
+    expected_version: Annotated[
+        str | None,
+        Arg(
+            help="only the change to this version",
+            flag="--expect",
+            metavar="VERSION",
+        ),
+    ] = None,
+) -> Undone:
     """Take back the last change of any memory, whole: a merge, a rename, a deletion, an edit. Fails
     if somebody changed the same memories since.
     """
-    return ask.workspace.versions.undo()
+    return layout_memories.undone(ask.workspace.versions.undo(expected_version))
 
 
 @verb(
@@ -463,7 +525,7 @@ def expire_memories(
     ask: Ask, dry_run: Annotated[bool, Arg(help="only list them")] = False
 ) -> Expired:
     """Move memories whose expires_at has passed to the trash folder."""
-    return ask.workspace.entry_care.expire(dry_run=dry_run)
+    return layout_entries.expired(ask.workspace.entry_care.expire(dry_run=dry_run))
 
 
 @verb(
@@ -475,6 +537,7 @@ def expire_memories(
     lanes=("memory",),
     meaning=True,
     text=present_entries.reviewed,
+    columns=("id", "reasons", "age", "preview"),
     about="list entries that are old, never used or superseded",
     shell_examples=(
         "ragdocs memory review --limit 50",
@@ -483,4 +546,4 @@ def expire_memories(
 )
 def review_memories(ask: Ask, limit: Annotated[int, Arg(help="how many at most")] = 20) -> Reviewed:
     """List entries that are old, never used or replaced by a newer one. Nothing is changed."""
-    return ask.workspace.entry_care.review(limit)
+    return layout_entries.reviewed(ask.workspace.entry_care.review(limit), ask.now)

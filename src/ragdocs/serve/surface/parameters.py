@@ -8,23 +8,23 @@ from ragdocs.serve.surface import Arg
 
 BranchScope = Literal["perBranch", "sharedRepo"]
 
-Query = Annotated[str, Arg(help="what to look for, in plain words", positional=True, words=True)]
-Limit = Annotated[int, Arg(help="how many results")]
+Query = Annotated[str, Arg(help="what to look for", positional=True, words=True)]
+Limit = Annotated[int, Arg(help="how many")]
 Tags = Annotated[list[str] | None, Arg(help="tags to give it", flag="--tag")]
-AnyTag = Annotated[list[str] | None, Arg(help="only with one of these tags", flag="--tag")]
-Explain = Annotated[bool, Arg(help="show every contribution to each score")]
-Lines = Annotated[str | None, Arg(help='only these lines, such as "10-40"')]
-Filename = Annotated[str, Arg(help="its file name or id", positional=True)]
+AnyTag = Annotated[list[str] | None, Arg(help="with any of these tags", flag="--tag")]
+Explain = Annotated[bool, Arg(help="show the parts of each score")]
+Lines = Annotated[str | None, Arg(help="such as 10-40")]
+Filename = Annotated[str, Arg(help="file name or id", positional=True)]
 ExpectedVersion = Annotated[
     str | None,
-    Arg(help="refuse if it is at another version", flag="--expect", metavar="VERSION"),
+    Arg(help="refuse any other version", flag="--expect", metavar="VERSION"),
 ]
-MemoryType = Annotated[str | None, Arg(help="only memories of this type", flag="--type")]
+MemoryType = Annotated[str | None, Arg(help="of this type", flag="--type")]
 Since = Annotated[
     str | None,
-    Arg(help='such as 1d, yesterday, "last week", 2026-02-04', metavar="TIME"),
+    Arg(help="such as 1d, last week, 2026-02-04", metavar="TIME"),
 ]
 Scope = Annotated[
     BranchScope | None,
-    Arg(help="whose it is, if not as configured", flag="--branch-scope"),
+    Arg(help="if not as configured", flag="--branch-scope"),
 ]

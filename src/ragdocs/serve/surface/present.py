@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from ragdocs.errors import ConflictError
+from ragdocs.serve.surface.layouts import cut
 from ragdocs.text.visible import line
-from ragdocs.verbs.page import cut
 
 Shape = TypeVar("Shape")
 # Characters that the texts of a conflict take together; the rest is one call away.

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ragdocs.serve.surface import layouts
+from ragdocs.serve.surface.doc_shapes import DocHits, DocText
 from ragdocs.serve.surface.present import inline, listing, quote, whole
-from ragdocs.verbs import page
-from ragdocs.verbs.shapes import DocHits, DocText, SignalShape
+from ragdocs.serve.surface.shapes import SignalShape
 
 
 def documents(answer: DocHits) -> str:
     """Write passages of the documentation."""
     blocks = []
     for number, hit in enumerate(inline(answer)["result"], start=1):
-        heading = page.place(hit["title"], hit["header_path"])
+        heading = layouts.place(hit["title"], hit["header_path"])
         blocks.append(
             f"{number}. {hit['path']}:{hit['lines']} · {heading} · score {hit['score']:.2f}\n"
             f"   why: {hit['why']}\n"

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from ragdocs.serve.surface.entry_shapes import (
+    EntryAdded,
+    EntryDeleted,
+    EntryFound,
+    EntryHit,
+    EntryHits,
+    EntryStats,
+    EntryText,
+    Expired,
+    Reviewed,
+)
 from ragdocs.serve.surface.present import (
     counts,
     inline,
@@ -16,17 +27,6 @@ from ragdocs.serve.surface.present import (
     with_notes,
 )
 from ragdocs.text.visible import line
-from ragdocs.verbs.memories.entry_shapes import (
-    EntryAdded,
-    EntryDeleted,
-    EntryFound,
-    EntryHit,
-    EntryHits,
-    EntryStats,
-    EntryText,
-    Expired,
-    Reviewed,
-)
 
 
 def entry_added(answer: EntryAdded) -> str:
@@ -106,7 +106,7 @@ def reviewed(answer: Reviewed) -> str:
             f"   file: {item['path']}\n"
             f"{quote(item['preview'])}"
         )
-    return listing(blocks, answer["omitted"], answer["notes"], "entries to look at")
+    return listing(blocks, answer["omitted"], answer["notes"], "old, unused or superseded entries")
 
 
 def _entry_head(text: EntryHit | EntryText) -> str:

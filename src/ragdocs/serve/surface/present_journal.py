@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragdocs.serve.surface.present import (
-    inline,
-    joined,
-    listing,
-    note_lines,
-    quote,
-    whole,
-    with_notes,
-)
-from ragdocs.text.visible import line
-from ragdocs.verbs.journal_shapes import (
+from ragdocs.serve.surface.journal_shapes import (
     CommitHit,
     CommitHits,
     Contents,
@@ -25,6 +15,16 @@ from ragdocs.verbs.journal_shapes import (
     ListedEntries,
     Synthesis,
 )
+from ragdocs.serve.surface.present import (
+    inline,
+    joined,
+    listing,
+    note_lines,
+    quote,
+    whole,
+    with_notes,
+)
+from ragdocs.text.visible import line
 
 REBASED = "Others had written since you read the section; your entry stands on top"
 
@@ -112,9 +112,12 @@ def commits(answer: CommitHits) -> str:
     """Write the commits that match."""
     blocks = []
     for number, hit in enumerate(inline(answer)["result"], start=1):
-        author = f"{hit['author']}, {hit['age']}"
+        head = f"{hit['commit'][:12]} · {hit['subject']} · {hit['author']}, {hit['age']}"
+        if hit["score"]:
+            # Without a query there is none.
+            head += f" · {hit['score']:.2f}"
         blocks.append(
-            f"{number}. {hit['commit'][:12]} · {hit['subject']} · {author} · {hit['score']:.2f}\n"
+            f"{number}. {head}\n"
             f"   files: {_files(hit)} · why: {hit['why'] or 'newest'}\n"
             f"{quote(hit['content'])}"
         )

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Mapping
-from typing import Any
-
+from ragdocs.serve.surface import layouts
 from ragdocs.serve.surface.present import (
     counts,
     inline,
@@ -20,9 +16,7 @@ from ragdocs.serve.surface.present import (
     with_notes,
 )
 from ragdocs.serve.surface.present_docs import signals
-from ragdocs.text.visible import line
-from ragdocs.verbs import page
-from ragdocs.verbs.shapes import (
+from ragdocs.serve.surface.shapes import (
     Clusters,
     Deleted,
     Difference,
@@ -38,16 +32,14 @@ from ragdocs.verbs.shapes import (
     Stats,
     Undone,
 )
-
-# The colours of diff on a terminal, by the first character of a line.
-COLOURS = {"+": "32", "-": "31", "@": "36"}
+from ragdocs.text.visible import line
 
 
 def memories(answer: MemoryHits) -> str:
     """Write memories."""
     blocks = []
     for number, hit in enumerate(inline(answer)["result"], start=1):
-        heading = page.place(hit["title"], hit["header_path"])
+        heading = layouts.place(hit["title"], hit["header_path"])
         kind = f"{hit['type']}, {hit['status']}, {provenance(hit)}"
         blocks.append(
             f"{number}. {hit['memory_id']} · {heading} · {kind} · score {hit['score']:.2f}\n"
@@ -63,10 +55,10 @@ def linked(answer: LinkedHits) -> str:
     blocks = []
     for number, hit in enumerate(inline(answer)["result"], start=1):
         head = f"{hit['memory_id']} · {hit['title']} · {provenance(hit)}"
-        rows = [
-            f"{number}. {head} · score {hit['score']:.2f}",
-            f"   file: {hit['file_path']}:{hit['lines']}",
-        ]
+        if hit["score"]:
+            # Without a query, or where it does not match, the link alone is the reason.
+            head += f" · score {hit['score']:.2f}"
+        rows = [f"{number}. {head}", f"   file: {hit['file_path']}:{hit['lines']}"]
         for link in hit["links"]:
             rows.append(f"   link | {link['edge_type']}: {link['anchor_context']}")
         rows.append(quote(hit["content"]))
@@ -164,6 +156,8 @@ def _revision(revision: RevisionShape) -> str:
     outcome = "removed"
     if revision["became"]:
         outcome = f"became {revision['became']}"
+    if revision["author"]:
+        outcome += f", by {revision['author']}"
     return (
         f"{revision['at']}  {revision['version']}  {revision['verb']:<7} {revision['size']:>7}"
         f"  {revision['filename']} · {revision['age']}, {outcome}"
@@ -173,20 +167,6 @@ def _revision(revision: RevisionShape) -> str:
 def difference(answer: Difference) -> str:
     """Show what differs, as diff does."""
     return answer["content"] or f"{answer['before']} and {answer['after']} are the same text"
-
-
-def coloured_difference(answer: Difference, _arguments: Mapping[str, Any]) -> str:
-    """Show what differs in the colours of diff, where there is a terminal that wants them."""
-    text = difference(answer)
-    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
-        return text
-    rows = []
-    for row in text.split("\n"):
-        colour = COLOURS.get(row[:1])
-        if colour:
-            row = f"\x1b[{colour}m{row}\x1b[0m"  # noqa: PLW2901 - the same row, coloured
-        rows.append(row)
-    return "\n".join(rows)
 
 
 def undone(answer: Undone) -> str:

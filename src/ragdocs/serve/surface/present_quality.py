@@ -8,8 +8,8 @@ from typing import Any
 from ragdocs.serve.surface.present import inline, joined
 from ragdocs.serve.surface.present_docs import documents
 from ragdocs.serve.surface.present_memories import memories
+from ragdocs.serve.surface.quality_shapes import Explained, Linted, Status, Verified, VerifiedLane
 from ragdocs.text.visible import line
-from ragdocs.verbs.shapes import Explained, Status, Verified, VerifiedLane
 
 # Paths of each kind that are listed where an index is behind its files.
 MOST_PATHS = 20
@@ -47,7 +47,9 @@ def status(answer: Status) -> str:
     readiness = "indexing"
     if answer["ready"]:
         readiness = "ready"
-    watcher = f"watcher: {answer['watcher']}, last seen alive {answer['heartbeat'] or 'never'}"
+    watcher = f"file watcher: {answer['watcher']}"
+    if answer["heartbeat"]:
+        watcher += f", last seen alive {answer['heartbeat']}"
     rows = [f"ragdocs {answer['version']} · {answer['project']} · {readiness} · {watcher}"]
     for lane in answer["lanes"]:
         texts = f"{lane['documents']} documents, {lane['chunks']} passages"
@@ -61,6 +63,19 @@ def status(answer: Status) -> str:
         for path, reason in lane["problems"].items():
             rows.append(f"   problem: {path}: {reason}")
     return "\n".join(rows)
+
+
+def linted(answer: Linted) -> str:
+    """Write one problem a line, with path and line as editors and terminals know them."""
+    rows = []
+    for row in answer["result"]:
+        place = line(row["path"])
+        if row["line"]:
+            place += f":{row['line']}"
+        rows.append(f"{place}: {line(row['problem'])}")
+    if answer["omitted"]:
+        rows.append(f"{answer['omitted']} more are not listed")
+    return "\n".join(rows) or "no problems found"
 
 
 def verified(answer: Verified) -> str:

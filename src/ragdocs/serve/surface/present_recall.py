@@ -10,7 +10,7 @@ from ragdocs.serve.surface.present import (
     quote,
     with_notes,
 )
-from ragdocs.verbs.shapes import GitShape, Recalled, RecalledMemory, Remembered
+from ragdocs.serve.surface.shapes import GitShape, Recalled, RecalledMemory, Remembered
 
 
 def remembered(answer: Remembered) -> str:
@@ -22,7 +22,7 @@ def recalled(answer: Recalled) -> str:
     """Write memories with when and where they were written."""
     blocks = []
     for number, memory in enumerate(inline(answer)["result"], start=1):
-        head = (memory["id"], memory.get("project"), written(memory))
+        head = (memory["id"], memory.get("project"), written(memory), _score(memory))
         blocks.append(
             f"{number}. {' · '.join(filter(None, head))}\n"
             f"   file: {memory['path']} · tags: {joined(memory['tags'])}"
@@ -39,6 +39,13 @@ def written(memory: RecalledMemory) -> str:
     if state["commit"] and state["dirty"]:
         return f"{origin} with changes"
     return origin
+
+
+def _score(memory: RecalledMemory) -> str:
+    """Write the score of a memory that a query found."""
+    if "score" not in memory:
+        return ""
+    return f"score {memory['score']:.2f}"
 
 
 def _changed_files(state: GitShape | None) -> str:

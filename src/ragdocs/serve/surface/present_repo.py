@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ragdocs.serve.surface.context_shapes import Appended, Copied, RepoDeleted, RepoMemory
 from ragdocs.serve.surface.present import quote, with_notes
 from ragdocs.text.visible import line
-from ragdocs.verbs.context.shapes import Appended, Copied, RepoDeleted, RepoMemory
 
 
 def saved(answer: Any) -> str:

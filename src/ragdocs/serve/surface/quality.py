@@ -1,20 +1,22 @@
-"""Quality: why a search found a document, and whether the index is right."""
+"""Quality: why a search found a document, problems of texts, and whether the index is right."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Annotated, Literal
 
-from ragdocs.serve.surface import Arg, Ask, present_quality, verb
-from ragdocs.verbs.shapes import Explained, Verified
+from ragdocs.serve.surface import Arg, Ask, layout_quality, present_quality, verb
+from ragdocs.serve.surface.quality_shapes import Explained, Linted, Verified
 
 LaneName = Literal["docs", "memory"]
+LANES = ("docs", "memory", "journal", "commits")
 
 
 @verb(
     command="explain",
     toolset="quality",
     title="Explain a search",
+    situation="a document that a search should have found",
     effect="read",
     lanes=("docs", "memory"),
     meaning=True,
@@ -41,7 +43,49 @@ def explain_search(
     meaning say of its best passage.
     """
     explain = ask.workspace.explain(lane)
-    return explain.explain(query, path, limit, tags=tags or (), kind=kind or "")
+    explanation = explain.explain(query, path, limit, tags=tags or (), kind=kind or "")
+    return layout_quality.explained(explanation)
+
+
+def _has_problems(answer: Linted) -> bool:
+    return bool(answer["result"])
+
+
+@verb(
+    command="lint",
+    toolset="quality",
+    title="Find problems in texts",
+    situation="texts that are missing from answers or lead nowhere",
+    effect="read",
+    lanes=LANES,
+    text=present_quality.linted,
+    columns=("path", "line", "problem"),
+    failed=_has_problems,
+    about="list what is wrong with documents and memories, and dead links in documents",
+    examples=({}, {"secrets": True}),
+)
+def lint_texts(
+    ask: Ask,
+    secrets: Annotated[bool, Arg(help="look for secrets, also in earlier texts")] = False,
+) -> Linted:
+    """List what is wrong with documents and memories: broken frontmatter, unknown types, text that
+    looks like a link, dead links of documents; or secrets that are written down. Returns path, line
+    and problem; a secret itself is never shown.
+    """
+    from ragdocs.verbs.quality import lint
+
+    places = ask.workspace.places
+    problems: list[lint.Problem] = []
+    if secrets:
+        for place in places.values():
+            problems += lint.leaks(place.corpus)
+        return layout_quality.linted(problems, ask.room)
+    for place in places.values():
+        problems += lint.problems_of(place.corpus)
+    if "docs" in places:
+        corpora = [place.corpus for place in places.values()]
+        problems += lint.dead_ends(ask.workspace.config.root, places["docs"].corpus, corpora)
+    return layout_quality.linted(lint.by_path(problems), ask.room)
 
 
 def _differs(answer: Verified) -> bool:
@@ -52,8 +96,9 @@ def _differs(answer: Verified) -> bool:
     command="verify",
     toolset="quality",
     title="Verify the index",
+    situation="answers that contradict the files",
     effect="read",
-    lanes=("docs", "memory", "journal", "commits"),
+    lanes=LANES,
     # As it is: an index that was brought up to date first could not be seen to be behind.
     current=False,
     text=present_quality.verified,
@@ -71,5 +116,4 @@ def verify_index(ask: Ask) -> Verified:
     lanes = {}
     for name, place in workspace.places.items():
         lanes[name] = verify(place.corpus, place.index.contents, partial(workspace.rebuilt, name))
-    identical = not any(lane["difference"] for lane in lanes.values())
-    return Verified(identical=identical, lanes=lanes)
+    return layout_quality.verified(lanes)

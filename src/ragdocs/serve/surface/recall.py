@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from ragdocs.serve.surface import Arg, Ask, present_recall, verb
+from ragdocs.serve.surface import Arg, Ask, layout_recall, present_recall, verb
 from ragdocs.serve.surface import timeline as days
 from ragdocs.serve.surface.parameters import AnyTag, Limit, Since, Tags
-from ragdocs.verbs.shapes import Recalled, Remembered
+from ragdocs.serve.surface.shapes import Recalled, Remembered
 
 
 @verb(
     command="remember",
     toolset="recall",
     title="Remember",
+    situation="a single note, unasked, once something is done, decided or understood",
     effect="add",
     role="writer",
     lanes=("memory",),
@@ -30,16 +31,16 @@ from ragdocs.verbs.shapes import Recalled, Remembered
 )
 def remember(
     ask: Ask,
-    content: Annotated[str, Arg(help="the text, in markdown", positional=True, text=True)],
+    content: Annotated[str, Arg(help="markdown", positional=True, text=True)],
     tags: Tags = None,
 ) -> Remembered:
-    """Keep what you just did, decided or found out, so that the next session starts where this one
-    ends. Call it yourself, no need to ask: when a task or milestone is done, a choice is made, a
-    bug turns out to have a reason, or you learn how this code really works. Write markdown: what,
-    why, what was rejected, which files, what to watch out for. Time, branch, commit and changed
-    files are added for you, and no file name is needed.
+    """Save one note. Call it unasked when a task is done, a choice is made or a bug's cause is
+    found. Write what, why, what was rejected, which files.
+
+    The next session starts from these notes. Time, branch, commit and changed files are added, and
+    no file name is needed.
     """
-    return ask.workspace.recall.remember(content, tags or ())
+    return layout_recall.remembered(ask.workspace.recall.remember(content, tags or ()))
 
 
 def _told(answer: Any, arguments: Mapping[str, Any]) -> str:
@@ -56,6 +57,7 @@ def _told(answer: Any, arguments: Mapping[str, Any]) -> str:
     command="recall",
     toolset="recall",
     title="Recall",
+    situation="what happened last, when a session starts",
     effect="read",
     lanes=("memory",),
     text=present_recall.recalled,
@@ -67,27 +69,28 @@ def _told(answer: Any, arguments: Mapping[str, Any]) -> str:
 def recall(
     ask: Ask,
     query: Annotated[
-        str | None, Arg(help="what to look for; without it the latest", positional=True, words=True)
+        str | None, Arg(help="what to look for; else the latest", positional=True, words=True)
     ] = None,
     tags: AnyTag = None,
     since: Since = None,
     limit: Limit = 10,
     scope: Annotated[
-        Literal["project", "global"], Arg(help="this project, or all of yours")
+        Literal["project", "global"], Arg(help="global: all your projects")
     ] = "project",
     timeline: Annotated[
         bool, Arg(help="group by day and project, also with a query", only="command")
     ] = False,
 ) -> Recalled:
-    """Pick up where earlier sessions left off. Call it first thing in every session, and again
-    before you investigate something that may have been solved already: without arguments it returns
-    the latest memories, with `query` the best matches, typos included. scope "global" asks all
-    projects, for stand-ups. Each memory says how old it is and on which branch it was written:
-    check old ones against the code.
+    """List what happened last in this project. Call it when a session starts.
+
+    Without arguments it returns the latest memories, with `query` the best matches, typos included.
+    The scope "global" covers all your projects. Each memory says how old it is and on which branch
+    it was written: check old ones against the code.
     """
-    answer = ask.workspace.recall.recall(
+    recollection = ask.workspace.recall.recall(
         query or "", tags=tags or (), since=since or "", limit=limit, scope=scope
     )
+    answer = layout_recall.recalled(recollection, ask.room, ask.now)
     if timeline:
         grouped: Any = {**answer, "result": days.days(answer["result"])}
         answer = grouped

@@ -1,59 +1,21 @@
-"""Upkeep: one search over everything, the state of the index, problems in texts, and proof that the
-index is right.
-"""
+"""Upkeep: the state of the index."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from ragdocs.serve.surface import Arg, Ask, present_quality, verb
-from ragdocs.serve.surface.docs import search_docs
-from ragdocs.serve.surface.memories import search_memories
-from ragdocs.serve.surface.parameters import AnyTag, Explain, Limit, MemoryType, Query
-from ragdocs.verbs.shapes import Status
+from ragdocs.serve import indexing
+from ragdocs.serve.surface import Ask, ServerState, layout_quality, present_quality, verb
+from ragdocs.serve.surface.quality_shapes import Status
 
 LANES = ("docs", "memory", "journal", "commits")
-LaneName = Literal["docs", "memory"]
-
-
-@verb(
-    command="search",
-    toolset="docs",
-    title="Search a lane",
-    effect="read",
-    tool=False,
-    lanes=("docs", "memory"),
-    meaning=True,
-    text=present_quality.hits,
-    about="search the documentation or the memories",
-    examples=(
-        {"query": "how are tokens refreshed"},
-        {"query": "auth", "lane": "memory", "explain": True},
-    ),
-)
-def search(
-    ask: Ask,
-    query: Query,
-    lane: Annotated[LaneName, Arg(help="where to look")] = "docs",
-    limit: Limit = 5,
-    tags: AnyTag = None,
-    kind: MemoryType = None,
-    path: Annotated[str, Arg(help="only documents below this folder")] = "",
-    archived: Annotated[bool, Arg(help="archived memories too")] = False,
-    explain: Explain = False,
-) -> dict[str, Any]:
-    """Search the documentation or the memories by meaning, words and links."""
-    searches = {
-        "docs": lambda: search_docs(ask, query, limit, path, tags, explain),
-        "memory": lambda: search_memories(ask, query, limit, tags, kind, archived, explain),
-    }
-    return dict(searches[lane]())
+# A command answers from an index that it has just brought up to date, and watches nothing.
+ALONE = ServerState(ready=True, watcher="off", heartbeat=None)
 
 
 @verb(
     command="status",
     toolset="docs",
     title="State of the index",
+    situation="missing results",
     effect="read",
     lanes=LANES,
     current=False,
@@ -61,13 +23,21 @@ def search(
     about="what is indexed, what is not, and why",
 )
 def index_status(ask: Ask) -> Status:
-    """Tell how complete and how fresh the index is. Call it when results are missing or look old.
+    """Show what is indexed. Call it when results are missing or out of date.
+
     Returns documents, passages and vectors for each lane, the embedding model, and files with
     problems.
     """
-    status = ask.workspace.status()
-    if ask.state is not None:
-        status["ready"] = ask.state.ready
-        status["watcher"] = ask.state.watcher
-        status["heartbeat"] = ask.state.heartbeat
+    from ragdocs.serve import outside, unpushed
+
+    status = layout_quality.status(ask.workspace.status(), ask.state or ALONE)
+    notes = outside.status_notes(ask.workspace)
+    if ask.workspace.shared_lanes:
+        notes = unpushed.status_notes(ask.workspace)
+    processes = indexing.at_work(ask.workspace.config)
+    for lane in status["lanes"]:
+        lane["notes"] += notes.get(lane["lane"], [])
+        for process in processes:
+            if process.stage.startswith(f"{lane['lane']}:"):
+                lane["notes"].append(process.words)
     return status

@@ -21,7 +21,9 @@ class Rules:
     def __init__(self, lane: Lane) -> None:
         self.gitignore = lane.gitignore
         self._globs = lane.include
-        self._internal = INTERNAL if lane.writable else frozenset()
+        self._internal: frozenset[str] = frozenset()
+        if lane.writable:
+            self._internal = INTERNAL
         self._include = _patterns(lane.include)
         self._exclude = _patterns(lane.exclude)
 

@@ -37,6 +37,7 @@ DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 PREFIX = re.compile(r"[0-9a-f]{2}\Z")
 VERBS = frozenset(get_args(Verb))
 LOG = "log.jsonl"
+LONGEST_AUTHOR = 80
 # The record of a change of several files that goes on, or that is being undone.
 FORWARD = "forward.json"
 BACK = "back.json"
@@ -87,12 +88,12 @@ class History:
         # So that the first change of a process prunes what others left.
         self._since_pruning = KEEP_BYTES
 
-    def keep(self, steps: Sequence[Step], verb: Verb, at: datetime) -> None:
+    def keep(self, steps: Sequence[Step], verb: Verb, at: datetime, author: str = "") -> None:
         """Keep the bytes that a change set is about to replace, and log it in one line."""
         if not steps:
             return
         if verb == "update":
-            verb = _exact_verb(steps)
+            verb = exact_verb(steps)
         log = self._path(LOG)
         if not log.exists():
             self._prepare()
@@ -104,7 +105,7 @@ class History:
             revision = _revision(step, version, verb, at)
             self._since_pruning += revision.size + BLOCK if version else LINE
             revisions.append(revision)
-        line = _encoded(ChangeSet(at, verb, tuple(revisions)))
+        line = _encoded(ChangeSet(at, verb, tuple(revisions), author[:LONGEST_AUTHOR]))
         files.append_line(log, line, mode=0o600)
 
     def prune(self, now: datetime) -> bool:
@@ -307,7 +308,7 @@ class History:
                         folder.unlink(name)
 
 
-def _exact_verb(steps: Sequence[Step]) -> Verb:
+def exact_verb(steps: Sequence[Step]) -> Verb:
     """Return the verb for an update that only creates or only removes files."""
     if all(step.before is None for step in steps):
         return "create"
@@ -382,6 +383,8 @@ def _encoded(change_set: ChangeSet) -> bytes:
         }
         steps.append(step)
     record = {"at": change_set.at.isoformat(), "verb": change_set.verb, "steps": steps}
+    if change_set.author:
+        record["author"] = change_set.author
     return json.dumps(record).encode()
 
 
@@ -390,6 +393,8 @@ def _decoded(record: Any) -> ChangeSet:
     verb = record["verb"]
     if verb not in VERBS:
         raise ValueError(verb)
+    # Lines of earlier versions have none, and a foreign one may have anything.
+    author = str(record.get("author", ""))[:LONGEST_AUTHOR]
     revisions = []
     for step in record["steps"]:
         revision = Revision(
@@ -399,6 +404,7 @@ def _decoded(record: Any) -> ChangeSet:
             verb=verb,
             size=int(step["size"]),
             after=str(step["after"]),
+            author=author,
         )
         revisions.append(revision)
-    return ChangeSet(at, verb, tuple(revisions))
+    return ChangeSet(at, verb, tuple(revisions), author)

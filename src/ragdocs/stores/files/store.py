@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
-import itertools
 import os
-import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
-from typing import cast
+from pathlib import Path
 
 from ragdocs import caller
 from ragdocs.errors import (
-    AlreadyExistsError,
-    ConflictError,
     LockAcquisitionError,
     NotFoundError,
-    ParseError,
     RagdocsError,
     ReadOnlyError,
     StorageError,
@@ -29,35 +22,42 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.lanes import Lane
+from ragdocs.stores.changes import (
+    check_expectation,
+    check_once,
+    checked_name,
+    checked_verb,
+    decoded,
+    encoded,
+    expects_text,
+    not_found,
+    readable_text,
+    spelled_path,
+    trash_names,
+)
 from ragdocs.stores.files.globs import Rules
-from ragdocs.stores.files.history import FOLDER, TRASH, VERBS, History, Step, version_of
-from ragdocs.stores.files.spelling import Spelling, composed, folded
+from ragdocs.stores.files.history import FOLDER, History, Step, version_of
+from ragdocs.stores.files.spelling import Spelling, composed
 from ragdocs.stores.files.walk import Walk, stamp_as_read
 from ragdocs.system import files
 from ragdocs.system.locks import lock
 from ragdocs.types import (
     Change,
     ChangeSet,
-    Discard,
-    Expect,
     Put,
     Restore,
     Revision,
     Scan,
     Source,
-    Verb,
     Written,
 )
 
 # Bytes of a file that is to be replaced or moved: more than any lane reads.
 SIZE_LIMIT = 10_000_000
-# Text has no NUL; git looks at as many bytes to tell binary files.
-BINARY_PROBE = 8192
 # How long a reader waits for a change of another process, and how long it does not ask again for a
 # lock that it did not get.
 FINISH_SECONDS = 0.1
 FINISH_PAUSE_SECONDS = 5.0
-BOM = b"\xef\xbb\xbf"
 
 
 def _local_now() -> datetime:
@@ -116,7 +116,7 @@ class FileStore:
             walk.sweep()
         if self._prune_problem:
             walk.unreadable[FOLDER] = self._prune_problem
-        return Scan(walk.stamps, walk.unreadable)
+        return Scan(walk.stamps, walk.unreadable, walk.modified)
 
     def read(self, path: str) -> Source:
         """Read one text; a file that a scan does not list is not found."""
@@ -134,7 +134,7 @@ class FileStore:
             raise self._not_found(path)
         moment = time.time()
         data, status = files.read_file(files.contained(self.root, path), self._lane.largest)
-        text, problems = _decoded(path, data)
+        text, problems = readable_text(path, data)
         return Source(
             path=path,
             text=text,
@@ -182,7 +182,7 @@ class FileStore:
 
     def recover(self, version: str) -> str:
         """Return an earlier text by its version."""
-        return _decoded(version, self._history.recover(version))[0]
+        return decoded(version, self._history.recover(version))[0]
 
     def commits(self) -> list[ChangeSet]:
         """List the change sets, newest first.
@@ -199,10 +199,7 @@ class FileStore:
             raise ReadOnlyError(
                 f"the {self._lane.name} lane is read-only", "Edit its files with an editor"
             )
-        if verb not in VERBS:
-            raise ValidationError(
-                f"{verb!r} is not a kind of change", f"Use one of {', '.join(sorted(VERBS))}"
-            )
+        kind = checked_verb(verb)
         self._exists()
         files.make_directories(self.root)
         with files.explained("write", self.root), lock(self.root):
@@ -211,7 +208,7 @@ class FileStore:
             steps = [step for step in plan if step.before != step.after]
             # The steps that need room come first: moving to the trash needs none.
             steps.sort(key=lambda step: step.after is None)
-            self._history.keep(steps, cast("Verb", verb), self._now())
+            self._history.keep(steps, kind, self._now(), caller.author.get())
             self._carry_out(steps)
             for step in steps:
                 if step.after is not None:
@@ -234,62 +231,33 @@ class FileStore:
 
     def _plan(self, changes: Sequence[Change]) -> list[Step]:
         """Turn changes into steps, or refuse all of them."""
-        steps: list[Step] = []
-        folded_paths: set[str] = set()
+        steps = []
         for change in changes:
-            path = files.relative_name(change.path)
-            if not self._rules.lists(path):
-                raise ValidationError(
-                    f"{path} would never be found: the {self._lane.name} lane leaves such paths out"
-                )
-            step = self._step(change, path)
-            if folded(step.path) in folded_paths:
-                raise ValidationError(
-                    f"{path} is named twice in one change", "Name every file once"
-                )
-            folded_paths.add(folded(step.path))
-            steps.append(step)
+            path = checked_name(change, self._rules, self._lane)
+            steps.append(self._step(change, path))
+        check_once(steps)
         return steps
 
     def _step(self, change: Change, path: str) -> Step:
-        spelled = self._spelling.find(path)
-        if composed(spelled) == path:
-            path = spelled
-        elif not isinstance(change, Discard) and change.expect in {Expect.ABSENT, Expect.ANY}:
-            message = f"{path} differs only in upper and lower case from {spelled}, which exists"
-            raise AlreadyExistsError(message, f"Use {spelled}, or another name")
+        path = spelled_path(change, path, self._spelling.find(path))
         for folder in files.contained(self.root, path, follow=False).parents:
             if folder.exists() and not folder.is_dir():
                 raise ValidationError(
                     f"{folder.relative_to(self.root)} is a file, not a folder", "Use another name"
                 )
         current = self._current(path)
-        self._check_expectation(change, path, current)
+        if current is not None:
+            check_expectation(change, path, current)
+        elif expects_text(change):
+            raise self._not_found(path)
         if isinstance(change, Restore):
             return Step(path, current, self._history.recover(change.version))
         if isinstance(change, Put):
-            return Step(path, current, _encoded(change, current, self._lane.largest))
+            return Step(path, current, encoded(change, current, self._lane.largest))
         trash = ""
         if change.trash and current is not None:
             trash = self._trash_name(path)
         return Step(path, current, None, trash)
-
-    def _check_expectation(self, change: Change, path: str, current: bytes | None) -> None:
-        if current is None:
-            if change.expect not in {Expect.ABSENT, Expect.ANY}:
-                raise self._not_found(path)
-        elif change.expect is Expect.ABSENT:
-            raise AlreadyExistsError(
-                f"{path} exists already", "Update or append to it, or use another name"
-            )
-        elif isinstance(change.expect, str) and change.expect != version_of(current):
-            raise ConflictError(
-                f"{path} changed since version {change.expect[:16]} was read",
-                "Merge your text with the current one and try again with its version",
-                theirs=_decoded(path, current, strict=False)[0],
-                yours=change.text if isinstance(change, Put) else "",
-                version=version_of(current),
-            )
 
     def _carry_out(self, steps: Sequence[Step]) -> None:
         if len(steps) < 2:  # noqa: PLR2004  # one file changes at once, by its rename
@@ -421,21 +389,11 @@ class FileStore:
 
     def _trash_name(self, path: str) -> str:
         """Return a free path in the trash, with the time in it."""
-        original = PurePosixPath(path)
-        folder = PurePosixPath(TRASH) / original.parent
-        stem = f"{original.stem}_{self._now():%Y%m%d_%H%M%S}"
-        name = str(folder / f"{stem}{original.suffix}")
-        # Two in the same second both stay.
-        for number in itertools.count(2):
-            if not os.path.lexists(f"{self.root}/{name}"):
-                break
-            name = str(folder / f"{stem}_{number}{original.suffix}")
-        return name
+        names = trash_names(path, self._now())
+        return next(name for name in names if not os.path.lexists(f"{self.root}/{name}"))
 
     def _not_found(self, path: str) -> NotFoundError:
-        near = difflib.get_close_matches(path, self.scan().stamps, n=1)
-        hint = f"Did you mean {near[0]}?" if near else ""
-        return NotFoundError(f"{path} does not exist", hint)
+        return not_found(path, self.scan().stamps)
 
     def _written(self, step: Step) -> Written:
         if step.after is not None:
@@ -443,42 +401,3 @@ class FileStore:
         if not step.trash:
             return Written(step.path)
         return Written(step.path, moved_to=str(self.root / step.trash))
-
-
-def _decoded(name: str, data: bytes, *, strict: bool = True) -> tuple[str, tuple[str, ...]]:
-    """Read bytes as text, with what had to be mended; line endings stay as they are."""
-    if strict and b"\0" in data[:BINARY_PROBE]:
-        raise ParseError(
-            f"{name} is not text: it contains NUL bytes", "Save it as UTF-8, or exclude it"
-        )
-    data = data.removeprefix(BOM)
-    try:
-        return data.decode(), ()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        problem = f"not valid UTF-8, first in line {line}: shown with replacements"
-        return data.decode(errors="replace"), (problem,)
-
-
-def _encoded(change: Put, current: bytes | None, largest: int) -> bytes:
-    """Turn a text into bytes, with the byte order mark and line ends of the file it replaces."""
-    try:
-        data = change.text.encode()
-    except UnicodeEncodeError as error:
-        raise ValidationError(
-            f"the text has half a character at position {error.start}", "Send valid Unicode"
-        ) from error
-    if b"\0" in data:
-        raise ValidationError("the text contains a NUL character", "Remove it")
-    if len(data) > largest:
-        raise ValidationError(
-            f"the text is larger than {largest / 1e6:g} MB", "Split it into several files"
-        )
-    if current is None:
-        return data
-    if current.startswith(BOM) and not data.startswith(BOM):
-        data = BOM + data
-    lines = current.count(b"\n")
-    if lines and lines == current.count(b"\r\n"):
-        data = re.sub(rb"(?<!\r)\n", b"\r\n", data)
-    return data

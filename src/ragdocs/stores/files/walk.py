@@ -93,6 +93,7 @@ class Walk:
 
     def __init__(self, root: Path, rules: Rules) -> None:
         self.stamps: dict[str, str] = {}
+        self.modified: dict[str, int] = {}
         self.unreadable: dict[str, str] = {}
         self._rules = rules
         self._root = str(root).rstrip("/")
@@ -238,6 +239,7 @@ class Walk:
         name = "/".join(parts)
         if os.access(path, os.R_OK):
             self.stamps[name] = stamp(status)
+            self.modified[name] = status.st_mtime_ns
         else:
             self.unreadable[name] = "permission denied"
 

@@ -85,7 +85,9 @@ class Entries:
         """Return the error that names the sections most like a missing one."""
         near = get_close_matches(path, self.by_section, n=3, cutoff=0.5)
         names = ", ".join(name.removesuffix(SUFFIX) for name in near)
-        hint = f"There is {names}" if names else ""
+        hint = ""
+        if names:
+            hint = f"There is {names}"
         return NotFoundError(f"there is no section {path.removesuffix(SUFFIX)!r}", hint)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,8 @@ from ragdocs.stores.git.plumbing import Blob
 from ragdocs.system import git, repository
 from ragdocs.system.locks import lock
 from ragdocs.text.formats.journal import is_section, overview, with_count
+from ragdocs.text.merge import Merge, merge, propose
+from ragdocs.types import Exchanged
 
 # Somebody else may push between our fetch and our push.
 ATTEMPTS = 4
@@ -33,20 +35,6 @@ SERVED_SAFELY = (
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--prune")
 HEADS = "refs/heads/"
 
-# Merges two changes of a base (base, theirs, ours) into a text and the number of overlaps.
-Merging = Callable[[str, str, str], tuple[str, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of an exchange: commits received and sent, and the sections that were merged."""
-
-    remote: str
-    branch: str
-    received: int
-    sent: int
-    merged: tuple[str, ...]
-
 
 class _Remote(NamedTuple):
     name: str
@@ -56,24 +44,22 @@ class _Remote(NamedTuple):
 
 
 class _MergedSection(NamedTuple):
-    """A section that both sides changed; `merged` marks the lines where the changes overlap."""
+    """A section that both sides changed, and the two changes put together."""
 
     path: str
     base: str
     theirs: str
     ours: str
-    merged: str
-    overlaps: int
+    merged: Merge
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One journal and its remotes; `merging` makes one text of two versions of a section."""
+    """One journal and its remotes."""
 
     store: JournalStore
-    merging: Merging
 
-    def run(self, remote: str, resolved: Mapping[str, str]) -> Outcome:
+    def run(self, remote: str, resolved: Mapping[str, str]) -> Exchanged:
         """Bring both sides to the same commit.
 
         `resolved` maps sections that both sides have changed to the text they are to have.
@@ -94,7 +80,7 @@ class Exchange:
                 merged |= self._take(ledger, theirs, resolved)
             sent = self._count_between(theirs, self.store.refresh().head)
             if not sent or self._push(target, branch):
-                return Outcome(target.name, short_branch, received, sent, tuple(sorted(merged)))
+                return Exchanged(target.name, short_branch, received, sent, tuple(sorted(merged)))
         raise UnavailableError(f"others push to {target.name} all the time", "Try again")
 
     # --- remotes ---
@@ -202,8 +188,8 @@ class Exchange:
             text = resolved.get(path)
             if text is None:
                 section = self._merge_section(path, base, ours, theirs)
-                text = section.merged
-                if section.overlaps:
+                text = section.merged.text
+                if section.merged.overlaps:
                     conflicts.append(section)
             contents[path] = with_count(text, self._entry_count(path, ours, theirs))
         if conflicts:
@@ -214,8 +200,8 @@ class Exchange:
         base_text = self._overview(base, path)
         our_text = self._overview(ours, path)
         their_text = self._overview(theirs, path)
-        merged, overlaps = self.merging(base_text, their_text, our_text)
-        return _MergedSection(path, base_text, their_text, our_text, merged, overlaps)
+        merged = merge(base_text, their_text, our_text)
+        return _MergedSection(path, base_text, their_text, our_text, merged)
 
     def _overview(self, commit: str, path: str) -> str:
         blob = self.store.blobs.of(commit, path)
@@ -318,7 +304,5 @@ def _conflict_error(conflicts: Sequence[_MergedSection]) -> ConflictError:
     error = ConflictError(
         f"both sides have changed {names}", hint, theirs=first.theirs, yours=first.ours
     )
-    error.base = first.base
-    error.merged = first.merged
-    error.overlaps = first.overlaps
+    propose(error, first.base)
     return error

@@ -1,0 +1,143 @@
+"""Follows what other servers write to a team database."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ragdocs import caller
+from ragdocs.errors import RagdocsError, UnavailableError
+
+if TYPE_CHECKING:
+    # Opening a workspace imports every engine.
+    from ragdocs.types import Document
+    from ragdocs.workspace import Place, Workspace
+
+Listener = Callable[[str, Sequence["Document"], Sequence[str]], None]
+
+# Writers announce what they change; an announcement may be lost with a connection.
+POLL_SECONDS = 5.0
+# A writer indexes its own text; after this long somebody else does.
+GRACE_SECONDS = 1.0
+# How often statistics are added up, old changes dropped, and branches looked for.
+UPKEEP_SECONDS = 20.0
+# Paths that are told about one by one; of more, pages only learn that there are many.
+MOST_TOLD = 200
+
+logger = logging.getLogger("ragdocs")
+
+
+class Follower:
+    """One thread for each lane that a team shares.
+
+    It indexes what a writer left behind, encodes, and tells listeners of this server what others
+    have written.
+    """
+
+    def __init__(self, workspace: Workspace, lanes: Sequence[str], listener: Listener) -> None:
+        self.lanes = tuple(lanes)
+        self._workspace = workspace
+        self._listener = listener
+        self._stopping = threading.Event()
+        # The version of each path that listeners know, by lane; "" for one that is gone.
+        self._told: dict[tuple[str, str], str] = {}
+
+    def start(self) -> None:
+        """Begin to follow."""
+        for lane in self.lanes:
+            thread = threading.Thread(
+                target=self._follow, args=(lane,), name=f"ragdocs-{lane}", daemon=True
+            )
+            thread.start()
+
+    def stop(self) -> None:
+        """End the threads, each after its step."""
+        self._stopping.set()
+
+    def tell(self, lane: str, documents: Sequence[Document], gone: Sequence[str]) -> None:
+        """Tell listeners what they do not know yet."""
+        fresh = []
+        for document in documents:
+            if self._told.get((lane, document.path)) != document.version:
+                self._told[lane, document.path] = document.version
+                fresh.append(document)
+        removed = []
+        for path in gone:
+            if self._told.get((lane, path), " "):
+                self._told[lane, path] = ""
+                removed.append(path)
+        if fresh or removed:
+            self._listener(lane, fresh, removed)
+
+    def _follow(self, lane: str) -> None:
+        caller.begin(caller.MAINTENANCE)
+        cursor = ""
+        problem = ""
+        upkeep_at = time.monotonic() + UPKEEP_SECONDS
+        while not self._stopping.is_set():
+            try:
+                cursor = self._step(lane, cursor)
+                if time.monotonic() > upkeep_at:
+                    upkeep_at = time.monotonic() + UPKEEP_SECONDS
+                    self._keep_up(lane)
+                problem = ""
+            except RagdocsError as error:
+                if str(error) != problem:
+                    problem = str(error)
+                    logger.warning("the %s lane of the team is not followed: %s", lane, error)
+                self._stopping.wait(POLL_SECONDS)
+            except Exception:
+                # The edge of the thread: one failed step must not end the following of others.
+                logger.exception("following the %s lane of the team failed; trying again", lane)
+                self._stopping.wait(POLL_SECONDS)
+
+    def _step(self, lane: str, cursor: str) -> str:
+        """Look at what changed since a cursor, wait for more, and return the next cursor."""
+        place = self._workspace.places.get(lane)
+        if place is None or place.feed is None:
+            # It could not be opened, or nothing was pushed yet.
+            self._stopping.wait(POLL_SECONDS)
+            with suppress(UnavailableError):
+                self._workspace.corpus(lane)
+            return ""
+        place.corpus.listener = partial(self.tell, lane)
+        following, paths = place.feed.changes(cursor)
+        if "" in paths:
+            place.corpus.sync()
+        elif paths:
+            self._stopping.wait(GRACE_SECONDS)
+            place.corpus.sync(paths)
+            self._tell_paths(lane, place, paths)
+        place.corpus.embed(stop=self._stopping.is_set)
+        place.feed.wait(POLL_SECONDS)
+        return following
+
+    def _tell_paths(self, lane: str, place: Place, paths: Sequence[str]) -> None:
+        documents = []
+        gone = []
+        for path in paths[:MOST_TOLD]:
+            document = place.corpus.get(path)
+            if document is None:
+                gone.append(path)
+            else:
+                documents.append(document)
+        self.tell(lane, documents, gone)
+
+    def _keep_up(self, lane: str) -> None:
+        """Do what has to be done now and then."""
+        place = self._workspace.places.get(lane)
+        if place is not None:
+            place.index.save()
+        self._workspace.follow_branch()
+
+
+def follow(workspace: Workspace, listener: Listener) -> Follower | None:
+    """Return who follows the shared lanes of a workspace, or nobody where there are none."""
+    if not workspace.shared_lanes:
+        return None
+    return Follower(workspace, workspace.shared_lanes, listener)

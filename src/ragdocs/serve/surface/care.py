@@ -1,0 +1,148 @@
+"""Care: the graph of links, what could be tidied, what happened when, and who is connected."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from ragdocs.serve.surface import Arg, Ask, layout_care, present_care, verb
+from ragdocs.serve.surface.care_shapes import (
+    ConnectedClients,
+    LinkGraph,
+    LinkReview,
+    MemoryTimeline,
+    MergeDraftShape,
+)
+from ragdocs.serve.surface.clients import CLIENTS
+from ragdocs.serve.surface.parameters import AnyTag, MemoryType, Since
+
+LANES = ("docs", "memory")
+
+
+@verb(
+    command="graph",
+    toolset="memory",
+    title="Show the graph of links",
+    effect="read",
+    tool=False,
+    page=True,
+    lanes=LANES,
+    text=present_care.graph,
+    about="memories, documents and what they link to, around one of them or a filter",
+    examples=({}, {"around": "auth-plan.md"}, {"tags": ["auth"], "limit": 40}),
+)
+def link_graph(
+    ask: Ask,
+    around: Annotated[
+        str | None, Arg(help="the text or link target in the middle", positional=True)
+    ] = None,
+    steps: Annotated[int, Arg(help="how many links away, 1 to 4")] = 2,
+    tags: AnyTag = None,
+    kind: MemoryType = None,
+    path: Annotated[str, Arg(help="only texts below this folder")] = "",
+    ghosts: Annotated[
+        Literal["show", "hide"], Arg(help="whether targets that are not indexed are shown")
+    ] = "show",
+    limit: Annotated[int, Arg(help="how many nodes, at most 300")] = 80,
+) -> LinkGraph:
+    """Return memories, documents and link targets as nodes with the links between them: around one
+    text, those that pass a filter with their neighbours, or the most linked ones.
+    """
+    from ragdocs.types import Filter
+
+    where = Filter(tags=tuple(tags or ()), prefix=path)
+    if kind:
+        where = Filter(tags=where.tags, prefix=path, kinds=(kind,))
+    links = ask.workspace.links
+    graph = links.graph(
+        around or "", steps=steps, where=where, ghosts=ghosts == "show", limit=limit
+    )
+    return layout_care.graph(graph, links.notes(), ask.now)
+
+
+@verb(
+    command="memory links",
+    toolset="memory",
+    title="Review links",
+    effect="read",
+    tool=False,
+    page=True,
+    lanes=LANES,
+    text=present_care.links,
+    about="list broken and ambiguous links of memories, and gaps in the documentation",
+    shell_examples=("ragdocs memory links", "ragdocs memory links --json | jq '.gaps'"),
+)
+def review_links(ask: Ask) -> LinkReview:
+    """List links of memories that lead nowhere or to several texts, and targets that several
+    memories name and no document covers.
+    """
+    links = ask.workspace.links
+    return layout_care.link_review(links.problems(), links.notes())
+
+
+@verb(
+    command="memory draft",
+    toolset="memory",
+    title="Draft a merge",
+    effect="read",
+    tool=False,
+    page=True,
+    lanes=("memory",),
+    text=present_care.draft,
+    about="propose one text for several memories, without changing any",
+    examples=({"source_files": ["a.md", "b.md"]},),
+)
+def draft_memory_merge(
+    ask: Ask,
+    source_files: Annotated[list[str], Arg(help="the memories to compare", positional=True)],
+) -> MergeDraftShape:
+    """Compare memories statement by statement and propose one text that has each statement once."""
+    return layout_care.merge_draft(ask.workspace.drafts.draft(source_files), ask.now)
+
+
+@verb(
+    command="memory timeline",
+    toolset="memory",
+    title="Show the timeline",
+    effect="read",
+    tool=False,
+    page=True,
+    lanes=("memory",),
+    text=present_care.timeline,
+    about="what was written, changed, merged and removed, by days and sessions",
+    examples=({"since": "last week"},),
+)
+def memory_timeline(
+    ask: Ask,
+    since: Since = None,
+    until: Annotated[
+        str | None, Arg(help="the last day, such as yesterday or 2026-02-04", metavar="TIME")
+    ] = None,
+    limit: Annotated[int, Arg(help="how many changes")] = 50,
+    offset: Annotated[int, Arg(help="how many of the latest to leave out")] = 0,
+) -> MemoryTimeline:
+    """List what was written, changed, merged and removed in the memories, by days and sessions of
+    work, with who did it and on which branch as far as the memories say so.
+    """
+    from ragdocs.verbs.memories.timeline import SESSION_GAP
+
+    events = ask.workspace.timeline.events(since or "", until or "", limit=limit, offset=offset)
+    return layout_care.timeline(events, SESSION_GAP.total_seconds(), ask.now)
+
+
+@verb(
+    command="clients",
+    toolset="docs",
+    title="List connected clients",
+    effect="read",
+    tool=False,
+    page=True,
+    current=False,
+    text=present_care.clients,
+    about="who is connected to the server of this project",
+)
+def connected_clients(ask: Ask) -> ConnectedClients:
+    """List the clients that are connected to this server, with their last call."""
+    clients = []
+    for client in CLIENTS.present(str(ask.workspace.config.root)):
+        clients.append(layout_care.client(client, ask.caller.session, ask.now))
+    return ConnectedClients(result=clients)

@@ -1,0 +1,102 @@
+"""Finding: one search over all lanes, or over one of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from ragdocs.errors import ValidationError
+from ragdocs.serve.surface import Arg, Ask, layout_finding, present_finding, verb
+from ragdocs.serve.surface.docs import search_docs
+from ragdocs.serve.surface.memories import search_memories
+from ragdocs.serve.surface.parameters import AnyTag, Explain, Limit, Query, Since
+
+LANES = ("docs", "memory", "journal", "commits")
+LaneName = Literal["docs", "memory", "journal", "commits", "all"]
+# Lanes whose own search answers a command that names them alone, in the shape that it always had.
+OWN_SEARCHES = (["docs"], ["memory"])
+
+
+@verb(
+    command="search",
+    toolset="docs",
+    title="Search all lanes",
+    effect="read",
+    tool=False,
+    page=True,
+    lanes=LANES,
+    meaning=True,
+    text=present_finding.found,
+    about="search the documentation, the memories and what else is turned on",
+    examples=(
+        {"query": "how are tokens refreshed"},
+        {"query": "auth", "lane": ["memory"], "explain": True},
+        {"query": "retries", "tags": ["billing"], "since": "7d"},
+    ),
+)
+def search(
+    ask: Ask,
+    query: Query,
+    lane: Annotated[
+        list[LaneName] | None, Arg(help="where to look, if not in all lanes", metavar="LANE")
+    ] = None,
+    limit: Limit = 5,
+    tags: AnyTag = None,
+    kinds: Annotated[
+        list[str] | None, Arg(help="only memories of this type", flag="--type", metavar="TYPE")
+    ] = None,
+    path: Annotated[str, Arg(help="only below this folder, such as docs/api")] = "",
+    since: Since = None,
+    status: Annotated[str, Arg(help='only with this status, such as archived; "all" for any')] = "",
+    archived: Annotated[bool, Arg(help="archived memories too")] = False,
+    offset: Annotated[int, Arg(help="how many results to pass over", metavar="COUNT")] = 0,
+    explain: Explain = False,
+) -> dict[str, Any]:
+    """Search the documentation, the memories, the journal and the commits at once, by meaning,
+    words and links. Returns passages of all lanes in one order, and how many there are for each
+    value of each filter.
+    """
+    lanes = [name for name in lane or () if name != "all"]
+    if ask.rim == "command" and lanes in OWN_SEARCHES:
+        if since or status or offset:
+            raise ValidationError(
+                "--since, --status and --offset are for a search of all lanes",
+                f"Leave out --lane {lanes[0]}, or those options",
+            )
+        if lanes == ["docs"]:
+            return dict(search_docs(ask, query, limit, path, tags, explain))
+        return dict(search_memories(ask, query, limit, tags, _single(kinds), archived, explain))
+    workspace = ask.workspace
+    for name in lanes:
+        # A lane that cannot be searched says why, if it was asked for by name.
+        workspace.corpus(name)
+    found = workspace.finding.search(
+        query,
+        layout_finding.filters(lanes, kinds, tags, path, since, _status(status, archived)),
+        limit,
+        offset,
+    )
+    answer = layout_finding.found(found, workspace.finding.location, ask.now, offset, explain)
+    for closed in workspace.closed.values():
+        answer["notes"].append(str(closed))
+    if not answer["result"] and ask.rim == "command":
+        from ragdocs.serve import outside
+
+        answer["notes"] += outside.empty_notes(workspace, wait=True)
+    return answer
+
+
+def _status(status: str, archived: bool) -> str:
+    if archived and not status:
+        return "all"
+    return status
+
+
+def _single(kinds: list[str] | None) -> str | None:
+    """Return the only type that was asked for; the memories' own search takes one."""
+    if not kinds:
+        return None
+    if len(kinds) > 1:
+        raise ValidationError(
+            "--lane memory takes one --type", "Leave out --lane memory to search for several"
+        )
+    return kinds[0]

@@ -1,0 +1,128 @@
+"""How answers about documentation and commits look: what fits, ages, rounded scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ragdocs.serve.surface import layouts
+from ragdocs.serve.surface.doc_shapes import DocHit, DocHits, DocText
+from ragdocs.serve.surface.journal_shapes import CommitHit, CommitHits
+from ragdocs.text.formats.journal import SUFFIX
+from ragdocs.types import Document, Findings, Hit
+
+if TYPE_CHECKING:
+    from ragdocs.text.sections import Section
+    from ragdocs.verbs.docs import DocumentText
+
+# The share of an answer that the list of headings may take.
+HEADINGS_SHARE = 4
+# Paths of a commit that are listed.
+MOST_PATHS = 10
+
+
+def passages(findings: Findings, room: int, *, explain: bool) -> DocHits:
+    """Lay out passages of the documentation."""
+
+    def shape(hit: Hit) -> DocHit:
+        return _passage(hit, explain=explain)
+
+    results, omitted, notes = layouts.fit(findings, shape, room)
+    return DocHits(result=results, omitted=omitted, notes=notes)
+
+
+def document(reading: DocumentText, room: int) -> DocText:
+    """Lay out a document or the part of it that was asked for, with its headings if it is cut."""
+    content, lines, omitted = _excerpt(reading, room)
+    headings: list[str] = []
+    # The headings help only where something is left to be asked for.
+    if omitted and not reading.by_heading:
+        headings = _headings(reading.sections, room // HEADINGS_SHARE)
+        rest = room - layouts.cost(headings)
+        content, lines, omitted = _excerpt(reading, rest)
+    return DocText(
+        path=reading.document.path,
+        title=layouts.title(reading.document),
+        content=content,
+        lines=lines,
+        headings=headings,
+        omitted=omitted,
+    )
+
+
+def _excerpt(reading: DocumentText, room: int) -> tuple[str, str, str]:
+    """Cut whole lines out of a document; lines are called as the file numbers them."""
+    if not reading.numbers:
+        return layouts.excerpt(reading.text, 1, reading.span, room)
+    return layouts.numbered_excerpt(reading.text, reading.numbers, reading.span, room)
+
+
+def commits(findings: Findings, now: datetime, room: int) -> CommitHits:
+    """Lay out commits."""
+
+    def shape(hit: Hit) -> CommitHit:
+        return _commit(hit, now)
+
+    results, omitted, notes = layouts.fit(findings, shape, room)
+    return CommitHits(result=results, omitted=omitted, notes=notes)
+
+
+def _passage(hit: Hit, *, explain: bool) -> DocHit:
+    shape = DocHit(
+        path=hit.document.path,
+        score=round(hit.score, 3),
+        content="",
+        title=layouts.title(hit.document),
+        header_path=layouts.header(hit),
+        lines=layouts.lines(hit),
+        tags=layouts.tags(hit.document),
+        modified_at=layouts.moment(hit.document.modified_at),
+        why=layouts.why(hit),
+    )
+    if explain:
+        shape["signals"] = layouts.signals(hit)
+    return shape
+
+
+def _headings(sections: Sequence[Section], room: int) -> list[str]:
+    """Return the headings with their lines, and how many more there are."""
+    rows = []
+    for section in sections:
+        block = section.block
+        if block.title:
+            rows.append(f"{'#' * block.level} {section.names[-1]} (line {section.line})")
+    listed = layouts.within(rows, room)
+    if len(listed) < len(rows):
+        listed.append(f"… {len(rows) - len(listed)} more headings")
+    return listed
+
+
+def _commit(hit: Hit, now: datetime) -> CommitHit:
+    document = hit.document
+    files = _changed_files(document)
+    shape = CommitHit(
+        commit=document.path.removesuffix(SUFFIX),
+        subject=layouts.title(document),
+        content="",
+        author=layouts.cut(document.source, layouts.LONGEST_ORIGIN),
+        timestamp=layouts.moment(document.created_at),
+        age=layouts.age(document.created_at, now),
+        paths=files[:MOST_PATHS],
+        score=round(hit.score, 3),
+        why="",
+    )
+    if hit.signals:
+        shape["why"] = layouts.why(hit)
+    if len(files) > MOST_PATHS:
+        shape["paths_total"] = len(files)
+    return shape
+
+
+def _changed_files(document: Document) -> list[str]:
+    """Return the files that a commit changed, without the folders they are in."""
+    if document.git is None:
+        return []
+    changed = [str(path) for path in document.git.files_changed]
+    folders = {path.rpartition("/")[0] for path in changed}
+    return [path for path in changed if path not in folders]

@@ -1,0 +1,97 @@
+"""Answers about links, drafts, the past and clients as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ragdocs.serve.surface.present import inline, note_lines, plural, whole
+
+
+def graph(answer: Any) -> str:
+    """Write each node with what it links to."""
+    answer = inline(answer)
+    titles = {}
+    links: dict[str, list[str]] = {}
+    for node in answer["nodes"]:
+        titles[node["id"]] = node["title"]
+        links[node["id"]] = []
+    for edge in answer["edges"]:
+        links[edge["source"]].append(f"   {edge['type']} {titles[edge['target']]}")
+    rows = []
+    for node in answer["nodes"]:
+        kind = node["type"] or node["lane"] or "not indexed"
+        rows.append(f"{node['title']} · {kind} · {node['path']} · {plural(node['links'], 'link')}")
+        rows += links[node["id"]]
+    if not rows:
+        rows.append("there are no memories and no documents yet")
+    if answer["omitted"]:
+        rows.append(f"{answer['omitted']} more nodes; raise --limit, or look around one of them")
+    return "\n".join([*rows, *note_lines(answer["notes"])])
+
+
+def links(answer: Any) -> str:
+    """Write broken and ambiguous links and gaps."""
+    answer = inline(answer)
+    rows = [*_broken(answer["broken"]), *_ambiguous(answer["ambiguous"]), *_gaps(answer["gaps"])]
+    if not rows:
+        rows.append("no broken or ambiguous links, and no gaps")
+    if answer["omitted"]:
+        rows.append(f"{answer['omitted']} more are not listed")
+    return "\n".join([*rows, *note_lines(answer["notes"])])
+
+
+def _broken(items: Any) -> Iterator[str]:
+    for item in items:
+        yield f"{item['memory']['path']}: {item['target']} does not exist"
+
+
+def _ambiguous(items: Any) -> Iterator[str]:
+    for item in items:
+        paths = _paths(item["candidates"])
+        yield f"{item['memory']['path']}: {item['target']} may be {paths}"
+
+
+def _paths(items: Any) -> str:
+    return ", ".join(item["path"] for item in items)
+
+
+def _gaps(items: Any) -> Iterator[str]:
+    for item in items:
+        yield f"{item['target']}: named by {item['memory_count']} memories, in no document"
+
+
+def draft(answer: Any) -> str:
+    """Write the proposal."""
+    names = inline(answer["sides"])
+    sources = _paths(names)
+    head = f"draft of {inline(answer['target'])} for {sources}; nothing was changed"
+    return "\n".join([head, whole(answer["content"])])
+
+
+def timeline(answer: Any) -> str:
+    """Write days and sessions."""
+    answer = inline(answer)
+    rows = []
+    for day in answer["days"]:
+        rows.append(day["day"])
+        for session in day["sessions"]:
+            where = "".join(f" · {branch}" for branch in session["branches"])
+            rows.append(f"  {session['begins']} to {session['ends']}{where}")
+            for event in session["events"]:
+                rows.append(f"    {event['time']} {event['verb']:8} {event['path']}")
+    if not rows:
+        rows.append("nothing happened in this time")
+    if answer["omitted"]:
+        rows.append(f"{answer['omitted']} earlier changes; raise --limit or --offset to see them")
+    return "\n".join(rows)
+
+
+def clients(answer: Any) -> str:
+    """Write who is connected."""
+    rows = []
+    for client in inline(answer["result"]):
+        name = client["program"] or client["user"] or "client"
+        calls = plural(client["calls"], "call")
+        rows.append(f"{name}: {client['last_call'] or 'no call yet'}, {client['age']}, {calls}")
+    return "\n".join(rows) or "nobody is connected"
