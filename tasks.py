@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 # No syntax newer than Python 3.6 above or below, or an old Python would fail before it can say why.
@@ -24,10 +25,14 @@ SAFE_PATH = "-P"
 
 TASKS = """tasks:
   serve               serve this project's docs/ and .memories/ over MCP stdio; prints the client configuration
-  test [ARGUMENTS]    lint, check types and run the tests; the arguments go to pytest
+  test [ARGUMENTS]    run the tests, lint and check types meanwhile; the arguments go to pytest
   lint                lint and check types only
-  docs                write the tables of tools, commands and keys into docs/
+  docs                write the tables of tools, commands and keys into docs/, and the first answers of a window
+  pictures            draw the terminals of docs/pictures from real commands on a small project
   bench [NAME]        run bench/NAME.py, or list the benchmarks
+  plugins             write plugins/, server.json and the marketplace from their template, with this version
+  agents [OPTIONS]    run Claude Code, Codex, opencode and Gemini CLI from npm against a model on loopback
+  release [--out DIR] build and check wheel and sdist, measure them, write an SBOM and the notes of the version
   golden              accept what tools, commands and searches answer now as the golden files of tests/golden
 
 examples:
@@ -56,7 +61,7 @@ def main() -> int:
     parser.add_argument(
         "task",
         nargs="?",
-        choices=["serve", "test", "lint", "docs", "bench", "golden"],
+        choices=list(RUN),
         metavar="TASK",
     )
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENTS")
@@ -65,15 +70,7 @@ def main() -> int:
         parser.print_help()
         return 0
     environment = Environment(options.venv.expanduser().absolute())
-    run = {
-        "serve": serve,
-        "test": test,
-        "lint": lint,
-        "docs": docs,
-        "bench": bench,
-        "golden": golden,
-    }[options.task]
-    return run(environment, options.arguments)
+    return RUN[options.task](environment, options.arguments)
 
 
 class Environment:
@@ -200,17 +197,85 @@ def lint(environment: Environment, _: "list[str]") -> int:
 
 
 def test(environment: Environment, arguments: "list[str]") -> int:
-    """Lint, check types and run the tests on all cores; they come last so that their closing line does."""
-    linted = lint(environment, [])
+    """Lint and check types while the tests run, which often wait for each other's processes."""
+    environment.install("test")
+    # Tests start hundreds of processes; none of them has to compile the package again.
+    environment.run("compileall", "-q", "src")
+    linting = Linting(environment)
+    tested = environment.run("pytest", "-n", str(workers()), "--dist", "worksteal", *arguments)
+    linted = linting.wait()
     if linted:
-        say("lint failed (above); the tests run all the same")
-    return environment.run("pytest", "-n", "auto", "--dist", "worksteal", *arguments) or linted
+        say("lint failed; its messages are above")
+    return tested or linted
+
+
+class Linting(threading.Thread):
+    """The linters beside the tests: their messages are shown together, as soon as they are done."""
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__()
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                SAFE_PATH,
+                str(ROOT / "tasks.py"),
+                "--venv",
+                str(environment.directory),
+                "lint",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self.start()
+
+    def run(self) -> None:
+        """Show what the linters say."""
+        output, _ = self._process.communicate()
+        sys.stderr.buffer.write(b"\n" + output)
+        sys.stderr.flush()
+
+    def wait(self) -> int:
+        """Return the exit code."""
+        self.join()
+        return self._process.returncode
+
+
+def workers() -> int:
+    """Return how many processes run tests: one more than cores, since most wait for others at times."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (cores or 1) + 1
 
 
 def docs(environment: Environment, _: "list[str]") -> int:
-    """Write the generated tables of the documentation."""
+    """Write the generated tables of the documentation, and the first answers of windows."""
     environment.install()
-    return environment.run("ragdocs.serve.reference", "--write")
+    code = environment.run("ragdocs.serve.reference", "--write")
+    return code or environment.run("ragdocs.serve.shared.record")
+
+
+def pictures(environment: Environment, _: "list[str]") -> int:
+    """Draw the pictures of the documentation."""
+    environment.install()
+    return environment.run("bench._pictures", path=str(ROOT))
+
+
+def plugins(environment: Environment, _: "list[str]") -> int:
+    """Write what marketplaces and registries read."""
+    environment.install()
+    return environment.run("plugins.make", path=str(ROOT))
+
+
+def agents(environment: Environment, arguments: "list[str]") -> int:
+    """Run real agents through what `ragdocs install` writes."""
+    environment.install("test")
+    return environment.run("bench.agents", *arguments, path=str(ROOT))
+
+
+def release(environment: Environment, arguments: "list[str]") -> int:
+    """Build what is published and check it in an empty environment."""
+    environment.install("test")
+    return environment.run("bench._release", *arguments, path=str(ROOT))
 
 
 def golden(environment: Environment, arguments: "list[str]") -> int:
@@ -229,6 +294,19 @@ def bench(environment: Environment, arguments: "list[str]") -> int:
     environment.install("test")
     return environment.run("bench." + arguments[0], *arguments[1:], path=str(ROOT))
 
+
+RUN = {
+    "serve": serve,
+    "test": test,
+    "lint": lint,
+    "docs": docs,
+    "pictures": pictures,
+    "bench": bench,
+    "plugins": plugins,
+    "agents": agents,
+    "release": release,
+    "golden": golden,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

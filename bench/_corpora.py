@@ -1,7 +1,4 @@
-"""Corpora to measure on.
-
-Generated ones of any size with the statistics of English, and copies of real folders.
-"""
+"""Corpora to measure on: generated ones that are like English, and copies of real folders."""
 
 from __future__ import annotations
 
@@ -25,16 +22,13 @@ from ragdocs.search.encoders.minilm import OnnxEncoder
 from ragdocs.types import Chunk, Document
 from ragdocs.workspace import Place, Workspace
 
-COMMON = (
-    "the of and to a in is that for it as with be on by are this from or an at which not can if "
-    "when has have will all "
-    "use file each one other more server value name default should set must data you your config "
-    "option request only "
-    "its new between user path example type also using version string list time same run command "
-    "first key service "
-    "may than into any then there where return called error after object index field before such "
-    "because about"
-)
+COMMON = """
+the of and to a in is that for it as with be on by are this from or an at which not can if when has
+have will all use file each one other more server value name default should set must data you your
+config option request only its new between user path example type also using version string list
+time same run command first key service may than into any then there where return called error after
+object index field before such because about
+"""
 ONSETS = "b c d f g h l m n p r s t v st tr pl gr ch sh"
 # English texts of this size use about this many different words.
 WORDS = 40_000
@@ -50,13 +44,11 @@ WHOLE = 10**9
 
 
 class StandIn:
-    """Gives vectors at no cost in place of the built-in model.
-
-    Clustered, and of few dimensions as real ones are.
-    """
+    """Vectors at no cost in place of the built-in model's, as clustered as real ones."""
 
     identity = OnnxEncoder.identity
     dim = OnnxEncoder.dim
+    latin_only = OnnxEncoder.latin_only
     _LATENT, _CLUSTERS = 32, 300
 
     def __init__(self) -> None:
@@ -83,9 +75,8 @@ class Writer:
 
     def __init__(self, seed: int = 7) -> None:
         self._rng = np.random.default_rng(seed)
-        self._words = np.array(
-            [*COMMON.split(), *_invented(WORDS - len(COMMON.split()))], dtype=object
-        )
+        common = COMMON.split()
+        self._words = np.array([*common, *_invented(WORDS - len(common))], dtype=object)
         weights = 1.0 / (np.arange(len(self._words)) + OFFSET) ** EXPONENT
         self._cumulative = np.cumsum(weights / weights.sum())
 
@@ -110,10 +101,8 @@ class Writer:
         return f"[there](page-{number * 13 % documents:05}.md)" if number % 3 == 0 else ""
 
     def _draw(self, count: int) -> npt.NDArray[Any]:
-        drawn: npt.NDArray[Any] = self._words[
-            np.searchsorted(self._cumulative, self._rng.random(count))
-        ]
-        return drawn
+        ranks = np.searchsorted(self._cumulative, self._rng.random(count))
+        return np.asarray(self._words[ranks])
 
     def _title(self, own: npt.NDArray[Any]) -> str:
         return " ".join(self._rng.choice(own, 3)).capitalize()
@@ -137,9 +126,8 @@ def _invented(count: int) -> list[str]:
     while len(made) < count:
         # Rare words are longer.
         syllables = 2 + (len(made) > 2_000) + rng.randrange(2)
-        word = "".join(
-            rng.choice(onsets) + rng.choice("aeiou") for _ in range(syllables)
-        ) + rng.choice(ends)
+        parts = [rng.choice(onsets) + rng.choice("aeiou") for _ in range(syllables)]
+        word = "".join(parts) + rng.choice(ends)
         made.setdefault(word + rng.choice(["", "", "", "ing", "ed", "s", "tion"]))
     return list(made)
 
@@ -193,15 +181,20 @@ def generate(work: Path, lane: str, chunks: int) -> Corpus:
     """Write a project with about this many chunks in one lane, unless it is there, and index it."""
     root = work / f"{lane}-{chunks}"
     if not (root / "config.toml").exists():
-        writer = Writer()
-        documents = max(1, chunks // SECTIONS[lane])
-        folder = root / (".memories" if lane == "memory" else "docs")
-        folder.mkdir(parents=True, exist_ok=True)
-        for number in range(documents):
-            text = writer.document(lane, number, documents)
-            (folder / f"page-{number:05}.md").write_text(text, encoding="utf-8")
+        write(root, lane, chunks)
         configure(root, lane)
     return index("generated", root, lane)
+
+
+def write(root: Path, lane: str, chunks: int) -> None:
+    """Write the files of a lane with about this many chunks."""
+    writer = Writer()
+    documents = max(1, chunks // SECTIONS[lane])
+    folder = root / (".memories" if lane == "memory" else "docs")
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(documents):
+        text = writer.document(lane, number, documents)
+        (folder / f"page-{number:05}.md").write_text(text, encoding="utf-8")
 
 
 def copy(work: Path, source: Path) -> Corpus:
@@ -217,12 +210,10 @@ def copy(work: Path, source: Path) -> Corpus:
 
 
 def configure(root: Path, lane: str) -> None:
-    on = {
-        "docs": "[memory]\nenabled = false\n",
-        "memory": "[memory]\nenabled = true\n[docs]\nenabled = false\n",
-    }
     root.mkdir(parents=True, exist_ok=True)
-    (root / "config.toml").write_text(on[lane])
+    memory, docs = str(lane == "memory").lower(), str(lane == "docs").lower()
+    config_text = f"[memory]\nenabled = {memory}\n[docs]\nenabled = {docs}\n"
+    (root / "config.toml").write_text(config_text)
 
 
 def index(name: str, root: Path, lane: str) -> Corpus:
@@ -239,9 +230,8 @@ def index(name: str, root: Path, lane: str) -> Corpus:
     # Made-up words and vectors are as like each other as unrelated ones are: here the least floor
     # there is counts.
     info = place.index.info()
-    place.index.calibrate(
-        {"middle": 0.0, "spread": 0.02, "chunks": info.passages, "vectors": info.vectors}
-    )
+    counts = {"chunks": info.passages, "vectors": info.vectors}
+    place.index.calibrate({"middle": 0.0, "spread": 0.02, **counts})
     workspace.save()
     files = report.added + report.changed
     return Corpus(name, root, workspace, place, {"files": files, "cpu": cpu})

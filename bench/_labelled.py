@@ -1,7 +1,4 @@
-"""Labelled sets: documents, questions, and which document answers which question.
-
-Read where they lie.
-"""
+"""Labelled sets: documents, questions, and which document answers which question."""
 
 from __future__ import annotations
 
@@ -28,10 +25,7 @@ class Item:
 
     @property
     def group(self) -> str | None:
-        """What a question is asked within, such as a conversation.
-
-        None where everything is searched.
-        """
+        """The conversation, say, that a question is asked in; none if all is searched."""
         return self.metadata.get("group")
 
 
@@ -45,10 +39,7 @@ class Labelled:
     grades: Mapping[str, Mapping[str, int]]
 
     def sample(self, documents: int, questions: int) -> Labelled:
-        """Return some of the questions.
-
-        And their answers with as many other documents as still fit.
-        """
+        """Return some questions, their answers, and as many other documents as fit."""
         asked = _spread(self.questions, questions)
         answers = {id_ for question in asked for id_ in self.grades[question.id]}
         groups = {question.group for question in asked}
@@ -63,10 +54,7 @@ class Labelled:
 
 
 def parser(name: str, description: str | None, page: str) -> argparse.ArgumentParser:
-    """Return the options that every bench over the sets has.
-
-    Its tables belong to a page of docs/.
-    """
+    """Return the options of every bench over the sets, whose tables are in a page of docs/."""
     made = argparse.ArgumentParser(prog=f"python3 tasks.py bench {name}", description=description)
     made.add_argument("--data", type=Path, default=DATA, help="the folder of the labelled sets")
     made.add_argument(
@@ -98,12 +86,9 @@ def read(folder: Path) -> Labelled:
             question, document, grade = line.split("\t")
             if int(grade) > 0:
                 grades.setdefault(question, {})[document] = int(grade)
-    return Labelled(
-        folder.name,
-        list(_items(folder / "corpus.jsonl.gz")),
-        [question for question in _items(folder / "queries.jsonl.gz") if question.id in grades],
-        grades,
-    )
+    documents = list(_items(folder / "corpus.jsonl.gz"))
+    questions = [item for item in _items(folder / "queries.jsonl.gz") if item.id in grades]
+    return Labelled(folder.name, documents, questions, grades)
 
 
 def _items(path: Path) -> Iterator[Item]:

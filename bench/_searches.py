@@ -1,7 +1,4 @@
-"""Search and writing through the verbs, in this process, with vectors from the stand-in.
-
-No encoding is counted.
-"""
+"""Search and writing through the verbs, in this process, without the cost of encoding."""
 
 from __future__ import annotations
 
@@ -15,9 +12,8 @@ from bench._measure import Row, Sample, cost, each, figure
 
 NOTE = (
     "Decided to keep the token in the keyring because the file was world readable; "
-    "[[src/module_3.py]] reads it at "
-    "start and refreshes it an hour before it ends. The old file is removed on the first run "
-    "after the update. "
+    "[[src/module_3.py]] reads it at start and refreshes it an hour before it ends. "
+    "The old file is removed on the first run after the update. "
 ) * 3
 
 
@@ -37,10 +33,8 @@ def searching(corpus: Corpus, repeats: int) -> list[Row]:
 def linked(memories: Corpus, repeats: int) -> list[Row]:
     """Compare a search among the memories that link to a file with a search among all of them."""
     verbs = memories.workspace.memories
-    pairs = [
-        (query, f"src/module_{n % MODULES}.py")
-        for n, query in enumerate(memories.queries(repeats, seed=9))
-    ]
+    targets = [f"src/module_{number % MODULES}.py" for number in range(repeats)]
+    pairs = list(zip(memories.queries(repeats, seed=9), targets, strict=True))
     each(lambda pair: verbs.search(pair[0]), pairs)
     plain = each(lambda pair: verbs.search(pair[0]), pairs)
     to_target = each(lambda pair: verbs.linked(*pair), pairs)
@@ -53,10 +47,7 @@ def linked(memories: Corpus, repeats: int) -> list[Row]:
 
 
 def writing(work: Path, memories: Corpus, repeats: int) -> list[Row]:
-    """Create and append, each in turn on an empty lane and on the full one.
-
-    So that both meet the same machine.
-    """
+    """Create and append, in turns on an empty lane and on the full one."""
     shutil.rmtree(work / "empty", ignore_errors=True)
     _corpora.configure(work / "empty", "memory")
     lanes = {"full": memories, "empty": _corpora.index("empty", work / "empty", "memory")}
@@ -66,9 +57,8 @@ def writing(work: Path, memories: Corpus, repeats: int) -> list[Row]:
             verbs, name = corpus.workspace.memories, f"bench-{number}.md"
             text = f"# Note {number}\n\n{NOTE}"
             samples["create", lane].take(partial(verbs.create, name, text, ["bench"]))
-            samples["append", lane].take(
-                partial(verbs.append, name, "And it was tested on both systems.")
-            )
+            more = "And it was tested on both systems."
+            samples["append", lane].take(partial(verbs.append, name, more))
     for number in range(repeats):
         memories.workspace.memories.delete(f"bench-{number}.md")
     memories.workspace.save()

@@ -17,6 +17,7 @@ from bench._corpora import Corpus
 from bench._measure import Row, Sample, cost, figure
 from bench._window import Window
 from tests.faults.processes import process_seconds, rss_mb, tree
+from tests.faults.servers import RAGDOCS
 
 ROOT = Path(__file__).resolve().parent.parent
 # How often a process is started: the middle one counts.
@@ -27,7 +28,7 @@ ROUNDS = 5
 
 
 def command(corpus: Corpus) -> list[str]:
-    return [sys.executable, "-P", "-m", "ragdocs", "mcp", "--project", str(corpus.root)]
+    return [*RAGDOCS, "mcp", "--project", str(corpus.root)]
 
 
 def over_mcp(corpus: Corpus, repeats: int) -> list[Row]:
@@ -74,29 +75,16 @@ def _ask(window: Window, tool: str, queries: list[str], clock: Callable[[], floa
 
 @contextmanager
 def _quiet_server(corpus: Corpus) -> Iterator[int]:
-    """Run the shared server without a model where the next window will look for it.
-
-    Yield its process id.
-    """
+    """Run the shared server without a model where the next window looks for it."""
     arguments = command(corpus)[5:]
     code = "import sys; from ragdocs.serve.shared import shim; print(shim.address(sys.argv[1:]))"
-    asked = subprocess.run(
-        [sys.executable, "-P", "-c", code, *arguments],
-        cwd=corpus.root,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    place = asked.stdout.strip()
+    ask = [sys.executable, "-P", "-c", code, *arguments]
+    place = subprocess.check_output(ask, cwd=corpus.root, text=True).strip()
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    environ = {**os.environ, "PYTHONPATH": paths}
+    quiet = [sys.executable, "-P", "-m", "bench._quiet", place, *arguments]
     with (corpus.root / "server.log").open("wb") as log:
-        server = subprocess.Popen(
-            [sys.executable, "-P", "-m", "bench._quiet", place, *arguments],
-            cwd=corpus.root,
-            env={**os.environ, "PYTHONPATH": paths},
-            stdout=log,
-            stderr=log,
-        )
+        server = subprocess.Popen(quiet, cwd=corpus.root, env=environ, stdout=log, stderr=log)
     try:
         while not Path(f"{place}.sock").exists():
             if server.poll() is not None:
@@ -109,10 +97,7 @@ def _quiet_server(corpus: Corpus) -> Iterator[int]:
 
 
 def starting(corpus: Corpus) -> list[Row]:
-    """Start the first window.
-
-    Which starts the server, ask for everything once, then open a second window.
-    """
+    """Start a window and with it the server, ask for everything, open a second window."""
     sdk = median(_importing_the_sdk() for _ in range(STARTS))
     tool = "search_docs" if "docs" in corpus.workspace.places else "search_memories"
     runs = [_start(corpus, tool) for _ in range(STARTS)]
@@ -192,10 +177,9 @@ def seen_elsewhere(memories: Corpus) -> list[Row]:
             name, word = f"seen-{number}.md", f"zyxw{number}vut"
             writer.call("create_memory", filename=name, content=f"# {word}\n\nfor others", tags=[])
             start = time.perf_counter()
-            while (
-                word not in str(reader.call("search_memories", query=word))
-                and time.perf_counter() - start < 30
-            ):
+            while word not in str(reader.call("search_memories", query=word)):
+                if time.perf_counter() - start > 30:
+                    break
                 time.sleep(0.01)
             waits.append(time.perf_counter() - start)
             writer.call("delete_memory", filename=name)

@@ -43,6 +43,7 @@ def parts(scale: float, count: int) -> dict[str, Callable[[Yard], Iterator[Row]]
         "storm": lambda yard: scoreboard.shaken_files(yard, scaled(5000)),
         "limits": lambda yard: scoreboard.limits(yard, LIMITS),
         "disk": lambda yard: scoreboard.disk(yard, scaled(10)),
+        "team": lambda _: scoreboard.team_faults(scaled),
     }
 
 

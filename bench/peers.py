@@ -1,7 +1,4 @@
-"""Compares ragdocs with other servers over MCP.
-
-The same documents, the same queries, one run, one after another.
-"""
+"""Compares ragdocs with other servers over MCP on the same documents and queries."""
 
 from __future__ import annotations
 
@@ -69,7 +66,7 @@ def main() -> None:
     if options.write:
         asked = shlex.join(argument for argument in sys.argv[1:] if argument != "--write")
         body = f"`python3 tasks.py bench peers {asked}`".replace(" `", "`") + f"\n\n{text}"
-        _report.replace_block(ROOT / "docs" / "performance.md", "peers", body)
+        _report.replace_block(ROOT / "docs" / "internals" / "performance.md", "peers", body)
 
 
 def measure(
@@ -95,11 +92,8 @@ def measure(
             query: sample.take(partial(rival.search, window, query), clock) for query in queries
         }
         right = sum(_shows(answers[query], page, documents) for query, page in queries.items())
-        values |= {
-            "search": sample.cpu_ms(),
-            "search wall": sample.wall_ms(),
-            "right": 100 * right / len(queries),
-        }
+        values |= {"search": sample.cpu_ms(), "search wall": sample.wall_ms()}
+        values["right"] = 100 * right / len(queries)
         written = Sample()
         try:
             for number in range(len(queries) // 2):
@@ -114,10 +108,7 @@ def measure(
 
 
 def _rest(window: Window) -> None:
-    """Wait until a server has done what it does after indexing.
-
-    One that never rests is searched all the same.
-    """
+    """Wait until a server rests after indexing, but not for ever."""
     deadline = time.monotonic() + LONGEST_REST
     while time.monotonic() < deadline:
         before = window.clock()
@@ -165,36 +156,26 @@ def _table(found: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def _texts(most: int, asked: int) -> tuple[dict[str, str], dict[str, str]]:
-    """Return documents by name and the page each query looks for.
-
-    Kubernetes' where at hand, else this project's.
-    """
+    """Return documents by name, and the page that each query looks for."""
     if DATA.is_dir():
         pages = {page["_id"]: page for page in _lines(DATA / "corpus.jsonl.gz")}
         judged = gzip.decompress((DATA / "qrels.tsv.gz").read_bytes()).decode().splitlines()[1:]
         pairs = [line.split("\t")[:2] for line in judged]
         # Pages that are looked for, from the middle by length: neither stubs nor generated
         # reference tables.
-        wanted = sorted(
-            {page for _, page in pairs}, key=lambda page: (len(pages[page]["text"]), page)
-        )
-        chosen = wanted[len(wanted) // 3 :][:most]
-        texts = {
-            _name(page): f"# {pages[page]['title']}\n\n{pages[page]['text']}" for page in chosen
-        }
+        by_length = sorted((len(pages[page]["text"]), page) for page in {page for _, page in pairs})
+        chosen = [page for _, page in by_length[len(by_length) // 3 :][:most]]
+        texts = {}
+        for page in chosen:
+            texts[_name(page)] = f"# {pages[page]['title']}\n\n{pages[page]['text']}"
         words = {line["_id"]: line["text"] for line in _lines(DATA / "queries.jsonl.gz")}
-        return texts, dict(
-            [(words[query], _name(page)) for query, page in pairs if page in chosen][:asked]
-        )
-    texts = {
-        file.name: file.read_text(encoding="utf-8")
-        for file in sorted((ROOT / "docs").glob("*.md"))[:most]
-    }
-    headings = [
-        (title, name)
-        for name, text in texts.items()
-        for title in re.findall(r"(?m)^#+ (.+)$", text)
-    ]
+        queries = [(words[query], _name(page)) for query, page in pairs if page in chosen]
+        return texts, dict(queries[:asked])
+    files = sorted((ROOT / "docs").glob("*.md"))[:most]
+    texts = {file.name: file.read_text(encoding="utf-8") for file in files}
+    headings = []
+    for name, text in texts.items():
+        headings += [(title, name) for title in re.findall(r"(?m)^#+ (.+)$", text)]
     return texts, dict(headings[:: max(1, len(headings) // asked)][:asked])
 
 
@@ -208,18 +189,13 @@ def _name(identifier: str) -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python3 tasks.py bench peers", description=__doc__)
-    parser.add_argument(
-        "--peers", default=",".join(RIVALS), help=f"by commas, of {', '.join(RIVALS)}; or none"
-    )
+    every = ",".join(RIVALS)
+    parser.add_argument("--peers", default=every, help=f"by commas, of {every}; or none")
     parser.add_argument("--documents", type=int, default=100)
     parser.add_argument("--queries", type=int, default=40)
     scratch = Path(tempfile.gettempdir()) / "ragdocs-peers"
-    parser.add_argument(
-        "--scratch", type=Path, default=scratch, help="where peers are installed, once"
-    )
-    parser.add_argument(
-        "--write", action="store_true", help="put the table into docs/performance.md"
-    )
+    parser.add_argument("--scratch", type=Path, default=scratch, help="where peers are installed")
+    parser.add_argument("--write", action="store_true", help="write docs/internals/performance.md")
     return parser.parse_args()
 
 

@@ -1,7 +1,5 @@
 """Measures what is found on labelled sets, through the product's own pipeline.
 
-Files, chunks, index, search.
-
 Every set becomes a project on disk. One table: words alone, meaning alone, our search, and the
 usual way to join the two; then our words beside another keyword engine over the same passages.
 Differences are paired, question by question.
@@ -59,11 +57,9 @@ class Outcome:
 
 def main() -> None:
     options = _options()
-    folders = [
-        f
-        for f in _labelled.folders(options.data)
-        if not options.only or f.name in options.only.split(",")
-    ]
+    folders = _labelled.folders(options.data)
+    if options.only:
+        folders = [folder for folder in folders if folder.name in options.only.split(",")]
     with tempfile.TemporaryDirectory(prefix="ragdocs-bench-") as scratch:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
@@ -71,30 +67,28 @@ def main() -> None:
         for folder in folders:
             chosen = _labelled.read(folder)
             if options.documents or options.queries:
-                chosen = chosen.sample(
-                    options.documents or len(chosen.documents), options.queries or 10**9
-                )
+                chosen = chosen.sample(options.documents or 10**9, options.queries or 10**9)
             outcomes.append(_outcome(_projects.write(chosen, work / folder.name)))
     parts = (_table, _engines, _slices, _verdicts)
     printed = "\n\n".join(part(outcomes) for part in parts)
     print(printed)
     _labelled.say(f"{time.process_time() / 60:.1f} processor minutes")
     if options.write:
-        _report.replace_block(
-            ROOT / "docs" / "quality.md", "quality", f"`{_command(options)}`\n\n{printed}"
-        )
+        body = f"`{_command(options)}`\n\n{printed}"
+        _report.replace_block(ROOT / "docs" / "internals" / "quality.md", "quality", body)
 
 
 def _outcome(project: Project) -> Outcome:
     corpus, name = project.corpus, project.chosen.name
     started = time.monotonic()
     corpus.sync()
-    corpus.embed(
-        lambda what, done, of: (
-            _labelled.say(f"{name:14} {what} {done:6,} of {of:,}") if done % 1024 < 64 else None
-        )
-    )
-    chunks = corpus.index.counts()["chunks"]
+
+    def progress(what: str, done: int, of: int) -> None:
+        if done % 1024 < 64:
+            _labelled.say(f"{name:14} {what} {done:6,} of {of:,}")
+
+    corpus.embed(progress)
+    chunks = corpus.index.info().passages
     _labelled.say(f"{name:14} {chunks:,} chunks after {time.monotonic() - started:.0f} s")
     found: dict[str, list[Measures]] = {}
     plain = _baselines.bm25s(project)
@@ -106,14 +100,11 @@ def _outcome(project: Project) -> Outcome:
         if plain:
             ranked[BM25S] = plain(question)
             ranked[PLAIN] = _baselines.rrf((ranked[BM25S], meaning))
+        grades = project.chosen.grades[question.id]
         for way, documents in ranked.items():
-            found.setdefault(way, []).append(
-                measure(documents[:DEEP], project.chosen.grades[question.id])
-            )
-    _labelled.say(
-        f"{name:14} {len(project.chosen.questions):,} questions after "
-        f"{time.monotonic() - started:.0f} s"
-    )
+            found.setdefault(way, []).append(measure(documents[:DEEP], grades))
+    seconds = time.monotonic() - started
+    _labelled.say(f"{name:14} {len(project.chosen.questions):,} questions after {seconds:.0f} s")
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
     return Outcome(name, kinds, chunks, found)
 
@@ -122,35 +113,27 @@ def _table(outcomes: Sequence[Outcome]) -> str:
     plain = (PLAIN,) if _has_plain(outcomes) else ()
     ways = (WORDS, MEANING, OURS, RRF, *plain)
     others = (*plain, RRF)
-    head = (
-        "set",
-        "chunks",
-        "questions",
-        *ways,
-        *(cell for way in others for cell in (f"ours - {way}", "p")),
-    )
-    head = (*head, "ours - better leg", "p")
+    head = ["set", "chunks", "questions", *ways]
+    for way in (*others, "better leg"):
+        head += [f"ours - {way}", "p"]
     lines = []
     for outcome in outcomes:
-        gains = [outcome.gain(OURS, way) for way in (*others, outcome.better_leg())]
-        cells = (f"{outcome.mean(way):.4f}" for way in ways)
-        counts = (outcome.name, f"{outcome.chunks:,}", f"{len(outcome.kinds):,}")
-        lines.append(
-            (*counts, *cells, *(cell for gained in gains for cell in (str(gained), _p(gained))))
-        )
-    means = [f"{np.mean([outcome.mean(way) for outcome in outcomes]):.4f}" for way in ways]
-    tail = [
-        cell
-        for way in others
-        for cell in (f"{_gain(outcomes, way):+.1f} ± {_error(outcomes, way):.1f}", "")
-    ]
-    lines.append(("mean", "", "", *means, *tail, "", ""))
+        cells = [outcome.name, f"{outcome.chunks:,}", f"{len(outcome.kinds):,}"]
+        cells += [f"{outcome.mean(way):.4f}" for way in ways]
+        for way in (*others, outcome.better_leg()):
+            gained = outcome.gain(OURS, way)
+            cells += [str(gained), _p(gained)]
+        lines.append(cells)
+    cells = ["mean", "", ""]
+    cells += [f"{np.mean([outcome.mean(way) for outcome in outcomes]):.4f}" for way in ways]
+    for way in others:
+        cells += [f"{_gain(outcomes, way):+.1f} ± {_error(outcomes, way):.1f}", ""]
+    lines.append([*cells, "", ""])
     words = (
-        "nDCG@10 over documents, a document where its best passage is. Differences are in "
-        "points, paired by question, "
-        f"± the standard error; p by {10_000:,} random sign flips. RRF joins our own two legs, "
-        "which are "
-        f"better than usual ones; {PLAIN} joins an ordinary keyword engine with the same vectors."
+        "nDCG@10 over documents, a document where its best passage is. Differences are in points, "
+        f"paired by question, ± the standard error; p by {10_000:,} random sign flips. RRF joins "
+        f"our own two legs, which are better than usual ones; {PLAIN} joins an ordinary keyword "
+        "engine with the same vectors."
     )
     return f"{grid(head, lines)}\n\n{words}"
 
@@ -177,18 +160,8 @@ def _has_plain(outcomes: Sequence[Outcome]) -> bool:
 
 def _slices(outcomes: Sequence[Outcome]) -> str:
     """Tell what our search finds of each kind of question, and how that compares."""
-    head = (
-        "set",
-        "kind",
-        "questions",
-        "Recall@5",
-        "Recall@10",
-        "MRR@10",
-        "nDCG@10",
-        WORDS,
-        MEANING,
-        RRF,
-    )
+    names = ("Recall@5", "Recall@10", "MRR@10", "nDCG@10")
+    head = ("set", "kind", "questions", *names, WORDS, MEANING, RRF)
     lines = []
     for outcome in outcomes:
         for kind in sorted(set(outcome.kinds)):
@@ -196,10 +169,9 @@ def _slices(outcomes: Sequence[Outcome]) -> str:
             mine = [outcome.found[OURS][i] for i in places]
             measures = ("recall_5", "recall_10", "mrr_10", "ndcg_10")
             means = [f"{np.mean([getattr(one, name) for one in mine]):.3f}" for name in measures]
-            rest = [
-                f"{np.mean([outcome.found[way][i].ndcg_10 for i in places]):.3f}"
-                for way in (WORDS, MEANING, RRF)
-            ]
+            rest = []
+            for way in (WORDS, MEANING, RRF):
+                rest.append(f"{np.mean([outcome.found[way][i].ndcg_10 for i in places]):.3f}")
             lines.append((outcome.name, kind or "all", f"{len(places):,}", *means, *rest))
     words = "Our search by kind of question; the last three columns are nDCG@10."
     return f"{grid(head, lines)}\n\n{words}"
@@ -211,10 +183,8 @@ def _verdicts(outcomes: Sequence[Outcome]) -> str:
     if _has_plain(outcomes):
         gain, error = _gain(outcomes, PLAIN), _error(outcomes, PLAIN)
         bar = f"bar +{BAR}, over RRF of an ordinary keyword engine and the same vectors"
-        lines.append(
-            f"- {gain:+.2f} ± {error:.1f} points over {PLAIN} {sets} ({bar}): "
-            f"{_verdict(gain >= BAR)}"
-        )
+        over = f"{gain:+.2f} ± {error:.1f} points over {PLAIN} {sets}"
+        lines.append(f"- {over} ({bar}): {_verdict(gain >= BAR)}")
     else:
         lines.append(f"- {PLAIN}: ABSENT, {_baselines.INSTALL}")
     gain, error = _gain(outcomes, RRF), _error(outcomes, RRF)
@@ -255,22 +225,17 @@ def _verdict(met: bool) -> str:
 
 
 def _command(options: argparse.Namespace) -> str:
-    given = [
-        ("--documents", options.documents),
-        ("--queries", options.queries),
-        ("--only", options.only),
-    ]
-    return " ".join(
-        ["python3 tasks.py bench quality", *(f"{name} {value}" for name, value in given if value)]
-    )
+    words = ["python3 tasks.py bench quality"]
+    for name in ("documents", "queries", "only"):
+        if value := getattr(options, name):
+            words.append(f"--{name} {value}")
+    return " ".join(words)
 
 
 def _options() -> argparse.Namespace:
-    parser = _labelled.parser("quality", __doc__, "quality.md")
+    parser = _labelled.parser("quality", __doc__, "internals/quality.md")
     parser.add_argument("--only", help="some sets, by commas")
-    parser.add_argument(
-        "--documents", type=int, help="documents a set at most, all answers among them"
-    )
+    parser.add_argument("--documents", type=int, help="documents a set at most, with all answers")
     parser.add_argument("--queries", type=int, help="questions a set at most")
     return parser.parse_args()
 

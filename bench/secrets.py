@@ -83,14 +83,11 @@ def main() -> int:
     rows = labelled(options.data / "secrets" / "secrets.jsonl.gz")
     sets = dict(documentation(options.data, options.docs))
     ours, rival = Side("ragdocs"), Side(RIVAL)
-    titles = (
-        ["recall", "recall, unseen rules", "recall, no formats", "harmless flagged"] if rows else []
-    )
-    titles += [f"false alarms/1k lines: {name}" for name in sets] + [
-        "mixed documentation",
-        "all documentation",
-        "MB per processor second",
-    ]
+    titles = []
+    if rows:
+        titles = ["recall", "recall, unseen rules", "recall, no formats", "harmless flagged"]
+    titles += [f"false alarms/1k lines: {name}" for name in sets]
+    titles += ["mixed documentation", "all documentation", "MB per processor second"]
     python = None if options.alone else rival_python(options.detect_secrets)
     measure(ours, rows, sets, redact)
     if python:
@@ -106,10 +103,7 @@ def main() -> int:
 
 
 def print_families(rows: list[dict[str, Any]], results: list[Text]) -> None:
-    """Print recall by family.
-
-    A rule of the data belongs to the family that finds most of its rows.
-    """
+    """Print recall by family: that of a rule is the one that finds most of its rows."""
     hits: dict[str, list[bool]] = defaultdict(list)
     families: dict[str, Counter[str]] = defaultdict(Counter)
     for row, text in zip(rows, results, strict=True):
@@ -124,10 +118,8 @@ def print_families(rows: list[dict[str, Any]], results: list[Text]) -> None:
     for family, found in sorted(by_family.items()):
         print(f"  {family:10} {share(found)}  of {len(found)}")
     misses = Counter({rule: found.count(False) for rule, found in hits.items()})
-    worst = ", ".join(
-        f"{rule} {count} of {len(hits[rule])}" for rule, count in misses.most_common(8) if count
-    )
-    print(f"most misses: {worst or 'none'}")
+    worst = [f"{rule} {count} of {len(hits[rule])}" for rule, count in (+misses).most_common(8)]
+    print(f"most misses: {', '.join(worst) or 'none'}")
 
 
 def judge(figures: dict[str, str]) -> int:
@@ -147,12 +139,8 @@ def arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument(
-        "--docs",
-        type=Path,
-        nargs="*",
-        default=[Path(sysconfig.get_path("purelib")), Path("/usr/share/doc")],
-    )
+    folders = [Path(sysconfig.get_path("purelib")), Path("/usr/share/doc")]
+    parser.add_argument("--docs", type=Path, nargs="*", default=folders)
     parser.add_argument("--detect-secrets", type=Path, help="a Python that has it")
     parser.add_argument("--alone", action="store_true", help="leave detect-secrets out")
     return parser.parse_args()
@@ -177,16 +165,12 @@ def documentation(data: Path, roots: Sequence[Path]) -> Iterator[tuple[str, list
     for archive in sorted((data / "trees").glob("*.tar.gz")):
         yield f"tree {archive.name.removesuffix('.tar.gz')}", texts_of(archive)
     for number, root in enumerate(roots, 1):
-        paths = [
-            path
-            for path in sorted(root.rglob("*"))
-            if path.suffix in {".md", ".rst", ".txt"} and path.is_file()
-        ]
-        if paths:
-            yield (
-                f"folder {number}",
-                [path.read_text(encoding="utf-8", errors="replace") for path in paths],
-            )
+        texts = []
+        for path in sorted(root.rglob("*")):
+            if path.suffix in {".md", ".rst", ".txt"} and path.is_file():
+                texts.append(path.read_text(encoding="utf-8", errors="replace"))
+        if texts:
+            yield f"folder {number}", texts
         else:
             print(f"ABSENT: no documentation in {root}")
 
@@ -199,12 +183,9 @@ def texts_of(archive: Path) -> list[str]:
 
 
 def is_unseen(rule: str) -> bool:
-    """Half of the rules, by a hash of their names.
-
-    Their rows were not looked at before they were first measured (0.985 found, 0.20 of the harmless
-    flagged); what was learnt from them then is in the rules now, so this line can only show that
-    nothing was lost since.
-    """
+    """Tell whether a rule is in the half that was not looked at before it was first measured."""
+    # That was 0.985 found and 0.20 of the harmless flagged. What was learnt then is in the rules
+    # now, so this line can only show that nothing was lost since.
     return hashlib.sha256(f"holdout:{rule}".encode()).digest()[0] % 2 == 1
 
 
@@ -213,14 +194,8 @@ def redact(texts: Iterable[str]) -> list[Text]:
     results = []
     for before in texts:
         redaction = redactor.redact(before)
-        results.append(
-            Text(
-                before,
-                redaction.text,
-                len(redaction.findings),
-                tuple(finding.rule for finding in redaction.findings),
-            )
-        )
+        rules = tuple(finding.rule for finding in redaction.findings)
+        results.append(Text(before, redaction.text, len(rules), rules))
     return results
 
 
@@ -240,10 +215,8 @@ def measure(side: Side, rows: list[dict[str, Any]], sets: dict[str, list[str]], 
     mixed_lines = mixed_alarms = 0
     start = time.process_time() if run is redact else time.perf_counter()
     for name, texts in sets.items():
-        count, found = (
-            sum(text.count("\n") + 1 for text in texts),
-            sum(text.found for text in run(texts)),
-        )
+        count = sum(text.count("\n") + 1 for text in texts)
+        found = sum(text.found for text in run(texts))
         lines, alarms, size = lines + count, alarms + found, size + sum(map(len, texts))
         side.cells.append(f"{1000 * found / count:.3f}")
         if name.startswith(MIXED):
@@ -254,9 +227,9 @@ def measure(side: Side, rows: list[dict[str, Any]], sets: dict[str, list[str]], 
 
 
 def is_hit(row: dict[str, Any], text: Text) -> bool:
-    return (
-        row["secret"] not in text.after if row["label"] and row.get("secret") else bool(text.found)
-    )
+    if row["label"] and row.get("secret"):
+        return row["secret"] not in text.after
+    return bool(text.found)
 
 
 def share(hits: Iterable[bool]) -> str:
@@ -270,9 +243,8 @@ def rival_python(given: Path | None) -> Path | None:
     place = Path(tempfile.mkdtemp(prefix="detect-secrets-"))
     venv.create(place, with_pip=True)
     python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    done = subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", RIVAL], check=False, capture_output=True
-    )
+    command = [str(python), "-m", "pip", "install", "--quiet", RIVAL]
+    done = subprocess.run(command, check=False, capture_output=True)
     if done.returncode:
         print(f"ABSENT: {RIVAL} could not be installed; give --detect-secrets, or --alone")
         return None

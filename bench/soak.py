@@ -18,15 +18,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 tasks.py bench soak", description=__doc__)
     parser.add_argument("--calls", type=int, default=20_000, help="how many calls in all")
     parser.add_argument("--servers", type=int, default=1, help="servers on the one project")
-    parser.add_argument("--model", default="hash", help="the embedding model of one server")
+    parser.add_argument("--model", default="hash", help="the embedding model of the servers")
     parser.add_argument("--work", type=Path, help="where to work (default: a temporary folder)")
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
     options = parser.parse_args()
     with open_yard(options.work) as yard:
-        if options.servers > 1:
-            rows = list(soak.several_servers(yard, options.servers, options.calls))
-        else:
-            rows = list(soak.one_server(yard, options.calls, options.model))
+        rows = list(soak.soak(yard, options.servers, options.calls, options.model))
     for row in rows:
         print(*row.problems, sep="\n", file=sys.stderr)
     return conclude(rows, as_json=options.json)

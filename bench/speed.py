@@ -1,7 +1,4 @@
-"""Measures search, writes, start, memory and indexing on generated and real corpora.
-
-Against the project's goals.
-"""
+"""Measures search, writes, start, memory and indexing against the project's goals."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import _corpora, _indexing, _report, _searches, _servers
+from bench import _against, _corpora, _indexing, _report, _searches, _servers
 from bench._corpora import Corpus
 from bench._measure import Row, table
 
@@ -32,6 +29,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ragdocs-bench-") as scratch:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
+        if options.against:
+            print(_compared(options, Path(scratch)))
+            return
         rows: list[Row] = []
         for row in measure(options, chosen, work):
             rows.append(row)
@@ -48,7 +48,7 @@ def main() -> None:
 def measure(options: argparse.Namespace, chosen: tuple[str, ...], work: Path) -> Iterator[Row]:
     """Yield every row, corpus by corpus."""
     real = _corpora.copy(work, options.corpus)
-    for size in sorted({int(size) for size in options.sizes.split(",")}):
+    for size in _sizes(options):
         corpus = _corpora.generate(work, "docs", size)
         yield from _on(corpus, chosen, options.repeats)
         if size <= MOST_MEMORIES and {"search", "writes"} & {*chosen}:
@@ -71,6 +71,20 @@ def measure(options: argparse.Namespace, chosen: tuple[str, ...], work: Path) ->
         yield from _indexing.encoding(real, options.repeats)
 
 
+def _compared(options: argparse.Namespace, work: Path) -> str:
+    """Measure the other source and this one in turn."""
+    lines = []
+    for line in _against.compare(work, options.against, _sizes(options)):
+        lines.append(line)
+        progress = f"{line.what:24} {line.passages:7,} {line.old:9.3f} {line.new:9.3f} {line.unit}"
+        print(progress, file=sys.stderr, flush=True)
+    return _against.table(lines)
+
+
+def _sizes(options: argparse.Namespace) -> list[int]:
+    return sorted({int(size) for size in options.sizes.split(",")})
+
+
 def _on(corpus: Corpus, chosen: tuple[str, ...], repeats: int) -> Iterator[Row]:
     if "search" in chosen:
         yield from _searches.searching(corpus, repeats)
@@ -87,7 +101,7 @@ def _progress(row: Row) -> str:
 
 
 def _write(rows: list[Row]) -> None:
-    """Put the result into docs/performance.md, with the command that made it."""
+    """Put the result into docs/internals/performance.md, with the command that made it."""
     asked = shlex.join(
         argument for argument in sys.argv[1:] if argument not in ("--write", "--json")
     )
@@ -102,7 +116,9 @@ def _write(rows: list[Row]) -> None:
         f"Growth:\n\n{_report.growth(rows)}",
         "Missed in this run:\n\n" + ("\n".join(missed) or "- nothing"),
     ]
-    _report.replace_block(ROOT / "docs" / "performance.md", "speed", "\n\n".join(blocks))
+    _report.replace_block(
+        ROOT / "docs" / "internals" / "performance.md", "speed", "\n\n".join(blocks)
+    )
 
 
 def _options() -> argparse.Namespace:
@@ -123,9 +139,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--work", type=Path, help="keep corpora and indexes here, and use those that are there"
     )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="PATH",
+        help="compare with the source of another checkout, side by side, and measure nothing else",
+    )
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     parser.add_argument(
-        "--write", action="store_true", help="put the table into docs/performance.md"
+        "--write", action="store_true", help="put the table into docs/internals/performance.md"
     )
     return parser.parse_args()
 

@@ -1,0 +1,113 @@
+"""What a command costs: its help, a search and a hook, alone and through a warm server.
+
+Wall and processor time of the whole command, also as a multiple of `python -c pass`, because
+machines differ. The processor time of the server is not in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bench._measure import quantile
+
+RAGDOCS = (sys.executable, "-P", "-m", "ragdocs")
+PROMPT = b'{"hook_event_name": "UserPromptSubmit", "prompt": "how are tokens refreshed"}'
+SEARCH = (*RAGDOCS, "search", "how are tokens refreshed")
+HOOK = (*RAGDOCS, "context", "--hook", "UserPromptSubmit")
+START_SECONDS = 60.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench commands", description=__doc__)
+    parser.add_argument("--documents", type=int, default=200, help="of the project (default: 200)")
+    parser.add_argument("--repeats", type=int, default=5, help="of each command (default: 5)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="rd-", ignore_cleanup_errors=True) as folder:
+        measure(Path(folder), options.documents, options.repeats)
+
+
+def measure(folder: Path, documents: int, repeats: int) -> None:
+    project = folder / "project"
+    write(project, documents)
+    environ = {**os.environ, "RAGDOCS_EMBEDDING_MODEL": "hash"}
+    environ.pop("RAGDOCS_SERVER_SHARED", None)
+    for name in ("CACHE_HOME", "STATE_HOME", "DATA_HOME", "CONFIG_HOME", "RUNTIME_DIR"):
+        directory = folder / name.casefold()
+        directory.mkdir(mode=0o700)
+        environ[f"XDG_{name}"] = str(directory)
+    alone = {**environ, "RAGDOCS_SERVER_SHARED": "false"}
+    once([*RAGDOCS, "index"], project, alone)
+    print(f"{'':24}{'wall ms':>10}{'ratio':>8}{'cpu ms':>10}{'ratio':>8}")
+    empty = row("python -c pass", [sys.executable, "-c", "pass"], project, alone, repeats)
+    row("--help", [*RAGDOCS, "--help"], project, alone, repeats, empty)
+    row("search, alone", SEARCH, project, alone, repeats, empty)
+    row("hook, alone", HOOK, project, alone, repeats, empty)
+    window = subprocess.Popen(
+        [*RAGDOCS, "mcp"], cwd=project, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        wait_for_server(Path(environ["XDG_RUNTIME_DIR"]))
+        once(SEARCH, project, environ)
+        row("search, warm server", SEARCH, project, environ, repeats, empty)
+        row("hook, warm server", HOOK, project, environ, repeats, empty)
+    finally:
+        window.communicate(timeout=START_SECONDS)
+
+
+def write(project: Path, documents: int) -> None:
+    (project / "docs").mkdir(parents=True)
+    (project / "config.toml").write_text("[memory]\nenabled = true\n")
+    for number in range(documents):
+        text = f"# Page {number}\n\nTokens of kind {number} are refreshed every {number} minutes.\n"
+        (project / f"docs/page{number}.md").write_text(text)
+
+
+def wait_for_server(runtime: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not list(runtime.glob("*/*.sock")):
+        if time.monotonic() > deadline:
+            sys.exit("the shared server did not start")
+        time.sleep(0.05)
+
+
+def row(
+    name: str,
+    command: Sequence[str],
+    project: Path,
+    environ: Mapping[str, str],
+    repeats: int,
+    empty: tuple[float, float] | None = None,
+) -> tuple[float, float]:
+    """Measure a command and print its row; return its median wall and processor time."""
+    samples = [once(command, project, environ) for _ in range(repeats)]
+    wall = quantile([sample[0] for sample in samples], 0.5)
+    cpu = quantile([sample[1] for sample in samples], 0.5)
+    base = empty or (wall, cpu)
+    ratios = (wall / base[0], cpu / base[1])
+    print(f"{name:24}{wall * 1000:10.0f}{ratios[0]:8.1f}{cpu * 1000:10.0f}{ratios[1]:8.1f}")
+    return wall, cpu
+
+
+def once(command: Sequence[str], project: Path, environ: Mapping[str, str]) -> tuple[float, float]:
+    """Run a command; return its wall and its processor time."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
+    subprocess.run(
+        command, cwd=project, env=environ, input=PROMPT, stdout=subprocess.DEVNULL, check=True
+    )
+    wall = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall, cpu
+
+
+if __name__ == "__main__":
+    main()
