@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 import textwrap
@@ -11,9 +12,15 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import postgres
+from tests.tally import pytest_configure, pytest_terminal_summary, tally
 
-from ragdocs import config
+from ragdocs import caller, config
+from ragdocs.system.postgres.database import Database
 from ragdocs.workspace import Workspace
+
+# The counts that tests of any folder add up.
+__all__ = ["pytest_configure", "pytest_terminal_summary", "tally"]
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,12 +29,18 @@ settings.load_profile("untimed")
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give one folder after the other; asking pytest for each would list all that there are."""
+    base = tmp_path_factory.mktemp("homes")
+    return (base / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_directories(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def own_directories(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep every test away from the caches, keys and settings of whoever runs it."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     for variable, folder in (
         ("CACHE", "cache"),
         ("STATE", "state"),
@@ -38,6 +51,13 @@ def own_directories(
     # A shared server would outlive the test; the tests of sharing turn it on.
     monkeypatch.setenv("RAGDOCS_SERVER_SHARED", "false")
     return home
+
+
+@pytest.fixture(autouse=True)
+def own_caller() -> Iterator[None]:
+    """Keep a test from asking on behalf of somebody whom an earlier one left behind."""
+    with caller.acting(caller.NOBODY):
+        yield
 
 
 @pytest.fixture
@@ -95,3 +115,31 @@ def project(tmp_path: Path) -> Project:
     root = tmp_path / "project"
     root.mkdir()
     return Project(root)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[postgres.Cluster]:
+    """A PostgreSQL server that all tests of this process share."""
+    if reason := postgres.unavailable():
+        pytest.skip(reason)
+    cluster = postgres.Cluster()
+    cluster.start()
+    yield cluster
+    cluster.remove()
+    postgres.clean_up()
+
+
+@pytest.fixture
+def team_address(cluster: postgres.Cluster) -> Iterator[str]:
+    """The address of a new team database with all tables and nothing in them."""
+    address = cluster.migrated()
+    yield address
+    cluster.drop(address)
+
+
+@pytest.fixture
+def database(team_address: str) -> Iterator[Database]:
+    """A new team database."""
+    database = Database(team_address)
+    yield database
+    database.close()

@@ -35,6 +35,13 @@ def test_speed_measures_search_and_writes(tmp_path: Path) -> None:
     assert values["verb, warm, cpu p50", "generated"] > 0
 
 
+def test_speed_is_compared_with_checkouts_only(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bench.speed", "--against", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "there is no src/ragdocs in it" in done.stderr
+
+
 def label(folder: Path, documents: list[object], question: str, answer: str) -> None:
     """Write a labelled set of one question."""
     folder.mkdir(parents=True)

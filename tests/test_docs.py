@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import tomllib
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+from bench import _pictures
+from tests.asking import ask
 
 import ragdocs
+from ragdocs import config
 from ragdocs.serve.cli.app import build
+from ragdocs.workspace import Workspace
 
 ROOT = Path(__file__).parent.parent
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [*sorted(ROOT.glob("*.md")), *DOCS]
 COMMANDS = build()
 # Ways to write several commands, or any of a group.
@@ -23,7 +31,9 @@ FENCE = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PATH = re.compile(r"(?:src/ragdocs|tests|bench)/[\w/.-]*\w")
-TASK = re.compile(r"\b(test|bench) ((?:tests/)?[\w/.]+)")
+BENCH = re.compile(r"\bbench ([\w/.]+)")
+# How a client starts the server, whatever the form of its configuration.
+ARGUMENTS = ["-E", "-P", "-m", "ragdocs", "mcp", "--project"]
 LONGEST = {"README.md": 150, "CONTRIBUTING.md": 60}
 # A reader sees what to type without scrolling.
 FIRST_COMMAND = 26
@@ -31,6 +41,9 @@ FIRST_COMMAND = 26
 
 def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
+
+
+of_every_page = pytest.mark.parametrize("page", PAGES, ids=name)
 
 
 def text_of(page: Path) -> str:
@@ -71,7 +84,7 @@ def find(words: list[str]) -> tuple[click.Command, list[str]]:
     return command, rest
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@of_every_page
 def test_every_command_in_a_block_can_be_typed(page: Path) -> None:
     for line in shell_lines(page):
         words = shlex.split(line, comments=True)
@@ -85,7 +98,7 @@ def test_every_command_in_a_block_can_be_typed(page: Path) -> None:
             pytest.fail(f"{name(page)}: {line}: {error.format_message()}")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@of_every_page
 def test_every_command_in_a_sentence_exists(page: Path) -> None:
     for words in inline_commands(page):
         group: click.Command = COMMANDS
@@ -104,7 +117,7 @@ def anchors(page: Path) -> set[str]:
     return {heading.replace(" ", "-") for heading in plain}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@of_every_page
 def test_links_lead_to_files_and_headings(page: Path) -> None:
     prose = INLINE.sub("", FENCE.sub("", text_of(page)))
     for target in LINK.findall(prose):
@@ -116,21 +129,15 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
         assert not anchor or anchor in anchors(file), f"{name(page)}: {target}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_files_of_the_repository_that_a_page_names_exist(page: Path) -> None:
-    for path in PATH.findall(text_of(page)):
+@of_every_page
+def test_files_tests_and_benchmarks_that_a_page_names_exist(page: Path) -> None:
+    text = text_of(page)
+    paths = set(PATH.findall(text))
+    code = [block for _, language, block in FENCE.findall(text) if language == "sh"]
+    for bench in BENCH.findall("\n".join([*code, *INLINE.findall(text)])):
+        paths.add(f"bench/{bench}.py")
+    for path in paths:
         assert (ROOT / path).exists(), f"{name(page)}: {path}"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_tests_and_benchmarks_that_a_page_runs_exist(page: Path) -> None:
-    code = [block for _, language, block in FENCE.findall(text_of(page)) if language == "sh"]
-    code += INLINE.findall(text_of(page))
-    for task, target in TASK.findall("\n".join(code)):
-        if task == "bench":
-            assert (ROOT / "bench" / f"{target}.py").exists(), f"{name(page)}: bench {target}"
-        elif target.startswith("tests/"):
-            assert (ROOT / target).exists(), f"{name(page)}: test {target}"
 
 
 @pytest.mark.parametrize("page", DOCS, ids=name)
@@ -139,6 +146,61 @@ def test_a_page_begins_with_something_to_type(page: Path) -> None:
     fences = [number for number, line in enumerate(lines) if line.startswith("```")]
     assert fences, name(page)
     assert fences[0] < FIRST_COMMAND, f"{name(page)} begins its first block in line {fences[0] + 1}"
+
+
+@of_every_page
+def test_blocks_of_data_can_be_read(page: Path) -> None:
+    readers = {"json": json.loads, "toml": tomllib.loads}
+    for _, language, block in FENCE.findall(text_of(page)):
+        if language in readers:
+            readers[language](block)
+
+
+def server_in(value: Any) -> Any:
+    """Return the innermost object named ragdocs in a client's configuration."""
+    if "ragdocs" in value:
+        return value["ragdocs"]
+    return next(server_in(inner) for inner in value.values() if isinstance(inner, dict))
+
+
+def test_every_client_gets_a_command_that_starts_the_server() -> None:
+    text = (ROOT / "docs/clients.md").read_text(encoding="utf-8")
+    servers = []
+    for _, language, block in FENCE.findall(text):
+        if language in ("json", "toml"):
+            servers.append(server_in((json if language == "json" else tomllib).loads(block)))
+    local = [server for server in servers if "command" in server]
+    assert len(local) == len(re.findall(r"^## ", text, re.MULTILINE)) - 1
+    for server in servers:
+        if server not in local:
+            # A token of its own in a file would be committed with it.
+            assert server["url"].endswith("/mcp")
+            assert "RAGDOCS_TOKEN" in json.dumps(server)
+            continue
+        words = server["command"]
+        if isinstance(words, str):
+            words = [words, *server["args"]]
+        assert words[0] == "/path/to/python"
+        assert words[1:-1] == ARGUMENTS
+
+
+def test_the_question_of_the_readme_finds_the_page_that_answers_it() -> None:
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    (question,) = re.findall(r"ask your agent: \*\"(.+?)\"\*", readme)
+    # Words alone: encoding all pages would take longer than all other tests of this module.
+    flags = {"embedding.model": "none", "memory.enabled": False}
+    workspace = Workspace(config.load(ROOT, project=ROOT, flags=flags))
+    workspace.sync()
+    hits = ask(workspace, "search_docs", query=question)["result"]
+    assert hits[0]["path"] == "docs/editing.md"
+
+
+def test_pictures_show_the_commands_that_draw_them() -> None:
+    for picture, commands in _pictures.PICTURES.items():
+        drawing = ET.parse(_pictures.FOLDER / f"{picture}.svg")
+        drawn = " ".join(text for text in drawing.getroot().itertext() if text.strip())
+        for command in commands:
+            assert command in drawn
 
 
 @pytest.mark.parametrize("page", LONGEST)

@@ -6,22 +6,35 @@ Subclass it with an `index` fixture that gives an empty index of 8 dimensions.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ragdocs.protocols import Index, ProbeVector, SignalName, Vectors
-from ragdocs.types import Chunk, Document, Entry, Filter, GitContext, Link
+from ragdocs.protocols import Index, ProbeVector, Vectors
+from ragdocs.types import Chunk, Document, Filter, GitContext, IndexedDocument, Link
+
+from .reads import (
+    ANYTHING,
+    counts,
+    found,
+    get,
+    links_to,
+    listed,
+    matches,
+    matching,
+    near,
+    nearest,
+    neighbours,
+    passages,
+)
 
 DIM = 8
 NOON = datetime(2026, 2, 4, 12, 0, tzinfo=UTC)
-ANYTHING = Filter()
 
 
-def entry(path: str, *texts: str, stamp: str = "s1", **card: Any) -> Entry:
+def entry(path: str, *texts: str, stamp: str = "s1", **card: Any) -> IndexedDocument:
     """Make a document of one chunk for each text; equal texts have equal digests."""
     name = path.removesuffix(".md")
     values = {"title": name, "version": "|".join(texts), "modified_at": NOON, **card}
@@ -30,7 +43,7 @@ def entry(path: str, *texts: str, stamp: str = "s1", **card: Any) -> Entry:
     chunks = tuple(
         Chunk(f"{document.id}#{n}", document.id, (), t, n + 1, n + 1, digest(t)) for n, t in pieces
     )
-    return Entry(document, chunks, stamp)
+    return IndexedDocument(document, chunks, stamp)
 
 
 def digest(text: str) -> str:
@@ -42,71 +55,6 @@ def axis(*weights: float) -> Vectors:
     vector = np.zeros(DIM, dtype=np.float32)
     vector[: len(weights)] = weights
     return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
-
-
-def found(
-    index: Index, probe: ProbeVector, filters: Sequence[Filter] = (ANYTHING,), k: int = 10
-) -> dict[SignalName, list[tuple[str, float]]]:
-    """Return (path, score) of what each source finds, best first."""
-    with index.snapshot() as snapshot:
-        candidates = snapshot.candidates([probe], filters, k)
-        loaded = snapshot.load(candidates.keys)
-    result = {}
-    for signal, columns in candidates.found.items():
-        raw = candidates.raw[signal]
-        result[signal] = [(loaded[c][0].path, float(raw[c])) for c in columns]
-    return result
-
-
-def matches(
-    index: Index, text: str, where: Filter = ANYTHING, k: int = 10
-) -> list[tuple[str, float]]:
-    return found(index, ProbeVector("q", text), [where], k).get(("q", "keyword"), [])
-
-
-def matching(index: Index, text: str, where: Filter = ANYTHING, k: int = 10) -> list[str]:
-    return [path for path, _ in matches(index, text, where, k)]
-
-
-def nearest(
-    index: Index, vector: Vectors, where: Filter = ANYTHING, k: int = 10
-) -> list[tuple[str, float]]:
-    return found(index, ProbeVector("q", "", vector), [where], k)["q", "vector"]
-
-
-def near(index: Index, vector: Vectors, where: Filter = ANYTHING, k: int = 10) -> list[str]:
-    return [path for path, _ in nearest(index, vector, where, k)]
-
-
-def listed(index: Index, **where: Any) -> list[str]:
-    with index.snapshot() as snapshot:
-        return [document.path for document in snapshot.list(Filter(**where))]
-
-
-def get(index: Index, name: str) -> Document | None:
-    with index.snapshot() as snapshot:
-        return snapshot.get(name)
-
-
-def passages(index: Index, doc_id: str) -> list[Chunk]:
-    with index.snapshot() as snapshot:
-        return list(snapshot.first_passages([doc_id], 1_000_000)[doc_id])
-
-
-def links_to(index: Index, *names: str) -> Mapping[str, tuple[Link, ...]]:
-    with index.snapshot() as snapshot:
-        return snapshot.links(names)
-
-
-def neighbours(index: Index, *doc_ids: str, where: Filter = ANYTHING) -> list[list[str]]:
-    with index.snapshot() as snapshot:
-        linked = snapshot.neighbours(doc_ids, where)
-    return [[document.id for document, _ in linked[doc_id]] for doc_id in doc_ids]
-
-
-def counts(index: Index) -> tuple[int, int, int, int]:
-    info = index.info()
-    return info.documents, info.passages, info.vectors, info.links
 
 
 class IndexContract:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.asking import ask
 
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.verbs.quality.health import compare
@@ -37,12 +38,13 @@ def plant(project: Project) -> None:
 def answers(project: Project) -> list[Any]:
     workspace = project.open()
     try:
-        found: list[Any] = [
-            workspace.documents.search(text, explain=True)
-            for text in ("tokens", "secret key", "setpu")
-        ]
-        found += [workspace.memories.search(text, explain=True) for text in ("token cache", "auth")]
-        return [*found, workspace.memories.linked("tokens", "docs/auth.md")]
+        found = []
+        for text in ("tokens", "secret key", "setpu"):
+            found.append(ask(workspace, "search_docs", query=text, explain=True))
+        for text in ("token cache", "auth"):
+            found.append(ask(workspace, "search_memories", query=text, explain=True))
+        linked = {"query": "tokens", "target_document": "docs/auth.md"}
+        return [*found, ask(workspace, "search_linked_memories", **linked)]
     finally:
         workspace.save()
 
@@ -92,14 +94,11 @@ def test_another_model_embeds_anew_and_reads_nothing_again(project: Project) -> 
     answers(project)
     workspace = Workspace(project.config(**{"embedding.model": "all-MiniLM-L6-v2"}), project.clock)
     workspace.load()
-    assert all(
-        place.index.counts()["chunks"] > place.index.counts()["vectors"] == 0
-        for place in workspace.places.values()
-    )
+    for place in workspace.places.values():
+        assert place.index.info().passages > place.index.info().vectors == 0
     assert all(report.changed == report.added == 0 for report in workspace.sync().values())
     workspace.embed()
     for place in workspace.places.values():
-        assert place.index.counts()["vectors"] == place.index.counts()["chunks"] > 0
-        assert not compare(
-            place.index.contents(), workspace.rebuilt(place.corpus.lane.name).contents()
-        )["difference"]
+        assert place.index.info().vectors == place.index.info().passages > 0
+        rebuilt = workspace.rebuilt(place.corpus.lane.name)
+        assert not compare(place.index.contents(), rebuilt.contents()).difference

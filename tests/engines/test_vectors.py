@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ragdocs.engines.local import vectors
-from ragdocs.engines.local.vectors import VectorTable, build_graph
+from ragdocs.engines.local.vectors import VectorTable, build_graph, similar_pairs
 from ragdocs.protocols import Vectors
 
 DIM = 48
@@ -105,20 +105,23 @@ def test_opening_a_stored_index_imports_neither_faiss_nor_networkx(tmp_path: Pat
 import sys
 from pathlib import Path
 from ragdocs.engines.local.index import LocalIndex
-from ragdocs.types import Chunk, Document, Entry, Filter, Link
+from ragdocs.protocols import ProbeVector
+from ragdocs.types import Chunk, Document, IndexedDocument, Filter, Link
 
 def make():
     return LocalIndex(Path(sys.argv[1]), recipe="1", encoder="e", dim=4, key=b"k")
 
 document = Document(id="t:a", lane="t", path="a.md", title="A", version="1", links=(Link("b", "mentions", "see b"),))
 first = make()
-first.apply([Entry(document, (Chunk("t:a#0", "t:a", (), "apple words", 1, 1, "0" * 32),))])
+first.apply([IndexedDocument(document, (Chunk("t:a#0", "t:a", (), "apple words", 1, 1, "0" * 32),))])
 first.save()
 for name in [name for name in sys.modules if name.split(".")[0] in ("faiss", "networkx")]:
     del sys.modules[name]
 second = make()
-assert second.open() and second.counts()["links"] == 1
-assert second.match("apple", 5, Filter()) and second.load([0])[0][1].text == "apple words"
+assert second.open() and second.info().links == 1
+with second.snapshot() as snapshot:
+    keys = snapshot.candidates([ProbeVector("q", "apple")], [Filter()], 5).keys
+    assert snapshot.load(keys)[0][1].text == "apple words"
 print(sorted({name.split(".")[0] for name in sys.modules} & {"faiss", "networkx"}))
 """
     done = subprocess.run(
@@ -128,3 +131,24 @@ print(sorted({name.split(".")[0] for name in sys.modules} & {"faiss", "networkx"
         text=True,
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("limit", [None, 1, 500])
+@pytest.mark.parametrize("threshold", [0.0, 0.6])
+def test_pairs_are_the_most_alike_of_all(threshold: float, limit: int | None) -> None:
+    count = vectors.STRIPE + 200
+    texts = cloud(count)
+    texts[::3] = 0.0  # not encoded yet
+    likeness = texts @ texts.T
+    expected = []
+    for first in range(count):
+        for second in range(first + 1, count):
+            if first % 3 and second % 3 and likeness[first, second] >= threshold:
+                expected.append((-float(likeness[first, second]), first, second))
+    expected.sort()
+    pairs = similar_pairs(texts, threshold, limit)
+    assert [pair[0] for pair in pairs] == pytest.approx(
+        [-score for score, _, _ in expected[:limit]], abs=1e-5
+    )
+    assert len({pair[1:] for pair in pairs}) == len(pairs)
+    assert all(first < second for _, first, second in pairs)

@@ -1,7 +1,4 @@
-"""Many servers on one project.
-
-Writers that are killed, readers beside them, appends and updates that meet.
-"""
+"""Many servers on one project: killed writers, readers beside them, writes that meet."""
 
 from __future__ import annotations
 
@@ -74,10 +71,7 @@ class Crowd(Toll):
             return set(self.written.get(name, ()))
 
     def settle(self) -> None:
-        """Compare the memories with what was acknowledged.
-
-        Every entry once, whole, and no other.
-        """
+        """Compare the memories with what was acknowledged: every entry once and whole."""
         for name, numbers in self.written.items():
             found = Counter(entries((self.root / MEMORIES / name).read_text()))
             for number in numbers - found.keys():
@@ -156,10 +150,7 @@ def _append_together(crowd: Crowd, lines: list[Line], name: str, writes: int) ->
 
 
 def updates(yard: Yard, processes: int, writes: int, files: int = 4) -> Crowd:
-    """Read, change and write shared memories with the version that was read.
-
-    Again and again on a conflict.
-    """
+    """Read, change and write shared memories with the version read, until it works."""
     crowd = Crowd(root=yard.project(f"updates-{processes}"))
     with servers(yard, crowd.root, processes) as lines:
         for file in range(files):
@@ -181,10 +172,7 @@ def _begin(crowd: Crowd, line: Line, name: str) -> None:
 
 
 def _add_by_update(crowd: Crowd, line: Line, stem: str) -> None:
-    """Add an entry by replacing the whole text.
-
-    In the latest part of a memory that several write.
-    """
+    """Add an entry by replacing the whole text of the latest part of a shared memory."""
     number = crowd.number()
     while True:
         with crowd.lock:
@@ -221,10 +209,7 @@ def _add_by_update(crowd: Crowd, line: Line, stem: str) -> None:
 
 
 def stale(yard: Yard, rounds: int) -> Crowd:
-    """Write with a version that another server has replaced since it was read.
-
-    Nothing may come of it but a telling.
-    """
+    """Write with a version that another server has replaced: nothing but an answer results."""
     crowd = Crowd(root=yard.project("stale"))
     with servers(yard, crowd.root, 2) as (one, other):
         for name in ("a.md", "b.md"):
@@ -261,10 +246,7 @@ def stale(yard: Yard, rounds: int) -> Crowd:
 
 
 def killed_writers(yard: Yard, reads: int, kills: int, seed: int = 4) -> Crowd:
-    """Append from three servers that are killed and started again, so often at least.
-
-    And read through two others.
-    """
+    """Append from three servers that are killed again and again; read through two others."""
     crowd = Crowd(root=yard.project("writers"))
     done = threading.Event()
     with servers(yard, crowd.root, 2) as readers, ThreadPoolExecutor(3) as pool:
@@ -336,10 +318,7 @@ def _latest(crowd: Crowd, stem: str) -> str:
 
 
 def _read(crowd: Crowd, line: Line, turn: int) -> None:
-    """Read a memory: it must be whole, be what its version says.
-
-    And hold everything acknowledged before.
-    """
+    """Read a memory, which must be whole and hold everything acknowledged before."""
     name = _latest(crowd, "xyz"[turn % 3])
     before = crowd.promised(name)
     answer = line.call("read_memory", filename=name)
@@ -352,10 +331,7 @@ def _read(crowd: Crowd, line: Line, turn: int) -> None:
 
 
 def reads_during_writes(yard: Yard, reads: int, writes: int) -> Crowd:
-    """Read a file and ask a server for it while two others replace it as fast as they can.
-
-    So often at least.
-    """
+    """Read a file, also through a server, while two others replace it as fast as they can."""
     crowd = Crowd(root=yard.project("reads"))
     done = threading.Event()
     place = crowd.root / MEMORIES / "a.md"

@@ -1,7 +1,4 @@
-"""File calls that can be counted, stopped and failed.
-
-And a disk that forgets what was never synced.
-"""
+"""File calls that can be counted, stopped and failed, and a disk that forgets."""
 
 from __future__ import annotations
 
@@ -40,10 +37,7 @@ class KilledError(BaseException):
 
 
 class Call:
-    """One file call: its number, its name, how to make it.
-
-    And the descriptor that its names are relative to.
-    """
+    """One file call: its number, its name, how to make it, and the folder it is made in."""
 
     def __init__(
         self,
@@ -77,10 +71,7 @@ class Call:
 
 @contextmanager
 def struck(blow: Blow, calls: Sequence[str] = CHANGES) -> Iterator[list[str]]:
-    """Let `blow` decide what becomes of every file call of this thread.
-
-    Give the names of the calls so far.
-    """
+    """Let `blow` decide on every file call of this thread; give the names of the calls."""
     log: list[str] = []
     own = threading.get_ident()
     # Folders on the way to another one: passing through them changes nothing, and every call has
@@ -158,10 +149,7 @@ def shorten(at: int, *, full: bool) -> Blow:
 
 
 class Platter:
-    """What a disk holds of a folder when the power fails.
-
-    Names and bytes as of the last sync of each.
-    """
+    """What a disk holds of a folder when the power fails: names and bytes of the last sync."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -190,10 +178,7 @@ class Platter:
         return blown
 
     def unsynced(self) -> list[str]:
-        """List the files and folders that are there and would not be, or not with these bytes.
-
-        Without power.
-        """
+        """List the files and folders that a power cut would take away or change."""
         lost = []
         for place in [path for path in self._root.rglob("*") if not path.is_symlink()]:
             status = place.stat()
@@ -206,10 +191,7 @@ class Platter:
         return lost
 
     def restart(self, target: Path, chooser: random.Random | None = None) -> Path:
-        """Make what the disk holds anew.
-
-        Only what was synced, or with a chooser any part of the rest as well.
-        """
+        """Make what the disk holds anew; a chooser adds any part of what was not synced."""
         shutil.rmtree(target, ignore_errors=True)
         self._restore(target, self._number(self._root.stat().st_ino), self._root, chooser)
         return target

@@ -1,7 +1,4 @@
-"""Random kill -9 of real servers: while they start, write, merge, save and end.
-
-Then the files are asked.
-"""
+"""Random kill -9 of real servers while they start, write, merge, save and end."""
 
 from __future__ import annotations
 
@@ -94,10 +91,7 @@ def _one(line: Line, ledger: Ledger, toll: Toll, *, due: bool) -> bool:
 
 
 def _examine(line: Line, ledger: Ledger, toll: Toll, *, compare: bool) -> bool:
-    """Tell whether a server starts, and compare the files, what it counts.
-
-    And the index with what they should be.
-    """
+    """Tell whether a server starts; compare the files, its counts and the index."""
     opened = _opens(line, ledger, toll)
     if opened:
         ledger.check()
@@ -206,10 +200,7 @@ def kill_shared_servers(yard: Yard, count: int, seed: int = 2) -> Toll:
 
 
 def _ask_again(line: Line, toll: Toll) -> None:
-    """Ask for something new.
-
-    What reached the dying server is answered with the advice to call again.
-    """
+    """Ask for something new, again if the dying server got the question."""
     try:
         line.call("get_memory_stats")
     except RefusedError as error:

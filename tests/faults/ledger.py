@@ -1,7 +1,4 @@
-"""What was promised: every acknowledged write, every write in doubt.
-
-And whether the files keep them.
-"""
+"""What was promised, what is in doubt, and whether the files keep it."""
 
 from __future__ import annotations
 
@@ -37,10 +34,7 @@ State = tuple[str, ...] | None
 
 @functools.lru_cache(maxsize=8192)
 def paragraph(number: int, size: int = 0) -> str:
-    """Return the one text that has this number and size.
-
-    Whoever finds a part of it can tell that it is torn.
-    """
+    """Return the one text of this number and size, so that a part of it is known as torn."""
     rng = random.Random(number)
     words = rng.choices(WORDS, k=size or rng.choice(SIZES))
     return f"entry {number} has {len(words)} words {' '.join(words)} [[src/{words[0]}.py]] end {number}"
@@ -167,10 +161,7 @@ class Ledger(Toll):
                 self.versions[name] = answer["version"]
 
     def check(self) -> None:
-        """Compare the files with what was acknowledged.
-
-        What was under way is there whole or not at all.
-        """
+        """Compare the files with what was acknowledged; the rest is whole or not there."""
         for operation in (*self.under_way.values(), *self.doubts):
             self._settle(operation)
         self.under_way.clear()
@@ -218,10 +209,7 @@ class Ledger(Toll):
             self.complain("lost", f"{name} has another version than was answered")
 
     def check_kept(self) -> None:
-        """Look for everything that was discarded or overwritten.
-
-        In the trash and in the history.
-        """
+        """Look for everything that was discarded or overwritten in trash and history."""
         for place, state in self.discarded.items():
             self.counts["discarded"] += 1
             try:
@@ -257,10 +245,7 @@ class Ledger(Toll):
 
 
 def difference(root: Path, *settings: str) -> str:
-    """Open a project as a start does and compare its index with one made from the files alone.
-
-    As verify does.
-    """
+    """Open a project as a start does and verify its index against the files."""
     flags = {
         "embedding.model": "hash",
         "memory.enabled": "true",
@@ -273,5 +258,5 @@ def difference(root: Path, *settings: str) -> str:
     found = []
     for name, place in workspace.places.items():
         one = compare(place.index.contents(), workspace.rebuilt(name).contents())
-        found += [f"{name}: {one['difference']}"] if one["difference"] else []
+        found += [f"{name}: {one.difference}"] if one.difference else []
     return "; ".join(found)

@@ -1,7 +1,4 @@
-"""The load of a soak: a client that does a bit of everything.
-
-And somebody who edits the files meanwhile.
-"""
+"""The load of a soak: a client that does everything, and somebody who edits the files."""
 
 from __future__ import annotations
 
@@ -112,10 +109,7 @@ class Client(Toll):
                 )
 
     def refuse(self, call: Call, reason: str) -> None:
-        """Take an error: the client's own fault where somebody else removed what it names.
-
-        Else the server's.
-        """
+        """Judge an error: not the server's fault where somebody removed what a call names."""
         self.counts["calls"] += 1
         if call.fleeting and any(words in reason for words in NOT_THERE):
             self.counts["told that it is gone"] += 1
@@ -134,10 +128,7 @@ def note(number: int) -> str:
 
 
 class Editor(threading.Thread):
-    """Edits pages and notes as people do.
-
-    And changes whole folders as git does, until told to end.
-    """
+    """Edits pages and notes as people do, and whole folders as git does, until it is stopped."""
 
     def __init__(self, root: Path, seed: int) -> None:
         super().__init__(daemon=True)

@@ -81,10 +81,7 @@ def main() -> None:
 
 
 def _become(request: Any, descriptors: Sequence[int]) -> None:
-    """Be a server that was started with these arguments, in this environment.
-
-    On these descriptors.
-    """
+    """Be a server that was started with these arguments, environment and descriptors."""
     code = 1
     with contextlib.suppress(BaseException):
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -112,15 +109,12 @@ def _arrange(environment: Mapping[str, str]) -> None:
 
 
 def _count_encoding(place: Path) -> None:
-    """Cache vectors as those of the built-in model are cached.
-
-    And write down how many texts were really encoded.
-    """
-    from ragdocs import workspace
+    """Cache vectors as the built-in model does, and note how many texts were encoded."""
     from ragdocs.protocols import Encoder, Vectors
     from ragdocs.search.calibration import UNRELATED
+    from ragdocs.search.encoders import choose
     from ragdocs.search.encoders.cache import CachedEncoder
-    from ragdocs.search.encoders.minilm import HashEncoder
+    from ragdocs.search.encoders.hashing import HashEncoder
 
     class Counting(HashEncoder):
         def encode(self, texts: Sequence[str]) -> Vectors:
@@ -133,7 +127,7 @@ def _count_encoding(place: Path) -> None:
         assert model == "hash"
         return CachedEncoder(Counting(), cache or place.with_suffix(".sqlite"))
 
-    workspace.open_encoder = open_encoder  # type: ignore[attr-defined]
+    choose.open_encoder = open_encoder
 
 
 if __name__ == "__main__":

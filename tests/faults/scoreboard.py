@@ -6,15 +6,17 @@ The tests run each line small, `bench/faults.py` and `bench/soak.py` run them lo
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.faults import crowd, small_disk, storm
+from tests.faults import crowd, small_disk, storm, team
 from tests.faults.kills import kill_servers, kill_shared_servers
 from tests.faults.ledger import Toll
 from tests.faults.servers import Yard
+from tests.postgres import Cluster, clean_up
 
 HARM = ("lost", "torn", "failed starts", "verify differences", "errors", "deadlocks")
+TEAM_HARM = dict.fromkeys(("lost", "torn", "written twice", "index differences", "errors"), 0)
 NO_HARM = dict.fromkeys(("lost", "torn", "failed starts", "verify differences", "errors"), 0)
 
 
@@ -120,6 +122,61 @@ def disk(yard: Yard, rounds: int) -> Iterator[Row]:
     bar = {"disk full": rounds, "read-only": rounds, "searched and read": 2 * rounds}
     bar |= {"writes refused": 8 * rounds, "written afterwards": 2 * rounds, "silent": 0, "torn": 0}
     yield row("", "full disk and read-only project", toll, bar)
+
+
+def team_kills(cluster: Cluster, count: int, writers: int = 8, between: int = 40) -> Iterator[Row]:
+    toll = team.kill_database(cluster, count, writers, between)
+    bar = {"kills": count, "acknowledged": between * count, **TEAM_HARM}
+    yield row("T1", f"kill -9 of PostgreSQL under {writers} writers", toll, bar)
+
+
+def team_cuts(cluster: Cluster, count: int, writers: int = 4) -> Iterator[Row]:
+    toll = team.cut_connections(cluster, count, writers)
+    bar = {"cuts": count, "acknowledged": count, **TEAM_HARM}
+    yield row("T2", "connections cut inside transactions", toll, bar)
+    toll = team.lose_answers(cluster, count)
+    bar = {"cuts": 2 * count, "acknowledged": 2 * count}
+    bar |= {"lost": 0, "errors": 0, "written twice": 0}
+    yield row("T2", "connections cut at COMMIT", toll, bar)
+
+
+def team_network(cluster: Cluster, count: int) -> Iterator[Row]:
+    toll = team.slow_network(cluster, count)
+    bar = {"slow writes": count, "time-outs told": count, "written afterwards": count}
+    bar |= {"silent": 0, "written twice": 0}
+    yield row("T3", "slow network", toll, bar)
+
+
+def team_disk(cluster: Cluster, rounds: int) -> Iterator[Row]:
+    toll = team.full_disk(cluster, rounds)
+    if toll is None:
+        sys.stderr.write("full disk of PostgreSQL: skipped, no file system can be mounted here\n")
+        return
+    bar = {"disk full": rounds, "acknowledged": rounds, "written afterwards": rounds}
+    bar |= {"silent": 0, "lost": 0, "torn": 0}
+    yield row("T4", "full disk of PostgreSQL", toll, bar)
+
+
+def team_failover(cluster: Cluster, writers: int = 4) -> Iterator[Row]:
+    toll = team.fail_over(cluster, writers)
+    bar = {"failovers": 1, "acknowledged": 40, **TEAM_HARM}
+    yield row("T5", "failover to a standby", toll, bar)
+
+
+def team_faults(scale: Callable[[int], int]) -> Iterator[Row]:
+    """Run everything that is done to a team database, long."""
+    cluster = Cluster()
+    cluster.start()
+    try:
+        yield from team_kills(cluster, scale(50))
+        yield from team_cuts(cluster, scale(200))
+        yield from team_network(cluster, scale(20))
+        yield from team_disk(cluster, scale(5))
+        for _ in range(scale(5)):
+            yield from team_failover(cluster)
+    finally:
+        cluster.remove()
+        clean_up()
 
 
 def _skipped(name: str) -> bool:

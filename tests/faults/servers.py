@@ -1,7 +1,4 @@
-"""Real servers to be hurt.
-
-Started, talked to in raw lines, killed at any moment, and started again.
-"""
+"""Real servers that are started, talked to in raw lines and killed at any moment."""
 
 from __future__ import annotations
 
@@ -64,6 +61,8 @@ class Line:
             self._handle = os.pidfd_open(pid)
         self._buffer = b""
         self._number = 0
+        # What the server sent without being asked.
+        self.notifications: list[dict[str, Any]] = []
 
     def greet(self, patience: float = PATIENCE) -> Self:
         """Shake hands."""
@@ -105,6 +104,8 @@ class Line:
                 message: dict[str, Any] = json.loads(line)
                 if "id" in message and "method" not in message:
                     return message
+                if "id" not in message:
+                    self.notifications.append(message)
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._back], [], [], left)[0]:
                 return None
@@ -227,10 +228,7 @@ class Yard:
         environment: Mapping[str, str] | None = None,
         within: Sequence[str] = (),
     ) -> Line:
-        """Start a server that serves alone.
-
-        Forked, or `cold` as a new program, which is also run `within` another.
-        """
+        """Start a server that serves alone: forked, or `cold` as a program, maybe `within` one."""
         arguments = ["mcp", "--project", str(root)]
         for setting in (*SETTINGS, *self.settings, *settings):
             arguments += ["--set", setting]

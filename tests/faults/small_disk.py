@@ -1,7 +1,4 @@
-"""A disk that is full and a project that is read-only.
-
-A file system of its own, made small and then locked.
-"""
+"""A disk that is full and a project that is read-only, on a file system of its own."""
 
 from __future__ import annotations
 
@@ -19,10 +16,7 @@ SIZE = "3m"
 
 
 def fill_and_lock(yard: Yard, rounds: int = 3) -> Toll:
-    """Fill the disk under a server and free it, then make it read-only and writable again.
-
-    A few times.
-    """
+    """Fill the disk under a server, free it, make it read-only, and writable again."""
     toll = Toll()
     root = yard.work / "hard"
     root.mkdir()
@@ -32,7 +26,7 @@ def fill_and_lock(yard: Yard, rounds: int = 3) -> Toll:
     ]  # fmt: skip
     with yard.start(root, within=within) as line:
         line.greet()
-        _write(line, 0, toll, possible=True)
+        _write(line, 0, toll)
         inside = Path(f"/proc/{line.pid}/root{root}")
         for turn in range(rounds):
             _full(line, inside, turn, toll)
@@ -53,7 +47,7 @@ def _full(line: Line, inside: Path, turn: int, toll: Toll) -> None:
     toll.counts["disk full"] += 1
     _live_on(line, 2 * turn + 1, toll, ("space", "Free some space"))
     filler.unlink()
-    _write(line, 2 * turn + 1, toll, possible=True)
+    _write(line, 2 * turn + 1, toll)
 
 
 def _read_only(line: Line, inside: Path, root: Path, turn: int, toll: Toll) -> None:
@@ -61,15 +55,12 @@ def _read_only(line: Line, inside: Path, root: Path, turn: int, toll: Toll) -> N
     toll.counts["read-only"] += 1
     _live_on(line, 2 * turn + 2, toll, ("ead-only", "permissions"))
     _remount(line, root, "rw")
-    _write(line, 2 * turn + 2, toll, possible=True)
+    _write(line, 2 * turn + 2, toll)
     assert (inside / MEMORIES / f"{2 * turn + 2}.md").exists()
 
 
 def _live_on(line: Line, number: int, toll: Toll, reasons: tuple[str, ...]) -> None:
-    """Search and read as before, be told why nothing can be written.
-
-    And find every file as it was.
-    """
+    """Search and read as before, be told why nothing is written, find every file as it was."""
     hits = line.call("search_memories", query=f"entry {number - 1}", limit=1)["result"]
     texts = line.call("read_memory", filename=f"{number - 1}.md")["content"]
     found = bool(hits) and paragraph(number - 1, 12) in texts
@@ -103,13 +94,12 @@ def _attempts(number: int) -> list[tuple[str, dict[str, object]]]:
     ]
 
 
-def _write(line: Line, number: int, toll: Toll, *, possible: bool) -> None:
+def _write(line: Line, number: int, toll: Toll) -> None:
     try:
         line.call("create_memory", filename=f"{number}.md", content=paragraph(number, 12), tags=[])
         toll.counts["written afterwards"] += 1
     except RefusedError as error:
-        if possible:
-            toll.complain("silent", f"writing did not come back: {error}")
+        toll.complain("silent", f"writing did not come back: {error}")
 
 
 def _remount(line: Line, root: Path, mode: str) -> None:

@@ -1,7 +1,4 @@
-"""Thousands of files touched, deleted and restored at once.
-
-And a kernel that gives out no file events.
-"""
+"""Thousands of files that change at once, and a kernel that gives out no file events."""
 
 from __future__ import annotations
 
@@ -26,10 +23,7 @@ TENTH = 10
 
 
 def shake_files(yard: Yard, files: int) -> Toll:
-    """Touch, rewrite, remove and restore a tree under a server.
-
-    Then change a tenth of it for real.
-    """
+    """Touch, rewrite, remove and restore a tree under a server, then really change a tenth."""
     toll = Toll()
     root = yard.project("storm")
     places = [root / f"docs/f{n % FOLDERS}/{n}.md" for n in range(files)]
@@ -116,10 +110,7 @@ def _converge(line: Line, files: int) -> None:
 
 
 def until(true: Callable[[], bool], seconds: float, what: str) -> None:
-    """Look until something is so.
-
-    A server that never gets there is a failure that says what was waited for.
-    """
+    """Look until something is so, or fail with what was waited for."""
     deadline = time.monotonic() + seconds
     pause = 0.02
     while not true():
@@ -163,10 +154,7 @@ FOLDERS_AT_FIRST, FOLDERS_LATER = 8, 40
 
 
 def low_limits(yard: Yard, limits: Mapping[str, tuple[int, int]]) -> Toll:
-    """Serve a project where the kernel refuses file events.
-
-    Every edit is found, and status and log say how.
-    """
+    """Serve a project where the kernel refuses file events; every edit is found."""
     toll = Toll()
     for name, (watches, instances) in limits.items():
         root = yard.project(f"limit-{name.replace(' ', '-')}")

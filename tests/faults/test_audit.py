@@ -1,7 +1,4 @@
-"""What the kernel saw of a server at work.
-
-At every answer, nothing that is there was left unsynced.
-"""
+"""What the kernel saw of a server: at every answer nothing was left unsynced."""
 
 from __future__ import annotations
 
@@ -23,8 +20,7 @@ from .window import SETTINGS
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-
-    from .conftest import Tally
+    from tests.tally import Tally
 
 pytestmark = pytest.mark.skipif(
     shutil.which("strace") is None,
@@ -62,10 +58,7 @@ NAME = re.compile(r'(?:\w+<([^>]*)>, )?"([^"]*)"')
 
 @dataclass
 class Audit:
-    """The files below some folders, followed through a trace.
-
-    Which of them have bytes or names that are not synced.
-    """
+    """The files below some folders in a trace, and what of them is not synced."""
 
     folders: Sequence[str]
     answers: str
@@ -143,10 +136,7 @@ class Audit:
 
 
 def completed(trace: Path) -> Iterator[tuple[str, str]]:
-    """Yield the calls that changed something and succeeded.
-
-    With their arguments, in the order in which they ended.
-    """
+    """Yield the calls that changed something, with arguments, in the order of their ends."""
     begun: dict[str, str] = {}
     for line in trace.read_text(errors="replace").splitlines():
         text = line

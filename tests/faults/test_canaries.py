@@ -1,7 +1,4 @@
-"""Secrets that must not be found again.
-
-Through every way of writing, in every place, answer, error and log.
-"""
+"""Secrets must not be found again, in any file, answer, error or log."""
 
 from __future__ import annotations
 
@@ -24,8 +21,7 @@ from .window import SETTINGS, Window
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-
-    from .conftest import Tally
+    from tests.tally import Tally
 
 SCORE = "S7 canaries"
 EVERY_LANE = ("--set", "journal.enabled=true", "--set", "docs.commits=true")
@@ -60,10 +56,7 @@ CANARIES = 200
 
 
 class Flock:
-    """Canaries and the texts they sit in.
-
-    `parts` are the strings that must not be found anywhere.
-    """
+    """Canaries and the texts they sit in; `parts` are the strings to look for."""
 
     def __init__(self, seed: int = 4) -> None:
         self._random = random.Random(seed)
@@ -129,163 +122,110 @@ def look(flock: Flock, answers: list[str], *roots: Path) -> list[str]:
     ]
 
 
+Call = tuple[str, dict[str, Any]]
+
+
+def call(tool: str, **arguments: Any) -> Call:
+    return tool, arguments
+
+
+def on_memories(number: int, text: str) -> Iterator[Call]:
+    """Yield calls that write and search memories, with a text full of canaries in every place."""
+    lines, query = text.split("\n\n"), text[:900]
+    short = [line for line in lines if len(line) < 100]
+    a, b, stale = f"a{number}", f"b{number}", "0" * 16
+    yield call("create_memory", filename=a, content=text, tags=[])
+    yield call("create_memory", filename=a, content=text, tags=[])
+    yield call("create_memory", filename=b, content=f"---\nnote: |\n  {text}\n---\nx", tags=[])
+    yield call("create_memory", filename=f"c{number}", content="x", tags=short)
+    yield call("create_memory", filename=f"d{number}", content="x", tags=[text])
+    yield call("create_memory", filename=f"e{number}", content="x", tags=[], memory_type=text)
+    yield call("create_memory", filename="../" + text, content="x", tags=[])
+    yield call("append_memory", filename=a, content=text)
+    yield call("append_memory", filename=a, content=text, expected_version=stale)
+    yield call("update_memory", filename=a, content=text, expected_version=stale)
+    yield call("update_memory", filename=a, content=f"# Again\n\n{text}")
+    yield call("update_memory", filename=f"absent{number}", content=text)
+    for source, target in ((a, f"m{number}"), (f"z{number}", f"y{number}")):
+        names = {"source_files": [source], "target_file": target}
+        yield call("merge_memories", **names, summary_content=text)
+    yield call("search_memories", query=query, filter_tags=lines, filter_type=lines[0])
+    yield call("search_docs", query=query, path=lines[1])
+    yield call("search_linked_memories", query=lines[2], target_document=lines[3])
+    yield call("delete_memory", filename=f"m{number}")
+    yield call("remember", content=text, tags=short)
+    yield call("recall", query=query, tags=lines, since=lines[0])
+    yield call("edit_memory", filename=b, text=f"\n\n{text}", mode="append")
+    yield call("edit_memory", filename=b, text=text, find="x")
+    yield call("edit_memory", filename=b, text=text, find=text)
+    yield call("edit_memory", filename=b, fields={"note": text, "tags": lines})
+    yield call("rename_memory", filename=b, new_name=lines[0])
+    yield call("restore_memory", filename=b, version=lines[4])
+    yield call("memory_add", content=text, context=text, source="agent")
+    yield call("memory_add", content="x", source=lines[0], tags=lines)
+    yield call("memory_search", query=query, tags=lines)
+    yield call("memory_get", id=lines[5])
+    for line in lines:
+        yield call("read_memory", filename=line)
+        yield call("read_doc", path=line)
+        yield call("get_memory_stats", **{line: ""})
+        yield call(line)
+
+
+def on_the_repository(number: int, text: str) -> Iterator[Call]:
+    """Yield calls that write and read repository memory and the journal."""
+    lines, query = text.split("\n\n"), text[:900]
+    short = [line for line in lines if len(line) < 100]
+    yield call("upsert_convention", title=lines[0][:190], content=text, tags=short)
+    yield call("upsert_decision", summary="x", rationale=text, impacted_paths=[f"src/{lines[7]}"])
+    yield call("upsert_decision", summary=lines[5][:190], rationale="x", impacted_paths=lines)
+    yield call("upsert_note", content=text, source="agent")
+    yield call("upsert_note", content="x", id=lines[11].split()[-1])
+    steps = {"run_id": lines[0][:190], "step_id": lines[9][:190]}
+    yield call("append_summary", **steps, summary=text, tags=lines[:1])
+    yield call("get_repo_memory", id=lines[3], path=lines[5])
+    yield call("get_repo_memory")
+    yield call("delete_repo_memory", kind="note", id=lines[11].split()[-1])
+    yield call("build_context", task=query, files=[lines[5]])
+    yield call("build_context", task=query, files=["src/a.py"])
+    section = f"s{number}"
+    yield call("journal_read", id=section)
+    more = {"work_context": text, "summary": lines[0]}
+    yield call("journal_write", path=section, entry=text, **more)
+    yield call("journal_write", path=section, entry=text, overview=text)
+    yield call("journal_write", path=section, entry="\0" + text, overview=text)
+    yield call("journal_read", id=section)
+    yield call("journal_list_entries", path=section)
+    yield call("journal_read", id=lines[0].replace("/", ""))
+    yield call("journal_search", work_context=query, content=query)
+
+
 def through_tools(window: Window, flock: Flock) -> Iterator[str]:
-    """Send every canary through every tool that takes a text.
-
-    And through the ways in which they fail.
-    """
+    """Send every canary through every tool, and yield the answers."""
     tools = window.ask("tools/list")["result"]["tools"]
+    calls: list[Call] = []
     for number, text in enumerate(flock.texts):
-        lines = text.split("\n\n")
-        calls: list[tuple[str, dict[str, Any]]] = [
-            ("create_memory", {"filename": f"a{number}", "content": text, "tags": []}),
-            ("create_memory", {"filename": f"a{number}", "content": text, "tags": []}),
-            (
-                "create_memory",
-                {
-                    "filename": f"b{number}",
-                    "content": f"---\nnote: |\n  {text}\n---\nx",
-                    "tags": [],
-                },
-            ),
-            (
-                "create_memory",
-                {
-                    "filename": f"c{number}",
-                    "content": "x",
-                    "tags": [x for x in lines if len(x) < 100],
-                },
-            ),
-            ("create_memory", {"filename": f"d{number}", "content": "x", "tags": [text]}),
-            (
-                "create_memory",
-                {"filename": f"e{number}", "content": "x", "tags": [], "memory_type": text},
-            ),
-            ("create_memory", {"filename": "../" + text, "content": "x", "tags": []}),
-            ("append_memory", {"filename": f"a{number}", "content": text}),
-            (
-                "append_memory",
-                {"filename": f"a{number}", "content": text, "expected_version": "0" * 16},
-            ),
-            (
-                "update_memory",
-                {"filename": f"a{number}", "content": text, "expected_version": "0" * 16},
-            ),
-            ("update_memory", {"filename": f"a{number}", "content": f"# Again\n\n{text}"}),
-            ("update_memory", {"filename": f"absent{number}", "content": text}),
-            (
-                "merge_memories",
-                {
-                    "source_files": [f"a{number}"],
-                    "target_file": f"m{number}",
-                    "summary_content": text,
-                },
-            ),
-            (
-                "merge_memories",
-                {
-                    "source_files": [f"z{number}"],
-                    "target_file": f"y{number}",
-                    "summary_content": text,
-                },
-            ),
-            (
-                "search_memories",
-                {"query": text[:900], "filter_tags": lines, "filter_type": lines[0]},
-            ),
-            ("search_docs", {"query": text[:900], "path": lines[1]}),
-            ("search_linked_memories", {"query": lines[2], "target_document": lines[3]}),
-            ("delete_memory", {"filename": f"m{number}"}),
-            ("remember", {"content": text, "tags": [x for x in lines if len(x) < 100]}),
-            ("recall", {"query": text[:900], "tags": lines, "since": lines[0]}),
-            ("edit_memory", {"filename": f"b{number}", "text": f"\n\n{text}", "mode": "append"}),
-            ("edit_memory", {"filename": f"b{number}", "text": text, "find": "x"}),
-            ("edit_memory", {"filename": f"b{number}", "text": text, "find": text}),
-            ("edit_memory", {"filename": f"b{number}", "fields": {"note": text, "tags": lines}}),
-            ("rename_memory", {"filename": f"b{number}", "new_name": lines[0]}),
-            ("restore_memory", {"filename": f"b{number}", "version": lines[4]}),
-            ("memory_add", {"content": text, "context": text, "source": "agent"}),
-            ("memory_add", {"content": "x", "source": lines[0], "tags": lines}),
-            ("memory_search", {"query": text[:900], "tags": lines}),
-            ("memory_get", {"id": lines[5]}),
-            (
-                "upsert_convention",
-                {
-                    "title": lines[0][:190],
-                    "content": text,
-                    "tags": [x for x in lines if len(x) < 100],
-                },
-            ),
-            (
-                "upsert_decision",
-                {"summary": "x", "rationale": text, "impacted_paths": [f"src/{lines[7]}"]},
-            ),
-            (
-                "upsert_decision",
-                {"summary": lines[5][:190], "rationale": "x", "impacted_paths": lines},
-            ),
-            ("upsert_note", {"content": text, "source": "agent"}),
-            ("upsert_note", {"content": "x", "id": lines[11].split()[-1]}),
-            (
-                "append_summary",
-                {
-                    "run_id": lines[0][:190],
-                    "step_id": lines[9][:190],
-                    "summary": text,
-                    "tags": lines[:1],
-                },
-            ),
-            ("get_repo_memory", {"id": lines[3], "path": lines[5]}),
-            ("get_repo_memory", {}),
-            ("delete_repo_memory", {"kind": "note", "id": lines[11].split()[-1]}),
-            ("build_context", {"task": text[:900], "files": [lines[5]]}),
-            ("build_context", {"task": text[:900], "files": ["src/a.py"]}),
-            ("journal_read", {"id": f"s{number}"}),
-            (
-                "journal_write",
-                {"path": f"s{number}", "entry": text, "work_context": text, "summary": lines[0]},
-            ),
-            ("journal_write", {"path": f"s{number}", "entry": text, "overview": text}),
-            ("journal_write", {"path": f"s{number}", "entry": "\0" + text, "overview": text}),
-            ("journal_read", {"id": f"s{number}"}),
-            ("journal_list_entries", {"path": f"s{number}"}),
-            ("journal_read", {"id": lines[0].replace("/", "")}),
-            ("journal_search", {"work_context": text[:900], "content": text[:900]}),
-        ]
-        for line in lines:
-            calls += [("read_memory", {"filename": line}), ("read_doc", {"path": line})]
-            calls += [("get_memory_stats", {line: ""}), (line, {})]
-        calls += in_every_parameter(tools, text, f"b{number}")
-        for tool, arguments in calls:
-            yield json.dumps(window.call(tool, **arguments), ensure_ascii=False)
+        calls += [*on_memories(number, text), *on_the_repository(number, text)]
+    calls += in_every_parameter(tools, "\n\n".join(flock.texts), "b0")
+    for tool, arguments in calls:
+        yield json.dumps(window.call(tool, **arguments), ensure_ascii=False)
 
 
-def in_every_parameter(
-    tools: list[dict[str, Any]], text: str, known: str
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Fill every parameter of every tool, also of those to come, with a text.
-
-    Then the names with one that exists.
-    """
+def in_every_parameter(tools: list[dict[str, Any]], text: str, known: str) -> Iterator[Call]:
+    """Fill every parameter of every tool with a text, then the names with one that exists."""
     for tool in tools:
-        kinds = {
-            name: json.dumps(schema) for name, schema in tool["inputSchema"]["properties"].items()
-        }
-        full: dict[str, Any] = {
-            name: text.split("\n\n") if '"array"' in kind else text
-            for name, kind in kinds.items()
-            if '"string"' in kind
-        }
+        full: dict[str, Any] = {}
+        named = {}
+        for name, schema in tool["inputSchema"]["properties"].items():
+            kind = json.dumps(schema)
+            if '"string"' in kind:
+                full[name] = text.split("\n\n") if '"array"' in kind else text
+            if "file" in name and '"array"' not in kind:
+                named[name] = known
         yield tool["name"], full
-        named = {
-            name: known for name, kind in kinds.items() if "file" in name and '"array"' not in kind
-        }
         yield tool["name"], {**full, **named}
         needed = tool["inputSchema"].get("required", [])
-        yield (
-            tool["name"],
-            {name: value for name, value in {**full, **named}.items() if name in needed},
-        )
+        yield tool["name"], {name: {**full, **named}[name] for name in needed if name in full}
 
 
 def test_no_canary_is_found_after_every_tool(
@@ -297,10 +237,8 @@ def test_no_canary_is_found_after_every_tool(
     assert sum("placeholder" in answer for answer in answers) >= 20, (
         "most writes said what they took out"
     )
-    assert (
-        look(flock, [*answers, log.read_text(encoding="utf-8")], project.root, own_directories)
-        == []
-    )
+    answers.append(log.read_text(encoding="utf-8"))
+    assert look(flock, answers, project.root, own_directories) == []
     tally(SCORE, canaries=CANARIES, answers_looked_at=len(answers), found=0)
 
 
@@ -326,6 +264,7 @@ def test_no_canary_is_found_after_every_command(
     for number, text in enumerate(flock.texts):
         given = tmp_path / "given.md"
         given.write_text(text)
+        merged = ("--into", f"m{number}", "--content", f"All:\n{text}")
         answers += [
             run("memory", "create", f"a{number}", stdin=text),
             run("memory", "create", f"a{number}", "--content", text),
@@ -334,16 +273,7 @@ def test_no_canary_is_found_after_every_command(
             run("memory", "update", f"a{number}", "--content", f"{text}\n", "--expect", "0" * 16),
             run("memory", "update", f"a{number}", "--file", str(given), "--json"),
             run("memory", "restore", f"a{number}"),
-            run(
-                "memory",
-                "merge",
-                f"a{number}",
-                f"b{number}",
-                "--into",
-                f"m{number}",
-                "--content",
-                f"All:\n{text}",
-            ),
+            run("memory", "merge", f"a{number}", f"b{number}", *merged),
             run("memory", "delete", f"m{number}"),
             run("memory", "read", text),
             run("memory", "search", text[:900]),
@@ -378,9 +308,9 @@ def test_what_was_written_by_hand_is_found_by_lint_and_not_repeated(
     assert all(f"{project.root / path}:3: github-token" in shown for _, path in hidden)
     assert ".history" in shown
     assert not flock.seen_in(shown)
-    leaks = json.loads(run("lint", "--secrets", "--json"))
+    leaks = json.loads(run("lint", "--secrets", "--json"))["result"]
     assert {leak["line"] for leak in leaks} == {1, 3}
-    assert all(set(leak) == {"path", "line", "rule"} for leak in leaks)
+    assert {leak["problem"] for leak in leaks} == {"github-token", "slack-token"}
 
 
 # --- the addresses of remotes ---

@@ -1,7 +1,4 @@
-"""A repository from a stranger.
-
-Every trap in it springs for plain git, Whoosh or pickle, and none for us.
-"""
+"""A stranger's repository: its traps spring for plain git and pickle, never for us."""
 
 from __future__ import annotations
 
@@ -30,8 +27,7 @@ from .window import SETTINGS, Window
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-
-    from .conftest import Tally
+    from tests.tally import Tally
 
 SCORE = "S2 hostile clone"
 HOST = "ssh://host.invalid/x"
@@ -78,16 +74,9 @@ class Clone:
         """Run plain git, which may spring the trap, fail, or wait for somebody."""
         who = ("-c", "user.name=T", "-c", "user.email=t@localhost")
         command = ["git", "-C", str(self.root), *who, *words]
-        done = subprocess.run(
-            command,
-            env=self.environ,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=20,
-        )
-        return done.stdout.strip()
+        options: dict[str, Any] = {"env": self.environ, "input": stdin, "timeout": 20}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+        return str(done.stdout).strip()
 
     def set(self, **settings: str) -> None:
         for name, value in settings.items():
@@ -115,7 +104,8 @@ def driver(
 
 def hook(clone: Clone) -> None:
     shutil.copy(clone.trap, clone.root / ".git" / "hooks" / "post-index-change")
-    clone.change()
+    # The same text at another time: git writes its index anew, and not only if a second has not passed.
+    os.utime(clone.root / "a.md", (1, 1))
 
 
 def hooks_path(clone: Clone) -> None:
@@ -138,12 +128,9 @@ def users_file(clone: Clone) -> None:
 def submodule(clone: Clone) -> None:
     inner = clone.root / "inner"
     inner.mkdir()
-    for words in (
-        ("init", "-q"),
-        ("commit", "-q", "--allow-empty", "-m", "x"),
-        ("config", "core.fsmonitor", clone.trap),
-    ):
-        clone.git("-C", str(inner), *map(str, words))
+    clone.git("-C", "inner", "init", "-q")
+    clone.git("-C", "inner", "commit", "-q", "--allow-empty", "-m", "x")
+    clone.git("-C", "inner", "config", "core.fsmonitor", str(clone.trap))
     clone.git("add", "inner")
     clone.git("commit", "-q", "-m", "inner")
 
@@ -190,7 +177,8 @@ def in_terminal(clone: Clone) -> None:
     os.close(theirs)
 
 
-def fetching(**settings: str) -> Callable[[Clone], None]:
+def setting(**settings: str) -> Callable[[Clone], None]:
+    """Set what the names say; the trap comes in at the braces."""
     return lambda clone: clone.set(
         **{name: value.format(clone.trap) for name, value in settings.items()}
     )
@@ -201,56 +189,52 @@ def external_diff(clone: Clone) -> None:
     clone.change()
 
 
-def to_trap(name: str) -> Callable[[Clone], None]:
-    return lambda clone: clone.set(**{name: str(clone.trap)})
-
-
 Step = Callable[[Clone], Any]
+
+
+def plainly(*words: str, stdin: str = "") -> Step:
+    return lambda clone: clone.git(*words, stdin=stdin)
+
+
+def by_driver(kind: str, part: str, **more: str) -> Step:
+    return lambda clone: driver(clone, kind, part, **more)
+
+
+STATUS, FETCH = plainly("status"), plainly("fetch")
+ASK = plainly("credential", "fill", stdin="protocol=https\nhost=host.invalid\n\n")
+ATTRIBUTES = ".git/info/attributes"
 # What the stranger does, and what plain git does to spring it.
 VECTORS: dict[str, tuple[Step, Step]] = {
-    "hook": (hook, lambda clone: clone.git("status")),
-    "hooks path": (hooks_path, lambda clone: clone.git("status")),
-    "fsmonitor": (to_trap("core__fsmonitor"), lambda clone: clone.git("status")),
-    "included file": (included, lambda clone: clone.git("status")),
-    "user's file": (users_file, lambda clone: clone.git("status")),
-    "clean filter": (lambda c: driver(c, "filter", "clean"), lambda clone: clone.git("status")),
-    "filter process": (lambda c: driver(c, "filter", "process"), lambda clone: clone.git("status")),
-    "filter by info/attributes": (
-        lambda c: driver(c, "filter", "clean", ".git/info/attributes"), lambda clone: clone.git("status")
-    ),
-    "filter with an odd name": (
-        lambda c: driver(c, "filter", "clean", name="a=b.clean"), lambda clone: clone.git("status")
-    ),
-    "smudge filter": (lambda c: driver(c, "filter", "smudge"), lambda clone: clone.git("checkout", "--", "a.md")),
-    "textconv": (lambda c: driver(c, "diff", "textconv"), lambda clone: clone.git("log", "-p")),
-    "diff driver": (lambda c: driver(c, "diff", "command"), lambda clone: clone.git("diff")),
-    "external diff": (external_diff, lambda clone: clone.git("diff")),
-    "submodule": (submodule, lambda clone: clone.git("status")),
-    "repository among the documents": (bare_inside, lambda clone: clone.git("-C", "docs", "status")),
-    "gpg program": (signed, lambda clone: clone.git("log")),
-    "promised object": (promised, lambda clone: clone.git("cat-file", "-p", "HEAD:a.md")),
-    "pager": (to_trap("core__pager"), in_terminal),
-    "editor": (to_trap("core__editor"), lambda clone: clone.git("commit", "--allow-empty")),
-    "alias": (lambda c: c.set(alias__history=f"!{c.trap}"), lambda clone: clone.git("history")),
-    "ssh command": (fetching(core__sshCommand="{}", remote__origin__url=HOST), lambda clone: clone.git("fetch")),
+    "hook": (hook, STATUS),
+    "hooks path": (hooks_path, STATUS),
+    "fsmonitor": (setting(core__fsmonitor="{}"), STATUS),
+    "included file": (included, STATUS),
+    "user's file": (users_file, STATUS),
+    "clean filter": (by_driver("filter", "clean"), STATUS),
+    "filter process": (by_driver("filter", "process"), STATUS),
+    "filter by info/attributes": (by_driver("filter", "clean", place=ATTRIBUTES), STATUS),
+    "filter with an odd name": (by_driver("filter", "clean", name="a=b.clean"), STATUS),
+    "smudge filter": (by_driver("filter", "smudge"), plainly("checkout", "--", "a.md")),
+    "textconv": (by_driver("diff", "textconv"), plainly("log", "-p")),
+    "diff driver": (by_driver("diff", "command"), plainly("diff")),
+    "external diff": (external_diff, plainly("diff")),
+    "submodule": (submodule, STATUS),
+    "repository among the documents": (bare_inside, plainly("-C", "docs", "status")),
+    "gpg program": (signed, plainly("log")),
+    "promised object": (promised, plainly("cat-file", "-p", "HEAD:a.md")),
+    "pager": (setting(core__pager="{}"), in_terminal),
+    "editor": (setting(core__editor="{}"), plainly("commit", "--allow-empty")),
+    "alias": (setting(alias__history="!{}"), plainly("history")),
+    "ssh command": (setting(core__sshCommand="{}", remote__origin__url=HOST), FETCH),
     "remote helper": (
-        fetching(remote__origin__url="ext::{}", protocol__ext__allow="always"), lambda clone: clone.git("fetch")
+        setting(remote__origin__url="ext::{}", protocol__ext__allow="always"),
+        FETCH,
     ),
-    "upload pack": (
-        fetching(remote__origin__uploadpack="{}", remote__origin__url="."), lambda clone: clone.git("fetch")
-    ),
-    "git proxy": (
-        fetching(core__gitProxy="{}", remote__origin__url="git://host.invalid/x"), lambda clone: clone.git("fetch")
-    ),
-    "credential helper": (
-        fetching(credential__helper="{}"),
-        lambda clone: clone.git("credential", "fill", stdin="protocol=https\nhost=host.invalid\n\n"),
-    ),
-    "password question": (
-        to_trap("core__askPass"),
-        lambda clone: clone.git("credential", "fill", stdin="protocol=https\nhost=host.invalid\n\n"),
-    ),
-}  # fmt: skip
+    "upload pack": (setting(remote__origin__uploadpack="{}", remote__origin__url="."), FETCH),
+    "git proxy": (setting(core__gitProxy="{}", remote__origin__url="git://host.invalid/x"), FETCH),
+    "credential helper": (setting(credential__helper="{}"), ASK),
+    "password question": (setting(core__askPass="{}"), ASK),
+}
 
 
 @pytest.fixture
@@ -259,15 +243,9 @@ def clone(tmp_path: Path) -> Clone:
 
 
 def _ask(root: Path, words: list[str], _: Clone) -> None:
-    git.run(
-        root,
-        words,
-        terms=git.Terms(
-            seconds=10,
-            protocols="file:git:https:ssh",
-            settings={"user.name": "T", "user.email": "t@localhost"},
-        ),
-    )
+    who = {"user.name": "T", "user.email": "t@localhost"}
+    terms = git.Terms(seconds=10, protocols="file:git:https:ssh", settings=who)
+    git.run(root, words, terms=terms)
 
 
 def everything(clone: Clone, root: Path) -> Iterator[Step]:
@@ -294,8 +272,8 @@ def everything(clone: Clone, root: Path) -> Iterator[Step]:
 def test_a_trap_springs_for_plain_git_and_never_for_us(
     clone: Clone, name: str, monkeypatch: pytest.MonkeyPatch, tally: Tally
 ) -> None:
-    setting, springing = VECTORS[name]
-    setting(clone)
+    lay, spring = VECTORS[name]
+    lay(clone)
     for variable, value in clone.environ.items():
         monkeypatch.setenv(variable, value)
     ours = 0
@@ -305,7 +283,7 @@ def test_a_trap_springs_for_plain_git_and_never_for_us(
             with contextlib.suppress(RagdocsError):
                 step(clone)
             ours += clone.fired()
-    springing(clone)
+    spring(clone)
     assert clone.fired(), "the trap does not work"
     assert ours == 0
     tally(SCORE, git_traps=1, sprung_for_plain_git=1, fired=ours)
@@ -343,18 +321,10 @@ def test_names_that_are_options_stay_names(clone: Clone, tally: Tally) -> None:
         f"--upload-pack={clone.trap}": lambda option: clone.git("ls-remote", option, "."),
     }
     for option, plainly in options.items():
-        for command in (
-            ["log"],
-            ["show"],
-            ["rev-parse"],
-            ["cat-file", "-p"],
-            ["fetch"],
-            ["ls-tree"],
-            ["rev-list"],
-        ):
+        for command in ("log", "show", "rev-parse", "cat-file -p", "fetch", "ls-tree", "rev-list"):
             for given in ({"operands": [option]}, {"operands": ["HEAD"], "paths": [option]}):
                 with contextlib.suppress(RagdocsError):
-                    git.run(clone.root, command, **given)  # type: ignore[arg-type]
+                    git.run(clone.root, command.split(), **given)  # type: ignore[arg-type]
         clone.git("symbolic-ref", "HEAD", f"refs/heads/{option}")
         git.context(clone.root)
         git.head(clone.root)
@@ -428,10 +398,7 @@ def use(root: Path, log: Path) -> str:
 
 @pytest.fixture
 def planted(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Make a project whose indexes were built and signed by somebody else.
-
-    Over texts that are not there.
-    """
+    """Make a project whose indexes were signed by somebody else, over texts that are gone."""
     project.doc("a.md", "# A\n\nHonest text.\n")
     project.memory("a.md", "Honest text.\n")
     project.memory("poison.md", "Poison.\n")
@@ -447,10 +414,7 @@ def planted(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 
 def _poison(generation: Path, mark: Path, key: bytes) -> None:
-    """Put a pickle wherever one may be looked for.
-
-    And sign all of it with the attacker's own key.
-    """
+    """Put a pickle wherever one may be looked for, signed with the attacker's own key."""
     payload = pickle.dumps(Payload(mark))
     for path in sorted(generation.rglob("*")):
         if path.is_file() and path.parent.name == "keyword":
@@ -460,15 +424,11 @@ def _poison(generation: Path, mark: Path, key: bytes) -> None:
     for name in ("segments.pickle", "_MAIN_1.seg", "vector/docstore.pkl"):
         (generation / name).write_bytes(payload)
     manifest = json.loads((generation / "manifest.json").read_text())
-    files = [
-        path
-        for path in sorted(generation.rglob("*"))
-        if path.is_file() and path.name != "manifest.json"
-    ]
-    manifest["files"] = {
-        path.relative_to(generation).as_posix(): snapshot._digest(path.read_bytes())
-        for path in files
-    }
+    manifest["files"] = {}
+    for path in sorted(generation.rglob("*")):
+        if path.is_file() and path.name != "manifest.json":
+            name = path.relative_to(generation).as_posix()
+            manifest["files"][name] = snapshot._digest(path.read_bytes())
     manifest.pop("signature")
     manifest["signature"] = snapshot._sign(manifest, key)
     (generation / "manifest.json").write_text(json.dumps(manifest))

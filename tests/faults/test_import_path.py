@@ -1,7 +1,4 @@
-"""A repository whose files are named like modules.
-
-Whichever way ragdocs is started in it, none of them is run.
-"""
+"""Files named like modules are never run, whichever way ragdocs is started beside them."""
 
 from __future__ import annotations
 
@@ -25,8 +22,7 @@ from .window import SETTINGS, Window
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-
-    from .conftest import Tally
+    from tests.tally import Tally
 
 SCORE = "S2 hostile clone"
 PACKAGES = (
@@ -101,8 +97,9 @@ STARTS: dict[str, Callable[[Path], list[str]]] = {
 }
 
 
-def check_service(clone: Clone, log: Path, command: list[str]) -> None:
+def check_service(clone: Clone, command: list[str]) -> None:
     """Start a server in the clone and use it as a client does."""
+    log = clone.root.parent / "log"
     with Window(clone.root, log, SETTINGS, command=command, cwd=clone.root) as window:
         tools = window.ask("tools/list")["result"]["tools"]
         assert "search_docs" in [tool["name"] for tool in tools]
@@ -123,10 +120,8 @@ def test_the_traps_spring_for_whoever_imports_from_the_working_directory(clone: 
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_an_own_server_runs_nothing_of_the_clone(
-    clone: Clone, tmp_path: Path, tally: Tally, start: str
-) -> None:
-    check_service(clone, tmp_path / "log", STARTS[start](clone.root))
+def test_an_own_server_runs_nothing_of_the_clone(clone: Clone, tally: Tally, start: str) -> None:
+    check_service(clone, STARTS[start](clone.root))
     assert clone.fired() == set()
     tally(SCORE, entry_points=1, modules_run=0)
 
@@ -141,40 +136,35 @@ def runtime(sockets: Path) -> Iterator[Path]:
             os.kill(int(lock.read_text()), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("start", STARTS)
+# A path of modules that is relative leads nowhere for those who ask Python to leave it out.
+ISOLATED = ("configuration of init", "configuration of tasks.py")
+RELATIVE = os.pathsep.join(["", ".", "src", "", "/nowhere", ""])
+PATHS = [(start, "") for start in STARTS]
+PATHS += [(start, RELATIVE) for start in ISOLATED]
+
+
+@pytest.mark.parametrize(("start", "path"), PATHS)
 def test_a_shared_server_runs_nothing_of_the_clone(
-    clone: Clone, runtime: Path, tmp_path: Path, tally: Tally, start: str
+    clone: Clone,
+    runtime: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tally: Tally,
+    start: str,
+    path: str,
 ) -> None:
-    check_service(clone, tmp_path / "log", STARTS[start](clone.root))
+    command = STARTS[start](clone.root)
+    if path:
+        monkeypatch.setenv("PYTHONPATH", path)
+    check_service(clone, command)
     assert len(list(runtime.glob("*.sock"))) == 1
     assert clone.fired() == set()
     tally(SCORE, entry_points=1, modules_run=0)
 
 
-@pytest.mark.parametrize("path", [":", ".", "src:", f"{os.pathsep}/nowhere"])
-@pytest.mark.parametrize("start", ["configuration of init", "configuration of tasks.py"])
-def test_a_path_that_is_relative_leads_nowhere(
-    clone: Clone,
-    runtime: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    start: str,
-    path: str,
-) -> None:
-    command = STARTS[start](clone.root)
-    monkeypatch.setenv("PYTHONPATH", path)
-    check_service(clone, tmp_path / "log", command)
-    assert len(list(runtime.glob("*.sock"))) == 1
-    assert clone.fired() == set()
-
-
 def test_the_shared_server_is_started_without_relative_paths(
     clone: Clone, runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Start the window where nothing is planted.
-
-    Only the server, which comes later, could find a trap.
-    """
+    """Start the window where nothing is planted, so that only the server could find a trap."""
     monkeypatch.setenv("PYTHONPATH", f"planted{os.pathsep}{tmp_path / 'own'}")
     clone.root.rename(tmp_path / "planted")
     clone.root = tmp_path / "planted"
@@ -187,6 +177,10 @@ def test_the_shared_server_is_started_without_relative_paths(
         server = int(next(runtime.glob("*.lock")).read_text())
         environ = Path(f"/proc/{server}/environ").read_bytes().split(b"\0")
         assert f"PYTHONPATH={tmp_path / 'own'}".encode() in environ
+
+
+def run(clone: Clone, command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=clone.root, capture_output=True, text=True, check=False)
 
 
 COMMANDS = (
@@ -202,27 +196,21 @@ def test_commands_run_nothing_of_the_clone(clone: Clone, program: list[str]) -> 
     for words in COMMANDS:
         settings = () if words[0] in {"init", "--help"} else ("--set", "embedding.model=hash")
         command = [*program, *words, *settings]
-        done = subprocess.run(
-            command, cwd=clone.root, capture_output=True, text=True, check=False, timeout=60
-        )
+        done = run(clone, command)
         assert done.returncode == 0, (words, done.stderr)
         assert clone.fired() == set(), words
 
 
-def test_a_module_started_by_name_takes_the_working_directory_off_the_path(
-    clone: Clone, tmp_path: Path
-) -> None:
+def test_a_module_started_by_name_takes_the_working_directory_off_the_path(clone: Clone) -> None:
     clone.spare_python()
     shutil.rmtree(clone.root / "ragdocs")
-    check_service(clone, tmp_path / "log", [sys.executable, "-m", "ragdocs", "mcp"])
+    check_service(clone, [sys.executable, "-m", "ragdocs", "mcp"])
     assert clone.fired() == set()
 
 
 def test_a_folder_with_the_name_of_a_model_is_not_taken_for_it(clone: Clone) -> None:
     (clone.root / "stranger" / "model").mkdir(parents=True)
     command = [SCRIPT, "search", "zebras", "--set", "embedding.model=stranger/model"]
-    done = subprocess.run(
-        command, cwd=clone.root, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = run(clone, command)
     assert "working directory" in done.stdout + done.stderr
     assert clone.fired() == set()

@@ -1,7 +1,4 @@
-"""The journal under fire.
-
-Kills at every call, processes at once, locks left behind, and clones full of traps.
-"""
+"""The journal under kills, processes at once, old locks, and clones full of traps."""
 
 from __future__ import annotations
 
@@ -15,20 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.plain_git import plain_git as plain
 
 from ragdocs.errors import RagdocsError, UnavailableError
 from ragdocs.stores.git.draft import Draft
 from ragdocs.stores.git.exchange import Exchange
 from ragdocs.stores.git.journal import JournalStore
 from ragdocs.text.formats.journal import overview
-from ragdocs.text.merge import merge
 from ragdocs.types import Put
 
 from .disk import CHANGES, KilledError, kill, struck
 from .test_clone import VECTORS, Clone
 
 if TYPE_CHECKING:
-    from .conftest import Tally
+    from tests.tally import Tally
 
 WRITER = """
 import sys
@@ -39,20 +36,14 @@ store = JournalStore(Path(sys.argv[1]))
 for number in range(6):
     store.commit([Put("a.md", "# A", note=f"{sys.argv[2]} {number}")])
 """
+HOOKS = (
+    "pre-commit", "post-commit", "reference-transaction", "pre-push", "post-checkout", "post-merge",
+)  # fmt: skip
 ALONE = (
     *("filter with an odd name", "promised object", "repository among the documents", "submodule"),
     # Each gives the remote an address of its own.
     *("ssh command", "remote helper", "upload pack", "git proxy"),
 )
-
-
-def plain(root: Path, *words: str, check: bool = True) -> str:
-    environ = {"HOME": str(root.parent), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ("-c", "user.name=P", "-c", "user.email=p@localhost", "-c", "init.defaultBranch=main")
-    command = ["git", "-C", str(root), *who, *words]
-    return subprocess.run(
-        command, env=environ, check=check, capture_output=True, text=True
-    ).stdout.strip()
 
 
 def add(root: Path, section: str, entry: str, text: str = "") -> None:
@@ -88,12 +79,7 @@ def test_a_write_killed_at_any_call_leaves_a_clean_repository(
         else:
             assert len(log) < point
             break
-        found = (
-            [plain(root, "log", "--format=%s", check=False).split("\n")][0]
-            if (root / ".git").exists()
-            else []
-        )
-        made = "killed" in found
+        made = "killed" in plain(root, "log", "--format=%s", check=False).split("\n")
         add(root, "a", "next", "# After" if made else "# Before")
         assert is_whole(root), f"killed at call {point}, {log[-1]}"
         entries = plain(root, "log", "--format=%s", "--", "a.md").split("\n")
@@ -113,10 +99,8 @@ def test_processes_that_write_one_section_at_once_lose_nothing(
     # A person commits with plain git meanwhile, to another file.
     for number in range(4):
         (root / "person.md").write_text(f"{number}\n")
-        for words in (
-            ("add", "person.md"),
-            ("commit", "-q", "-m", f"person {number}", "--", "person.md"),
-        ):
+        commit = ("commit", "-q", "-m", f"person {number}", "--", "person.md")
+        for words in (("add", "person.md"), commit):
             deadline = time.monotonic() + 30
             while True:
                 with contextlib.suppress(subprocess.CalledProcessError):
@@ -187,7 +171,7 @@ def life(root: Path) -> int:
         lambda: store.recover(store.read("a.md").version),
         store.commits,
         store.collect,
-        lambda: Exchange(store, lambda *texts: (merge(*texts).text, 0)).run("", {}),
+        lambda: Exchange(store).run("", {}),
     ):
         with contextlib.suppress(RagdocsError):
             step()
@@ -204,14 +188,7 @@ def test_no_trap_of_a_clone_springs_in_the_life_of_a_journal(
     names = [one for one in VECTORS if one not in ALONE] if name not in VECTORS else [name]
     for one in names:
         VECTORS[one][0](clone)
-    for hook in (
-        "pre-commit",
-        "post-commit",
-        "reference-transaction",
-        "pre-push",
-        "post-checkout",
-        "post-merge",
-    ):
+    for hook in HOOKS:
         shutil.copy(clone.trap, clone.root / ".git" / "hooks" / hook)
     clone.set(remote__origin__receivepack=str(clone.trap), gc__recentObjectsHook=str(clone.trap))
     for variable, value in clone.environ.items():

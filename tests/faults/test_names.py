@@ -1,15 +1,13 @@
-"""Names that must not work, through every door that takes one.
-
-Nothing escapes, nothing reserved, nothing crashes.
-"""
+"""Names that must not work are refused by everything that takes a name."""
 
 from __future__ import annotations
 
 import functools
 import itertools
+import json
 import os
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +30,7 @@ from ragdocs.types import Discard, Put
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-
-    from .conftest import Tally
+    from tests.tally import Tally
 
 GOOD = {
     "notes.md": "notes.md",
@@ -102,6 +99,9 @@ TRAVERSALS = [
     ". ./a", "../.memories/here.md", "../x.md", "/tmp/x.md", "a\0/../../x.md", "a\x1b[31m.md",
     "INDICES/current", "nul .md",
 ]  # fmt: skip
+BAD_PATHS = (
+    "../x.md", "/etc/passwd", "a/../../x.md", "~/x", "C:\\x", "..", "\\\\host\\x", "a\nb",
+)  # fmt: skip
 # Said before the name is looked at.
 TOO_LONG = "is longer than 1,000 bytes"
 BAD = list(dict.fromkeys([*CONTROLS, *INVISIBLE, *SEPARATORS, *DEVICES, *TRAVERSALS]))
@@ -125,10 +125,7 @@ def test_bad_names_are_refused_with_a_reason(name: str) -> None:
 
 
 def accepted(name: str) -> bool:
-    """Tell whether a name is taken.
-
-    And see that what is taken stays inside and means the same everywhere.
-    """
+    """Tell whether a name is taken, and see that it then stays inside."""
     try:
         clean = relative_name(name)
     except ValidationError:
@@ -239,47 +236,47 @@ class Tools:
 
 
 @pytest.fixture
-def tools(project: Project) -> Iterator[Callable[[], Tools]]:
-    opened: list[Live] = []
-
-    def open_tools() -> Tools:
-        opened.append(
-            Live(
-                project.config(
-                    **{
-                        "watch.enabled": False,
-                        "server.toolsets": "docs,memory,recall,edit,entries,repo",
-                    }
-                )
-            )
-        )
-        return Tools(opened[-1])
-
-    yield open_tools
-    for live in opened:
-        live.stop()
+def opened(project: Project) -> Iterator[Tools]:
+    """Open the tools of a project with one memory, beside which somebody else has a file."""
+    project.memory("here.md", "stays, see [[src/auth.py]]\n")
+    project.write("x.md", "outside\n")
+    toolsets = "docs,memory,recall,edit,entries,repo"
+    live = Live(project.config(**{"watch.enabled": False, "server.toolsets": toolsets}))
+    yield Tools(live)
+    live.stop()
 
 
-CALLS: dict[str, Callable[[Tools, str], str]] = {
-    "create": lambda tools, name: tools.error("create_memory", filename=name, content="x", tags=[]),
-    "read": lambda tools, name: tools.error("read_memory", filename=name),
-    "update": lambda tools, name: tools.error("update_memory", filename=name, content="x"),
-    "append": lambda tools, name: tools.error("append_memory", filename=name, content="x"),
-    "delete": lambda tools, name: tools.error("delete_memory", filename=name),
-    "edit": lambda tools, name: tools.error("edit_memory", filename=name, text="x", mode="append"),
-    "history": lambda tools, name: tools.error("memory_history", filename=name or "."),
-    "restore": lambda tools, name: tools.error("restore_memory", filename=name),
-    "rename": lambda tools, name: tools.error("rename_memory", filename=name, new_name="new.md"),
-    "rename to": lambda tools, name: tools.error(
-        "rename_memory", filename="here.md", new_name=name
+# The tool and its arguments; the name comes in where there is nothing.
+CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "create": ("create_memory", {"filename": None, "content": "x", "tags": []}),
+    "read": ("read_memory", {"filename": None}),
+    "update": ("update_memory", {"filename": None, "content": "x"}),
+    "append": ("append_memory", {"filename": None, "content": "x"}),
+    "delete": ("delete_memory", {"filename": None}),
+    "edit": ("edit_memory", {"filename": None, "text": "x", "mode": "append"}),
+    "history": ("memory_history", {"filename": None}),
+    "restore": ("restore_memory", {"filename": None}),
+    "rename": ("rename_memory", {"filename": None, "new_name": "new.md"}),
+    "rename to": ("rename_memory", {"filename": "here.md", "new_name": None}),
+    "merge from": (
+        "merge_memories",
+        {"source_files": ["here.md", None], "target_file": "new.md", "summary_content": "x"},
     ),
-    "merge from": lambda tools, name: tools.error(
-        "merge_memories", source_files=["here.md", name], target_file="new.md", summary_content="x"
-    ),
-    "merge into": lambda tools, name: tools.error(
-        "merge_memories", source_files=["here.md"], target_file=name, summary_content="x"
+    "merge into": (
+        "merge_memories",
+        {"source_files": ["here.md"], "target_file": None, "summary_content": "x"},
     ),
 }
+
+
+def refused(opened: Tools, call: str, name: str) -> str:
+    """Call a tool with a name that it must refuse, and return what it says."""
+    tool, arguments = CALLS[call]
+    if call == "history" and not name:
+        # Without a name this asks for the history of all memories.
+        name = "."
+    filled = json.loads(json.dumps(arguments).replace("null", json.dumps(name)))
+    return opened.error(tool, **filled)
 
 
 def everything(folder: Path) -> dict[str, bytes | None]:
@@ -290,15 +287,12 @@ def everything(folder: Path) -> dict[str, bytes | None]:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_bad_names_are_refused_by_every_tool_and_nothing_changes(
-    tmp_path: Path, project: Project, tools: Callable[[], Tools], tally: Tally, call: str
+    tmp_path: Path, opened: Tools, tally: Tally, call: str
 ) -> None:
     assert len(BAD) >= 129
-    project.memory("here.md", "stays\n")
-    project.write("x.md", "outside\n")
-    opened = tools()
     before = everything(tmp_path)
     for name in BAD:
-        message = CALLS[call](opened, name)
+        message = refused(opened, call, name)
         assert "cannot be used as a name" in message or TOO_LONG in message, name
         assert message.isprintable(), name
         tally("S1 bad names through every tool", calls=1, escapes=0, reserved=0, crashes=0)
@@ -306,12 +300,9 @@ def test_bad_names_are_refused_by_every_tool_and_nothing_changes(
 
 
 def test_bad_names_that_only_ask_are_answered_and_lead_nowhere(
-    tmp_path: Path, project: Project, tools: Callable[[], Tools], tally: Tally
+    tmp_path: Path, project: Project, opened: Tools, tally: Tally
 ) -> None:
-    project.memory("here.md", "stays, see [[src/auth.py]]\n")
     project.doc("a.md", "# A\n")
-    project.write("x.md", "outside\n")
-    opened = tools()
     before = everything(tmp_path)
     for name in [*BAD, "docs/../x.md", "docs/../../x.md", "x.md", "docs:", "#x"]:
         assert "outside" not in opened.error("read_doc", path=name)
@@ -327,11 +318,8 @@ def test_bad_names_that_only_ask_are_answered_and_lead_nowhere(
 
 
 def test_bad_names_of_items_and_paths_lead_nowhere(
-    tmp_path: Path, project: Project, tools: Callable[[], Tools], tally: Tally
+    tmp_path: Path, opened: Tools, tally: Tally
 ) -> None:
-    project.memory("here.md", "stays\n")
-    project.write("x.md", "outside\n")
-    opened = tools()
     before = everything(tmp_path)
     # The folder of the index is at the top, and items are further down.
     for name in [name for name in BAD if name and "indices" not in name.casefold()]:
@@ -345,16 +333,7 @@ def test_bad_names_of_items_and_paths_lead_nowhere(
             assert "outside" not in message.removeprefix("there is no item"), name
         tally("S1 bad names through every tool", calls=3, escapes=0, reserved=0, crashes=0)
     assert everything(tmp_path) == before
-    for path in (
-        "../x.md",
-        "/etc/passwd",
-        "a/../../x.md",
-        "~/x",
-        "C:\\x",
-        "..",
-        "\\\\host\\x",
-        "a\nb",
-    ):
+    for path in BAD_PATHS:
         assert "not a path" in opened.error(
             "upsert_decision", summary="x", rationale="y", impacted_paths=[path]
         )
@@ -366,37 +345,32 @@ def test_bad_names_of_items_and_paths_lead_nowhere(
 
 @pytest.mark.parametrize("call", CALLS)
 def test_links_out_of_the_memory_folder_are_not_followed(
-    tmp_path: Path, project: Project, tools: Callable[[], Tools], call: str
+    tmp_path: Path, project: Project, opened: Tools, call: str
 ) -> None:
-    project.memory("here.md", "stays\n")
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("launch codes\n", encoding="utf-8")
     (project.root / ".memories/folder").symlink_to(outside, target_is_directory=True)
     (project.root / ".memories/file.md").symlink_to(outside / "secret.md")
     (project.root / ".memories/new-file.md").symlink_to(outside / "new.md")
-    opened = tools()
     before = everything(tmp_path)
     for name in ("folder/secret.md", "folder/new.md", "file.md", "new-file.md"):
-        assert "launch codes" not in CALLS[call](opened, name), name
+        assert "launch codes" not in refused(opened, call, name), name
     assert everything(tmp_path) == before
     assert opened.call("search_memories", query="launch codes")["result"] == []
 
 
 def test_a_name_that_differs_only_in_case_is_not_a_second_file(
-    project: Project, tools: Callable[[], Tools]
+    project: Project, opened: Tools
 ) -> None:
-    project.memory("Notes.md", "first\n")
-    opened = tools()
+    (project.root / ".memories/here.md").rename(project.root / ".memories/Notes.md")
     for name in ("notes.md", "NOTES", "notes.MD"):
         assert "exists" in opened.error("create_memory", filename=name, content="x", tags=[])
     assert [path.name for path in (project.root / ".memories").glob("*.md")] == ["Notes.md"]
 
 
-def test_good_names_are_kept_by_the_tools(
-    project: Project, tools: Callable[[], Tools], tally: Tally
-) -> None:
-    opened = tools()
+def test_good_names_are_kept_by_the_tools(project: Project, opened: Tools, tally: Tally) -> None:
+    opened.call("delete_memory", filename="here.md")
     for name, clean in GOOD.items():
         saved = opened.call("create_memory", filename=name, content="needle", tags=[])
         assert Path(saved["path"]) == project.root / ".memories" / clean

@@ -1,19 +1,16 @@
-"""A folder whose `.git` leads into another project.
-
-Nothing of that project is read, and nothing in it is changed.
-"""
+"""A `.git` that leads into another project gives nothing of it out and changes nothing."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.plain_git import plain_git as plain
 
 from ragdocs.errors import UnavailableError
 from ragdocs.project import folders as project
@@ -43,15 +40,6 @@ TOOLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("journal_toc", {}), ("journal_read", {"id": "a"}), ("journal_write", {"path": "a", "entry": "x"}),
     ("journal_search", {"query": "why"}), ("journal_list_entries", {"path": "a"}),
 )  # fmt: skip
-
-
-def plain(root: Path, *words: str) -> str:
-    environ = {"HOME": str(root.parent), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ("-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "protocol.file.allow=always")
-    command = ["git", "-C", str(root), *who, *words]
-    return subprocess.run(
-        command, env=environ, check=True, capture_output=True, text=True
-    ).stdout.strip()
 
 
 def run(root: Path, *words: str) -> int:
@@ -88,16 +76,18 @@ def bytes_of(*folders: Path) -> dict[Path, bytes]:
 # --- the shapes of a `.git`; each is given the folder that it is to be in ---
 
 
-def gitfile(root: Path, victim: Path) -> None:
-    (root / ".git").write_text(f"gitdir: {victim}/.git\n")
+Shape = Callable[[Path, Path], None]
+
+
+def gitfile(below: str = "") -> Shape:
+    def shape(root: Path, victim: Path) -> None:
+        (root / ".git").write_text(f"gitdir: {victim}/.git{below}\n")
+
+    return shape
 
 
 def relative_gitfile(root: Path, victim: Path) -> None:
     (root / ".git").write_text(f"gitdir: {os.path.relpath(victim / '.git', root)}\n")
-
-
-def gitfile_to_worktree(root: Path, victim: Path) -> None:
-    (root / ".git").write_text(f"gitdir: {victim}/.git/worktrees/tree\n")
 
 
 def chain(root: Path, victim: Path) -> None:
@@ -105,16 +95,12 @@ def chain(root: Path, victim: Path) -> None:
     (root / ".git").write_text("gitdir: inner\n")
 
 
-def link(root: Path, victim: Path) -> None:
-    (root / ".git").symlink_to(victim / ".git")
+def link(target: str = ".git") -> Shape:
+    return lambda root, victim: (root / ".git").symlink_to(victim / target)
 
 
 def relative_link(root: Path, victim: Path) -> None:
     (root / ".git").symlink_to(os.path.relpath(victim / ".git", root))
-
-
-def link_to_gitfile(root: Path, victim: Path) -> None:
-    (root / ".git").symlink_to(victim.parent / "tree" / ".git")
 
 
 def common_folder(root: Path, victim: Path) -> None:
@@ -150,7 +136,7 @@ def alternates(root: Path, victim: Path) -> None:
     (folder / "refs" / "heads" / "own-branch").write_text(plain(victim, "rev-parse", "HEAD") + "\n")
 
 
-def linked(*names: str) -> Callable[[Path, Path], None]:
+def linked(*names: str) -> Shape:
     def shape(root: Path, victim: Path) -> None:
         folder = begun(root)
         head = plain(victim, "rev-parse", "HEAD")
@@ -191,14 +177,14 @@ def other_refs(root: Path, victim: Path) -> None:
     (folder / "config").write_text(plain_config)
 
 
-SHAPES = {
-    "gitfile": gitfile,
+SHAPES: dict[str, Shape] = {
+    "gitfile": gitfile(),
     "relative gitfile": relative_gitfile,
-    "gitfile to the folder of a worktree": gitfile_to_worktree,
+    "gitfile to the folder of a worktree": gitfile("/worktrees/tree"),
     "chain of gitfiles": chain,
-    "link": link,
+    "link": link(),
     "relative link": relative_link,
-    "link to a gitfile": link_to_gitfile,
+    "link to a gitfile": link("../tree/.git"),
     "folder with commondir": common_folder,
     "pretended worktree": pretended_worktree,
     "gitfile that is named back": returning_gitfile,
@@ -227,11 +213,8 @@ def outside(root: Path) -> tuple[object, ...]:
     """Return all that our own modules say of a folder's repository."""
     store = CommitStore(root)
     texts = [store.read(path).text for path in store.scan().stamps]
-    known = (
-        git.context(root), git.head(root), git.branch(root), git.remote(root), store.watched(),
-        texts,
-    )  # fmt: skip
-    return (*known, registry.main_worktree(root))
+    known = (git.context(root), git.head(root), git.branch(root), git.remote(root))
+    return (*known, store.watched(), texts)
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -243,6 +226,7 @@ def test_a_project_never_passes_for_another_one(
     SHAPES[name](clone, victim)
     root = clone / where
     assert CANARY not in str(outside(root))
+    assert registry.main_worktree(root) == root
     assert not {str(victim), str(victim / ".git")} & {
         str(path) for path, _ in CommitStore(root).watched()
     }
@@ -386,7 +370,7 @@ def test_a_worktree_has_the_exclude_file_of_its_repository_and_a_clone_has_no_ot
 ) -> None:
     main = made(tmp_path / "main")
     plain(main, "worktree", "add", "-q", "--detach", str(tmp_path / "tree"))
-    link(clone, victim)
+    link()(clone, victim)
     for repository in (main, victim):
         (repository / ".git" / "info" / "exclude").write_text("hidden.md\n")
     for root, count in ((main, 0), (tmp_path / "tree", 0), (clone, 1)):
@@ -394,7 +378,7 @@ def test_a_worktree_has_the_exclude_file_of_its_repository_and_a_clone_has_no_ot
         (root / "docs" / "hidden.md").write_text("# Hidden\n\nzebra\n")
         capfd.readouterr()
         run(root, "search", "zebra", "--json")
-        assert capfd.readouterr().out.count('"docs/hidden.md"') == count, root
+        assert capfd.readouterr().out.count('"path": "docs/hidden.md"') == count, root
 
 
 def test_the_worktrees_of_a_bare_repository_agree(tmp_path: Path) -> None:

@@ -1,12 +1,8 @@
-"""Storms of file events, and none at all.
-
-The index follows, encodes nothing twice, and says how it looks.
-"""
+"""Storms of file events, and none at all: the index follows and encodes nothing twice."""
 
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,15 +11,10 @@ from tests.faults.nursery import QUIET, SAVE
 from tests.faults.servers import Yard
 from tests.faults.storm import LIMITS, namespaces_work, until
 
-from .world import judge, open_yard
+from .world import judge
 
 if TYPE_CHECKING:
-    from tests.faults.conftest import Tally
-
-
-@pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    return open_yard(tmp_path)
+    from tests.tally import Tally
 
 
 def test_a_storm_over_all_files_encodes_nothing_again_and_loses_nothing(

@@ -1,7 +1,4 @@
-"""A folder that becomes a link while the server runs, as after `git pull`.
-
-Nothing is written or removed behind it.
-"""
+"""A folder that becomes a link under a server, as after `git pull`, is not written behind."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from ragdocs.serve.init import init
 from ragdocs.stores.files.store import FileStore
 from ragdocs.system import files as fsio
 from ragdocs.system.folder import Folder
-from ragdocs.system.locks import LOCK_FILE, lock
+from ragdocs.system.locks import lock
 from ragdocs.types import Discard, Put
 from ragdocs.verbs import journal
 from ragdocs.verbs.memories.entry_rules import NewEntry
@@ -36,8 +33,7 @@ from ragdocs.workspace import Workspace
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-
-    from .conftest import Tally
+    from tests.tally import Tally
 
 SCORE = "S2 hostile clone"
 GENERATION = "01700000000000000000-0123abcd"
@@ -56,41 +52,22 @@ def contents(folder: Path) -> Contents:
     }
 
 
+# Whatever we might look for in a folder of ours.
+PRIVATE = (
+    "a.md", "b.md", "log.jsonl", "forward.json", "current", "n.md", "2026-11-16.md", "inner/c.md",
+    ".history/log.jsonl", ".trash/a.md", "thesis/chapter.md", "ab/cdef", f"ab/{'0' * 62}",
+    f".0{fsio.TEMPORARY}", f"ab/.1{fsio.TEMPORARY}", f"{GENERATION}/manifest.json",
+    "01600000000000000000-0123abcd/x", "indices/01500000000000000000-0123abcd/y",
+    f"indices/{GENERATION}/manifest.json", "indices/current",
+)  # fmt: skip
+
+
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """Make a folder of somebody else that has whatever we might look for in one of ours."""
+    """Make a folder of somebody else."""
     folder = tmp_path / "victim"
     old = time.time() - 100_000
-    for name in (
-        *(
-            "a.md",
-            "b.md",
-            "log.jsonl",
-            "forward.json",
-            "current",
-            "n.md",
-            "2026-11-16.md",
-            f".0{fsio.TEMPORARY}",
-        ),
-        *(
-            f"{GENERATION}/manifest.json",
-            "01600000000000000000-0123abcd/x",
-            "thesis/chapter.md",
-            "ab/cdef",
-        ),
-        *(
-            "indices/01500000000000000000-0123abcd/y",
-            ".history/log.jsonl",
-            ".trash/a.md",
-            "inner/c.md",
-        ),
-        *(
-            f"ab/{'0' * 62}",
-            f"ab/.1{fsio.TEMPORARY}",
-            f"indices/{GENERATION}/manifest.json",
-            "indices/current",
-        ),
-    ):
+    for name in PRIVATE:
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(f"private {name}\n")
@@ -134,12 +111,8 @@ SWAPPED = (
 @pytest.fixture
 def workspace(project: Project) -> Workspace:
     """Open a project that has been worked with, with two generations of its index."""
-    for name, text in {
-        "a.md": "alpha",
-        "b.md": "beta",
-        "inner/c.md": "gamma",
-        "inner/d.md": "delta",
-    }.items():
+    texts = {"a.md": "alpha", "b.md": "beta", "inner/c.md": "gamma", "inner/d.md": "delta"}
+    for name, text in texts.items():
         project.memory(name, f"{text}\n")
     own = project.open()
     own.save()
@@ -164,7 +137,7 @@ def swap(root: Path, name: str, victim: Path) -> None:
 
 
 @pytest.mark.parametrize("swapped", SWAPPED)
-def test_no_verb_writes_or_removes_behind_a_folder_that_became_a_link(
+def test_no_verb_changes_anything_behind_a_folder_that_became_a_link_and_is_a_folder_again(
     workspace: Workspace, victim: Path, swapped: str, tally: Tally
 ) -> None:
     root = workspace.config.root
@@ -175,17 +148,6 @@ def test_no_verb_writes_or_removes_behind_a_folder_that_became_a_link(
             action(workspace)
         assert contents(victim) == before, verb
         tally(SCORE, swapped_folders=1, changed_behind=0)
-
-
-@pytest.mark.parametrize("swapped", SWAPPED)
-def test_after_the_folder_is_back_everything_works(
-    workspace: Workspace, victim: Path, swapped: str
-) -> None:
-    root = workspace.config.root
-    swap(root, swapped, victim)
-    for action in VERBS.values():
-        with contextlib.suppress(RagdocsError):
-            action(workspace)
     for link in [path for path in root.rglob("*") if path.is_symlink()]:
         link.unlink()
         if (root / "aside").exists():
@@ -196,6 +158,10 @@ def test_after_the_folder_is_back_everything_works(
 
 
 # --- a swap in the middle of a call ---
+
+
+RACE_SECONDS = 1.0
+PATIENCE_SECONDS = 60.0
 
 
 def racing(folder: Path, victim: Path, stop: threading.Event) -> None:
@@ -227,8 +193,9 @@ def test_a_swap_between_check_and_write_changes_nothing_behind_the_link(
     thread = threading.Thread(target=racing, args=(root / swapped, victim, stop))
     thread.start()
     try:
-        end = time.monotonic() + 3
-        while time.monotonic() < end:
+        end = time.monotonic() + RACE_SECONDS
+        # A machine with other work may need longer until something comes through.
+        while time.monotonic() < end or (not made and time.monotonic() < end + PATIENCE_SECONDS):
             for change in (Put("inner/c.md", f"text {time.monotonic_ns()}"), Discard("inner/c.md")):
                 try:
                     store.commit([change])
@@ -262,11 +229,18 @@ WAYS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.parametrize("portable", ["", "1"], ids=["as the platform can", "portable"])
 @pytest.mark.parametrize("depth", ["", "inner"])
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_is_written_through_a_link(
-    tmp_path: Path, victim: Path, way: str, depth: str
+    tmp_path: Path,
+    victim: Path,
+    way: str,
+    depth: str,
+    portable: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("RAGDOCS_PORTABLE", portable)
     (tmp_path / "file").write_text("own")
     (tmp_path / "link").symlink_to(victim, target_is_directory=True)
     before = contents(victim)
@@ -276,28 +250,15 @@ def test_nothing_is_written_through_a_link(
     assert (tmp_path / "file").read_text() == "own"
 
 
-def test_where_folders_cannot_be_locked_no_lock_file_is_made_behind_a_link(
-    tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_descriptors_of_folders_files_are_written_by_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragdocs.system.locks.fcntl", None)
-    (tmp_path / "link").symlink_to(victim, target_is_directory=True)
-    with pytest.raises(RagdocsError, match="is a symbolic link"), lock(tmp_path / "link"):
-        pass
-    assert not (victim / LOCK_FILE).exists()
-
-
-def test_a_system_without_descriptors_of_folders_looks_at_names(
-    tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ragdocs.system.folder._BY_DESCRIPTOR", False)
-    fsio.make_directories(tmp_path / "own" / "inner")
-    fsio.write_atomic(tmp_path / "own" / "inner" / "a", b"x")
-    fsio.move(tmp_path / "own" / "inner" / "a", tmp_path / "own" / "b")
-    assert contents(tmp_path / "own") == {
-        str(tmp_path / "own" / "b"): b"x",
-        str(tmp_path / "own" / "inner"): None,
-    }
-    test_nothing_is_written_through_a_link(tmp_path, victim, "write", "inner")
+    monkeypatch.setenv("RAGDOCS_PORTABLE", "1")
+    own = tmp_path / "own"
+    fsio.make_directories(own / "inner")
+    fsio.write_atomic(own / "inner" / "a", b"x")
+    fsio.move(own / "inner" / "a", own / "b")
+    assert contents(own) == {str(own / "b"): b"x", str(own / "inner"): None}
 
 
 def test_a_folder_that_may_only_be_passed_through_is_no_hindrance(tmp_path: Path) -> None:
@@ -349,9 +310,8 @@ def test_the_journal_is_not_written_behind_a_link(project: Project, tmp_path: Pa
     own = project.open(**{"journal.enabled": True})
     reads: journal.Reads = {}
     own.journal.read("notes", reads=reads)
-    own.journal.write(
-        "notes", journal.NewEntry("The first entry.", work_context="Starting."), reads
-    )
+    entry = journal.NewEntry("An entry.", work_context="Starting.")
+    own.journal.write("notes", entry, reads)
     place = project.root / "journal-data"
     assert (place / "notes.md").exists()
     shutil.copytree(place, tmp_path / "victim")
@@ -363,9 +323,7 @@ def test_the_journal_is_not_written_behind_a_link(project: Project, tmp_path: Pa
     swap(project.root, "journal-data", tmp_path / "victim")
     before = contents(tmp_path / "victim")
     with pytest.raises(RagdocsError, match=r"leads outside|is a symbolic link"):
-        own.journal.write(
-            "notes", journal.NewEntry("The second entry.", work_context="Going on."), reads
-        )
+        own.journal.write("notes", entry, reads)
     with pytest.raises(RagdocsError, match="is a symbolic link"):
         own.journal.sync()
     assert contents(tmp_path / "victim") == before

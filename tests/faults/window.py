@@ -8,11 +8,7 @@ from typing import Self
 
 from tests.serve import windows
 
-SETTINGS = (
-    "--set=embedding.model=hash",
-    "--set=memory.enabled=true",
-    "--set=watch.enabled=false",
-)
+SETTINGS = ("--set=embedding.model=hash", "--set=memory.enabled=true", "--set=watch.enabled=false")
 
 
 class Window(windows.Window):

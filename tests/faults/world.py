@@ -12,8 +12,8 @@ from tests.faults.nursery import Nursery
 from tests.faults.servers import Yard
 
 if TYPE_CHECKING:
-    from tests.faults.conftest import Tally
     from tests.faults.scoreboard import Row
+    from tests.tally import Tally
 
 
 @functools.cache

@@ -1,7 +1,4 @@
-"""Play scenarios and write down what came back.
-
-One file for what programs read, one for what people read.
-"""
+"""Play scenarios and write down what came back, for programs and for people."""
 
 from __future__ import annotations
 
@@ -31,8 +28,7 @@ def tool_answers(world: World, name: str) -> tuple[str, str]:
         world.entered(name),
         rims.connect(world.project, scenario.flags, everything=scenario.everything) as connection,
     ):
-        for call in scenario.calls:
-            tool, arguments = call if isinstance(call, tuple) else (name, call)
+        for tool, arguments in scenario.calls:
             answer = connection.call(tool, filled(arguments, answers))
             answers.append(answer)
             asked = f"{tool} {shortened(arguments)}"

@@ -1,7 +1,4 @@
-"""A bigger project, written by dice that always fall the same way.
-
-Documents, memories, entries and commits.
-"""
+"""A bigger project, written by dice that always fall the same way."""
 
 from __future__ import annotations
 
@@ -134,10 +131,7 @@ def memory(number: int) -> tuple[str, str]:
 
 
 def write_history(root: Path, commits: int) -> None:
-    """Write the commits of the project in one stream.
-
-    Which is a hundred times as fast as committing.
-    """
+    """Write the commits of the project in one stream, a hundred times as fast."""
     stream = []
     for number in range(commits):
         dice = Dice(f"commit {number}")

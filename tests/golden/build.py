@@ -1,10 +1,8 @@
-"""Bring the fixture project to life.
-
-Weeks of work by people and agents, done with the program itself.
-"""
+"""Bring the fixture project to life by weeks of work with the program itself."""
 
 from __future__ import annotations
 
+import shlex
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,167 +10,9 @@ from tests.golden import rims
 from tests.golden.still import START
 from tests.golden.world import World, git, write_files
 
-# (hours before the start, words of the command)
-WORK: tuple[tuple[float, tuple[str, ...]], ...] = (
-    (
-        480,
-        (
-            *("journal", "write", "project/api", "--work-context", "designing the client"),
-            *(
-                "--entry",
-                "Retries need a jitter, because all clients come back at once after an outage.",
-            ),
-            *("--overview", "# API client\n\nThe client retries with jitter.\n"),
-        ),
-    ),
-    (
-        240,
-        (
-            *("journal", "write", "project/api", "--work-context", "debugging the client"),
-            *(
-                "--summary",
-                "limit of three",
-                "--entry",
-                "Three attempts are enough; a fourth never helped in the logs.",
-            ),
-            *("--overview", "# API client\n\nThe client retries three times with jitter.\n"),
-        ),
-    ),
-    (
-        200,
-        (
-            "journal",
-            "write",
-            "project/web",
-            "--entry",
-            "The calendar counts weeks as ISO 8601 does.",
-        ),
-    ),
-    (
-        100,
-        (
-            "journal",
-            "write",
-            "ops",
-            "--work-context",
-            "release",
-            "--entry",
-            "Deploy before noon, never on Friday.",
-        ),
-    ),
-    (
-        5,
-        (
-            "journal",
-            "write",
-            "project/api",
-            "--work-context",
-            "debugging the client",
-            "--entry",
-            "Timeouts are 5 s now.",
-        ),
-    ),
-    (
-        192,
-        (
-            "remember",
-            "Chose sessions over JWT: they can be revoked, see [[src/auth.py]]",
-            "--tag",
-            "auth",
-        ),
-    ),
-    (
-        26,
-        (
-            "remember",
-            "The berth calendar was wrong in week 53; fixed in [[web/app.ts]]",
-            "--tag",
-            "calendar",
-        ),
-    ),
-    (
-        2,
-        (
-            "remember",
-            "# Mooring fees\n\nFees are paid in advance.\n\nNobody wants invoices.",
-            "--tag",
-            "billing",
-        ),
-    ),
-    (
-        150,
-        (
-            "repo",
-            "convention",
-            "Use make for everything",
-            "--content",
-            "make test, make lint.",
-            "--tag",
-            "build",
-        ),
-    ),
-    (
-        140,
-        (
-            *(
-                "repo",
-                "decision",
-                "Sessions instead of JWT",
-                "--content",
-                "Sessions can be revoked at once.",
-            ),
-            *("--path", "src/auth.py", "--path", "docs/auth.md"),
-        ),
-    ),
-    (
-        130,
-        ("repo", "note", "--content", "The integration tests need Redis 7.", "--source", "agent"),
-    ),
-    (
-        120,
-        (
-            "repo",
-            "summary",
-            "--run",
-            "release-7",
-            "--step",
-            "1-plan",
-            "--content",
-            "Planned the release.",
-        ),
-    ),
-    (
-        110,
-        (
-            "repo",
-            "summary",
-            "--run",
-            "release-7",
-            "--step",
-            "2-test",
-            "--content",
-            "All tests pass.",
-            "--tag",
-            "ci",
-        ),
-    ),
-    (
-        90,
-        (
-            "memory",
-            "create",
-            "wrong.md",
-            "--content",
-            "A memory that was a mistake about dredging.",
-            "--tag",
-            "x",
-        ),
-    ),
-    (80, ("memory", "append", "auth-plan.md", "--content", "- The login page is done")),
-    (70, ("memory", "edit", "auth-plan.md", "--field", "status=active", "--field", "owner=ada")),
-    (60, ("memory", "delete", "wrong.md")),
-)
-ENTRIES = (
+# On each line hours before the start and a command, with \\n for the end of a line.
+WORK = Path(__file__).parent / "fixture" / "work.txt"
+ENTRIES: tuple[dict[str, object], ...] = (
     {
         "content": "Ada prefers dark mode",
         "entryType": "preference",
@@ -198,12 +38,13 @@ ENTRIES = (
 )
 
 
-def build(base: Path) -> World:
+def build(base: Path, world: World | None = None) -> World:
     """Make the fixture project below a folder and save it."""
-    world = World(base)
+    world = world or World(base)
     write_files(world)
     with world.entered("build"):
-        for hours, words in sorted(WORK, key=lambda work: -work[0]):
+        world.move_in()
+        for hours, words in work():
             world.clock.put(START - timedelta(hours=hours))
             ended = rims.command(words)
             assert ended.code == 0, ended.err
@@ -214,6 +55,15 @@ def build(base: Path) -> World:
         assert rims.command(["index"]).code == 0
     world.save()
     return world
+
+
+def work() -> list[tuple[int, list[str]]]:
+    """Return the commands of the past weeks, the earliest first."""
+    commands = []
+    for line in WORK.read_text(encoding="utf-8").splitlines():
+        hours, _, command = line.partition(" ")
+        commands.append((int(hours), shlex.split(command.replace("\\n", "\n"))))
+    return sorted(commands, reverse=True)
 
 
 def add_entries(world: World) -> None:

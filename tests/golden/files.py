@@ -21,10 +21,7 @@ MOST_LINES = 200
 
 
 def check(name: str, text: str, *, tolerance: float = 0.0) -> None:
-    """Compare a text with its golden file, or write that file.
-
-    Numbers of JSON may differ by the tolerance.
-    """
+    """Compare a text with its golden file, up to a tolerance of numbers, or write that file."""
     path = ROOT / name
     text = text.rstrip("\n") + "\n"
     if os.environ.get(WRITING) == "write":
@@ -71,10 +68,7 @@ def near(before: Any, now: Any, tolerance: float) -> bool:
 
 
 def without(folder: str, names: Collection[str]) -> list[str]:
-    """List the golden files below a folder that have none of these names.
-
-    When writing, remove them.
-    """
+    """List the golden files below a folder without a name here; when writing, remove them."""
     paths = [path for path in sorted((ROOT / folder).glob("*.*")) if path.stem not in names]
     if os.environ.get(WRITING) == "write":
         for path in paths:

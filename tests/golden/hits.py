@@ -1,7 +1,4 @@
-"""Searches of all lanes with every signal of every hit.
-
-The imports of the search itself are here.
-"""
+"""Searches of all lanes with every signal of every hit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What differs between machines and runs is taken out of answers.
-
-The rest is written so that people can review it.
-"""
+"""Answers without what differs between machines and runs, written for review."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import ragdocs
 
 WIDTH = 140
 # Names of values that are durations, or the time at which a background thread happened to look.
-TIMINGS = frozenset({"seconds", "milliseconds", "heartbeat"})
+TIMINGS = frozenset({"seconds", "milliseconds", "heartbeat", "calls"})
 # Names of values that are made from the path of a project.
 KEYS = frozenset({"repoHash"})
 KEY = re.compile(r"\b[0-9a-f]{12,64}\b")
@@ -22,6 +19,8 @@ KEY = re.compile(r"\b[0-9a-f]{12,64}\b")
 PATTERNS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(rf"\bragdocs {re.escape(ragdocs.__version__)}"), "ragdocs <version>"),
     (re.compile(r"\b\d+\.\d+ s\b"), "<time> s"),
+    (re.compile(r"\b\d+ s in all"), "<time> s in all"),
+    (re.compile(r"(just now, )\d+ calls"), r"\1<count> calls"),
     (re.compile(r"(last seen alive )\d\S+"), r"\1<time>"),
     (re.compile(r"(milliseconds, p50 / p95: ).*"), r"\1<times>"),
     (re.compile(r"(?<=repository )[0-9a-f]{32}\b"), "<repository>"),
@@ -34,10 +33,10 @@ class Normal:
 
     def __init__(self, folders: Mapping[str, str]) -> None:
         # The longest first: a folder may lie in another one.
-        self._folders = dict(sorted(folders.items(), key=lambda pair: -len(pair[0])))
+        self.folders = dict(sorted(folders.items(), key=lambda pair: -len(pair[0])))
 
     def text(self, text: str) -> str:
-        for path, name in self._folders.items():
+        for path, name in self.folders.items():
             text = text.replace(path, name)
         for pattern, replacement in PATTERNS:
             text = pattern.sub(replacement, text)
@@ -59,10 +58,7 @@ class Normal:
 
 
 def pretty(value: Any, indent: int = 0) -> str:
-    """Write a value as JSON.
-
-    Whatever fits stands on one line, everything else on a line for each of its parts.
-    """
+    """Write a value as JSON, on one line if it fits, else with a line for each part."""
     line = json.dumps(value, ensure_ascii=False)
     if len(line) + indent <= WIDTH or not isinstance(value, dict | list):
         return line

@@ -1,7 +1,4 @@
-"""Where users and models meet the program: a client and the command line.
-
-Imports of the rim are here.
-"""
+"""Where users and models meet the program: a client and the command line."""
 
 from __future__ import annotations
 
@@ -47,10 +44,7 @@ class Connection:
         self._client = client
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """Call a tool, get a prompt (`prompt:NAME`).
-
-        Read (`resource:URI`) or complete (`complete:URI`).
-        """
+        """Call a tool, `prompt:NAME`, `resource:URI` or `complete:URI`."""
         self._live.workspace().embed()
         kind, colon, rest = name.partition(":")
         if not colon:

@@ -1,10 +1,8 @@
-"""A world that stands still.
-
-One clock, one time zone, ids that repeat, files dated by that clock.
-"""
+"""A world of one clock, one time zone, and ids that repeat."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import pkgutil
@@ -31,6 +29,7 @@ WAITS = (
     "HEAD_SECONDS",
     "PATIENCE_SECONDS",
     "FIRST_INDEX_SECONDS",
+    "FILES_SECONDS",
     "LOCK_SECONDS",
 )
 LONG_SECONDS = 120.0
@@ -72,11 +71,9 @@ class Tokens:
         return blake2b(name.encode(), digest_size=size).hexdigest()
 
 
+@functools.cache
 def import_everything() -> None:
-    """Import every module of the package.
-
-    So that none reads the real clock because it came late.
-    """
+    """Import every module of the package before the clock is replaced."""
     for module in pkgutil.walk_packages(ragdocs.__path__, "ragdocs."):
         importlib.import_module(module.name)
 

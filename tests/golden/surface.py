@@ -1,7 +1,4 @@
-"""What the program says about itself.
-
-Tools as a client lists them, commands as facts, whatever parses them.
-"""
+"""What the program says about itself: tools as a client lists them, and commands."""
 
 from __future__ import annotations
 
@@ -22,10 +19,7 @@ KINDS: dict[Any, str] = {
 
 
 def tools(world: World) -> dict[str, Any]:
-    """Return what clients are told, by default and with all toolsets.
-
-    Tools are in the order of their names.
-    """
+    """Return what clients are told, by default and with all toolsets, sorted by name."""
     world.restore()
     told = {}
     with world.entered("tools"):
@@ -50,10 +44,7 @@ def tools(world: World) -> dict[str, Any]:
 
 
 def commands() -> dict[str, Any]:
-    """Return each command with its arguments and options.
-
-    Those that all commands have are told once.
-    """
+    """Return each command with its arguments and options; common ones are listed once."""
     listed = dict(_commands(build(), "ragdocs"))
     leaves = [facts for facts in listed.values() if not facts["commands"]]
     common = [

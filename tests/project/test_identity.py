@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.plain_git import plain_git
 
-from ragdocs.errors import TooSlowError
-from ragdocs.project.identity import clean_address, repository_id
+from ragdocs.errors import ConfigError, TooSlowError, UnavailableError
+from ragdocs.project.identity import clean_address, repository_id, shared_name
 from ragdocs.system import git
 
 
@@ -47,17 +47,12 @@ def test_no_address_is_too_odd(address: str) -> None:
     assert clean_address(address).isprintable()
 
 
-def commit(root: Path, *words: str) -> None:
-    who = ["-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"]
-    subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     root = tmp_path.resolve() / "repository"
     root.mkdir()
-    commit(root, "init")
-    commit(root, "commit", "--allow-empty", "-m", "first")
+    plain_git(root, "init")
+    plain_git(root, "commit", "--allow-empty", "-m", "first")
     return root
 
 
@@ -67,10 +62,10 @@ def own(root: Path) -> str:
 
 def test_the_worktrees_of_a_repository_are_one_project(repository: Path) -> None:
     tree = repository.parent / "tree"
-    commit(repository, "worktree", "add", "--detach", str(tree))
+    plain_git(repository, "worktree", "add", "--detach", str(tree))
     assert repository_id(tree) == repository_id(repository)
     assert own(tree) != own(repository), "a detached worktree is at a commit, not on main"
-    commit(repository, "checkout", "--detach")
+    plain_git(repository, "checkout", "--detach")
     assert own(tree) == own(repository)
 
 
@@ -79,16 +74,16 @@ def test_an_identity_depends_on_place_remote_and_branch_and_not_on_credentials(
 ) -> None:
     first = own(repository)
     assert own(repository) == first
-    commit(repository, "remote", "add", "origin", "https://me:old@github.com/owner/repo")
+    plain_git(repository, "remote", "add", "origin", "https://me:old@github.com/owner/repo")
     second = own(repository)
-    commit(
+    plain_git(
         repository, "remote", "set-url", "origin", "https://me:new@github.com:443/owner/repo.git"
     )
     assert own(repository) == second != first
-    commit(repository, "checkout", "-b", "topic")
+    plain_git(repository, "checkout", "-b", "topic")
     shared = repository_id(repository)
     assert own(repository) not in {first, second, shared}
-    commit(repository, "checkout", "main")
+    plain_git(repository, "checkout", "main")
     assert repository_id(repository) == shared
     assert own(repository.parent) != first, "outside a repository the place alone counts"
 
@@ -96,10 +91,10 @@ def test_an_identity_depends_on_place_remote_and_branch_and_not_on_credentials(
 def test_the_first_commit_of_a_repository_changes_nothing_about_its_identity(
     tmp_path: Path,
 ) -> None:
-    commit(tmp_path, "init")
+    plain_git(tmp_path, "init")
     before = own(tmp_path)
     assert git.branch(tmp_path) == "main"
-    commit(tmp_path, "commit", "--allow-empty", "-m", "first")
+    plain_git(tmp_path, "commit", "--allow-empty", "-m", "first")
     assert own(tmp_path) == before
 
 
@@ -114,3 +109,31 @@ def test_a_git_that_does_not_answer_is_an_error_and_not_another_identity(
     monkeypatch.setattr(git, "PATIENCE_SECONDS", 0.2)
     with pytest.raises(TooSlowError):
         repository_id(repository)
+
+
+@pytest.mark.parametrize(
+    ("remotes", "name"),
+    [
+        (["git@host.example:shop/api.git", "https://ann:x@host.example/shop/api"], "shop/api"),
+        (["ssh://git@host.example:2222/shop/api", "http://host.example/shop/api/"], "shop/api"),
+    ],
+)
+def test_clones_by_ssh_and_by_https_are_one_project(
+    repository: Path, remotes: list[str], name: str
+) -> None:
+    plain_git(repository, "remote", "add", "origin", "x")
+    for remote in remotes:
+        plain_git(repository, "remote", "set-url", "origin", remote)
+        assert shared_name(repository) == f"host.example/{name}"
+    inside = repository / "packages" / "web"
+    inside.mkdir(parents=True)
+    assert shared_name(inside) == f"host.example/{name}#packages/web"
+    assert shared_name(inside, [f"{inside}=web"]) == "web"
+
+
+def test_a_project_without_a_remote_is_named_by_its_user(repository: Path) -> None:
+    with pytest.raises(UnavailableError, match=r'projects = \["/.*=NAME"\]'):
+        shared_name(repository)
+    assert shared_name(repository, ["/elsewhere=no", f"{repository} = handbook"]) == "handbook"
+    with pytest.raises(ConfigError, match="projects holds 'handbook'"):
+        shared_name(repository, ["handbook"])

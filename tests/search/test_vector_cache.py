@@ -13,11 +13,13 @@ import pytest
 from ragdocs.protocols import Vectors
 from ragdocs.search.encoders import cache as vector_cache
 from ragdocs.search.encoders.cache import CachedEncoder
-from ragdocs.search.encoders.minilm import HashEncoder
+from ragdocs.search.encoders.hashing import HashEncoder
 
 
 class Counting:
     """An encoder that remembers what it was asked for."""
+
+    latin_only = False
 
     def __init__(self, identity: str = "counting") -> None:
         self.identity = identity
@@ -46,7 +48,7 @@ class TestCache:
     def test_a_second_process_encodes_nothing(self, tmp_path: Path) -> None:
         program = f"""
             from pathlib import Path
-            from ragdocs.search.encoders.minilm import HashEncoder
+            from ragdocs.search.encoders.hashing import HashEncoder
             from ragdocs.search.encoders.cache import CachedEncoder
             cached = CachedEncoder(HashEncoder(), Path({str(tmp_path / "vectors.sqlite")!r}))
             cached.encode(["one", "two", "\\ud800"])
@@ -57,7 +59,7 @@ class TestCache:
     def test_processes_that_write_at_once_all_get_their_vectors(self, tmp_path: Path) -> None:
         program = f"""
             from pathlib import Path
-            from ragdocs.search.encoders.minilm import HashEncoder
+            from ragdocs.search.encoders.hashing import HashEncoder
             from ragdocs.search.encoders.cache import CachedEncoder
             cached = CachedEncoder(HashEncoder(), Path({str(tmp_path / "vectors.sqlite")!r}))
             texts = [f"text {{number}}" for number in range(600)]

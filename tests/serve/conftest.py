@@ -103,7 +103,7 @@ class Session:
         return self._client.instructions or ""
 
 
-def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def until(condition: Callable[[], bool], seconds: float = 120) -> None:
     """Look until something is so, and fail when it takes too long."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import time
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,9 +19,9 @@ from mcp_types import PromptReference, ResourceTemplateReference
 from ragdocs.config import MORE_TOOLSETS, TOOLSETS
 from ragdocs.errors import ValidationError
 from ragdocs.serve.cli import app as cli
-from ragdocs.serve.surface import bounds
+from ragdocs.serve.surface import bounds, catalog
+from ragdocs.serve.surface import layouts as answers
 from ragdocs.text.checks import LONGEST_TEXT
-from ragdocs.verbs import page as answers
 from ragdocs.verbs.context import pack, repo
 from ragdocs.verbs.memories.find import spellings
 
@@ -49,10 +49,11 @@ def session(project: Project, connect: Connect) -> Session:
     return every
 
 
-def types(schema: dict[str, Any]) -> set[str]:
-    """Return the types that a parameter may have."""
-    options = schema.get("anyOf", [schema])
-    return {option.get("type", "") for option in options}
+def parameters(session: Session) -> Iterator[tuple[str, str, bounds.Bound | None, dict[str, Any]]]:
+    """List every parameter of every tool with its bound and its schema."""
+    for tool in session.tools():
+        for name, schema in tool.input_schema["properties"].items():
+            yield tool.name, name, bounds.of_tool(tool.name, name), schema
 
 
 def oversized(bound: bounds.Bound) -> list[Any]:
@@ -61,94 +62,74 @@ def oversized(bound: bounds.Bound) -> list[Any]:
         deep: Any = MARKED
         for _ in range(5000):
             deep = {"a": deep}
-        return [
-            {f"{MARKED}{number}": "x" for number in range(100_000)},
-            {"a": MARKED * 1_000_000},
-            {MARKED * 1_000_000: "a"},
-            {"a": [MARKED] * 100_000},
-            {"a": deep},
-            json.dumps({f"{MARKED}{number}": "x" for number in range(1_000)}),
-        ]
+        many = {f"{MARKED}{number}": "x" for number in range(100_000)}
+        large = MARKED * 1_000_000
+        nested = {"a": [MARKED] * 100_000}
+        return [many, {"a": large}, {large: "a"}, nested, {"a": deep}, json.dumps(many)]
     if bound.most:
-        return [
-            [MARKED] * 100_000,
-            [MARKED * 400_000],
-            json.dumps([MARKED] * 1_000),
-            MARKED * 400_000,
-        ]
+        items = [MARKED] * 100_000
+        return [items, [MARKED * 400_000], json.dumps(items), MARKED * 400_000]
     return [MARKED * 400_000]
 
 
+def filling(bound: bounds.Bound, more: int = 0) -> Any:
+    """Return a value that fills a bound, or goes beyond it by so many items or characters."""
+    if bound.is_table:
+        return {str(number): [MARKED] for number in range(bound.most + more)}
+    if bound.most:
+        item = MARKED if more else "x" * bound.longest
+        return [item] * (bound.most + more)
+    return MARKED.ljust(bound.longest + more, "x")
+
+
 def test_every_text_list_and_table_of_every_tool_has_a_bound(session: Session) -> None:
-    for tool in session.tools():
-        for name, schema in tool.input_schema["properties"].items():
-            bound = bounds.of_tool(tool.name, name)
-            bounded = {"string", "array", "object"} & types(schema)
-            assert bound or not bounded, (
-                f"{tool.name}.{name} has no bound: name it in serve/bounds.py"
-            )
-            if bound and bounded:
-                assert bool(bound.most) == bool({"array", "object"} & bounded), (
-                    f"{tool.name}.{name}"
-                )
-                assert bound.is_table == ("object" in bounded), f"{tool.name}.{name}"
-
-
-def test_no_bound_is_left_without_a_parameter(session: Session) -> None:
-    listed = {
-        (tool.name, name) for tool in session.tools() for name in tool.input_schema["properties"]
-    }
+    listed = set()
+    for tool, name, bound, schema in parameters(session):
+        listed.add((tool, name))
+        types = {option.get("type") for option in schema.get("anyOf", [schema])}
+        bounded = {"string", "array", "object"} & types
+        assert bound or not bounded, f"{tool}.{name} has no bound: name it in serve/bounds.py"
+        if bound and bounded:
+            assert bool(bound.most) == bool({"array", "object"} & bounded), f"{tool}.{name}"
+            assert bound.is_table == ("object" in bounded), f"{tool}.{name}"
+    # No bound is left without a parameter, but for the prompt's own argument.
     assert set(bounds.OF_TOOL) <= listed
-    # The prompt's own argument.
-    assert bounds.PARAMETERS.keys() - {name for _, name in listed} == {"topic"}
+    names = {name for _, name in listed}
+    for declared in catalog.every():
+        for param in declared.params:
+            if declared.page or param.arg.only == "people":
+                names.add(param.name)
+    assert bounds.PARAMETERS.keys() - names == {"topic"}
 
 
 def test_what_is_too_large_is_refused_at_once_with_its_name_its_limit_and_its_size(
     session: Session,
 ) -> None:
     count = 0
-    for tool in session.tools():
-        for name in tool.input_schema["properties"]:
-            bound = bounds.of_tool(tool.name, name)
-            for value in oversized(bound) if bound else ():
-                started = time.monotonic()
-                with pytest.raises(ValidationError) as refused:
-                    bounds.check_arguments(tool.name, {name: value})
-                assert time.monotonic() - started < SECONDS
-                message = str(refused.value)
-                assert message.startswith(name)
-                assert MARKED not in message
-                assert len(message) < 200
-                count += 1
+    for tool, name, bound, _ in parameters(session):
+        for value in oversized(bound) if bound else ():
+            started = time.process_time()
+            with pytest.raises(ValidationError) as refused:
+                bounds.check_arguments(tool, {name: value})
+            assert time.process_time() - started < SECONDS
+            message = str(refused.value)
+            assert message.startswith(name)
+            assert MARKED not in message
+            assert len(message) < 200
+            count += 1
     assert count > 100
 
 
-def test_a_client_gets_the_refusal_from_every_tool(session: Session) -> None:
-    for tool in session.tools():
-        for name in tool.input_schema["properties"]:
-            bound = bounds.of_tool(tool.name, name)
-            if bound:
-                value: Any = (
-                    [MARKED] * (bound.most + 1) if bound.most else MARKED + "x" * bound.longest
-                )
-                if bound.is_table:
-                    value = dict.fromkeys(map(str, range(bound.most + 1)), MARKED)
-                message = session.error(tool.name, **{name: value})
-                assert message.startswith(f"{name} "), f"{tool.name}: {message}"
-                assert "more than" in message or "longer than" in message
-                assert MARKED not in message
-
-
-def test_what_is_within_its_bound_is_not_refused(session: Session) -> None:
-    for tool in session.tools():
-        for name in tool.input_schema["properties"]:
-            bound = bounds.of_tool(tool.name, name)
-            if bound and bound.is_table:
-                bounds.check(name, {key: ["x"] for key in map(str, range(bound.most))}, bound)
-            elif bound and bound.most:
-                bounds.check(name, ["x" * bound.longest] * bound.most, bound)
-            elif bound:
-                bounds.check(name, "x" * bound.longest, bound)
+def test_a_client_gets_the_refusal_from_every_tool_for_one_more_than_the_bound(
+    session: Session,
+) -> None:
+    for tool, name, bound, _ in parameters(session):
+        if bound:
+            bounds.check(name, filling(bound), bound)
+            message = session.error(tool, **{name: filling(bound, 1)})
+            assert message.startswith(f"{name} "), f"{tool}: {message}"
+            assert "more than" in message or "longer than" in message
+            assert MARKED not in message
 
 
 def test_names_are_measured_in_bytes() -> None:
@@ -174,41 +155,34 @@ def test_the_name_of_a_tool_or_a_parameter_may_be_anything(session: Session) -> 
 # --- requests of the protocol ---
 
 
-def test_resources_prompts_and_completions_are_bounded_too(session: Session) -> None:
-    large = MARKED * 100_000
-    template = ResourceTemplateReference(type="ref/resource", uri="ragdocs://docs/{+path}")
-    requests: list[tuple[str, tuple[Any, ...], str]] = [
-        ("read_resource", (f"ragdocs://docs/{large}",), "uri"),
-        ("get_prompt", ("start_with_context", {"task": large}), "task"),
-        ("get_prompt", ("start_with_context", {"files": large}), "files"),
-        ("get_prompt", ("write_session_journal", {"topic": large}), "topic"),
-        ("get_prompt", ("write_session_journal", {"unknown": large}), "unknown"),
-        ("get_prompt", (large, {}), "name"),
-        ("complete", (template, {"name": "path", "value": large}), "value"),
-        ("complete", (template, {"name": large, "value": "a"}), "name"),
-        (
-            "complete",
-            (PromptReference(type="ref/prompt", name=large), {"name": "a", "value": "a"}),
-            "name",
-        ),
-    ]
-    for method, arguments, name in requests:
-        with pytest.raises(MCPError) as refused:
-            session.ask(method, *arguments)
-        message = refused.value.message
-        assert message.startswith(f"{name} is longer than"), message
-        assert MARKED not in message
+LARGE = MARKED * 100_000
+DOCS_TEMPLATE = ResourceTemplateReference(type="ref/resource", uri="ragdocs://docs/{+path}")
+NO_PROMPT = PromptReference(type="ref/prompt", name=LARGE)
 
 
-def test_a_resource_a_prompt_and_a_completion_of_ordinary_size_still_work(session: Session) -> None:
-    assert session.ask("read_resource", "ragdocs://memory/note.md").contents
-    assert session.ask(
-        "get_prompt", "start_with_context", {"task": "x", "files": "src/auth.py"}
-    ).messages
-    template = ResourceTemplateReference(type="ref/resource", uri="ragdocs://memory/{+path}")
-    assert session.ask("complete", template, {"name": "path", "value": "no"}).completion.values == [
-        "note.md"
-    ]
+@pytest.mark.parametrize(
+    ("name", "method", "arguments"),
+    [
+        ("uri", "read_resource", [f"ragdocs://docs/{LARGE}"]),
+        ("task", "get_prompt", ["start_with_context", {"task": LARGE}]),
+        ("files", "get_prompt", ["start_with_context", {"files": LARGE}]),
+        ("topic", "get_prompt", ["write_session_journal", {"topic": LARGE}]),
+        ("unknown", "get_prompt", ["write_session_journal", {"unknown": LARGE}]),
+        ("name", "get_prompt", [LARGE, {}]),
+        ("value", "complete", [DOCS_TEMPLATE, {"name": "path", "value": LARGE}]),
+        ("name", "complete", [DOCS_TEMPLATE, {"name": LARGE, "value": "a"}]),
+        ("name", "complete", [NO_PROMPT, {"name": "a", "value": "a"}]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_resources_prompts_and_completions_are_bounded_too(
+    session: Session, name: str, method: str, arguments: list[Any]
+) -> None:
+    with pytest.raises(MCPError) as refused:
+        session.ask(method, *arguments)
+    message = refused.value.message
+    assert message.startswith(f"{name} is longer than"), message
+    assert MARKED not in message
 
 
 # --- commands ---
@@ -223,47 +197,47 @@ def params_of(command: click.Command) -> list[click.Parameter]:
     return params
 
 
+TAGS = ["--content", "x", *(["--tag", "a"] * 101)]
+
+
 def test_every_option_of_every_command_has_a_bound() -> None:
     for param in params_of(cli.build()):
         if isinstance(param.type, click.types.StringParamType | click.Path):
             assert bounds.of_option(str(param.name)), f"{param.name} has no bound"
 
 
-def test_a_command_refuses_what_a_tool_refuses(
-    project: Project,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
-    place = [
-        "--project", str(project.root), "--set", "embedding.model=none", "--set",
-        "memory.enabled=true",
-    ]  # fmt: skip
-    tags = [word for number in range(101) for word in ("--tag", str(number))]
-    large = tmp_path / "large.md"
-    large.write_text("x" * 1_000_001)
-    cases = (
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
         (
             ["memory", "linked", "a/" * 600],
             "target_document is longer than 1,000 bytes: it has 1,200",
         ),
-        (
-            ["memory", "create", "a.md", "--content", "x", *tags],
-            "tags has more than 100 items: it has 101",
-        ),
+        (["memory", "create", "a.md", *TAGS], "tags has more than 100 items: it has 101"),
         (
             ["search", "--lane", "docs", *(["word"] * 5000)],
             "query is longer than 20,000 characters",
         ),
         (["memory", "read", "a" * 1001], "filename is longer than 1,000 bytes"),
-        (["memory", "create", "a.md", "--file", str(large)], "longer than 1,000,000 characters"),
+        (["memory", "create", "a.md", "--file", "large"], "longer than 1,000,000 characters"),
         (["memory", "create", "a.md"], "standard input is longer than 1,000,000 characters"),
         (["remember"], "standard input is longer than 1,000,000 characters"),
-    )
-    for arguments, message in cases:
-        monkeypatch.setattr("sys.stdin", io.StringIO("x" * 3_000_000))
-        assert cli.main([*arguments, *place]) == 1
-        assert message in capsys.readouterr().err
+    ],
+    ids=["path", "tags", "query", "filename", "file", "standard input", "remembered input"],
+)
+def test_a_command_refuses_what_a_tool_refuses(
+    project: Project,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(project.root)
+    project.write("large", "x" * 1_000_001)
+    monkeypatch.setattr("sys.stdin", io.StringIO("x" * 3_000_000))
+    settings = ["--set", "embedding.model=none", "--set", "memory.enabled=true"]
+    assert cli.main([*words, "--project", str(project.root), *settings]) == 1
+    assert message in capsys.readouterr().err
     assert not (project.root / ".memories" / "a.md").exists()
 
 

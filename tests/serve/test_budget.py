@@ -40,31 +40,30 @@ def crowded(project: Project) -> Project:
 
     With long titles, many tags and deep headings, in both lanes.
     """
-    for number in range(16):
-        kind = list(HARD_TEXTS)[number % len(HARD_TEXTS)]
+    headings = "\n\n".join(f"{'#' * level} {'Heading needle ' * 5}" for level in range(1, 5))
+    for number, kind in enumerate([*HARD_TEXTS] * 4):
         tags = ", ".join(f"tag-{number}-{n}" for n in range(40))
-        headings = "\n\n".join(
-            f"{'#' * level} {'Heading needle ' * 5}{level}" for level in range(1, 5)
-        )
-        body = f"---\ntags: [{tags}]\n---\n\n{headings}\n\nOn [[src/a.py]].\n\n{HARD_TEXTS[kind] * 150}\n"
-        project.doc(f"a-rather-long-folder-name/{number:02}-{'long-name-' * 5}.md", body)
-        project.memory(f"a-rather-long-folder-name/{number:02}-{'long-name-' * 5}.md", body)
+        text = f"{headings}\n\nOn [[src/a.py]].\n\n{HARD_TEXTS[kind] * 150}"
+        for plant in (project.doc, project.memory):
+            plant(long_name(number), f"---\ntags: [{tags}]\n---\n\n{text}\n")
     return project
+
+
+def long_name(number: int) -> str:
+    return f"a-rather-long-folder-name/{number:02}-{'long-name-' * 5}.md"
 
 
 def test_search_answers_fit_and_say_what_is_left_out(crowded: Project, connect: Connect) -> None:
     session = connect().settle()
-    for tool, limit, explain in product(
-        ("search_docs", "search_memories"), (1, 5, 50), (False, True)
-    ):
+    tools = ("search_docs", "search_memories")
+    for tool, limit, explain in product(tools, (1, 5, 50), (False, True)):
         answer, text = sizes(session, tool, query="needle", limit=limit, explain=explain)
         shown = len(answer["result"])
         assert 1 <= shown <= limit
         assert answer["omitted"] > 0
         assert f"{answer['omitted']} more" in text
-        assert all(len(hit["content"]) >= 100 for hit in answer["result"]), (
-            "a result without content helps nobody"
-        )
+        # A result without content helps nobody.
+        assert min(len(hit["content"]) for hit in answer["result"]) >= 100
         if shown < limit:
             assert any("did not fit" in note for note in answer["notes"])
             assert "did not fit" in text
@@ -75,33 +74,30 @@ def test_search_answers_fit_and_say_what_is_left_out(crowded: Project, connect: 
 def test_the_default_number_of_ordinary_results_fits_whole(
     project: Project, connect: Connect
 ) -> None:
+    text = "The needle is in this ordinary sentence. " * 18
     for number in range(8):
-        project.doc(
-            f"{number}.md",
-            f"# Page {number}\n\n{'The needle is in this ordinary sentence. ' * 18}\n",
-        )
+        project.doc(f"{number}.md", f"# Page {number}\n\n{text}\n")
     answer, _ = sizes(connect().settle(), "search_docs", query="needle")
     assert len(answer["result"]) == 5
     assert not any(hit["content"].endswith("…") for hit in answer["result"])
 
 
 def test_linked_answers_fit_even_with_hundreds_of_links(crowded: Project, connect: Connect) -> None:
-    crowded.memory(
-        "hub.md", "\n\n".join(f"Sentence {n} names [[src/a.py]] once more." for n in range(300))
-    )
+    sentences = (f"Sentence {number} names [[src/a.py]] once more." for number in range(300))
+    crowded.memory("hub.md", "\n\n".join(sentences))
     session = connect().settle()
-    answer, text = sizes(
-        session, "search_linked_memories", query="sentence", target_document="src/a.py"
-    )
+    tool, target = "search_linked_memories", {"target_document": "src/a.py"}
+    answer, text = sizes(session, tool, query="sentence", **target)
     hub = answer["result"][0]
     assert hub["memory_id"] == "memory:hub"
     assert len(hub["links"]) < 300
     assert f"{300 - len(hub['links'])} more links" in text
     assert len(answer["result"]) >= 3
-    everything, _ = sizes(
-        session, "search_linked_memories", query="", target_document="src/a.py", limit=50
-    )
+    everything, _ = sizes(session, tool, query="", limit=50, **target)
     assert everything["omitted"] + len(everything["result"]) == 17
+
+
+READERS = {"read_doc": {"path": "docs/long.md"}, "read_memory": {"filename": "long.md"}}
 
 
 @pytest.mark.parametrize("kind", HARD_TEXTS)
@@ -113,28 +109,22 @@ def test_a_long_text_is_read_in_pieces_that_fit_and_lose_nothing(
     project.doc("long.md", text)
     project.memory("long.md", text)
     session = connect()
-    for tool, name in (
-        ("read_doc", {"path": "docs/long.md"}),
-        ("read_memory", {"filename": "long.md"}),
-    ):
-        pieces, rest = [], None
-        while True:
-            answer, shown = sizes(session, tool, **name, **({"lines": rest} if rest else {}))
+    for tool, name in READERS.items():
+        pieces = []
+        rest: dict[str, str] = {"lines": ""}
+        while rest:
+            answer, shown = sizes(session, tool, **name, **rest)
             pieces.append(answer["content"])
-            if not answer["omitted"]:
-                break
             assert answer["omitted"] in shown
-            found = re.search(r'ask for lines="(\d+-\d+)"', answer["omitted"])
-            assert found
-            rest = found[1]
+            omitted = re.search(r'ask for lines="(?P<lines>\d+-\d+)"', answer["omitted"])
+            rest = omitted.groupdict() if omitted else {}
         assert len(pieces) > 2
         assert "\n".join(pieces) == text
 
 
 def test_an_outline_does_not_crowd_out_the_text(project: Project, connect: Connect) -> None:
-    body = "\n\n".join(
-        f"## {'A long heading with many words ' * 4}{n}\n\nText {n}." for n in range(400)
-    )
+    heading = "A long heading with many words " * 4
+    body = "\n\n".join(f"## {heading}{number}\n\nText." for number in range(400))
     project.doc("headings.md", f"# Top\n\n{body}\n")
     answer, text = sizes(connect(), "read_doc", path="docs/headings.md")
     assert len(answer["content"]) > 4000
@@ -144,13 +134,10 @@ def test_an_outline_does_not_crowd_out_the_text(project: Project, connect: Conne
 
 
 def test_one_endless_line_is_cut_and_said_so(project: Project, connect: Connect) -> None:
-    project.doc("line.md", "needle " * 20_000)
-    project.memory("line.md", "needle " * 20_000)
+    project.doc("long.md", "needle " * 20_000)
+    project.memory("long.md", "needle " * 20_000)
     session = connect()
-    for tool, name in (
-        ("read_doc", {"path": "docs/line.md"}),
-        ("read_memory", {"filename": "line.md"}),
-    ):
+    for tool, name in READERS.items():
         answer, text = sizes(session, tool, **name)
         assert len(answer["content"]) > 5000
         assert "is cut" in answer["omitted"]
@@ -171,11 +158,9 @@ def test_statistics_of_thousands_of_tags_fit(project: Project, connect: Connect)
 
 
 def test_suggestions_for_hundreds_of_equal_memories_fit(project: Project, connect: Connect) -> None:
+    text = "The same words are written into every one of these. " * 5
     for number in range(200):
-        project.memory(
-            f"{number:03}-{'long-name-' * 5}.md",
-            "The same words are written into every one of these. " * 5,
-        )
+        project.memory(long_name(number), text)
     session = connect().settle()
     answer, text = sizes(session, "suggest_memory_merges", threshold=0.8)
     assert sum(cluster["memory_count"] for cluster in answer["result"]) > 100
@@ -186,12 +171,10 @@ def test_suggestions_for_hundreds_of_equal_memories_fit(project: Project, connec
 
 
 def test_status_with_problems_in_every_file_fits(project: Project, connect: Connect) -> None:
+    links = " ".join(f"[[./a/folder/file-{number}.py]]" for number in range(30))
     for number in range(60):
-        links = " ".join(f"[[./a/folder/file-{n}.py]]" for n in range(30))
-        project.memory(
-            f"folder/{number:02}-{'long-name-' * 5}.md", f"---\ncreated_at: never\n---\n\n{links}\n"
-        )
-        project.doc(f"folder/{number:02}-{'long-name-' * 5}.md", "---\na: [\n---\n")
+        project.memory(long_name(number), f"---\ncreated_at: never\n---\n\n{links}\n")
+        project.doc(long_name(number), "---\na: [\n---\n")
     answer, text = sizes(connect().settle(), "index_status")
     for lane in answer["lanes"]:
         left = 60 - len(lane["problems"])
@@ -199,22 +182,13 @@ def test_status_with_problems_in_every_file_fits(project: Project, connect: Conn
         assert f"{left} more files have problems" in text
 
 
-def test_the_budget_is_configurable(crowded: Project, connect: Connect) -> None:
-    small, large = (
-        connect(**{"server.answer_chars": 1000}),
-        connect(**{"server.answer_chars": 30_000}),
-    )
-    for session in (small, large):
-        session.settle()
-    short = small.raw("search_docs", query="needle", limit=10)
-    long = large.raw("search_docs", query="needle", limit=10)
-    assert len(json.dumps(short.structured_content, ensure_ascii=False)) < 2500
-    assert CLIENT_LIMIT < len(json.dumps(long.structured_content, ensure_ascii=False)) < 31_000
-    assert (
-        len(
-            small.call("read_memory", filename=f"a-rather-long-folder-name/00-{'long-name-' * 5}")[
-                "content"
-            ]
-        )
-        <= 1000
-    )
+@pytest.mark.usefixtures("crowded")
+def test_the_budget_is_configurable(connect: Connect) -> None:
+    lengths = []
+    for chars in (1000, 30_000):
+        session = connect(**{"server.answer_chars": chars}).settle()
+        answer = session.call("search_docs", query="needle", limit=10)
+        lengths.append(len(json.dumps(answer, ensure_ascii=False)))
+        assert len(session.call("read_memory", filename=long_name(0))["content"]) <= chars
+    assert lengths[0] < 2500
+    assert CLIENT_LIMIT < lengths[1] < 31_000

@@ -1,4 +1,4 @@
-"""`ragdocs init`: a directory becomes a project, and nothing that exists is changed."""
+"""`ragdocs init`: it looks for documentation, and changes nothing that exists."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import shapes
+from tests.shapes import plant
 
 from ragdocs.config import KEYS, load
 from ragdocs.errors import ConfigError, UnavailableError
-from ragdocs.serve.init import client_configuration, init
+from ragdocs.project.formats import EXTRAS, is_installed
+from ragdocs.serve.init import client_configuration, init, look
+from ragdocs.serve.proposal import in_force
+from ragdocs.serve.proposal_text import duration, survey
+from ragdocs.workspace import Workspace
 
 
 @pytest.fixture
@@ -167,3 +173,262 @@ def test_the_client_is_told_everything_it_needs_and_no_more(
         "args": ["-E", "-P", "-m", "ragdocs", "mcp", "--project", str(root)],
     }
     assert init(root, environ)[-1] == client_configuration(root)
+
+
+# --- the look before ---
+
+
+def settings_of(root: Path, environ: dict[str, str]) -> tuple[set[str], set[str]]:
+    docs = load(root, environ=environ, project=root).docs
+    return set(docs.include), set(docs.exclude)
+
+
+@pytest.mark.parametrize(
+    ("shape", "count", "include", "exclude"),
+    [
+        (shapes.OBSIDIAN, 16, {"**/*.md"}, set()),
+        (shapes.NEXT, 15, {"docs/**/*.mdx", "packages/next/**/*.md", "*.md"}, set()),
+        (shapes.ASCIIDOCTOR, 8, {"docs/**/*.adoc", "*.adoc"}, set()),
+        (
+            shapes.LANGCHAIN,
+            13,
+            {"docs/**/*.mdx", "docs/**/*.ipynb", "docs/**/*.html", "*.md"},
+            set(),
+        ),
+        (shapes.ASTRO, 9, {"src/content/docs/en/**/*.mdx", "*.md"}, set()),
+        (shapes.VUE, 12, {"src/**/*.md", "*.md"}, set()),
+        (shapes.DJANGO, 9, {"docs/**/*.txt", "*.rst"}, {"docs/**/requirements.txt"}),
+        (shapes.PACKAGE, 1, {"*.md"}, set()),
+        (
+            shapes.MONOREPO,
+            12,
+            {"packages/**/*.md", "*.md"},
+            {"packages/**/CHANGELOG.md", "packages/**/test/**", "packages/**/vendor/**"},
+        ),
+        (
+            shapes.DOCUSAURUS,
+            3,
+            {"docs/**/*.md", "*.md"},
+            {"README.ja.md", "README_CN.md"},
+        ),
+    ],
+    ids=[
+        "obsidian",
+        "next",
+        "asciidoctor",
+        "langchain",
+        "astro",
+        "vue",
+        "django",
+        "package",
+        "monorepo",
+        "docusaurus",
+    ],
+)
+def test_what_is_written_chooses_the_documentation(
+    root: Path,
+    environ: dict[str, str],
+    shape: dict[str, str],
+    count: int,
+    include: set[str],
+    exclude: set[str],
+) -> None:
+    plant(root, shape)
+    proposal = look(root, environ)
+    init(root, environ)
+    assert settings_of(root, environ) == (include, exclude)
+    workspace = Workspace(load(root, project=root, flags={"embedding.model": "none"}))
+    workspace.sync()
+    assert len(workspace.corpus("docs").stamps()) == count == len(proposal.paths)
+
+
+def test_each_glob_has_its_reason_and_copies_are_offered(
+    root: Path, environ: dict[str, str]
+) -> None:
+    plant(root, shapes.ASTRO)
+    init(root, environ)
+    lines = [line.strip() for line in (root / "config.toml").read_text("utf-8").splitlines()]
+    offered = '# "src/content/docs/fr/**/*.mdx",'
+    assert lines[lines.index(offered) - 1] == "# 7 files, translation: fr"
+    chosen = '"src/content/docs/en/**/*.mdx",'
+    assert lines[lines.index(chosen) - 1] == "# 8 files, Markdown"
+
+
+@pytest.mark.parametrize("name", [name for name in vars(shapes) if name.isupper()])
+def test_the_table_fits_into_80_columns(root: Path, environ: dict[str, str], name: str) -> None:
+    shape = getattr(shapes, name)
+    if not isinstance(shape, dict):
+        return
+    plant(root, shape)
+    table = survey(look(root, environ)).splitlines()[2:]
+    assert max(map(len, table)) <= 80
+
+
+def test_the_table_names_what_is_not_read_and_why(
+    root: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EXTRAS, "office", ("no_such_package",))
+    is_installed.cache_clear()
+    plant(root, {"docs/a.md": "# A", "docs/words.txt": "words", "docs/b.pdf": "x"})
+    rows = [line.split(maxsplit=5)[2:] for line in survey(look(root, environ)).splitlines()]
+    is_installed.cache_clear()
+    assert ["text", "5", "B", "index, without headings"] in rows
+    assert ["PDF", "1", "B", "needs ragdocs[office]"] in rows
+
+
+def test_languages_of_one_folder_share_a_row(root: Path, environ: dict[str, str]) -> None:
+    codes = ("en", "de", "es", "fr", "ja", "ko", "pt", "ru", "tr", "zh")
+    plant(root, {f"docs/{code}/page.md": "# P" for code in codes})
+    rows = [line for line in survey(look(root, environ)).splitlines() if "translations" in line]
+    assert len(rows) == 1
+    assert rows[0].split()[:2] == ["docs/*", "9"]
+    assert rows[0].endswith("+6")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "a second"),
+        (9.6, "about 10 seconds"),
+        (70, "about 1 minute"),
+        (430, "about 7 minutes"),
+        (7300, "about 2 hours"),
+    ],
+)
+def test_durations_are_guessed_in_words(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_an_existing_configuration_is_kept_and_told_its_gaps(
+    root: Path, environ: dict[str, str]
+) -> None:
+    plant(root, shapes.VUE)
+    own = '[docs]\ninclude = ["README.md"]\n\n[memory]\nenabled = true\n'
+    (root / "config.toml").write_text(own, encoding="utf-8")
+    lines = init(root, environ)
+    assert (root / "config.toml").read_text(encoding="utf-8") == own
+    assert "11 files of documentation lie outside the configured globs" in lines
+    advice = next(line for line in lines if "docs.include" in line)
+    assert "(config.toml:2)" in advice
+    assert '"src/**/*.md",' in advice
+
+
+def test_a_configuration_without_gaps_is_told_nothing(root: Path, environ: dict[str, str]) -> None:
+    plant(root, shapes.MONOREPO)
+    init(root, environ)
+    assert not any("outside" in line for line in init(root, environ))
+
+
+def test_globs_of_names_from_others_stay_valid_toml(root: Path, environ: dict[str, str]) -> None:
+    files = {f'we"ird [x] \\ {{}}#/page{number}.md': "# P" for number in range(3)}
+    plant(root, files)
+    proposal = look(root, environ)
+    init(root, environ)
+    assert len(proposal.paths) == 3
+    assert settings_of(root, environ)[0] == set(in_force(proposal.include))
+
+
+def test_very_many_folders_and_copies_stay_within_the_limits_of_a_configuration(
+    root: Path, environ: dict[str, str]
+) -> None:
+    files = {}
+    for number in range(90):
+        files[f"area{number}/page.md"] = "# P"
+        files[f"area{number}/page.fr.md"] = "# P"
+    plant(root, files)
+    init(root, environ)
+    include, exclude = settings_of(root, environ)
+    assert include == {"**/*.md"}
+    assert len(exclude) <= 64
+
+
+# --- the command ---
+
+
+def run(*words: str, root: Path, answer: str | None = None) -> tuple[int, str]:
+    """Run `ragdocs init`: in a pipe, or on a terminal that answers."""
+    command = [sys.executable, "-P", "-m", "ragdocs", "init", "--project", str(root), *words]
+    if answer is None:
+        done = subprocess.run(
+            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+        )
+        return done.returncode, done.stdout
+    return on_terminal(command, answer)
+
+
+def on_terminal(command: list[str], answer: str) -> tuple[int, str]:
+    """Run a command on a terminal of its own, type an answer, and return what it shows."""
+    import os
+    import pty
+
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ["PAGER"] = "cat"
+        os.execv(command[0], command)
+    os.write(terminal, f"{answer}\n".encode())
+    shown = b""
+    while True:
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:
+            # The other end is closed.
+            break
+        if not data:
+            break
+        shown += data
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), shown.decode()
+
+
+def test_in_a_pipe_nothing_is_asked(root: Path) -> None:
+    plant(root, shapes.VUE)
+    code, shown = run(root=root)
+    assert code == 0
+    assert "[Y/n]" not in shown
+    assert "To index: 12 files" in shown
+    assert (root / "config.toml").exists()
+
+
+def test_a_dry_run_shows_the_file_and_writes_nothing(root: Path) -> None:
+    plant(root, shapes.VUE)
+    before = files_in(root)
+    code, shown = run("--dry-run", root=root)
+    assert code == 0
+    assert '"src/**/*.md",' in shown
+    assert files_in(root) == before
+
+
+def test_json_has_groups_globs_and_an_estimate(root: Path) -> None:
+    plant(root, shapes.ASTRO)
+    code, shown = run("--json", "--dry-run", root=root)
+    answer = json.loads(shown)
+    assert code == 0
+    assert answer["written"] is False
+    documentation = answer["documentation"]
+    assert documentation["files"] == 9
+    assert documentation["include"] == ["src/content/docs/en/**/*.mdx", "*.md"]
+    verdicts = {(group["folder"], group["verdict"]) for group in documentation["found"]}
+    assert ("src/content/docs/fr", "translation") in verdicts
+    assert documentation["seconds_by_meaning"] > documentation["seconds_by_words"] >= 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+def test_on_a_terminal_no_is_respected_and_yes_writes(root: Path) -> None:
+    plant(root, shapes.VUE)
+    before = files_in(root)
+    code, shown = run(root=root, answer="n")
+    assert code == 1
+    assert "Write config.toml with these? [Y/n]" in shown
+    assert files_in(root) == before
+    code, shown = run(root=root, answer="")
+    assert code == 0
+    assert (root / "config.toml").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+def test_on_a_terminal_yes_in_advance_is_not_asked(root: Path) -> None:
+    plant(root, shapes.VUE)
+    code, shown = run("--yes", root=root, answer="")
+    assert code == 0
+    assert "[Y/n]" not in shown
+    assert (root / "config.toml").exists()

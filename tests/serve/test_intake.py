@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tests.conftest import Project
 
-PARSE, INVALID = -32700, -32600
-
 
 def request(**more: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 7, "method": "ping", **more}).encode()
@@ -30,56 +28,46 @@ def deep(levels: int) -> bytes:
     return b"[" * levels + b"]" * levels
 
 
-# The line, the code of the answer, and its ids.
-REFUSED: dict[str, tuple[bytes, int, tuple[object, ...]]] = {
-    "nested 300 deep": (request(params={"a": "X"}).replace(b'"X"', deep(300)), PARSE, (7,)),
-    "nested 300 deep, id last": (
-        b'{"method":"ping","params":{"id":3,"a":' + deep(300) + b'},"jsonrpc":"2.0","id":7}',
-        PARSE,
-        (7,),
-    ),
-    "nested very deep, id last": (
-        b'{"method":"ping","params":{"id":3,"a":' + deep(200_000) + b'},"jsonrpc":"2.0","id":7}',
-        PARSE,
-        (7,),
-    ),
-    "nested without an end": (b'{"a": ' + b"[" * 100_000, PARSE, (None,)),
-    "a number of 5,001 digits": (
-        request(params={"a": "X"}).replace(b'"X"', b"9" * 5001),
-        PARSE,
-        (7,),
-    ),
-    "an id of 5,001 digits": (request(id="X").replace(b'"X"', b"9" * 5001), PARSE, (None,)),
-    "not JSON": (b"not json", PARSE, (None,)),
-    "cut off": (request(params={"a": "b"})[:-6], PARSE, (7,)),
-    "cut off in an inner id": (
-        b'{"jsonrpc":"2.0","method":"ping","params":{"a":1,"id":5}',
-        PARSE,
-        (None,),
-    ),
-    "a NUL": (request() + b"\0", PARSE, (7,)),
-    "a text id and a fault": (b'{"id":"a\\"b","method":"ping",', PARSE, ('a"b',)),
-    "NaN": (request(params={"a": float("nan")}), PARSE, (7,)),
-    "Infinity": (request(params={"a": float("-inf")}), PARSE, (7,)),
-    "UTF-16": (request().decode().encode("utf-16-le").replace(b"\n", b""), PARSE, (None,)),
-    "a list": (b"[]", INVALID, (None,)),
-    "a batch": (
-        b"[" + request() + b"," + request(id="b") + b',5,{"method":"x"}]',
-        INVALID,
-        (7, "b", None),
-    ),
-    "a number": (b"5", INVALID, (None,)),
-    "a text": (b'"tools/list"', INVALID, (None,)),
-    "nothing": (b"null", INVALID, (None,)),
-    "an id that is a fraction": (request(id=1.5), INVALID, (None,)),
-    "an id that is true": (request(id=True), INVALID, (None,)),
-    "an id that is null": (request(id=None), INVALID, (None,)),
-    "an id that is a list": (request(id=[1]), INVALID, (None,)),
-    "no method": (b'{"jsonrpc":"2.0","id":7}', INVALID, (7,)),
-    "a method that is a number": (request(method=5), INVALID, (7,)),
-    "another version": (request(jsonrpc="1.0"), INVALID, (7,)),
-    "parameters in a list": (request(params=[1]), INVALID, (7,)),
+ID_LAST = b'{"method":"ping","params":{"id":3,"a":X},"jsonrpc":"2.0","id":7}'
+ARGUMENT = request(params={"a": "X"})
+BATCH = b"[" + request() + b"," + request(id="b") + b',5,{"method":"x"}]'
+
+# The line and the ids of its answer.
+NO_JSON: dict[str, tuple[bytes, list[object]]] = {
+    "nested 300 deep": (ARGUMENT.replace(b'"X"', deep(300)), [7]),
+    "nested 300 deep, id last": (ID_LAST.replace(b"X", deep(300)), [7]),
+    "nested very deep, id last": (ID_LAST.replace(b"X", deep(200_000)), [7]),
+    "nested without an end": (b'{"a": ' + b"[" * 100_000, [None]),
+    "a number of 5,001 digits": (ARGUMENT.replace(b'"X"', b"9" * 5001), [7]),
+    "an id of 5,001 digits": (request(id="X").replace(b'"X"', b"9" * 5001), [None]),
+    "not JSON": (b"not json", [None]),
+    "cut off": (ARGUMENT[:-6], [7]),
+    "cut off in an inner id": (b'{"method":"ping","params":{"a":1,"id":5}', [None]),
+    "a NUL": (request() + b"\0", [7]),
+    "a text id and a fault": (b'{"id":"a\\"b","method":"ping",', ['a"b']),
+    "NaN": (request(params={"a": float("nan")}), [7]),
+    "Infinity": (request(params={"a": float("-inf")}), [7]),
+    "UTF-16": (request().decode().encode("utf-16-le").replace(b"\n", b""), [None]),
+    "bytes that are no text alone": (b"\xff\xfe", [None]),
 }
+NO_REQUEST: dict[str, tuple[bytes, list[object]]] = {
+    "a list": (b"[]", [None]),
+    "a batch": (BATCH, [7, "b", None]),
+    "a number": (b"5", [None]),
+    "a text": (b'"tools/list"', [None]),
+    "nothing": (b"null", [None]),
+    "a version alone": (b'{"jsonrpc": "2.0"}', [None]),
+    "an id that is a fraction": (request(id=1.5), [None]),
+    "an id that is true": (request(id=True), [None]),
+    "an id that is null": (request(id=None), [None]),
+    "an id that is a list": (request(id=[1]), [None]),
+    "no method": (b'{"jsonrpc":"2.0","id":7}', [7]),
+    "a method that is a number": (request(method=5), [7]),
+    "another version": (request(jsonrpc="1.0"), [7]),
+    "parameters in a list": (request(params=[1]), [7]),
+}
+REFUSED = [(name, -32700, *case) for name, case in NO_JSON.items()]
+REFUSED += [(name, -32600, *case) for name, case in NO_REQUEST.items()]
 # These are served as if nothing were wrong with them.
 MENDED = {
     "a byte order mark": b"\xef\xbb\xbf" + request(),
@@ -91,12 +79,19 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_request_is_refused_with_its_id(name: str) -> None:
-    line, code, ids = REFUSED[name]
+@pytest.mark.parametrize(
+    ("code", "line", "ids"),
+    [case[1:] for case in REFUSED]
+    + [(-32700, b'{"jsonrpc":"2.0","id":3,"result":{"a":', [])]
+    + [(-32700, b'{"id":3,"error":{"code":NaN}}', [])],
+    ids=[case[0] for case in REFUSED] + ["a broken answer", "a broken error"],
+)
+def test_what_is_no_request_is_refused_with_its_id(
+    code: int, line: bytes, ids: list[object]
+) -> None:
     with pytest.raises(RefusedError) as refused:
         read(line + b"\n")
-    assert (refused.value.code, refused.value.ids) == (code, ids)
+    assert (refused.value.code, list(refused.value.ids)) == (code, ids)
 
 
 @pytest.mark.parametrize("name", MENDED)
@@ -109,41 +104,29 @@ def test_an_empty_line_is_nothing(line: bytes) -> None:
     assert read(line).strip() == ""
 
 
-@pytest.mark.parametrize(
-    "line", [b'{"jsonrpc":"2.0","id":3,"result":{"a":', b'{"id":3,"error":{"code":NaN}}']
-)
-def test_a_broken_answer_is_not_answered(line: bytes) -> None:
-    with pytest.raises(RefusedError) as refused:
+OVERLONG = [(b'{"id":7,"params":"', b'"}'), (b'{"params":{"id":3,"a":"', b'"},"id":7}')]
+
+
+@pytest.mark.parametrize(("first", "last"), OVERLONG)
+def test_the_id_of_an_overlong_line_is_read_from_either_end(first: bytes, last: bytes) -> None:
+    line = Overlong(first + b"x" * intake.LONGEST_LINE)
+    line.add(b"y" * 5000 + last + b"\n")
+    with pytest.raises(RefusedError, match="longer than 64 MB") as refused:
         read(line)
-    assert refused.value.ids == ()
+    assert refused.value.ids == (7,)
 
 
-def test_the_id_of_an_overlong_line_is_read_from_either_end() -> None:
-    for first, last in (
-        (b'{"id":7,"params":"', b'"}'),
-        (b'{"params":{"id":3,"a":"', b'"},"id":7}\n'),
-    ):
-        line = Overlong(first + b"x" * intake.LONGEST_LINE)
-        line.add(b"y" * 5000 + last)
-        with pytest.raises(RefusedError, match="longer than 64 MB") as refused:
-            read(line)
-        assert refused.value.ids == (7,)
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(st.sampled_from(("id", "a")), inner, max_size=2)
-        ),
-        max_leaves=5,
+IDS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "a"]), inner)
     ),
-    st.fixed_dictionaries(
-        {}, optional={"jsonrpc": st.just("2.0"), "method": st.just("ping"), "params": st.none()}
-    ),
-    st.integers(0, 200),
+    max_leaves=5,
 )
+FIELDS = {"jsonrpc": st.just("2.0"), "method": st.just("ping"), "params": st.none()}
+
+
+@given(IDS, st.fixed_dictionaries({}, optional=FIELDS), st.integers(0, 200))
 def test_no_line_is_dropped_in_silence(number: object, more: dict[str, object], cut: int) -> None:
     line = json.dumps({**more, "id": number}).encode()
     for text in (line, line[:cut]):
@@ -172,12 +155,11 @@ def window(
 
 
 def test_every_refusal_is_an_answer_and_the_session_goes_on(window: Window) -> None:
-    for name, (line, code, ids) in REFUSED.items():
-        window.write(line + b"\n")
-        answers = [window.receive() for _ in ids]
-        assert [(answer["error"]["code"], answer["id"]) for answer in answers] == [
-            (code, i) for i in ids
-        ], name
+    for name, code, line, ids in REFUSED:
+        window.write(b"\n" + line + b"\n")
+        for number in ids:
+            answer = window.receive()
+            assert (answer["error"]["code"], answer["id"]) == (code, number), name
     for name, line in MENDED.items():
         window.write(line + b"\n")
         assert window.receive() == {"jsonrpc": "2.0", "id": 7, "result": {}}, name
@@ -185,11 +167,11 @@ def test_every_refusal_is_an_answer_and_the_session_goes_on(window: Window) -> N
 
 
 def test_a_line_that_is_too_long_costs_one_error(window: Window) -> None:
-    for start, end in (('{"id":7,"params":"', '"}'), ('{"params":{"id":3,"a":"', '"},"id":7}')):
-        window.write(start.encode())
+    for first, last in OVERLONG:
+        window.write(first)
         for _ in range(66):
             window.write(b"x" * 1024 * 1024)
-        window.write(end.encode() + b"\n")
+        window.write(last + b"\n")
         answer = window.receive()
         assert answer["id"] == 7
         assert "64 MB" in answer["error"]["message"]

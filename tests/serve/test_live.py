@@ -7,20 +7,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.engines.reads import listed, matching
 
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.protocols import Vectors
 from ragdocs.search.calibration import UNRELATED
 from ragdocs.search.corpus import Corpus
-from ragdocs.search.encoders.minilm import HashEncoder
+from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.serve import live as keeping
 from ragdocs.serve.live import Live
-from ragdocs.types import Filter
 from ragdocs.verbs.quality.health import compare
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     Serve = Callable[..., Live]
 
 # Far above what anything here takes; only a hanging test waits so long.
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 def until(true: Callable[[], object], what: str = "") -> None:
@@ -61,14 +62,11 @@ def serve(project: Project) -> Iterator[Serve]:
 
 
 def paths(live: Live, lane: str = "docs") -> list[str]:
-    return [document.path for document in live.workspace().places[lane].index.documents()]
+    return listed(live.workspace().places[lane].index)
 
 
 def matched(live: Live, text: str, lane: str = "docs") -> list[str]:
-    index = live.workspace().places[lane].index
-    return sorted(
-        {d.path for d, _ in index.load([key for key, _ in index.match(text, 1000, Filter())])}
-    )
+    return sorted(set(matching(live.workspace().places[lane].index, text, k=1000)))
 
 
 def _embedded(corpus: Corpus) -> bool:
@@ -82,11 +80,11 @@ def assert_true_to_files(live: Live) -> None:
     for name, place in workspace.places.items():
         index = place.index
         until(partial(_embedded, place.corpus), "every vector")
-        assert compare(index.contents(), workspace.rebuilt(name).contents())["difference"] == ""
+        assert compare(index.contents(), workspace.rebuilt(name).contents()).difference == ""
 
 
 def status(live: Live, lane: str) -> dict[str, object]:
-    return next(dict(one) for one in live.workspace().status()["lanes"] if one["lane"] == lane)
+    return next(asdict(one) for one in live.workspace().status().lanes if one.lane == lane)
 
 
 # --- how editors save ---
@@ -311,7 +309,7 @@ def test_a_storm_of_touches_encodes_nothing_again(
     project.doc("sentinel.md", "sentinel")
     until(lambda: len(passages()) > 200, "the sentinel")
     assert passages()[200:] == ["Sentinel\nsentinel"]
-    assert live.workspace().places["docs"].index.counts()["vectors"] == 201
+    assert live.workspace().places["docs"].index.info().vectors == 201
 
 
 # --- the life of a server ---
@@ -362,7 +360,7 @@ def test_one_lane_that_cannot_be_read_does_not_stop_the_other(
     memories.write_text("not a folder")
     path.write_text("beta")
     until(lambda: matched(live, "beta"), "an edit in the lane that can be read")
-    until(lambda: live.workspace().places["docs"].index.counts()["vectors"] == 1, "its vector")
+    until(lambda: live.workspace().places["docs"].index.info().vectors == 1, "its vector")
     assert matched(live, "precious", "memory") == ["a.md"]
     assert "not a folder" in str(status(live, "memory")["notes"])
     memories.unlink()
@@ -379,7 +377,7 @@ def test_a_lane_that_cannot_be_read_at_the_start_is_told_and_found_later(
     live = serve()
     until(lambda: live.ready, "readiness")
     until(
-        lambda: live.workspace().places["docs"].index.counts()["vectors"] == 1,
+        lambda: live.workspace().places["docs"].index.info().vectors == 1,
         "the vector of the other lane",
     )
     (project.root / ".memories").unlink()
@@ -435,7 +433,7 @@ from ragdocs.workspace import Workspace
 root = Path(sys.argv[1])
 workspace = Workspace(config.load(root, project=root, flags={"embedding.model": "hash", "memory.enabled": True}))
 workspace.load()
-print(json.dumps({name: place.index.counts() for name, place in workspace.places.items()}))
+print(json.dumps({name: place.corpus.counts() for name, place in workspace.places.items()}))
 """
 
 
@@ -464,10 +462,11 @@ def test_stopping_in_the_middle_of_indexing_is_prompt_and_keeps_what_was_done(
     until(lambda: live.progress.startswith("indexing"), "the beginning")
     before = time.monotonic()
     live.stop()
-    assert time.monotonic() - before < 5
+    # A second and a half, on a busy machine.
+    assert time.monotonic() - before < 15
     assert live._thread
     live._thread.join(PATIENCE)
-    done = live.workspace().places["docs"].index.counts()["documents"]
+    done = live.workspace().places["docs"].index.info().documents
     assert 0 < done < 1200
     again = serve()
     assert len(paths(again)) == 1200

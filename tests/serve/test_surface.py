@@ -34,7 +34,10 @@ def greet() -> Iterator[None]:
         name: Annotated[str, Arg(help="whom to greet", positional=True)],
         times: Annotated[int, Arg(help="how often")] = 1,
     ) -> Greeting:
-        """Greet somebody. Call it when somebody comes in."""
+        """Greet somebody. Call it when somebody comes in.
+
+        People may be greeted several times.
+        """
         del ask
         return Greeting(greeting=f"hello {name} " * times)
 
@@ -67,7 +70,7 @@ def test_a_declared_verb_is_a_tool(connect: Connect) -> None:
     assert session.call("greet", name="Ada") == {"greeting": "hello Ada "}
     tool = session.listed({"greet"})["greet"]
     assert tool["inputSchema"]["properties"]["name"]["description"] == "whom to greet"
-    assert tool["description"].endswith('Example: {"name": "Ada", "times": 2}')
+    assert tool["description"] == "Greet somebody. Call it when somebody comes in."
 
 
 @pytest.mark.usefixtures("greet")
@@ -81,16 +84,22 @@ def test_a_declared_verb_is_a_command(project: Project, capsys: pytest.CaptureFi
 
 @pytest.mark.usefixtures("greet")
 def test_a_declared_verb_is_in_the_documentation() -> None:
-    assert "| `name` | string | required | whom to greet |" in reference.tools()
+    page = reference.tools()
+    assert "| `name` | string | required | whom to greet |" in page
+    assert 'several times. Example: {"name": "Ada", "times": 2}' in page
     assert "| `ragdocs docs greet NAME [--times TIMES]` | greet somebody |" in reference.commands()
 
 
-def test_every_tool_has_a_command_and_every_parameter_a_description() -> None:
+def test_every_tool_has_a_command_and_every_parameter_a_few_words() -> None:
     for declared in catalog.every():
         assert declared.command, declared.name
         assert declared.about, declared.name
         for param in declared.params:
-            assert param.arg.help, (declared.name, param.name)
+            words = len(param.arg.help.split())
+            assert words, (declared.name, param.name)
+            # A client pays for every word of a tool.
+            is_listed = declared.tool and param in declared.params_for("tool")
+            assert words <= 8 or not is_listed, (declared.name, param.name)
 
 
 def test_every_example_is_a_call_that_the_command_line_takes() -> None:

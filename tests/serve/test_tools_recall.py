@@ -29,17 +29,12 @@ if TYPE_CHECKING:
 DECISION = """\
 ## Chose OAuth2 over JWT for session management
 
-### Context
-Needed stateless auth but also wanted token revocation capability.
-
 ### Decision
 OAuth2 with refresh tokens stored server-side. Access tokens are short-lived (15min),
 refresh tokens in Redis with explicit revocation support.
 
 ### Trade-offs
-- More server state than pure JWT
-- But: can revoke sessions instantly (security requirement)
-- Redis adds infrastructure, but we already use it for caching"""
+- But: can revoke sessions instantly (security requirement)"""
 CALLS: list[dict[str, Any]] = [
     {},
     {"query": "auth"},
@@ -78,61 +73,29 @@ def test_the_examples_of_the_document_run_as_written(project: Project, connect: 
     assert re.fullmatch(r"\.memories/\d{4}-\d\d-\d\d/\d{6}_[0-9a-f]{4}\.md", kept["path"])
     for arguments in CALLS:
         (memory,) = session.call("recall", **arguments)["result"]
-        assert list(memory) == [*MEMORY, *(["project"] if "scope" in arguments else [])]
+        expected = set(MEMORY)
+        # Where there was something to look for, and where all projects were asked.
+        expected |= {"score"} if "query" in arguments else set()
+        expected |= {"project"} if "scope" in arguments else set()
+        assert set(memory) == expected
         assert memory["id"] == kept["id"]
         assert memory["content"] == DECISION
         assert memory["tags"] == ["auth", "architecture"]
         assert abs(memory["timestamp"] - datetime.now(UTC).timestamp()) < 60
         assert memory["git"]["branch"] == "feature/oauth"
         assert memory["git"]["files_changed"] == ["src/auth/oauth.ts", "src/middleware/session.ts"]
-    linked = session.call("search_linked_memories", query="", target_document="src/auth/oauth.ts")[
-        "result"
-    ]
-    assert [hit["edge_type"] for hit in linked] == ["touches"]
-
-
-def test_another_project_is_asked_over_the_same_connection(
-    project: Project, connect: Connect
-) -> None:
-    other = beside(project, "miller").open()
-    other.recall.remember("Fixed the N+1 query of the report.", ["performance"])
-    other.save()
-    session = connect()
-    session.call("remember", content="Nothing about that.", tags=["x"])
-    found = session.call("recall", query="slow report querry", scope="global", tags=["Performance"])
-    assert [(m["project"], m["content"]) for m in found["result"]] == [
-        ("miller", "Fixed the N+1 query of the report.")
-    ]
-    assert " · miller · " in session.text("recall", scope="global")
-    assert [m["content"] for m in session.call("recall")["result"]] == ["Nothing about that."]
-
-
-def test_a_second_server_finds_what_the_first_remembered(
-    project: Project, connect: Connect
-) -> None:
-    kept = connect().call("remember", content="An aardvark was seen.")
-    again = connect()
-    assert [m["id"] for m in again.call("recall", query="aardvark")["result"]] == [kept["id"]]
-    assert again.call("read_memory", filename=kept["path"].removeprefix(".memories/"))[
-        "content"
-    ].endswith("seen.\n")
 
 
 def test_answers_fit_into_what_a_client_takes(project: Project, connect: Connect) -> None:
     files = ", ".join(f"'src/{'long-name-' * 9}{n}.py'" for n in range(50))
+    git = f"git: {{branch: {'b' * 300}, commit: abc, dirty: true, files_changed: [{files}]}}"
+    text = 'A "needle" in 日本語.\n' * 60
     for number in range(30):
         tags = ", ".join(f"tag-{number}-{n}" for n in range(30))
-        git = f"git: {{branch: {'b' * 300}, commit: abc, dirty: true, files_changed: [{files}]}}"
-        project.memory(
-            f"{number:02}.md",
-            f"---\ntags: [{tags}]\n{git}\n---\n\n" + 'A "needle" in 日本語.\n' * 60,
-        )
+        project.memory(f"{number:02}.md", f"---\ntags: [{tags}]\n{git}\n---\n\n{text}")
     session = connect().settle()
-    for arguments in (
-        {"limit": 50},
-        {"query": "needle"},
-        {"query": "needle", "scope": "global", "limit": 50},
-    ):
+    everywhere = {"query": "needle", "scope": "global", "limit": 50}
+    for arguments in ({"limit": 50}, {"query": "needle"}, everywhere):
         answer, text = session.call("recall", **arguments), session.text("recall", **arguments)
         assert len(json.dumps(answer, ensure_ascii=False)) < 10_000
         assert len(text) < 10_000
@@ -162,22 +125,18 @@ def run(
 def test_a_stand_up_is_grouped_by_day_and_project(project: Project, run: Run) -> None:
     other = beside(project, "miller")
     other.write("config.toml", "[memory]\nenabled = true\n")
-    assert run("remember", "Chose OAuth2.\n\nBecause.\n\na\n\nb\n\nc", "--tag", "auth")[
-        1
-    ].startswith("remembered mem_")
+    text = "Chose OAuth2.\n\nBecause.\n\na\n\nb\n\nc"
+    assert run("remember", text, "--tag", "auth")[1].startswith("remembered mem_")
     assert run("remember", stdin="Fixed the report.\n", root=other.root)[0] == 0
     moment = datetime.now(UTC) - timedelta(days=3)
     project.memory("old.md", f"---\ncreated_at: '{moment.isoformat()}'\n---\n\n# Three days ago\n")
     code, out, _ = run("recall", "--scope", "global", "--since", "1w")
     today, earlier = (f"{day.astimezone():%A %d %B %Y}" for day in (datetime.now(UTC), moment))
     assert code == 0
-    lines = out.splitlines()
-    assert lines.index(today) < lines.index(earlier)
-    assert {"  project", "  miller"} <= set(lines[: lines.index(earlier)])
-    assert lines[lines.index(earlier) + 1] == "  project"
-    assert re.fullmatch(r"    \d\d:\d\d  Three days ago", lines[lines.index(earlier) + 2])
-    assert re.search(
-        r"\d\d:\d\d  Chose OAuth2\. #auth\n +just now · \.memories/\S+\n +\| Because\.", out
-    )
-    assert "| … 1 more lines" in out
+    first, second = out.split(f"{earlier}\n")
+    assert first.startswith(f"{today}\n")
+    assert {"  project", "  miller"} <= set(first.splitlines())
+    assert re.match(r"  project\n    \d\d:\d\d  Three days ago\n", second)
+    assert re.search(r"\d\d:\d\d  Chose OAuth2\. #auth\n +just now · \.memories/\S+\n", first)
+    assert re.search(r"\n +\| Because\.\n(.*\n)+ +\| … 1 more lines\n", first)
     assert "Three days ago" not in run("recall", "--scope", "global", "--since", "yesterday")[1]

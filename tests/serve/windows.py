@@ -15,7 +15,8 @@ from typing import IO, TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from tests.conftest import Project
 
-PATIENCE = 40.0
+# Far above what anything takes; only what hangs is waited for so long.
+PATIENCE = 120.0
 HELLO = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
@@ -47,6 +48,8 @@ class Window:
             env={**os.environ, **variables},
         )
         self.number = 0
+        # The methods of notifications that came between answers.
+        self.announced: list[str] = []
 
     def send(self, method: str, **params: Any) -> int:
         self.number += 1
@@ -59,7 +62,16 @@ class Window:
             message: dict[str, Any] = json.loads(line)
             if "id" in message and "method" not in message:
                 return message
+            self.announced.append(message["method"])
         raise AssertionError("the window was closed")
+
+    def tools(self) -> list[str]:
+        """Return the names of the tools that the window offers now."""
+        return [tool["name"] for tool in self.ask("tools/list")["result"]["tools"]]
+
+    def wait_for(self, method: str) -> None:
+        """Wait for a notification, which comes between the answers to pings."""
+        until(lambda: method in self.announced or not self.ask("ping"))
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         number = self.send(method, **params)
@@ -68,10 +80,19 @@ class Window:
         return answer
 
     def greet(self) -> Self:
+        """Shake hands, and wait until the server itself answers."""
+        self.hello()
+        # Windows answer no call by themselves.
+        self.ask("tools/call", name="no such tool", arguments={})
+        return self
+
+    def hello(self) -> dict[str, Any]:
+        """Shake hands; the window may answer before there is a server."""
         answer = self.ask("initialize", **HELLO)
         assert answer["result"]["serverInfo"]["name"] == "ragdocs"
         self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        return self
+        result: dict[str, Any] = answer["result"]
+        return result
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         answer = self.ask("tools/call", name=tool, arguments=arguments)
@@ -117,6 +138,14 @@ def is_alive(number: int) -> bool:
         return Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def thread_states(number: int) -> list[str]:
+    """Return the state of each thread of a process, "T" for one that is stopped."""
+    states = []
+    for path in Path(f"/proc/{number}/task").iterdir():
+        states.append((path / "stat").read_text().rsplit(")", 1)[1].split()[0])
+    return states
 
 
 def until(condition: Callable[[], object]) -> None:

@@ -1,20 +1,16 @@
-"""Two journals and a remote between them.
-
-Nothing lost, entries counted, conflicts told before anything is changed.
-"""
+"""Two journals and a remote between them: nothing is lost, conflicts are told."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.plain_git import plain_git
 
 from ragdocs.errors import ConflictError, NotFoundError, RagdocsError, ValidationError
-from ragdocs.stores.git.exchange import Exchange, Outcome
+from ragdocs.stores.git.exchange import Exchange
 from ragdocs.stores.git.journal import JournalStore
-from ragdocs.types import Put
+from ragdocs.types import Exchanged, Put
 
 
 class Side:
@@ -28,16 +24,7 @@ class Side:
         self.git("remote", "add", "origin", str(remote))
 
     def git(self, *words: str) -> str:
-        environ = {
-            "HOME": str(self.root.parent),
-            "PATH": os.environ["PATH"],
-            "GIT_CONFIG_NOSYSTEM": "1",
-        }
-        who = ("-c", "user.name=P", "-c", "user.email=p@localhost", "-c", "init.defaultBranch=main")
-        command = ["git", "-C", str(self.root), *who, *words]
-        return subprocess.run(
-            command, env=environ, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        return plain_git(self.root, *words)
 
     def add(self, section: str, entry: str, text: str | None = None) -> None:
         if text is None:
@@ -47,16 +34,9 @@ class Side:
                 text = ""
         self.store.commit([Put(f"{section}.md", text, note=entry)])
 
-    def sync(self, **resolved: str) -> Outcome:
-        from ragdocs.text.merge import merge
-
-        def merging(base: str, theirs: str, yours: str) -> tuple[str, int]:
-            merged = merge(base, theirs, yours)
-            return merged.text, merged.overlaps
-
-        return Exchange(self.store, merging).run(
-            "", {f"{name}.md": text for name, text in resolved.items()}
-        )
+    def sync(self, **resolved: str) -> Exchanged:
+        texts = {f"{name}.md": text for name, text in resolved.items()}
+        return Exchange(self.store).run("", texts)
 
     def says(self, section: str) -> str:
         assert self.git("status", "--porcelain") == ""
@@ -68,9 +48,8 @@ class Side:
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
-    place = tmp_path / "remote.git"
-    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(place)], check=True)
-    return place
+    plain_git(tmp_path, "init", "-q", "--bare", "remote.git")
+    return tmp_path / "remote.git"
 
 
 @pytest.fixture
@@ -86,11 +65,11 @@ def two(tmp_path: Path, remote: Path) -> Side:
 def test_what_one_side_writes_the_other_receives(one: Side, two: Side) -> None:
     one.add("a", "first", "# A")
     one.add("deep/down/b", "second")
-    assert one.sync() == Outcome("origin", "main", 0, 2, ())
-    assert two.sync() == Outcome("origin", "main", 2, 0, ())
+    assert one.sync() == Exchanged("origin", "main", 0, 2, ())
+    assert two.sync() == Exchanged("origin", "main", 2, 0, ())
     assert two.says("a") == "# A\n\n<!-- entry count: 1 -->\n"
     assert two.says("deep/down/b") == "<!-- entry count: 1 -->\n"
-    assert two.sync() == Outcome("origin", "main", 0, 0, ())
+    assert two.sync() == Exchanged("origin", "main", 0, 0, ())
     two.git("rm", "-q", "a.md")
     two.git("commit", "-qm", "a is done with")
     two.sync()
@@ -136,11 +115,8 @@ def test_overviews_that_contradict_are_told_and_nothing_is_changed(
     with pytest.raises(ConflictError, match="both sides have changed a") as caught:
         two.sync()
     error = caught.value
-    assert (error.base, error.theirs, error.yours) == (
-        "we use REST\n",
-        "we use gRPC\n",
-        "we use GraphQL\n",
-    )
+    texts = ("we use REST\n", "we use gRPC\n", "we use GraphQL\n")
+    assert (error.base, error.theirs, error.yours) == texts
     assert "<<<<<<<" in error.merged
     assert (two.git("rev-parse", "HEAD"), two.git("status", "--porcelain")) == (before, "")
     two.sync(a="we use both")

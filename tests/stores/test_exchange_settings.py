@@ -1,11 +1,7 @@
-"""Settings in a journal's own configuration.
-
-Those that could reach beyond it are refused before git reads them.
-"""
+"""Settings of a journal that reach beyond it are refused before git reads them."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import threading
@@ -14,27 +10,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from tests.plain_git import ENVIRON
+from tests.plain_git import plain_git as plain
 
 from ragdocs.errors import RagdocsError, UnavailableError, ValidationError
-from ragdocs.stores.git.exchange import Exchange, Outcome
+from ragdocs.stores.git.exchange import Exchange
 from ragdocs.stores.git.journal import JournalStore
 from ragdocs.system import git
-from ragdocs.types import Put
-
-ENVIRON = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+from ragdocs.types import Exchanged, Put
 
 
-def plain(root: Path, *words: str, check: bool = True, **environ: str) -> str:
-    who = ("-c", "user.name=P", "-c", "user.email=p@localhost")
-    command = ["git", "-C", str(root), *who, *words]
-    done = subprocess.run(
-        command, env={**ENVIRON, **environ}, check=check, capture_output=True, text=True
-    )
-    return done.stdout.strip()
-
-
-def sync(root: Path) -> Outcome:
-    return Exchange(JournalStore(root), lambda *texts: (texts[2], 0)).run("", {})
+def sync(root: Path) -> Exchanged:
+    return Exchange(JournalStore(root)).run("", {})
 
 
 @pytest.fixture
@@ -114,6 +101,13 @@ SETTINGS = (
 )  # fmt: skip
 
 
+# What people set in their journals.
+HARMLESS = (
+    "user.name", "user.email", "pull.rebase", "commit.gpgSign", "branch.a.b/c.merge",
+    "core.autocrlf",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_setting_that_may_reach_further_is_refused_by_name(
     journal: Path, remote: Path, name: str
@@ -122,11 +116,8 @@ def test_a_setting_that_may_reach_further_is_refused_by_name(
     with (journal / ".git" / "config").open("a") as file:
         section, _, rest = name.partition(".")
         subsection, _, key = rest.rpartition(".")
-        file.write(
-            f'[{section} "{subsection}"]\n{key} = {value}\n'
-            if subsection
-            else f"[{section}]\n{key} = {value}\n"
-        )
+        head = f'{section} "{subsection}"' if subsection else section
+        file.write(f"[{head}]\n{key} = {value}\n")
     before = sorted(remote.rglob("*"))
     with pytest.raises(UnavailableError) as caught:
         sync(journal)
@@ -155,14 +146,7 @@ def test_a_configuration_that_changes_while_a_store_is_open_is_looked_at_again(
 
 
 def test_what_people_set_in_their_journals_is_no_obstacle(journal: Path) -> None:
-    for name in (
-        "user.name",
-        "user.email",
-        "pull.rebase",
-        "commit.gpgSign",
-        "branch.a.b/c.merge",
-        "core.autocrlf",
-    ):
+    for name in HARMLESS:
         plain(journal, "config", name, "false")
     plain(journal, "config", "core.repositoryFormatVersion", "1")
     plain(journal, "config", "extensions.objectFormat", "sha1")
@@ -182,28 +166,25 @@ def test_files_that_give_a_remote_another_address_are_refused(journal: Path, fol
 # --- remotes on this machine ---
 
 
+REMOTE_HOOKS = (
+    "pre-receive", "update", "post-receive", "post-update", "reference-transaction", "proc-receive",
+)  # fmt: skip
+REMOTE_PROGRAMS = (
+    "core.alternateRefsCommand", "core.fsmonitor", "uploadpack.packObjectsHook",
+    "gc.recentObjectsHook",
+)  # fmt: skip
+
+
 def test_a_remote_on_this_machine_runs_nothing_of_its_own(journal: Path, remote: Path) -> None:
     fired, trap = journal.parent / "fired", journal.parent / "trap"
     trap.write_text(f'#!/bin/sh\ntouch "{fired}"\n')
     trap.chmod(0o755)
     (remote / "evil").mkdir()
-    for hook in (
-        "pre-receive",
-        "update",
-        "post-receive",
-        "post-update",
-        "reference-transaction",
-        "proc-receive",
-    ):
+    for hook in REMOTE_HOOKS:
         for folder in (remote / "hooks", remote / "evil"):
             folder.mkdir(exist_ok=True)
             shutil.copy(trap, folder / hook)
-    for name in (
-        "core.alternateRefsCommand",
-        "core.fsmonitor",
-        "uploadpack.packObjectsHook",
-        "gc.recentObjectsHook",
-    ):
+    for name in REMOTE_PROGRAMS:
         plain(remote, "config", name, str(trap))
     for hooks in ("", str(remote / "evil")):
         if hooks:
@@ -237,16 +218,8 @@ def test_a_remote_on_this_machine_is_a_whole_bare_repository(
     (tmp_path / "file.git").write_text(f"gitdir: {victim}/.git\n")
     shutil.copytree(remote, tmp_path / "inner.git")
     (tmp_path / "inner.git" / ".git").write_text(f"gitdir: {victim}/.git\n")
-    names = (
-        "victim",
-        "victim/.git",
-        "common.git",
-        "linked.git",
-        "borrowing.git",
-        "file.git",
-        "inner.git",
-        "none",
-    )
+    names = ["victim", "victim/.git", "none"]
+    names += [f"{name}.git" for name in ("common", "linked", "borrowing", "file", "inner")]
     for address in (*names, *(f"file://{tmp_path / name}" for name in names)):
         where = address if "://" in address else f"../{address}"
         plain(journal, "config", "remote.origin.url", where)
@@ -276,16 +249,8 @@ def test_traces_are_written_neither_for_a_setting_nor_for_the_environment(
     root, written = tmp_path / "project", tmp_path / "written"
     for name in ("normalTarget", "perfTarget", "eventTarget"):
         plain(root, "config", f"trace2.{name}", str(written))
-    names = (
-        "GIT_TRACE",
-        "GIT_TRACE2",
-        "GIT_TRACE2_EVENT",
-        "GIT_TRACE2_PERF",
-        "GIT_TRACE_SETUP",
-        "GIT_TRACE_CURL",
-    )
-    for name in names:
-        monkeypatch.setenv(name, str(written))
+    for name in ("", "2", "2_EVENT", "2_PERF", "_SETUP", "_CURL"):
+        monkeypatch.setenv(f"GIT_TRACE{name}", str(written))
     assert git.context(root) is not None
     assert git.remote(root) == ""
     assert not written.exists()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.plain_git import plain_git as git
 
 from ragdocs.errors import ReadOnlyError, UnavailableError
 from ragdocs.lanes import COMMITS
@@ -19,13 +18,6 @@ from ragdocs.system import git as git_program
 from ragdocs.types import Put
 
 from .contract import Library, ReadableContract, VersionedContract, WatchedContract, write
-
-
-def git(root: Path, *words: str) -> None:
-    environ = {"HOME": str(root.parent), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    command = ["git", "-C", str(root), *who, *words]
-    subprocess.run(command, env=environ, check=True, capture_output=True)
 
 
 class Repository(Library):

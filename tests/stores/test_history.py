@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import shutil
 import stat
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -38,6 +36,19 @@ def test_equal_texts_are_kept_once_and_logged_twice(tmp_path: Path) -> None:
     kept(store, "b.md", "same")
     assert [revision.path for revision in store.revisions()] == ["b.md", "a.md"]
     assert len(list((tmp_path / ".history").glob("??/*"))) == 1
+
+
+def test_an_author_is_kept_where_it_is_known(tmp_path: Path) -> None:
+    store = History(tmp_path)
+    kept(store, "a.md", "one")
+    store.keep([Step("a.md", b"two", b"three")], "update", NOW, "claude-code")
+    store.keep([Step("a.md", b"three", b"four")], "update", NOW, "x" * 1000)
+    log = tmp_path / ".history/log.jsonl"
+    assert b"author" not in log.read_bytes().split(b"\n")[0]
+    authors = [revision.author for revision in store.revisions()]
+    assert authors == ["x" * 80, "claude-code", ""]
+    log.write_text(log.read_text().replace('"claude-code"', '["odd", 7]'))
+    assert [change.author for change in store.commits()] == ["x" * 80, "['odd', 7]", ""]
 
 
 def test_what_is_internal_is_private_and_ignored_by_git(tmp_path: Path) -> None:
@@ -100,16 +111,10 @@ def test_the_oldest_go_first_when_there_is_too_much(
     assert len(list((tmp_path / ".history").glob("??/*"))) == len(left)
     with pytest.raises(NotFoundError):
         store.recover(versions[0])
-
-
-def test_the_last_text_stays_however_large_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(history, "KEEP_BYTES", 1000)
-    store = History(tmp_path)
-    version = kept(store, "a.md", "x" * 5000)
+    # The last one stays, however large it is.
+    version = kept(store, "a.md", "x" * 500_000)
     store.prune(NOW)
-    assert store.recover(version) == b"x" * 5000
+    assert store.recover(version) == b"x" * 500_000
 
 
 def test_old_texts_go_but_a_wrong_clock_does_not_empty_the_history(
@@ -239,50 +244,6 @@ def test_a_promise_is_read_back_and_can_be_turned(tmp_path: Path) -> None:
     assert store.promised() is None
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "root"
-
-
-@pytest.fixture
-def store(root: Path) -> FileStore:
-    return FileStore(root, MEMORY)
-
-
-# --- several processes ---
-
-APPEND = """
-import sys
-from pathlib import Path
-from ragdocs.errors import ConflictError
-from ragdocs.lanes import MEMORY
-from ragdocs.stores.files.store import FileStore
-from ragdocs.types import Put
-store = FileStore(Path(sys.argv[1]), MEMORY)
-for number in range(50):
-    while True:
-        source = store.read("log.md")
-        try:
-            store.commit([Put("log.md", source.text + f"{sys.argv[2]}-{number}\\n", source.version)])
-            break
-        except ConflictError:
-            pass
-"""
-
-
-def test_two_processes_append_and_nothing_is_lost(root: Path, store: FileStore) -> None:
-    store.commit([Put("log.md", "")])
-    writers = [
-        subprocess.Popen([sys.executable, "-c", APPEND, str(root), name]) for name in ("a", "b")
-    ]
-    assert [writer.wait() for writer in writers] == [0, 0]
-    lines = store.read("log.md").text.split()
-    assert sorted(lines) == sorted(
-        f"{name}-{number}" for name in ("a", "b") for number in range(50)
-    )
-    assert len(store.history("log.md")) == 100
-
-
 # --- foreign records ---
 
 
@@ -299,7 +260,8 @@ def test_two_processes_append_and_nothing_is_lost(root: Path, store: FileStore) 
         b'{"path": 1}',
     ],
 )
-def test_a_foreign_record_of_a_change_is_set_aside(root: Path, record: bytes) -> None:
+def test_a_foreign_record_of_a_change_is_set_aside(tmp_path: Path, record: bytes) -> None:
+    root = tmp_path / "root"
     plant(root, "a.md")
     (root / ".history").mkdir()
     (root / ".history/forward.json").write_bytes(record)

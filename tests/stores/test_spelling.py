@@ -1,7 +1,4 @@
-"""Names on disk are found as they are spelled.
-
-And a large folder is listed once, not for every change.
-"""
+"""Names are found as they are spelled, and a large folder is listed once."""
 
 from __future__ import annotations
 
@@ -23,10 +20,7 @@ _hooked: list[bool] = []
 
 @pytest.fixture
 def listings() -> Iterator[list[str]]:
-    """The folders of this test that were listed.
-
-    A hook of the interpreter stays, and tells of every one.
-    """
+    """The folders of this test that were listed."""
     if not _hooked:
         sys.addaudithook(
             lambda event, details: (

@@ -7,101 +7,55 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.text.cases import table
 
 from ragdocs.errors import ParseError
 from ragdocs.text import frontmatter as metadata
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=30)
 SCALARS = st.none() | st.booleans() | st.integers(-(10**15), 10**15) | WORDS
+CASES = table("frontmatter")
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4)
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("---\na: 1\n---\nbody\n", ("a: 1\n", "body\n", 4)),
-        ("\ufeff---\na: 1\n---\nbody", ("a: 1\n", "body", 4)),
-        ("---\r\na: 1\r\n---\r\nbody\r\n", ("a: 1\r\n", "body\r\n", 4)),
-        ("---  \na: 1\n--- \t\n\nbody", ("a: 1\n", "\nbody", 4)),
-        ("---\n---\nbody", ("", "body", 3)),
-        ("---\na: 1\n---", ("a: 1\n", "", 4)),
-        ("text\n\n---\n\nmore\n\n---\n", (None, "text\n\n---\n\nmore\n\n---\n", 1)),
-        ("\n---\na: 1\n---\n", (None, "\n---\na: 1\n---\n", 1)),
-        ("---\na: 1\nnever closed", (None, "---\na: 1\nnever closed", 1)),
-        ("----\na: 1\n----\n", (None, "----\na: 1\n----\n", 1)),
-        ("", (None, "", 1)),
-    ],
-)
-def test_only_a_block_at_the_very_top_is_split_off(
-    text: str, expected: tuple[str | None, str, int]
+@pytest.mark.parametrize(("text", "block", "body", "first_line"), CASES["split"])
+def test_a_block_at_the_very_top_is_split_off(
+    text: str, block: str, body: str, first_line: int
 ) -> None:
-    assert metadata.split(text) == expected
+    assert metadata.split(text) == (block, body, first_line)
+
+
+@pytest.mark.parametrize("text", CASES["without_a_block"])
+def test_what_is_no_block_at_the_very_top_is_body(text: str) -> None:
+    assert metadata.split(text) == (None, text, 1)
 
 
 def test_words_stay_what_their_author_wrote() -> None:
+    words = ["no", "on", "12:30:45", "3.10", "007", "1e3", "2025-01-10", "0x1f", "True"]
     loaded, problems = metadata.load(
-        "tags: [no, on, 12:30:45, 3.10, 007, 1e3, 2025-01-10, 0x1f, True]\n"
+        f"tags: [{', '.join(words)}]\n"
         "when: 2025-01-10 10:00:00\ncount: 7\nshare: 0.5\nyes: true\nnothing:\n"
     )
     assert not problems
-    assert loaded["tags"] == [
-        "no",
-        "on",
-        "12:30:45",
-        "3.10",
-        "007",
-        "1e3",
-        "2025-01-10",
-        "0x1f",
-        "True",
-    ]
-    assert loaded["when"] == "2025-01-10 10:00:00"
-    assert (loaded["count"], loaded["share"], loaded["yes"], loaded["nothing"]) == (
-        7,
-        0.5,
-        True,
-        None,
-    )
+    assert loaded.pop("tags") == words
+    assert loaded == {
+        "when": "2025-01-10 10:00:00",
+        "count": 7,
+        "share": 0.5,
+        "yes": True,
+        "nothing": None,
+    }
 
 
 @pytest.mark.parametrize(
-    ("block", "complaint"),
-    [
-        ("[" * 60_000, "nested deeper"),
-        ("[" * 100_000, "larger than 64 kB"),
-        ("{a: " * 15_000, "nested deeper"),
-        ("- " * 30_000, "nested deeper"),
-        ("? " * 30_000, "nested deeper"),
-        ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", "line 2: anchors"),
-        ("a: *missing\n", "anchors and aliases"),
-        ("a: !!python/object/apply:os.system [id]\n", "tag"),
-        ("a: !custom x\n", "tag"),
-        ("a: !!binary aGk=\n", "tag"),
-        ("a: !!set {x, y}\n", "tag"),
-        ("?\n" * 30_000, "more than"),
-        ("a: [1, 2\n", "line 3"),
-        ("a: b: c\n", "line 2"),
-        ("\tx: 1\n", "cannot start any token"),
-        ("a: 'open\n", "line"),
-        ("- a\n- b\n", "not a mapping"),
-        ("just words\n", "not a mapping"),
-        ("# only a comment\n", "not a mapping"),
-        ("\u00a0\n", "not a mapping"),
-        ("? [a, b]\n: c\n", "unhashable"),
-        ("a: 1\n...\nb: 2\n", "document start"),
-        ("a: \x00\n", "not valid YAML"),
-        ("a: \ud800\n", "not valid text"),
-        ('a: "\\ud800"\n', "Unicode"),
-        ("%" * 60_000, "directive"),
-        ('"' * 60_001, "frontmatter"),
-        ("&" * 60_000, "frontmatter"),
-    ],
+    ("part", "repeated", "complaint"), [*CASES["hostile"], ("a: \ud800\n", 1, "not valid text")]
 )
 def test_a_hostile_or_broken_block_is_refused_quickly_with_a_reason(
-    block: str, complaint: str
+    part: str, repeated: int, complaint: str
 ) -> None:
+    block = part * repeated
     started = time.process_time()
     loaded, problems = metadata.load(block)
     # They take 0.06 s at the most; what is hostile about them would take minutes or crash.
@@ -113,66 +67,72 @@ def test_a_hostile_or_broken_block_is_refused_quickly_with_a_reason(
     assert len(problems[0]) < 200
 
 
-def test_a_duplicate_key_is_reported_with_its_line_and_the_last_one_counts() -> None:
-    loaded, problems = metadata.load(
-        "tags: [a]\ngit: {branch: x, branch: y}\ntags: [b]\nother: {tags: 1}\n"
-    )
-    assert loaded == {"tags": ["b"], "git": {"branch": "y"}, "other": {"tags": 1}}
-    assert [problem.split(";")[0] for problem in problems] == [
-        "frontmatter: line 3: duplicate key 'branch'",
-        "frontmatter: line 4: duplicate key 'tags'",
-    ]
-
-
-def test_a_merge_key_is_a_key_like_any_other() -> None:
-    assert metadata.load("<<: {a: 1}\nb: 2\n") == ({"<<": {"a": 1}, "b": 2}, [])
-
-
-def test_keys_are_text() -> None:
-    assert metadata.load("1: a\ntrue: b\n~: c\n1.50: d\n") == (
-        {"1": "a", "true": "b", "~": "c", "1.50": "d"},
-        [],
+@pytest.mark.parametrize(
+    ("block", "fields", "complaint"),
+    [
+        ("a: 1\na: 2\nb: {a: 3}\n", {"a": 2, "b": {"a": 3}}, "line 3: duplicate key 'a'"),
+        (
+            "git: {branch: x, branch: y}\n",
+            {"git": {"branch": "y"}},
+            "line 2: duplicate key 'branch'",
+        ),
+        ("<<: {a: 1}\nb: 2\n", {"<<": {"a": 1}, "b": 2}, ""),
+        ("1: a\ntrue: b\n~: c\n1.50: d\n", {"1": "a", "true": "b", "~": "c", "1.50": "d"}, ""),
+    ],
+    ids=["duplicate", "duplicate inside", "merge key like any other", "keys are text"],
+)
+def test_the_last_of_equal_keys_counts_and_is_reported_with_its_line(
+    block: str, fields: dict[str, Any], complaint: str
+) -> None:
+    loaded, problems = metadata.load(block)
+    assert loaded == fields
+    assert [problem.split(";")[0] for problem in problems] == (
+        [f"frontmatter: {complaint}"] if complaint else []
     )
 
 
 def test_a_rendered_block_is_plain_and_in_a_fixed_order() -> None:
     shared = ["src/auth.py"]
-    text = metadata.render(
-        {
-            "zeta": shared,
-            "created_at": datetime(2025, 1, 10, 10, tzinfo=UTC),
-            "again": shared,
-            "tags": ("naïve", "no", "😀"),
-            "due": date(2025, 2, 1),
-            "status": "active",
-            "type": "plan",
-        },
-        "Body.\n",
-    )
-    assert text == (
-        "---\ntype: plan\nstatus: active\ntags: [naïve, 'no', 😀]\ncreated_at: '2025-01-10T10:00:00+00:00'\n"
+    fields = {
+        "zeta": shared,
+        "created_at": datetime(2025, 1, 10, 10, tzinfo=UTC),
+        "again": shared,
+        "tags": ("naïve", "no", "😀"),
+        "due": date(2025, 2, 1),
+        "status": "active",
+        "type": "plan",
+    }
+    assert metadata.render(fields, "Body.\n") == (
+        "---\ntype: plan\nstatus: active\ntags: [naïve, 'no', 😀]\n"
+        "created_at: '2025-01-10T10:00:00+00:00'\n"
         "zeta: [src/auth.py]\nagain: [src/auth.py]\ndue: '2025-02-01'\n---\n\nBody.\n"
     )
 
 
-def test_content_keys_win_over_defaults_in_one_block() -> None:
-    merged = metadata.merge(
-        '---\ntype: "plan"\nowner: me\n---\n\n# Plan\n',
-        {"type": "journal", "status": "active", "tags": ["a"]},
-    )
-    assert merged == '---\ntype: "plan"\nowner: me\nstatus: active\ntags: [a]\n---\n\n# Plan\n'
+BLOCK = '# who\nowner: me  # not you\n\nlist:\n  - a # first\ntype: "plan"\n# last\n'
+CHANGED = '# who\nowner: them  # not you\n\nlist: [b]\ntype: "plan"\n# last\n'
 
 
-def test_comments_order_and_style_of_the_contents_own_block_stay() -> None:
-    block = '# who\nowner: me  # not you\n\nlist:\n  - a # first\ntype: "plan"\n# last\n'
-    merged = metadata.merge(f"---\n{block}---\n\n# Plan\n", {"type": "journal", "status": "active"})
-    assert merged == f"---\n{block}status: active\n---\n\n# Plan\n"
-    changed = metadata.merge(f"---\n{block}---\n\n# Plan\n", {}, {"owner": "them", "list": ["b"]})
-    assert changed == (
-        '---\n# who\nowner: them  # not you\n\nlist: [b]\ntype: "plan"\n# last\n---\n\n# Plan\n'
-    )
-    quoted = metadata.merge('---\ntitle: "a # b"\n---\n', {}, {"title": "c"})
-    assert quoted == "---\ntitle: c\n---\n"
+@pytest.mark.parametrize(
+    ("block", "defaults", "changes", "merged"),
+    [
+        (
+            'type: "plan"\nowner: me\n',
+            {"type": "journal", "status": "active", "tags": ["a"]},
+            None,
+            'type: "plan"\nowner: me\nstatus: active\ntags: [a]\n',
+        ),
+        (BLOCK, {"type": "journal", "status": "active"}, None, f"{BLOCK}status: active\n"),
+        (BLOCK, {}, {"owner": "them", "list": ["b"]}, CHANGED),
+        ('title: "a # b"\n', {}, {"title": "c"}, "title: c\n"),
+    ],
+    ids=["own keys win over defaults", "own style stays", "comments stay", "hash in a text"],
+)
+def test_comments_order_and_style_of_the_contents_own_block_stay(
+    block: str, defaults: dict[str, Any], changes: dict[str, Any] | None, merged: str
+) -> None:
+    content = f"---\n{block}---\n\n# Plan\n"
+    assert metadata.merge(content, defaults, changes) == f"---\n{merged}---\n\n# Plan\n"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragdocs.text import merge as merging
 from ragdocs.text.merge import BETWEEN, THEIRS, YOURS, merge
 
 # Few different lines, some often and some once, so that they repeat, move and collide.
@@ -124,3 +125,45 @@ def test_a_long_text_turned_upside_down_is_still_merged() -> None:
     lines = [f"line {n}\n" for n in range(20_000)]
     turned = "".join(reversed(lines))
     assert merge("".join(lines), turned, "".join(lines)).text == turned
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_regions_put_together_are_the_three_texts(base: str, theirs: str, yours: str) -> None:
+    parts = list(merging.regions(base, theirs, yours))
+    assert "".join(part.base for part in parts) == base
+    assert "".join(part.theirs for part in parts) == theirs
+    assert "".join(part.yours for part in parts) == yours
+    line = 1
+    for part in parts:
+        assert part.line == line
+        line += len(lines_of(part.base))
+    overlaps = [part for part in parts if part.origin == "overlap"]
+    assert len(overlaps) == merge(base, theirs, yours).overlaps
+
+
+@given(TEXTS, TEXTS)
+def test_pieces_put_together_are_the_new_text(old: str, new: str) -> None:
+    pieces = merging.added_words(old, new)
+    assert "".join(words for words, _ in pieces) == new
+    assert not any(is_new for _, is_new in merging.added_words(new, new))
+
+
+@pytest.mark.parametrize(
+    ("base", "theirs", "yours", "proposal"),
+    [
+        (
+            "on 24 May, slowly.\n",
+            "on 1 June, slowly.\n",
+            "on 24 May, fast.\n",
+            "on 1 June, fast.\n",
+        ),
+        ("tags: [a]\n", "tags: [a, b]\n", "tags: [a, c]\n", "tags: [a, b, c]\n"),
+        ("in May\n", "in June\n", "in July\n", "in June\nin July\n"),
+        ("", "theirs", "yours\n", "theirsyours\n"),
+    ],
+)
+def test_a_region_that_both_changed_gets_a_proposal_of_whole_words(
+    base: str, theirs: str, yours: str, proposal: str
+) -> None:
+    region = merging.Region(1, base, theirs, yours)
+    assert merging.merged_words(region) == proposal

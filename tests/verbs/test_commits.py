@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.asking import ask
 
 from ragdocs.errors import NotFoundError, UnavailableError, ValidationError
 
@@ -18,90 +18,79 @@ if TYPE_CHECKING:
     from ragdocs.workspace import Workspace
 
 ON = {"docs.commits": True}
+ADA, GRACE = ("Ada Lovelace", "ada@x.org"), ("Grace Hopper", "grace@navy.mil")
 
 
-def git(
-    root: Path, *words: str, author: str = "Ada Lovelace <ada@example.org>", at: str = ""
-) -> str:
+def git(project: Project, *words: str, author: tuple[str, str] = ADA, at: str = "") -> str:
+    root = project.root
     environ = {"HOME": str(root.parent), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
     dated = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if at else {}
-    name, _, mail = author.rstrip(">").partition(" <")
-    who = ("-c", f"user.name={name}", "-c", f"user.email={mail}", "-c", "init.defaultBranch=main")
-    command = ["git", "-C", str(root), *who, *words]
-    return subprocess.run(
-        command, env=environ | dated, check=True, capture_output=True, text=True
-    ).stdout.strip()
+    who = ("-c", f"user.name={author[0]}", "-c", f"user.email={author[1]}")
+    command = ["git", "-C", str(root), *who, "-c", "init.defaultBranch=main", *words]
+    return subprocess.check_output(command, env=environ | dated, text=True).strip()
 
 
-def change(
-    project: Project,
-    path: str,
-    message: str,
-    *,
-    days: int = 0,
-    author: str = "Ada Lovelace <ada@x.org>",
-) -> str:
+def change(project: Project, path: str, message: str, days: int = 0, **more: Any) -> None:
     project.write(path, f"{message}\n")
-    git(project.root, "add", path)
+    git(project, "add", path)
     at = (project.clock() - timedelta(days=days)).isoformat()
-    git(project.root, "commit", "-q", "-m", message, author=author, at=at)
-    return git(project.root, "rev-parse", "HEAD")
+    git(project, "commit", "-q", "-m", message, at=at, **more)
 
 
 @pytest.fixture
 def workspace(project: Project) -> Workspace:
-    git(project.root, "init", "-q")
-    change(
-        project,
-        "src/net/retry.py",
-        "Limit retries to three\n\nMore of them kept the queue full.",
-        days=40,
-    )
-    change(
-        project,
-        "src/net/client.py",
-        "Close idle connections",
-        days=20,
-        author="Grace Hopper <grace@navy.mil>",
-    )
-    change(project, "docs/guide.md", "Explain the retries", days=10)
-    change(project, "src/style.css", "Larger buttons", days=1)
+    git(project, "init", "-q")
+    limit = "Limit retries to three\n\nMore of them kept the queue full."
+    change(project, "src/net/retry.py", limit, 40)
+    change(project, "src/net/client.py", "Close idle connections", 20, author=GRACE)
+    change(project, "docs/guide.md", "Explain the retries", 10)
+    change(project, "src/style.css", "Larger buttons", 1)
     return project.open(**ON)
 
 
-def subjects(workspace: Workspace, query: str, **more: object) -> list[str]:
-    return [hit["subject"] for hit in workspace.commits.search(query, **more)["result"]]  # type: ignore[arg-type]
+def subjects(workspace: Workspace, query: str = "", **more: Any) -> list[str]:
+    return [hit.document.title for hit in workspace.commits.search(query, **more).hits]
 
 
 def test_a_commit_is_found_by_its_message_and_by_its_files(
     project: Project, workspace: Workspace
 ) -> None:
-    best = workspace.commits.search("why are retries limited")["result"][0]
-    assert best["commit"] == git(project.root, "log", "--format=%H", "--", "src/net/retry.py")
+    best = ask(workspace, "search_commits", query="why are retries limited")["result"][0]
+    assert best["commit"] == git(project, "log", "--format=%H", "--", "src/net/retry.py")
     assert best["subject"] == "Limit retries to three"
     assert "kept the queue full" in best["content"]
-    assert (best["author"], best["age"], best["paths"]) == (
-        "Ada Lovelace",
-        "1 month ago",
-        ["src/net/retry.py"],
-    )
+    facts = (best["author"], best["age"], best["paths"])
+    assert facts == ("Ada Lovelace", "1 month ago", ["src/net/retry.py"])
     assert subjects(workspace, "style.css")[0] == "Larger buttons"
-
-
-def test_paths_time_and_author_narrow_the_search(workspace: Workspace) -> None:
-    assert subjects(workspace, "retries", paths=["docs"]) == ["Explain the retries"]
-    assert set(subjects(workspace, "", paths=["./src/net/"])) == {
-        "Limit retries to three",
-        "Close idle connections",
+    # The other lanes know nothing of commits.
+    assert {hit.document.path for hit in workspace.documents.search("retries").hits} == {
+        "docs/guide.md"
     }
-    assert subjects(workspace, "", paths=["src/net/retry.py", "src/style.css"]) == [
-        "Larger buttons",
-        "Limit retries to three",
-    ]
-    assert subjects(workspace, "", since="2w") == ["Larger buttons", "Explain the retries"]
-    assert subjects(workspace, "", author="hopper") == ["Close idle connections"]
-    assert subjects(workspace, "", author="NAVY.mil", since="1d") == []
-    assert subjects(workspace, "", paths=["nowhere"]) == []
+    assert ask(workspace, "search_memories", query="retries")["result"] == []
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"query": "retries", "paths": ["docs"]}, ["Explain the retries"]),
+        ({"paths": ["./src/net/"]}, ["Close idle connections", "Limit retries to three"]),
+        (
+            {"paths": ["src/net/retry.py", "src/style.css"]},
+            ["Larger buttons", "Limit retries to three"],
+        ),
+        ({"since": "2w"}, ["Larger buttons", "Explain the retries"]),
+        ({"author": "hopper"}, ["Close idle connections"]),
+        ({"author": "NAVY.mil", "since": "1d"}, []),
+        ({"paths": ["nowhere"]}, []),
+    ],
+)
+def test_paths_time_and_author_narrow_the_search(
+    workspace: Workspace, filters: dict[str, Any], expected: list[str]
+) -> None:
+    assert subjects(workspace, **filters) == expected
+
+
+def test_a_filter_that_cannot_be_meant_is_refused(workspace: Workspace) -> None:
     with pytest.raises(NotFoundError, match="Ada Lovelace"):
         subjects(workspace, "x", author="nobody")
     with pytest.raises(ValidationError):
@@ -114,39 +103,27 @@ def test_only_what_is_new_is_read_and_what_was_rewritten_is_gone(
     change(project, "src/net/retry.py", "Retry with jitter")
     report = workspace.sync()["commits"]
     assert (report.added, report.removed, report.unchanged) == (1, 0, 4)
-    git(project.root, "commit", "-q", "--amend", "-m", "Retry with exponential backoff")
+    git(project, "commit", "-q", "--amend", "-m", "Retry with exponential backoff")
     report = workspace.sync()["commits"]
     assert (report.added, report.removed) == (1, 1)
     assert "Retry with jitter" not in subjects(workspace, "jitter")
-    git(project.root, "reset", "-q", "--hard", "HEAD~3")
+    git(project, "reset", "-q", "--hard", "HEAD~3")
     workspace.sync()
-    assert set(subjects(workspace, "retries")) == {"Limit retries to three"}
+    assert subjects(workspace, "retries") == ["Limit retries to three"]
 
 
-def test_a_project_below_the_top_sees_what_happened_to_it(
-    project: Project, workspace: Workspace
-) -> None:
-    del workspace
+@pytest.mark.usefixtures("workspace")
+def test_a_project_below_the_top_sees_what_happened_to_it(project: Project) -> None:
     project.root = project.root / "src"
     below = project.open(**ON)
-    assert set(subjects(below, "", limit=20)) == {
-        "Limit retries to three",
-        "Close idle connections",
-        "Larger buttons",
-    }
-    assert subjects(below, "", paths=["net/client.py"]) == ["Close idle connections"]
+    expected = ["Larger buttons", "Close idle connections", "Limit retries to three"]
+    assert subjects(below, limit=20) == expected
+    assert subjects(below, paths=["net/client.py"]) == ["Close idle connections"]
 
 
 def test_it_is_off_until_it_is_turned_on_and_needs_no_repository(project: Project) -> None:
     with pytest.raises(UnavailableError, match=r"commits = true under \[docs\]"):
         _ = project.open().commits
     assert subjects(project.open(**ON), "anything") == []
-    git(project.root, "init", "-q")
+    git(project, "init", "-q")
     assert subjects(project.open(**ON), "anything") == []
-
-
-def test_documents_and_memories_do_not_mix_with_commits(workspace: Workspace) -> None:
-    assert all(
-        hit["path"].startswith("docs/") for hit in workspace.documents.search("retries")["result"]
-    )
-    assert workspace.memories.search("retries")["result"] == []

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.asking import ask
 
 from ragdocs.errors import (
     AlreadyExistsError,
@@ -33,13 +34,16 @@ def workspace(project: Project) -> Workspace:
 
 def texts(project: Project) -> dict[str, str]:
     root = project.root / ".memories"
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes().decode() for path in root.rglob("*.md")
-    }
+    paths = root.rglob("*.md")
+    return {path.relative_to(root).as_posix(): path.read_bytes().decode() for path in paths}
 
 
-def plan(project: Project) -> Path:
-    return project.root / ".memories/plan.md"
+def plan(project: Project, data: bytes = b"") -> Path:
+    path = project.root / ".memories/plan.md"
+    if data:
+        path.parent.mkdir()
+        path.write_bytes(data)
+    return path
 
 
 # --- edit ---
@@ -48,59 +52,44 @@ def plan(project: Project) -> Path:
 def test_an_edit_is_written_found_and_kept_in_history(
     project: Project, workspace: Workspace
 ) -> None:
-    answer = workspace.edits.edit("plan", Edit("zwei", find="two"))
-    assert answer["status"] == "edited"
-    assert (answer["places"], answer["lines"]) == (1, "7-11")
+    answer = ask(workspace, "edit_memory", filename="plan", text="zwei", find="two")
+    assert (answer["status"], answer["places"], answer["lines"]) == ("edited", 1, "7-11")
     assert answer["content"] == "one\n\nzwei\n\nthree"
     assert plan(project).read_text() == PLAN.replace("two", "zwei")
-    assert answer["version"] == workspace.memories.read("plan")["version"]
-    assert [hit["memory_id"] for hit in workspace.memories.search("zwei")["result"]] == [
-        "memory:plan"
-    ]
-    kept = workspace.versions.history("plan")["result"]
-    assert [(one["verb"], one["became"]) for one in kept] == [("edit", answer["version"])]
-
-
-def test_an_edit_that_changes_nothing_leaves_no_trace(
-    project: Project, workspace: Workspace
-) -> None:
-    assert workspace.edits.edit("plan", Edit(fields={"type": "plan"}))["status"] == "unchanged"
-    assert workspace.versions.history("plan")["result"] == []
-    assert plan(project).read_text() == PLAN
+    assert answer["version"] == workspace.memories.read("plan").source.version
+    assert workspace.memories.search("zwei").hits[0].document.id == "memory:plan"
+    (revision,) = workspace.versions.history("plan").revisions
+    assert (revision.verb, revision.after) == ("edit", answer["version"])
+    # An edit that changes nothing leaves no trace.
+    assert workspace.edits.edit("plan", Edit(fields={"type": "plan"})).status == "unchanged"
+    assert workspace.versions.history("plan").total == 1
 
 
 def test_marks_line_ends_and_a_missing_last_end_stay(project: Project) -> None:
-    data = (
-        b"\xef\xbb\xbf---\r\ntype: plan\r\n---\r\n\r\n# Plan\r\n\r\ntwo\r\n\r\n## End\r\n\r\nlast"
-    )
-    plan(project).parent.mkdir()
-    plan(project).write_bytes(data)
+    head = b"\xef\xbb\xbf---\r\ntype: plan\r\n---\r\n\r\n"
+    data = head + b"# Plan\r\n\r\ntwo\r\n\r\n## End\r\n\r\nlast"
+    path = plan(project, data)
     edits = project.open().edits
     edits.edit("plan", Edit("zwei", find="two"))
     edits.edit("plan", Edit("more\nlines", section="End", mode="append"))
     edits.edit("plan", Edit(fields={"status": "done"}))
-    assert plan(project).read_bytes() == (
-        data.replace(b"two", b"zwei").replace(b"plan\r\n---", b"plan\r\nstatus: done\r\n---")
-        + b"\r\n\r\nmore\r\nlines"
-    )
+    expected = data.replace(b"two", b"zwei").replace(b"plan\r\n", b"plan\r\nstatus: done\r\n", 1)
+    assert path.read_bytes() == expected + b"\r\n\r\nmore\r\nlines"
 
 
 def test_bytes_that_are_no_text_are_not_edited_away(project: Project) -> None:
-    plan(project).parent.mkdir()
-    plan(project).write_bytes(b"caf\xe9 two\n")
+    path = plan(project, b"caf\xe9 two\n")
     edits = project.open().edits
-    for change in (
-        lambda: edits.edit("plan", Edit("x", find="two")),
-        lambda: edits.rename("plan", "other"),
-    ):
-        with pytest.raises(ParseError, match="not valid UTF-8"):
-            change()
-    assert plan(project).read_bytes() == b"caf\xe9 two\n"
+    with pytest.raises(ParseError, match="not valid UTF-8"):
+        edits.edit("plan", Edit("x", find="two"))
+    with pytest.raises(ParseError, match="not valid UTF-8"):
+        edits.rename("plan", "other")
+    assert path.read_bytes() == b"caf\xe9 two\n"
 
 
 def test_fields_that_ragdocs_reads_are_checked(workspace: Workspace) -> None:
     workspace.edits.edit("plan", Edit(fields={"tags": "#auth, Auth,two words"}))
-    assert "tags: [auth, two words]" in workspace.memories.read("plan")["content"]
+    assert "tags: [auth, two words]" in workspace.memories.read("plan").source.text
     for fields in ({"type": "two words"}, {"tags": ["a\nb"]}, {"": 1}, {"a\nb": 1}):
         with pytest.raises(ValidationError):
             workspace.edits.edit("plan", Edit(fields=fields))
@@ -108,43 +97,57 @@ def test_fields_that_ragdocs_reads_are_checked(workspace: Workspace) -> None:
 
 def test_a_secret_does_not_get_in_by_an_edit(project: Project, workspace: Workspace) -> None:
     token = "ghp_" + "".join(chr(ord("a") + (7 * n) % 26) + str(n % 10) for n in range(18))
-    answers = [
-        workspace.edits.edit("plan", Edit(f"two {token}", find="two")),
-        workspace.edits.edit("plan", Edit(fields={"note": token})),
-    ]
-    assert all(answer["warnings"] for answer in answers)
-    assert token not in str(answers)
-    assert not any(
-        token.encode() in path.read_bytes() for path in project.root.rglob("*") if path.is_file()
-    )
+    for change in ({"text": f"two {token}", "find": "two"}, {"fields": {"note": token}}):
+        answer = ask(workspace, "edit_memory", filename="plan", **change)
+        assert answer["warnings"]
+        assert token not in str(answer)
+    for path in project.root.rglob("*"):
+        assert not path.is_file() or token.encode() not in path.read_bytes()
 
 
 # --- conflicts ---
 
 
-def conflict(workspace: Workspace, theirs: str, change: Edit | str) -> ConflictError:
+def conflict(workspace: Workspace, theirs: str, verb: str, **arguments: Any) -> ConflictError:
     """Let somebody else write first, and return what a writer with the old version is told."""
-    version = workspace.memories.read("plan")["version"]
+    version = workspace.memories.read("plan").source.version
     workspace.memories.update("plan", theirs)
-    write: Any = workspace.edits.edit if isinstance(change, Edit) else workspace.memories.update
     with pytest.raises(ConflictError) as caught:
-        write("plan", change, version)
-    assert workspace.memories.read("plan")["content"] == theirs
-    assert caught.value.version == workspace.memories.read("plan")["version"]
-    return caught.value
+        ask(workspace, verb, filename="plan", expected_version=version, **arguments)
+    current = workspace.memories.read("plan").source
+    error = caught.value
+    assert (current.text, current.version, error.base) == (theirs, error.version, PLAN)
+    assert error.theirs == theirs
+    return error
 
 
-def test_a_stale_update_is_told_base_theirs_yours_and_both_together(workspace: Workspace) -> None:
+def test_a_stale_update_is_told_both_changes_together(workspace: Workspace) -> None:
     theirs, yours = PLAN.replace("one", "ONE"), PLAN.replace("three", "THREE")
-    error = conflict(workspace, theirs, yours)
-    assert (error.base, error.theirs, error.yours) == (PLAN, theirs, yours)
-    assert error.merged == PLAN.replace("one", "ONE").replace("three", "THREE")
-    assert error.overlaps == 0
-    assert workspace.memories.update("plan", error.merged, error.version)["status"] == "updated"
+    error = conflict(workspace, theirs, "update_memory", content=yours)
+    assert error.yours == yours
+    assert (error.merged, error.overlaps) == (theirs.replace("three", "THREE"), 0)
+    assert workspace.memories.update("plan", error.merged, error.version).status == "updated"
 
 
-def test_overlapping_updates_are_marked(workspace: Workspace) -> None:
-    error = conflict(workspace, PLAN.replace("two", "deux"), PLAN.replace("two", "zwei"))
+def test_a_stale_append_or_edit_is_proposed_on_the_new_text(workspace: Workspace) -> None:
+    theirs = PLAN.replace("one", "ONE")
+    error = conflict(workspace, theirs, "append_memory", content="mine")
+    assert (error.yours, error.merged) == ("mine", f"{theirs}\n\nmine")
+    workspace.memories.update("plan", PLAN)
+    error = conflict(workspace, theirs, "edit_memory", find="two", text="zwei")
+    assert error.yours == PLAN.replace("two", "zwei")
+    assert (error.merged, error.overlaps) == (theirs.replace("two", "zwei"), 0)
+
+
+@pytest.mark.parametrize(
+    ("verb", "change"),
+    [
+        ("update_memory", {"content": PLAN.replace("two", "zwei")}),
+        ("edit_memory", {"find": "two", "text": "zwei"}),
+    ],
+)
+def test_an_overlap_is_marked(workspace: Workspace, verb: str, change: dict[str, str]) -> None:
+    error = conflict(workspace, PLAN.replace("two", "deux"), verb, **change)
     assert error.overlaps == 1
     assert "<<<<<<< theirs\ndeux\n=======\nzwei\n>>>>>>> yours\n" in error.merged
 
@@ -152,7 +155,7 @@ def test_overlapping_updates_are_marked(workspace: Workspace) -> None:
 def test_a_base_that_is_not_kept_leaves_the_two_texts(
     project: Project, workspace: Workspace
 ) -> None:
-    version = workspace.memories.read("plan")["version"]
+    version = workspace.memories.read("plan").source.version
     plan(project).write_text("written by hand\n")
     with pytest.raises(ConflictError) as caught:
         workspace.memories.update("plan", "mine\n", version)
@@ -160,38 +163,24 @@ def test_a_base_that_is_not_kept_leaves_the_two_texts(
     assert (caught.value.theirs, caught.value.yours) == ("written by hand\n", "mine\n")
 
 
-def test_a_stale_append_is_proposed_behind_the_new_text(workspace: Workspace) -> None:
-    version = workspace.memories.read("plan")["version"]
-    workspace.memories.update("plan", "new text\n")
-    with pytest.raises(ConflictError) as caught:
-        workspace.memories.append("plan", "mine", version)
-    assert (caught.value.base, caught.value.yours) == (PLAN, "mine")
-    assert caught.value.merged == "new text\n\n\nmine"
-
-
-def test_a_stale_edit_is_proposed_on_the_new_text(workspace: Workspace) -> None:
-    theirs = PLAN.replace("one", "ONE")
-    error = conflict(workspace, theirs, Edit("zwei", find="two"))
-    assert (error.base, error.yours) == (PLAN, PLAN.replace("two", "zwei"))
-    assert error.merged == theirs.replace("two", "zwei")
-
-
-def test_a_stale_edit_of_a_passage_that_is_gone_is_marked(workspace: Workspace) -> None:
-    error = conflict(workspace, PLAN.replace("two", "deux"), Edit("zwei", find="two"))
-    assert error.overlaps == 1
-    assert "deux\n=======\nzwei" in error.merged
-
-
 def test_stale_deletes_renames_and_merges_change_nothing(
     project: Project, workspace: Workspace
 ) -> None:
-    version = workspace.memories.read("plan")["version"]
+    version = workspace.memories.read("plan").source.version
     workspace.memories.append("plan", "more")
     workspace.memories.create("other", "text", [])
+    other = workspace.memories.read("other").source.version
     before = texts(project)
+
+    def merge(target: str) -> None:
+        workspace.merges.merge(["plan", "other"], target, "both", source_versions=[version, other])
+
     for change in (
         lambda: workspace.memories.delete("plan", version),
         lambda: workspace.edits.rename("plan", "new", version),
+        lambda: merge("other"),
+        lambda: merge("elsewhere"),
+        lambda: merge("plan"),
         lambda: workspace.merges.merge(["plan", "other"], "plan", "both", version),
     ):
         with pytest.raises(ConflictError) as caught:
@@ -199,8 +188,11 @@ def test_stale_deletes_renames_and_merges_change_nothing(
         assert caught.value.theirs.endswith("more")
         assert texts(project) == before
     assert caught.value.base == PLAN
-    current = workspace.memories.read("plan")["version"]
-    assert workspace.edits.rename("plan", "new", current)["filename"] == "new.md"
+    with pytest.raises(ValidationError, match="2 source files and 1 version"):
+        workspace.merges.merge(["plan", "other"], "other", "both", source_versions=[other])
+    assert texts(project) == before
+    current = workspace.memories.read("plan").source.version
+    assert workspace.edits.rename("plan", "new", current).path == "new.md"
 
 
 # --- rename ---
@@ -214,9 +206,28 @@ title: plan.md
 See [[plan]], [[plan.md#Plan|the plan]], ![[Plan#one]] and [[planet]] or [[ plan ]].
 
 - supersedes [[plan]]
-- [label](plan.md), [other](./plan.md#two "title"), [angle](<plan.md>), [root](/.memories/plan.md), [ref][p]
+- [label](plan.md), [other](./plan.md#two "title"), [angle](<plan.md>), [root](/.memories/plan.md)
 
 [p]: plan.md#one
+
+`[[plan]]` and \\[[plan]] are none.
+
+```
+[[plan]] [x](plan.md)
+```
+"""
+RELINKED = """\
+---
+related: ['[[road map]]', auth/road map.md, 'memory:auth/road map', planet.md]   # kept
+title: plan.md
+---
+
+See [[road map]], [[auth/road map.md#Plan|the plan]], ![[road map#one]] and [[planet]] or [[ road map ]].
+
+- supersedes [[road map]]
+- [label](auth/road%20map.md), [other](auth/road%20map.md#two "title"), [angle](<auth/road map.md>), [root](/.memories/auth/road%20map.md)
+
+[p]: auth/road%20map.md#one
 
 `[[plan]]` and \\[[plan]] are none.
 
@@ -232,82 +243,62 @@ def test_every_kind_of_link_follows_a_renamed_memory(
     project.memory("links.md", LINKS)
     project.memory("sub/deep.md", "Up [to it](../plan.md) and [[plan]].\n")
     project.memory("unrelated.md", "The plan is [[planet]] and plan.md.\n")
-    answer = workspace.edits.rename("plan.md", "auth/road map.md")
-    new = (
-        LINKS.replace(
-            '"[[plan]]", plan.md, "memory:plan"',
-            "'[[road map]]', auth/road map.md, 'memory:auth/road map'",
-        )
-        .replace("[[plan]],", "[[road map]],")
-        .replace("[[plan.md#Plan|", "[[auth/road map.md#Plan|")
-        .replace("[[Plan#one]]", "[[road map#one]]")
-        .replace("[[ plan ]]", "[[ road map ]]")
-        .replace("supersedes [[plan]]", "supersedes [[road map]]")
-        .replace("[label](plan.md)", "[label](auth/road%20map.md)")
-        .replace("(./plan.md#two", "(auth/road%20map.md#two")
-        .replace("<plan.md>", "<auth/road map.md>")
-        .replace("(/.memories/plan.md)", "(/.memories/auth/road%20map.md)")
-        .replace("[p]: plan.md", "[p]: auth/road%20map.md")
-    )
-    found = texts(project)
-    assert found["links.md"] == new
-    assert found["sub/deep.md"] == "Up [to it](../auth/road%20map.md) and [[road map]].\n"
-    assert found["unrelated.md"] == "The plan is [[planet]] and plan.md.\n"
-    assert found["auth/road map.md"] == PLAN
-    assert "plan.md" not in found
-    assert answer["files"] == {"links.md": 11, "sub/deep.md": 2}
-    assert answer["links"] == 13
-    linked = workspace.memories.linked("", "auth/road map.md")["result"]
-    assert {hit["memory_id"] for hit in linked} == {"memory:links", "memory:sub/deep"}
-    assert workspace.memories.linked("", "plan.md")["result"] == []
+    renamed = workspace.edits.rename("plan.md", "auth/road map.md")
+    assert texts(project) == {
+        "links.md": RELINKED,
+        "sub/deep.md": "Up [to it](../auth/road%20map.md) and [[road map]].\n",
+        "unrelated.md": "The plan is [[planet]] and plan.md.\n",
+        "auth/road map.md": PLAN,
+    }
+    assert renamed.links == {"links.md": 11, "sub/deep.md": 2}
+    hits = workspace.memories.linked("", "auth/road map.md").hits
+    assert {hit.document.id for hit in hits} == {"memory:links", "memory:sub/deep"}
+    assert workspace.memories.linked("", "plan.md").hits == ()
     assert not (project.root / ".memories/.trash").exists()
 
 
 def test_a_moved_memory_keeps_reaching_what_it_links_to(project: Project) -> None:
-    project.memory(
-        "a.md",
-        "[doc](../docs/x.md) [sib](b.md) ![img](p.png) [self](a.md#h) [web](https://x.org/a.md) [[b]]\n",
-    )
+    same = "[self](a.md#h) [web](https://x.org/a.md) [[b]]\n"
+    project.memory("a.md", f"[doc](../docs/x.md) [sib](b.md) ![img](p.png) {same}")
     project.memory("b.md", "b\n")
     workspace = project.open()
-    assert workspace.edits.rename("a", "deep/down/a")["files"] == {"deep/down/a.md": 4}
-    assert texts(project)["deep/down/a.md"] == (
-        "[doc](../../../docs/x.md) [sib](../../b.md) ![img](../../p.png) [self](a.md#h) [web](https://x.org/a.md) "
-        "[[b]]\n"
-    )
-    assert (
-        workspace.memories.linked("", "docs/x.md")["result"][0]["memory_id"] == "memory:deep/down/a"
-    )
+    assert workspace.edits.rename("a", "deep/down/a").links == {"deep/down/a.md": 4}
+    moved = "[doc](../../../docs/x.md) [sib](../../b.md) ![img](../../p.png)"
+    assert texts(project)["deep/down/a.md"] == f"{moved} {same}"
+    (hit,) = workspace.memories.linked("", "docs/x.md").hits
+    assert hit.document.id == "memory:deep/down/a"
 
 
-def test_links_that_still_reach_it_are_left_alone(project: Project) -> None:
-    project.memory("a.md", "---\naliases: [Alpha]\n---\n\n# The title\n")
-    project.memory("b.md", "[[a]] [[Alpha]] [[The title]] [[a.md]]\n")
-    workspace = project.open()
-    assert workspace.edits.rename("a", "folder/a")["links"] == 1
-    assert texts(project)["b.md"] == "[[a]] [[Alpha]] [[The title]] [[folder/a.md]]\n"
-
-
-def test_a_name_that_others_have_too_is_left_and_told(project: Project) -> None:
-    project.memory("x/notes.md", "x\n")
+@pytest.mark.parametrize(
+    ("text", "old", "new", "links", "relinked"),
+    [
+        (
+            "---\naliases: [Alpha]\n---\n\n# The title\n",
+            "a",
+            "folder/a",
+            "[[a]] [[Alpha]] [[The title]] [[a.md]]\n",
+            "[[a]] [[Alpha]] [[The title]] [[folder/a.md]]\n",
+        ),
+        ("text\n", "auth-plan", "login-plan", "[[Auth plan]]\n", "[[login-plan]]\n"),
+        ("x\n", "x/notes", "x/other", "[[notes]] and [[x/notes]]\n", "[[notes]] and [[x/other]]\n"),
+    ],
+    ids=["those that still reach it stay", "a title made from the name", "a name of others"],
+)
+def test_only_links_that_meant_it_are_rewritten(
+    project: Project, text: str, old: str, new: str, links: str, relinked: str
+) -> None:
+    project.memory(f"{old}.md", text)
     project.memory("y/notes.md", "y\n")
-    project.memory("links.md", "[[notes]] and [[x/notes]]\n")
-    answer = project.open().edits.rename("x/notes", "x/other")
-    assert texts(project)["links.md"] == "[[notes]] and [[x/other]]\n"
-    assert "others have that name too" in answer["warnings"][0]
-
-
-def test_a_title_taken_from_the_file_name_follows_it(project: Project) -> None:
-    project.memory("auth-plan.md", "text\n")
-    project.memory("links.md", "[[Auth plan]]\n")
-    project.open().edits.rename("auth-plan", "login-plan")
-    assert texts(project)["links.md"] == "[[login-plan]]\n"
+    project.memory("links.md", links)
+    renamed = project.open().edits.rename(old, new)
+    assert texts(project)["links.md"] == relinked
+    assert renamed.links == {"links.md": 1}
+    assert ("others have that name too" in str(renamed.warnings)) == (old == "x/notes")
 
 
 def test_a_mark_at_the_start_and_line_ends_move_along(project: Project) -> None:
     data = b"\xef\xbb\xbf---\r\nid: 4711\r\n---\r\n\r\n[[plan]]\r\n\r\nlast"
-    plan(project).parent.mkdir()
-    plan(project).write_bytes(data)
+    plan(project, data)
     other = project.root / ".memories/other.md"
     other.write_bytes(b"\xef\xbb\xbf[[plan]]\r\nx\r\n")
     project.open().edits.rename("plan", "new")
@@ -329,21 +320,20 @@ def test_a_mark_at_the_start_and_line_ends_move_along(project: Project) -> None:
     ],
 )
 def test_a_name_that_cannot_be_is_refused(
-    project: Project, old: str, new: str, error: type[RagdocsError]
+    project: Project, workspace: Workspace, old: str, new: str, error: type[RagdocsError]
 ) -> None:
-    project.memory("plan.md", PLAN)
     project.memory("taken.md", "[[plan]]\n")
-    workspace, before = project.open(), texts(project)
+    before = texts(project)
     with pytest.raises(error):
         workspace.edits.rename(old, new)
     assert texts(project) == before
-    assert workspace.versions.history()["result"] == []
+    assert workspace.versions.history().total == 0
 
 
 def test_a_memory_that_cannot_be_rewritten_is_named(project: Project, workspace: Workspace) -> None:
     (project.root / ".memories/odd.md").write_bytes(b"[[plan]] caf\xe9\n")
     (project.root / ".memories/large.md").write_bytes(b"[[plan]]\n" * 1_200_000)
-    answer = workspace.edits.rename("plan", "new")
-    told = sorted(warning.split(":")[0] for warning in answer["warnings"])
-    assert told == [f"links in {name}.md are as they were" for name in ("large", "odd")]
+    warnings = workspace.edits.rename("plan", "new").warnings
+    named = sorted(warning.split(":")[0] for warning in warnings)
+    assert named == [f"links in {name}.md are as they were" for name in ("large", "odd")]
     assert (project.root / ".memories/odd.md").read_bytes() == b"[[plan]] caf\xe9\n"

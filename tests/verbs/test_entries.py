@@ -6,10 +6,10 @@ A search in which importance orders near equals, a daily log.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import secrets
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.asking import ask
 
 from ragdocs.errors import UnavailableError, ValidationError
 from ragdocs.search.rank import DOUBT_REACH, IMPORTANCE_REACH
@@ -33,45 +34,55 @@ if TYPE_CHECKING:
     from tests.conftest import Project
 
     from ragdocs.verbs.memories.entries import Entries
+    from ragdocs.verbs.memories.entry_outcomes import AddedEntry, EntryDetails
     from ragdocs.workspace import Workspace
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 # Put together here, so that no scanner takes this file for a leak.
 TOKEN = "ghp_" + "".join(chr(ord("a") + (7 * n) % 26) + str(n % 10) for n in range(18))
 ADD = """
-import json, sys, time, pathlib
+import sys, time, pathlib
 from ragdocs import config
 from ragdocs.verbs.memories.entry_rules import NewEntry
 from ragdocs.workspace import Workspace
 root, go = map(pathlib.Path, sys.argv[1:])
-verbs = Workspace(config.load(root, project=root, flags={"embedding.model": "none", "memory.enabled": True})).entries
+flags = {"embedding.model": "none", "memory.enabled": True}
+verbs = Workspace(config.load(root, project=root, flags=flags)).entries
 print("ready", flush=True)
 while not go.exists():
     time.sleep(0.001)
-answers = [verbs.add(NewEntry(content=f"The deploy key number {n} is kept in the vault")) for n in range(5)]
-print(json.dumps(answers))
+for n in range(5):
+    added = verbs.add(NewEntry(content=f"The deploy key number {n} is kept in the vault"))
+    print(added.id, added.written is not None)
 """
+DARK = "User prefers dark mode in the editor"
+BUILD = "The build server was replaced on Monday"
+ALICE = "Alice reports to Bob"
 
 
-def add(where: Workspace | Entries, content: str, **fields: Any) -> Any:
-    verbs = where.entries if hasattr(where, "entries") else where
-    return verbs.add(NewEntry(content=content, **fields))
+def add(workspace: Workspace, content: str, **fields: Any) -> AddedEntry:
+    return workspace.entries.add(NewEntry(content=content, **fields))
 
 
-def found(where: Workspace, query: str, *arguments: Any, **named: Any) -> list[str]:
-    return [one["content"] for one in where.entries.search(query, *arguments, **named)["results"]]
+def found(workspace: Workspace, query: str, *arguments: Any, **named: Any) -> list[str]:
+    findings = workspace.entries.search(query, *arguments, **named)
+    return [entry.hit.chunk.text for entry in findings.entries]
 
 
-def read(verbs: Entries, entry_id: str) -> Any:
-    return verbs.get(entry_id)["entry"]
+def read(workspace: Workspace, entry_id: str) -> EntryDetails:
+    details = workspace.entries.get(entry_id).details
+    assert details is not None
+    return details
 
 
 def files(project: Project) -> list[str]:
-    return sorted(
-        path.name
-        for path in (project.root / ".memories").rglob("*.md")
-        if ".daily" not in path.parts
-    )
+    paths = (project.root / ".memories").rglob("*.md")
+    return sorted(path.name for path in paths if ".daily" not in path.parts)
+
+
+def stamps(project: Project) -> dict[Path, int]:
+    paths = (project.root / ".memories").rglob("*")
+    return {path: path.stat().st_mtime_ns for path in paths if path.is_file()}
 
 
 # --- adding ---
@@ -91,139 +102,98 @@ def test_an_entry_is_a_memory_named_by_the_digest_of_its_content(project: Projec
         expires_at="2027-01-31T09:00:00+01:00",
     )
     digest = hashlib.sha256(b"User prefers dark mode").hexdigest()
-    assert (added["id"], added["created"], added["duplicate"]) == (
-        f"mem_{digest[:12]}",
-        True,
-        False,
-    )
-    assert added["warnings"] == []
-    text = (project.root / f".memories/entries/{added['id']}.md").read_text()
+    assert added.id == f"mem_{digest[:12]}"
+    assert added.written
+    assert (added.written.removed, added.written.notes) == ((), ())
+    text = (project.root / f".memories/entries/{added.id}.md").read_text()
     assert text == (
-        "---\ntype: preference\nstatus: active\ntags: [ui, theme]\ncreated_at: '2026-11-16T12:00:00Z'\n"
-        f"id: {added['id']}\nimportance: 7\nconfidence: 0.9\nsource: chat\ncontext: said while setting up\n"
+        "---\ntype: preference\nstatus: active\ntags: [ui, theme]\n"
+        f"created_at: '2026-11-16T12:00:00Z'\nid: {added.id}\nimportance: 7\nconfidence: 0.9\n"
+        "source: chat\ncontext: said while setting up\n"
         "expires_at: '2027-01-31T08:00:00Z'\n---\n\nUser prefers dark mode\n"
     )
-    assert workspace.memories.search("dark mode")["result"][0]["type"] == "preference"
-    assert workspace.places["memory"].index.documents()[0].problems == ()
+    (hit,) = workspace.memories.search("dark mode").hits
+    assert (hit.document.kind, hit.document.problems) == ("preference", ())
 
 
-@pytest.mark.parametrize(
-    "again",
-    ["Same words", "Same words\n", "\nSame words  \r\n", "  Same words\t", " \n\t\n Same words"],
-)
-def test_the_same_content_again_returns_its_id_and_writes_nothing(
-    project: Project, again: str
-) -> None:
+def test_the_same_content_again_returns_its_id_and_writes_nothing(project: Project) -> None:
     workspace = project.open()
     first = add(workspace, "Same words")
-    before = {
-        path: path.stat().st_mtime_ns
-        for path in (project.root / ".memories").rglob("*")
-        if path.is_file()
-    }
-    second = add(workspace, again, kind="task", importance=9)
-    assert (second["id"], second["created"], second["duplicate"]) == (first["id"], False, True)
-    after = {
-        path: path.stat().st_mtime_ns
-        for path in (project.root / ".memories").rglob("*")
-        if path.is_file()
-    }
-    assert after == before
+    before = stamps(project)
+    for again in ("{}", "{}\n", "\n{}  \r\n", "  {}\t", " \n\t\n {}"):
+        second = add(workspace, again.format("Same words"), kind="task", importance=9)
+        assert (second.id, second.written) == (first.id, None)
+    assert stamps(project) == before
 
 
 def test_a_duplicate_names_the_fields_that_were_not_taken_over(project: Project) -> None:
     workspace = project.open()
     add(workspace, "Same words", importance=3, tags=["ui"], kind="task")
-    assert add(workspace, "Same words")["warnings"] == [], "nothing was said about the fields"
-    assert add(workspace, "Same words", importance=3, tags=["UI"], kind="task")["warnings"] == []
-    again = add(
-        workspace,
-        "Same words",
-        kind="event",
-        importance=9,
-        confidence=0.5,
-        tags=["ui", "theme"],
-        context=f"with {TOKEN}",
-        expires_at="2027-01-31T09:00:00Z",
-    )
-    (note,) = again["warnings"]
-    for part in (
-        "type event (it has task)",
-        "importance 9 (it has 3",
-        "confidence 0.5",
-        "theme",
-        "context",
-        "2027-01",
-    ):
+    assert add(workspace, "Same words").differing == [], "nothing was said about the fields"
+    same = add(workspace, "Same words", importance=3, tags=["UI"], kind="task")
+    assert same.differing == []
+    arguments = {
+        "content": "Same words",
+        "entryType": "event",
+        "importance": 9,
+        "confidence": 0.5,
+        "tags": ["ui", "theme"],
+        "context": f"with {TOKEN}",
+        "expiresAt": "2027-01-31T09:00:00Z",
+    }
+    answer = ask(workspace, "memory_add", **arguments)
+    (note,) = answer["warnings"]
+    fields = ("type event (it has task)", "importance 9 (it has 3", "confidence 0.5")
+    for part in (*fields, "theme", "context", "2027-01", "unchanged"):
         assert part in note
-    assert "unchanged" in note
     assert TOKEN not in note
-    assert read(workspace.entries, again["id"])["importance"] == 3
+    assert read(workspace, answer["id"]).card.importance == 3
 
 
-@pytest.mark.parametrize("how", ["archived", "expired"])
+@pytest.mark.parametrize("how", ["archived", "expired", "deleted"])
 def test_content_of_an_entry_that_nobody_finds_is_live_again(project: Project, how: str) -> None:
-    workspace = project.open()
-    first = add(
-        workspace, "Zebras graze", importance=3, tags=["animals"], expires_at="2026-11-16T13:00:00Z"
-    )
-    path = Path(first["path"])
+    expiry = {"expires_at": "2026-11-16T13:00:00Z"}
+    first = add(project.open(), "Zebras graze", importance=3, tags=["animals"], **expiry)
+    path = Path(first.location)
     if how == "archived":
-        path.write_text(
-            path.read_text().replace("status: active", "status: archived\nreviewer: Ada")
-        )
-    else:
+        text = path.read_text().replace("status: active", "status: archived\nreviewer: Ada")
+        path.write_text(text)
+    elif how == "expired":
         project.clock = lambda: NOW + timedelta(days=2)
+    else:
+        assert project.open().entries.delete(first.id).moved_to
+    is_deleted = how == "deleted"
     workspace = project.open()
     assert found(workspace, "zebras") == []
     again = add(workspace, "Zebras graze", importance=8)
-    assert (again["id"], again["created"], again["duplicate"]) == (first["id"], True, False)
-    assert how in again["warnings"][0]
-    assert "live again" in again["warnings"][0]
+    assert again.written
+    assert (again.id, again.revived) == (first.id, "" if is_deleted else how)
     assert found(workspace, "zebras") == ["Zebras graze"]
-    entry = read(workspace.entries, first["id"])
-    assert (entry["importance"], entry["tags"], entry["expiresAt"]) == (8, ["animals"], None)
+    card = read(workspace, first.id).card
+    assert (card.importance, card.document.expires_at) == (8, None)
+    assert card.document.tags == (() if is_deleted else ("animals",))
     assert ("reviewer: Ada" in path.read_text()) == (how == "archived")
-    assert len(workspace.corpus("memory").versioned.history(f"entries/{first['id']}.md")) == 1
-    assert files(project) == [path.name]
+    assert workspace.versions.history(first.id).total == 1
 
 
 def test_the_first_line_of_an_entry_keeps_its_indent(project: Project) -> None:
     workspace = project.open()
     added = add(workspace, "\n    x = 1\n    y = 2\n")
-    assert read(workspace.entries, added["id"])["content"] == "    x = 1\n    y = 2"
-    assert add(workspace, "x = 1\n    y = 2")["duplicate"]
-
-
-def test_content_that_was_moved_elsewhere_is_still_the_same(project: Project) -> None:
-    first = add(project.open(), "Same words")
-    memories = project.root / ".memories"
-    (memories / "people").mkdir()
-    (memories / f"entries/{first['id']}.md").rename(memories / "people/theme.md")
-    again = add(project.open(), "Same words")
-    assert (again["id"], again["duplicate"]) == (first["id"], True)
-    assert files(project) == ["theme.md"]
+    assert read(workspace, added.id).content == "    x = 1\n    y = 2"
+    assert add(workspace, "x = 1\n    y = 2").written is None
 
 
 def test_content_that_was_corrected_by_hand_can_be_added_again_under_another_id(
     project: Project,
 ) -> None:
-    workspace = project.open()
-    first = add(workspace, "The port is 8080")
-    path = Path(first["path"])
+    first = add(project.open(), "The port is 8080")
+    path = Path(first.location)
     path.write_text(path.read_text().replace("8080", "9090"))
     other = add(project.open(), "The port is 8080")
-    assert other["created"]
-    assert other["id"] != first["id"]
-    assert add(project.open(), "The port is 8080")["id"] == other["id"]
+    assert other.written
+    assert other.id != first.id
+    assert add(project.open(), "The port is 8080").id == other.id
     assert sorted(found(project.open(), "port")) == ["The port is 8080", "The port is 9090"]
-
-
-def test_a_deleted_entry_may_be_added_again(project: Project) -> None:
-    workspace = project.open()
-    first = add(workspace, "Same words")
-    assert workspace.entries.delete(first["id"])["deleted"]
-    assert add(workspace, "Same words") == {**first, "created": True}
 
 
 def test_eight_processes_that_add_the_same_make_one_file_each_and_one_is_told_so(
@@ -232,70 +202,74 @@ def test_eight_processes_that_add_the_same_make_one_file_each_and_one_is_told_so
     go = tmp_path / "go"
     (project.root / ".memories").mkdir()
     command = [sys.executable, "-c", ADD, str(project.root), str(go)]
-    crowd = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ})
-        for _ in range(8)
-    ]
+    crowd = []
+    for _ in range(8):
+        crowd.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ))
     for process in crowd:
         assert process.stdout
         assert process.stdout.readline() == "ready\n"
     go.touch()
-    answers = [json.loads(process.communicate(timeout=60)[0]) for process in crowd]
+    answers = [process.communicate(timeout=60)[0].splitlines() for process in crowd]
     assert len(files(project)) == 5
     for same in zip(*answers, strict=True):
-        assert len({one["id"] for one in same}) == 1
-        assert sum(one["created"] for one in same) == 1
-        assert sum(one["duplicate"] for one in same) == 7
-        assert not any(one["warnings"] for one in same)
+        ids, created = zip(*map(str.split, same), strict=True)
+        assert len(set(ids)) == 1
+        assert sorted(created) == 7 * ["False"] + ["True"]
     log = next((project.root / ".memories/.daily").glob("*.md")).read_text().splitlines()
     assert log[0].startswith("# 2")
-    assert log[1] == ""
-    assert len(log) == 7
-    assert all(
-        re.fullmatch(r"- \*\*\d\d:\d\d:\d\d\*\* \[fact\] \(manual\) The deploy key .*", line)
-        for line in log[2:]
-    )
+    assert (log[1], len(log)) == ("", 7)
+    line = re.compile(r"- \*\*\d\d:\d\d:\d\d\*\* \[fact\] \(manual\) The deploy key .*")
+    assert all(map(line.fullmatch, log[2:]))
 
 
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ({"content": " \n"}, "content is empty"),
-        ({"kind": "journal"}, "'journal' is not a type of entry"),
-        ({"importance": 0}, "importance is 0"),
-        ({"importance": 11}, "importance is 11"),
-        ({"confidence": 1.01}, "confidence is 1.01"),
-        ({"confidence": float("nan")}, "confidence is nan"),
-        ({"tags": ["a\nb"]}, "a tag is not one short line"),
-        ({"source": "x" * 101}, "source is longer"),
-        ({"context": "x" * 2001}, "context is longer"),
-        ({"context": "a\0b"}, "context holds characters"),
-        ({"expires_at": "next week"}, "is not a time"),
-        ({"expires_at": "2026-11-16T12:00:00Z"}, "which is over"),
-        ({"expires_at": 1_900_000_000}, "which is over"),
-        ({"expires_at": 10**30}, "is not a time"),
-        ({"expires_at": "0001-01-01T00:00:00+14:00"}, "is not a time"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_and_nothing_is_written(
-    project: Project, fields: dict[str, Any], complaint: str
-) -> None:
-    with pytest.raises(ValidationError, match=re.escape(complaint)):
-        project.open().entries.add(NewEntry(**{"content": "words", **fields}))
+REFUSED: list[tuple[str, Any, str]] = [
+    ("content", " \n", "content is empty"),
+    ("kind", "journal", "'journal' is not a type of entry"),
+    ("importance", 0, "importance is 0"),
+    ("importance", 11, "importance is 11"),
+    ("confidence", 1.01, "confidence is 1.01"),
+    ("confidence", float("nan"), "confidence is nan"),
+    ("tags", ["a\nb"], "a tag is not one short line"),
+    ("source", "x" * 101, "source is longer"),
+    ("context", "x" * 2001, "context is longer"),
+    ("context", "a\0b", "context holds characters"),
+    ("expires_at", "next week", "is not a time"),
+    ("expires_at", "2026-11-16T12:00:00Z", "which is over"),
+    ("expires_at", 1_900_000_000, "which is over"),
+    ("expires_at", 10**30, "is not a time"),
+    ("expires_at", "0001-01-01T00:00:00+14:00", "is not a time"),
+]
+
+
+def test_what_cannot_be_meant_is_refused_and_nothing_is_written(project: Project) -> None:
+    entries = project.open().entries
+    for field, value, complaint in REFUSED:
+        with pytest.raises(ValidationError, match=re.escape(complaint)):
+            entries.add(NewEntry(**{"content": "words", field: value}))
     assert files(project) == []
+    for mode, limit, wanted in (
+        ("fuzzy", 10, Wanted()),
+        ("hybrid", 0, Wanted()),
+        ("hybrid", 10, Wanted(kinds=("journal",))),
+        ("hybrid", 10, Wanted(min_importance=11)),
+        ("hybrid", 10, Wanted(min_confidence=-0.1)),
+    ):
+        with pytest.raises(ValidationError):
+            entries.search("words", mode, limit, wanted)
 
 
 def test_a_secret_reaches_neither_entry_nor_log_nor_database(
     project: Project, own_directories: Path
 ) -> None:
     workspace = project.open()
-    added = add(
-        workspace, f"Deploys use {TOKEN} for now", source=f"shell {TOKEN}", context=f"key {TOKEN}"
-    )
-    assert any("secret was replaced" in warning for warning in added["warnings"])
+    content = f"Deploys use {TOKEN} for now"
+    added = add(workspace, content, source=f"shell {TOKEN}", context=f"key {TOKEN}")
+    assert added.written
+    assert any("line 1 of the content" in rule for rule in added.written.removed)
     # The digest is that of what is kept, so the secret cannot be guessed from the id either.
-    assert add(workspace, f"Deploys use {TOKEN} for now")["duplicate"]
+    assert add(workspace, content).written is None
     workspace.entries.search(f"who uses {TOKEN}")
+    assert isinstance(workspace.access, SqliteAccessLog)
     assert workspace.access.recent()
     for root in (project.root, own_directories):
         for path in root.rglob("*"):
@@ -308,161 +282,91 @@ def test_a_secret_reaches_neither_entry_nor_log_nor_database(
 @pytest.fixture
 def themes(project: Project) -> Workspace:
     workspace = project.open()
-    add(
-        workspace,
-        "User prefers dark mode in the editor",
-        kind="preference",
-        importance=7,
-        tags=["ui"],
-    )
-    add(
-        workspace,
-        "The build server was replaced on Monday",
-        kind="event",
-        confidence=0.4,
-        context="infra retro",
-    )
-    add(workspace, "Alice reports to Bob", kind="relationship", importance=2, tags=["People"])
+    add(workspace, DARK, kind="preference", importance=7, tags=["ui"])
+    add(workspace, BUILD, kind="event", confidence=0.4, context="infra retro")
+    add(workspace, ALICE, kind="relationship", importance=2, tags=["People"])
     return workspace
 
 
 def test_every_mode_says_what_matched(themes: Workspace) -> None:
     for mode, matched in (("hybrid", "both"), ("vector", "vector"), ("keyword", "keyword")):
-        answer = themes.entries.search("dark mode", mode)
-        best = answer["results"][0]
-        assert (best["content"], best["matchedBy"]) == (
-            "User prefers dark mode in the editor",
-            matched,
-        )
-        assert best["createdAt"] == NOW.timestamp() * 1000
-        assert 0 < best["score"] <= 1
-        assert answer["total"] >= len(answer["results"])
-    assert found(themes, "dark mode", "keyword") == ["User prefers dark mode in the editor"]
+        best = themes.entries.search("dark mode", mode).entries[0]
+        assert (best.hit.chunk.text, best.matched_by) == (DARK, matched)
+        assert 0 < best.hit.score <= 1
+    assert found(themes, "dark mode", "keyword") == [DARK]
 
 
 def test_a_search_by_words_alone_brings_in_nothing_by_links(themes: Workspace) -> None:
     add(themes, "Zebra crossing, see [[other]]")
     themes.memories.create("other.md", "Nothing about it.", [])
-    assert sorted(found(themes, "zebra", "keyword")) == ["Zebra crossing, see [[other]]"]
-    linked = {
-        one["content"]: one["matchedBy"]
-        for one in themes.entries.search("zebra", limit=50)["results"]
-    }
-    assert "Nothing about it." in linked
+    assert found(themes, "zebra", "keyword") == ["Zebra crossing, see [[other]]"]
+    assert "Nothing about it." in found(themes, "zebra", limit=50)
 
 
 def test_context_and_tags_are_searched_and_context_is_not_part_of_the_content(
     themes: Workspace,
 ) -> None:
-    assert found(themes, "retro", "keyword") == ["The build server was replaced on Monday"]
-    assert found(themes, "people", "keyword") == ["Alice reports to Bob"]
-    both = themes.entries.search("monday infra", "keyword")["results"][0]
-    assert (both["content"], both["context"]) == (
-        "The build server was replaced on Monday",
-        "infra retro",
-    )
-    hit = themes.memories.search("retro")["result"][0]
-    assert hit["content"] == "Context: infra retro\n\nThe build server was replaced on Monday"
-    first, last = map(int, hit["lines"].split("-"))
-    shown = themes.memories.read(hit["file_path"].partition(".memories/")[2], hit["lines"])[
-        "content"
-    ]
-    assert shown.splitlines()[-1] == "The build server was replaced on Monday"
-    assert 1 < first < last
+    assert found(themes, "retro", "keyword") == [BUILD]
+    assert found(themes, "people", "keyword") == [ALICE]
+    entry = themes.entries.search("monday infra", "keyword").entries[0]
+    assert (entry.hit.chunk.text, entry.card.context) == (BUILD, "infra retro")
+    hit = ask(themes, "search_memories", query="retro")["result"][0]
+    assert hit["content"] == f"Context: infra retro\n\n{BUILD}"
+    assert not hit["lines"].startswith("1-")
+    text = ask(themes, "read_memory", filename=hit["file_path"], lines=hit["lines"])
+    assert text["content"].splitlines()[-1] == BUILD
 
 
 def test_filters_keep_what_was_asked_for(themes: Workspace) -> None:
-    every = {"limit": 50}
-    assert found(themes, "the", wanted=Wanted(kinds=("event",)), **every) == [
-        "The build server was replaced on Monday"
-    ]
-    assert found(themes, "user", wanted=Wanted(min_importance=6), **every) == [
-        "User prefers dark mode in the editor"
-    ]
-    assert found(themes, "alice", wanted=Wanted(tags=("people",)), **every) == [
-        "Alice reports to Bob"
-    ]
-    certain = found(themes, "server editor bob", wanted=Wanted(min_confidence=0.5), **every)
-    assert "The build server was replaced on Monday" not in certain
-    assert len(certain) == 2
-    none = themes.entries.search("user", wanted=Wanted(kinds=("task",)))
-    assert none == {"results": [], "total": 0, "notes": []}
+    assert found(themes, "the", limit=50, wanted=Wanted(kinds=("event",))) == [BUILD]
+    assert found(themes, "user", limit=50, wanted=Wanted(min_importance=6)) == [DARK]
+    assert found(themes, "alice", limit=50, wanted=Wanted(tags=("people",))) == [ALICE]
+    certain = found(themes, "server editor bob", limit=50, wanted=Wanted(min_confidence=0.5))
+    assert set(certain) == {DARK, ALICE}
+    for nothing in (found(themes, "user", wanted=Wanted(kinds=("task",))), found(themes, " ")):
+        assert nothing == []
 
 
-@pytest.mark.parametrize(
-    "named",
-    [
-        {"mode": "fuzzy"},
-        {"limit": 0},
-        {"wanted": Wanted(kinds=("journal",))},
-        {"wanted": Wanted(min_importance=11)},
-        {"wanted": Wanted(min_confidence=-0.1)},
-    ],
-)
-def test_a_search_that_cannot_be_meant_is_refused(themes: Workspace, named: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        themes.entries.search("words", **named)
-
-
-@pytest.mark.parametrize(
-    "query", ['"', "dark AND (", "*", "a:b~2^", "NEAR/3 -- '; DROP TABLE", "\\", "[[", "🙂" * 500]
-)
-def test_syntax_in_a_query_is_only_text(themes: Workspace, query: str) -> None:
-    for mode in ("hybrid", "vector", "keyword"):
-        assert isinstance(themes.entries.search(query, mode)["results"], list)
-    assert found(themes, f"dark {query}", "keyword") == ["User prefers dark mode in the editor"]
-
-
-def test_an_empty_query_finds_nothing(themes: Workspace) -> None:
-    assert themes.entries.search(" ") == {"results": [], "total": 0, "notes": []}
+def test_syntax_in_a_query_is_only_text(themes: Workspace) -> None:
+    syntax = ('"', "AND (", "*", "a:b~2^", "NEAR/3 -- '; DROP TABLE", "\\", "[[", "🙂" * 500)
+    for query, mode in product(syntax, ("hybrid", "vector", "keyword")):
+        themes.entries.search(query, mode)
+        assert DARK in found(themes, f"dark {query}", mode)
 
 
 def test_without_embeddings_words_are_searched_and_meaning_is_refused(project: Project) -> None:
     workspace = project.open(**{"embedding.model": "none"})
     add(workspace, "User prefers dark mode")
-    answer = workspace.entries.search("dark")
-    assert [one["matchedBy"] for one in answer["results"]] == ["keyword"]
-    assert "semantic search is switched off" in answer["notes"][0]
+    findings = workspace.entries.search("dark")
+    assert [entry.matched_by for entry in findings.entries] == ["keyword"]
+    assert "semantic search is switched off" in findings.notes[0]
     with pytest.raises(UnavailableError, match="needs embeddings"):
         workspace.entries.search("dark", "vector")
 
 
-def test_the_weight_of_meaning_is_configurable(project: Project) -> None:
-    workspace = project.open()
-    add(workspace, "dark dark dark dark")
-    add(workspace, "User prefers dark mode in the editor")
-    for weight in (0.0, 0.7, 1.0):
-        hit = project.open(**{"memory.entries_vector_weight": weight}).entries.search("dark mode")[
-            "results"
-        ][0]
-        assert hit["matchedBy"] == {0.0: "keyword", 0.7: "both", 1.0: "vector"}[weight]
+def test_the_weight_of_meaning_is_configurable(project: Project, themes: Workspace) -> None:
+    add(themes, "dark dark dark dark")
+    for weight, matched in ((0.0, "keyword"), (0.7, "both"), (1.0, "vector")):
+        workspace = project.open(**{"memory.entries_vector_weight": weight})
+        assert workspace.entries.search("dark mode").entries[0].matched_by == matched
 
 
 def test_memories_that_were_written_as_files_are_found_too(project: Project) -> None:
     project.memory("notes/theme.md", "# Theme\n\nThe dark palette was chosen.\n")
-    hit = project.open().entries.search("palette")["results"][0]
-    assert (hit["id"], hit["source"], hit["entryType"]) == (
-        "memory:notes/theme",
-        "file-index",
-        "journal",
-    )
-    assert (hit["importance"], hit["confidence"]) == (5, 1)
-    assert (
-        read(project.open().entries, hit["id"])["content"]
-        == "# Theme\n\nThe dark palette was chosen."
-    )
+    workspace = project.open()
+    card = workspace.entries.search("palette").entries[0].card
+    assert (card.id, card.source) == ("memory:notes/theme", "file-index")
+    assert (card.document.kind, card.importance, card.confidence) == ("journal", 5, 1)
+    assert read(workspace, card.id).content == "# Theme\n\nThe dark palette was chosen."
 
 
 def test_an_entry_is_called_by_its_first_words(project: Project) -> None:
     workspace = project.open()
-    long = "The nightly job that resets the staging database also rotates the logs and then mails a summary to everyone"
-    add(workspace, long, context="not this")
+    title = "The nightly job that resets the staging database also rotates the logs and then"
+    add(workspace, f"{title} mails a summary to everyone", context="not this")
     add(workspace, "Short words\n\nand more")
-    titles = {document.title for document in workspace.places["memory"].index.documents()}
-    assert titles == {
-        "Short words",
-        "The nightly job that resets the staging database also rotates the logs and then…",
-    }
+    titles = {document.title for document in workspace.corpus("memory").documents()}
+    assert titles == {"Short words", f"{title}…"}
 
 
 # --- importance ---
@@ -477,87 +381,69 @@ RELEVANCE = [
 ]
 
 
-def ranked(project: Project, query: str) -> dict[str, float]:
-    return {
-        one["id"]: one["score"] for one in project.open().entries.search(query, limit=50)["results"]
-    }
+def scores(entries: Entries, query: str) -> dict[str, float]:
+    findings = entries.search(query, limit=50)
+    return {entry.card.id: entry.hit.score for entry in findings.entries}
 
 
 def written(project: Project, number: int, text: str, importance: float, confidence: float) -> str:
     own_id = f"mem_{number:012x}"
-    head = f"id: {own_id}\nimportance: {importance}\nconfidence: {confidence}\ncreated_at: '2026-01-01T00:00:00Z'\n"
+    weight = f"importance: {importance}\nconfidence: {confidence}\n"
+    head = f"id: {own_id}\n{weight}created_at: '2026-01-01T00:00:00Z'\n"
     project.memory(f"entries/{own_id}.md", f"---\n{head}---\n\n{text}\n")
     return own_id
 
 
 def test_importance_confidence_and_use_order_equals(project: Project) -> None:
-    said = ((1, 5, 1.0), (2, 5, 0.2), (3, 9, 1.0), (4, 5, 1.0))
-    plain, doubtful, important, used = (
-        written(project, number, RELEVANCE[0], importance, confidence)
-        for number, importance, confidence in said
-    )
-    workspace = project.open()
-    workspace.entries.get(used, used=True)
-    assert list(ranked(project, "staging database reset")) == [important, used, plain, doubtful]
-
-
-def test_being_found_or_read_earns_nothing(project: Project) -> None:
-    first, second = (written(project, number, RELEVANCE[0], 5, 1.0) for number in (1, 2))
-    before = ranked(project, "staging database")
-    assert list(before) == [first, second]
-    verbs = project.open().entries
+    plain = written(project, 1, RELEVANCE[0], 5, 1.0)
+    doubtful = written(project, 2, RELEVANCE[0], 5, 0.2)
+    important = written(project, 3, RELEVANCE[0], 9, 1.0)
+    used = written(project, 4, RELEVANCE[0], 5, 1.0)
+    entries = project.open().entries
+    before = scores(entries, "staging database reset")
+    assert list(before) == [important, plain, used, doubtful]
     for _ in range(5):
-        verbs.search("staging database")
-        verbs.get(second)
-    assert ranked(project, "staging database") == before
-    verbs.get(second, used=True)
-    assert list(ranked(project, "staging database")) == [second, first]
+        entries.get(used)
+    assert scores(entries, "staging database reset") == before, "being found or read earns nothing"
+    entries.get(used, used=True)
+    assert list(scores(entries, "staging database reset")) == [important, used, plain, doubtful]
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
 def test_use_earns_more_and_more_slowly_up_to_a_bound(fewer: int, more: int) -> None:
     fewer, more = sorted((fewer, more))
     assert 0 <= earned(fewer) <= earned(more) <= MOST_EARNED
-    assert earned(1) == 1
-    assert earned(3) == MOST_EARNED
+    assert (earned(1), earned(3)) == (1, MOST_EARNED)
+
+
+SAID = st.tuples(st.integers(-3, 30), st.floats(-1, 2, width=16), st.integers(0, 40))
 
 
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(
-    said=st.lists(
-        st.tuples(st.integers(-3, 30), st.floats(-1, 2, width=16), st.integers(0, 40)),
-        min_size=5,
-        max_size=5,
-    )
-)
+@given(said=st.lists(SAID, min_size=5, max_size=5))
 def test_nothing_that_is_said_or_done_lifts_an_irrelevant_entry_over_a_clearly_relevant_one(
     project: Project, tmp_path: Path, said: list[tuple[int, float, int]]
 ) -> None:
     ids = [written(project, number, text, 5, 1.0) for number, text in enumerate(RELEVANCE)]
     workspace = project.open()
-    plain, lifted = (
-        replace(
-            workspace.entries,
-            access=SqliteAccessLog(tmp_path / "uses.sqlite", secrets.token_hex(8)),
-        )
-        for _ in range(2)
-    )
+    access = SqliteAccessLog(tmp_path / "uses.sqlite", secrets.token_hex(8))
+    entries = replace(workspace.entries, access=access)
     query = "when is the staging database reset"
-    before = {one["id"]: one["score"] for one in plain.search(query, limit=50)["results"]}
+    before = scores(entries, query)
     for number, (importance, confidence, uses) in enumerate(said):
         written(project, number, RELEVANCE[number], importance, confidence)
-        lifted.access.note("used", [(ids[number], None)] * uses, NOW)
+        access.note("used", [(ids[number], None)] * uses, NOW)
     workspace.sync()
     workspace.embed()
-    after = {one["id"]: one["score"] for one in lifted.search(query, limit=50)["results"]}
+    after = scores(entries, query)
     most, least = 1 + IMPORTANCE_REACH, (1 - IMPORTANCE_REACH * 4 / 5) * (1 - DOUBT_REACH)
     order = list(after)
     assert order[0] == ids[0]
     assert after.keys() == before.keys()
     for one, other in product(before, before):
-        assert least * before[one] - 0.001 <= after[one] <= most * before[one] + 0.001
+        assert least * before[one] - 1e-6 <= after[one] <= most * before[one] + 1e-6
         if least * before[one] > most * before[other]:
             assert order.index(one) < order.index(other)
 
@@ -567,61 +453,58 @@ def test_nothing_that_is_said_or_done_lifts_an_irrelevant_entry_over_a_clearly_r
 
 def test_an_id_survives_renaming_rebuilding_and_editing(project: Project) -> None:
     workspace = project.open()
-    own_id = add(workspace, "User prefers dark mode", importance=7)["id"]
+    own_id = add(workspace, "User prefers dark mode", importance=7).id
     workspace.entries.get(own_id, used=True)
     workspace.save()
     memories = project.root / ".memories"
-    (memories / "people").mkdir()
     moved = memories / "people/theme.md"
+    moved.parent.mkdir()
     (memories / f"entries/{own_id}.md").rename(moved)
+    assert add(project.open(), "User prefers dark mode").id == own_id
+    assert files(project) == ["theme.md"]
     moved.write_text(moved.read_text().replace("dark mode", "a dark mode"))
-    for path in sorted((memories / "indices").rglob("*"), reverse=True):
-        path.unlink() if path.is_file() else path.rmdir()
+    shutil.rmtree(memories / "indices")
     again = project.open()
-    entry = read(again.entries, own_id)
-    assert (entry["id"], entry["content"], entry["path"]) == (
-        own_id,
-        "User prefers a dark mode",
-        str(moved),
-    )
-    assert entry["accesses"] == {"get": 1, "search": 0, "used": 1}
-    assert again.entries.search("dark")["results"][0]["id"] == own_id
-    assert again.entries.delete(own_id)["deleted"]
+    entry = read(again, own_id)
+    assert (entry.card.id, entry.card.location) == (own_id, str(moved))
+    assert entry.content == "User prefers a dark mode"
+    assert entry.accesses == {"get": 1, "search": 0, "used": 1}
+    assert again.entries.search("dark").entries[0].card.id == own_id
+    assert again.entries.delete(own_id).moved_to
     assert not moved.exists()
 
 
 def test_an_entry_whose_id_was_removed_by_hand_is_known_by_its_name(project: Project) -> None:
-    own_id = add(project.open(), "User prefers dark mode")["id"]
-    path = project.root / f".memories/entries/{own_id}.md"
-    path.write_text("User prefers dark mode\n")
-    assert read(project.open().entries, own_id)["content"] == "User prefers dark mode"
-    assert add(project.open(), "User prefers dark mode")["duplicate"]
+    added = add(project.open(), "User prefers dark mode")
+    Path(added.location).write_text("User prefers dark mode\n")
+    assert read(project.open(), added.id).content == "User prefers dark mode"
+    assert add(project.open(), "User prefers dark mode").written is None
 
 
-@pytest.mark.parametrize(
-    "own_id", ["mem_000000000000", "", "../../etc/passwd", "memory:nothing", "x" * 5000, "\0"]
-)
-def test_what_is_not_there_is_told_and_no_error(themes: Workspace, own_id: str) -> None:
-    answer = themes.entries.get(own_id)
-    assert (answer["found"], answer["entry"]) == (False, None)
-    assert "there is no entry" in answer["message"]
-    deleted = themes.entries.delete(own_id)
-    assert (deleted["deleted"], deleted["movedTo"]) == (False, "")
-    assert "there is no entry" in deleted["message"]
+def test_what_is_not_there_is_told_and_no_error(themes: Workspace) -> None:
+    names = ["mem_000000000000", "", "../../etc/passwd", "memory:nothing", "x" * 5000, "\0"]
+    # Another process deleted this one.
+    card = themes.entries.search("dark").entries[0].card
+    Path(card.location).unlink()
+    for name in (*names, card.id):
+        answer = ask(themes, "memory_get", id=name)
+        assert (answer["found"], answer["entry"]) == (False, None)
+        deleted = ask(themes, "memory_delete", id=name)
+        assert (deleted["deleted"], deleted["movedTo"]) == (False, "")
+        for text in (answer["message"], deleted["message"]):
+            assert "there is no entry" in text
+            assert len(text) < 200
 
 
-def test_an_entry_that_another_process_deleted_is_told_as_absent(themes: Workspace) -> None:
-    hit = themes.entries.search("dark")["results"][0]
-    Path(hit["path"]).unlink()
-    assert not themes.entries.get(hit["id"])["found"]
-    assert not themes.entries.delete(hit["id"])["deleted"]
-
-
-def test_statistics_count_types_averages_accesses_and_ages(themes: Workspace) -> None:
-    hit = themes.entries.search("dark", limit=1)["results"][0]
-    themes.entries.get(hit["id"])
-    themes.entries.get(hit["id"], used=True)
-    assert themes.entries.stats() == {
+def test_statistics_count_types_averages_accesses_and_ages(
+    project: Project, themes: Workspace
+) -> None:
+    nothing = type(project)(project.root.parent).open().entries.stats()
+    assert (nothing.total, nothing.oldest, nothing.mean_importance) == (0, None, 0)
+    card = themes.entries.search("dark", limit=1).entries[0].card
+    themes.entries.get(card.id)
+    themes.entries.get(card.id, used=True)
+    assert ask(themes, "memory_stats") == {
         "total": 3,
         "byType": {"event": 1, "preference": 1, "relationship": 1},
         "averageImportance": 4.67,
@@ -634,62 +517,45 @@ def test_statistics_count_types_averages_accesses_and_ages(themes: Workspace) ->
     }
 
 
-def test_statistics_of_nothing_are_zero(project: Project) -> None:
-    stats = project.open().entries.stats()
-    assert (stats["total"], stats["byType"], stats["oldest"], stats["averageImportance"]) == (
-        0,
-        {},
-        None,
-        0,
-    )
-
-
 # --- time ---
 
 
 def test_an_entry_leaves_search_at_the_second_it_expires(project: Project) -> None:
     moment = NOW + timedelta(hours=1)
-    own_id = add(
-        project.open(),
-        "The demo password changes at one",
-        expires_at=int(moment.timestamp() * 1000),
-    )["id"]
-    for clock, seen in (
-        (moment - timedelta(microseconds=1), 1),
-        (moment, 0),
-        (moment + timedelta(days=1), 0),
-    ):
+    content, over = "The demo password changes at one", int(moment.timestamp() * 1000)
+    own_id = add(project.open(), content, expires_at=over).id
+    moments = (moment - timedelta(microseconds=1), moment, moment + timedelta(days=1))
+    for clock, seen in zip(moments, (1, 0, 0), strict=True):
         project.clock = lambda clock=clock: clock  # type: ignore[misc]
         workspace = project.open()
         for mode in ("hybrid", "vector", "keyword"):
             assert len(found(workspace, "demo password", mode)) == seen
-        assert read(workspace.entries, own_id)["expired"] is (not seen)
-        assert ("it expired" in workspace.entries.get(own_id)["message"]) is (not seen)
-        assert workspace.entries.stats()["expired"] == 1 - seen
+        assert read(workspace, own_id).is_expired is (not seen)
+        message = ask(workspace, "memory_get", id=own_id)["message"]
+        assert ("it expired" in message) is (not seen)
+        assert workspace.entries.stats().expired == 1 - seen
 
 
 def test_what_is_over_goes_to_the_trash_when_asked_and_the_rest_stays(project: Project) -> None:
     workspace = project.open()
-    over = add(workspace, "Over soon", expires_at="2026-11-16T12:00:01Z")["id"]
+    over = add(workspace, "Over soon", expires_at="2026-11-16T12:00:01Z").id
     add(workspace, "Over later", expires_at="2026-11-16T13:00:00Z")
     add(workspace, "Never over")
-    extended = Path(add(workspace, "Extended by hand", expires_at="2026-11-16T12:00:01Z")["path"])
+    extended = add(workspace, "Extended by hand", expires_at="2026-11-16T12:00:01Z").location
     project.clock = lambda: NOW + timedelta(seconds=1)
     workspace = project.open()
-    listed = workspace.entry_care.expire(dry_run=True)
-    assert {one["preview"] for one in listed["result"]} == {"Over soon", "Extended by hand"}
-    assert listed["moved"] == 0
+    listed = workspace.entry_care.expire(dry_run=True).memories
+    assert {memory.beginning for memory in listed} == {"Over soon", "Extended by hand"}
     assert len(files(project)) == 4
-    extended.write_text(extended.read_text().replace("12:00:01Z", "18:00:00Z"))
-    done = workspace.entry_care.expire()
-    assert [(one["id"], one["expiredAt"]) for one in done["result"]] == [
-        (over, "2026-11-16T12:00:01Z")
-    ]
-    assert done["moved"] == 1
-    assert "stays" in done["notes"][0]
-    assert Path(done["result"][0]["movedTo"]).read_text().endswith("Over soon\n")
-    assert extended.exists()
-    assert project.open().entry_care.expire()["result"] == []
+    text = Path(extended).read_text().replace("12:00:01Z", "18:00:00Z")
+    Path(extended).write_text(text)
+    expiry = workspace.entry_care.expire()
+    (memory,) = expiry.memories
+    assert (memory.id, memory.expired_at) == (over, NOW + timedelta(seconds=1))
+    assert "stays" in expiry.notes[0]
+    assert Path(memory.moved_to).read_text().endswith("Over soon\n")
+    assert Path(extended).exists()
+    assert project.open().entry_care.expire().memories == []
 
 
 def test_a_review_names_old_unused_and_superseded_entries_and_changes_nothing(
@@ -699,25 +565,24 @@ def test_a_review_names_old_unused_and_superseded_entries_and_changes_nothing(
         project.clock = lambda: NOW - timedelta(days=days)
         return project.open()
 
-    old = add(at(400), "Invoices are sent by post on the first of the month")["id"]
-    needed = add(at(300), "Alice leads the platform team")["id"]
-    superseded = add(at(20), "The staging database is reset every night at two")["id"]
-    newer = add(at(10), "The staging database is reset every night at three")["id"]
+    old = add(at(400), "Invoices are sent by post on the first of the month").id
+    needed = add(at(300), "Alice leads the platform team").id
+    superseded = add(at(20), "The staging database is reset every night at two").id
+    newer = add(at(10), "The staging database is reset every night at three").id
     add(at(10), "The staging database is reset every night at four", kind="task")
-    project.memory(
-        "hand-written.md", "---\ncreated_at: 2020-01-01\n---\n\nNobody counts who reads this.\n"
-    )
+    text = "---\ncreated_at: 2020-01-01\n---\n\nNobody counts who reads this.\n"
+    project.memory("hand-written.md", text)
     workspace = at(0)
     workspace.entries.get(needed)
     before = files(project)
-    review = workspace.entry_care.review()
-    reasons = {one["id"]: one["reasons"] for one in review["result"]}
+    review = ask(workspace, "review_memories")
+    reasons = {entry["id"]: entry["reasons"] for entry in review["result"]}
     assert reasons.keys() == {old, needed, superseded}
     assert reasons[old] == ["never used", "older than 180 days"]
     assert reasons[needed] == ["older than 180 days"]
     assert re.fullmatch(rf"superseded by {newer}, similarity 0\.\d\d", reasons[superseded][0])
-    assert review["result"][0]["id"] == old
-    assert workspace.entry_care.review(limit=1)["omitted"] == 2
+    first = workspace.entry_care.review(limit=1)
+    assert ([entry.id for entry in first.entries], first.omitted) == ([old], 2)
     assert files(project) == before
 
 
@@ -733,30 +598,21 @@ def test_the_daily_log_has_a_line_for_each_entry_that_is_never_found(project: Pr
     local = NOW.astimezone()
     path = project.root / f".memories/.daily/{local:%Y-%m-%d}.md"
     moment = f"{local:%H:%M:%S}"
-    lines = path.read_text().splitlines()
-    assert lines[:3] == [
-        f"# {local:%Y-%m-%d}",
-        "",
-        f"- **{moment}** [preference] (chat) User prefers dark mode",
-    ]
+    title, blank, first, second = path.read_text().splitlines()
+    assert (title, blank) == (f"# {local:%Y-%m-%d}", "")
+    assert first == f"- **{moment}** [preference] (chat) User prefers dark mode"
     head = f"- **{moment}** [fact] (manual) "
-    assert lines[3].startswith(head)
-    assert len(lines[3]) == len(head) + 200
-    assert len(lines) == 4
-    path.write_text(
-        path.read_text() + "- **23:59:59** [fact] (manual) a quokka that nobody added\n"
-    )
+    assert second.startswith(head)
+    assert len(second) == len(head) + 200
+    with path.open("a") as log:
+        log.write("- **23:59:59** [fact] (manual) a quokka that nobody added\n")
+    project.clock = lambda: NOW + timedelta(hours=24)
     again = project.open()
-    assert len(again.places["memory"].index.documents()) == 3
+    assert again.memories.stats().count == 3
     assert found(again, "quokka", "keyword") == []
     assert again.places["memory"].store.relative(str(path)) is None
-
-
-def test_a_day_ends_at_midnight_on_the_wall(project: Project) -> None:
-    for hours in (0, 24):
-        project.clock = lambda hours=hours: NOW + timedelta(hours=hours)  # type: ignore[misc]
-        add(project.open(), f"Entry of hour {hours}")
-    assert len(list((project.root / ".memories/.daily").glob("*.md"))) == 2
+    add(again, "Entry of the next day")
+    assert len(list(path.parent.glob("*.md"))) == 2
 
 
 @pytest.mark.parametrize("trap", ["folder", "file"])
@@ -773,8 +629,8 @@ def test_a_log_that_leads_elsewhere_is_not_written_and_the_entry_is(
         daily.mkdir()
         (daily / f"{NOW.astimezone():%Y-%m-%d}.md").symlink_to(outside / "victim")
     added = add(project.open(), "Words")
-    assert added["created"]
-    assert "not in the daily log" in added["warnings"][0]
+    assert added.written
+    assert "not in the daily log" in added.written.notes[0]
     assert list(outside.iterdir()) == []
 
 
@@ -785,16 +641,16 @@ def test_a_file_above_the_cap_is_left_out_and_reported(project: Project) -> None
     project.memory("small.md", "A wombat.\n")
     project.memory("large.md", "A wombat.\n" * 200)
     workspace = project.open(**{"watch.largest_kb": 1})
-    assert [hit["id"] for hit in workspace.entries.search("wombat")["results"]] == ["memory:small"]
-    assert "larger than 0.001 MB" in workspace.status()["lanes"][-1]["problems"]["large.md"]
+    assert found(workspace, "wombat") == ["A wombat."]
+    lane = ask(workspace, "index_status")["lanes"][-1]
+    assert "larger than 0.001 MB" in lane["problems"]["large.md"]
     with pytest.raises(ValidationError, match="larger than"):
         add(workspace, "x" * 2000)
-    assert len(project.open().entries.search("wombat")["results"]) == 2
+    assert len(found(project.open(), "wombat")) == 2
 
 
 def test_every_type_of_entry_is_a_known_type_of_memory(project: Project) -> None:
     for kind in ENTRY_KINDS:
         project.memory(f"{kind}.md", f"---\ntype: {kind}\n---\n\nWords.\n")
-    assert all(
-        not document.problems for document in project.open().places["memory"].index.documents()
-    )
+    documents = project.open().corpus("memory").documents()
+    assert not any(document.problems for document in documents)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.asking import ask
 from tests.conftest import NOW
 
 from ragdocs.errors import (
@@ -27,7 +28,7 @@ from ragdocs.errors import (
     UnavailableError,
     ValidationError,
 )
-from ragdocs.verbs.journal import Journal, NewEntry, Reads
+from ragdocs.verbs.journal import Journal, NewEntry, Reads, SectionTree
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -35,26 +36,25 @@ if TYPE_CHECKING:
     from ragdocs.workspace import Workspace
 
 Git = Callable[..., str]
+ON: dict[str, object] = {"journal.enabled": True}
 
 
 def git_in(root: Path) -> Git:
     environ = {"HOME": str(root.parent), "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1"}
 
-    def git(*words: str, stdin: bytes = b"", check: bool = True, at: str = "") -> str:
+    def git(*words: str, stdin: bytes = b"", at: str = "") -> str:
         who = ("-c", "user.name=P", "-c", "user.email=p@localhost", "-c", "init.defaultBranch=main")
         dated = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at} if at else {}
         command = ["git", "-C", str(root), *who, *words]
-        done = subprocess.run(
-            command, env=environ | dated, input=stdin, check=check, capture_output=True
-        )
-        return done.stdout.decode(errors="replace").strip()
+        output = subprocess.check_output(command, env=environ | dated, input=stdin)
+        return output.decode(errors="replace").strip()
 
     return git
 
 
 @pytest.fixture
 def workspace(project: Project) -> Workspace:
-    return project.open(**{"journal.enabled": True})
+    return project.open(**ON)
 
 
 @pytest.fixture
@@ -70,96 +70,69 @@ def root(project: Project) -> Path:
 def add(journal: Journal, section: str, entry: str, **more: str) -> str:
     reads: Reads = {}
     journal.read(section, reads=reads)
-    return journal.write(section, NewEntry(entry, **more), reads)["id"]
+    return journal.write(section, NewEntry(entry, **more), reads).id
 
 
-def found(workspace: Workspace, text: str) -> list[str]:
+def found(workspace: Workspace, text: str, *threshold: float) -> list[str]:
     """Return the entries that a search finds, as a server that follows the refs does."""
     workspace.sync()
-    return [hit["content"] for hit in workspace.journal.search("", text, 0.0)["result"]]
+    return [hit.chunk.text for hit in workspace.journal.search("", text, *threshold).findings.hits]
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        "# A heading\n\n# Another\n#hashtag",
-        "Body\n\nSigned-off-by: A <a@b>\nCo-authored-by: B <b@c>",
-        "emoji 🎉👩‍👩‍👧 and ünïcödé and 日本語",
-        "---\nstatus: archived\nexpires_at: 2001-01-01\n---\nlooks like frontmatter",
-        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@",
-        "  indented first line\n\ttab\n\n\n\nblank lines",
-        "x" * 65_536,
-        "line\n" * 13_000,
-        "data 5\nM 100644 inline evil.md\nfrom refs/heads/main\ndone",
-    ],
-    ids=[
-        "headings",
-        "trailers",
-        "emoji",
-        "frontmatter",
-        "diff",
-        "blanks",
-        "one line of 64 KB",
-        "64 KB",
-        "stream",
-    ],
-)
-def test_an_entry_is_kept_letter_by_letter(journal: Journal, root: Path, entry: str) -> None:
-    name = add(journal, "a", entry)
-    source = journal.corpus.store.read(next(iter(journal.corpus.store.scan([name]).stamps)))
-    assert source.text == entry.strip("\n")
-    assert (
-        git_in(root)("log", "-1", "--format=%B").strip("\n") == entry.strip("\n").strip()
-        or entry[0] == " "
-    )
+ENTRIES = {
+    "headings": "# A heading\n\n# Another\n#hashtag",
+    "trailers": "Body\n\nSigned-off-by: A <a@b>\nCo-authored-by: B <b@c>",
+    "emoji": "emoji 🎉👩‍👩‍👧 and ünïcödé and 日本語",
+    "frontmatter": "---\nstatus: archived\nexpires_at: 2001-01-01\n---\nlooks like frontmatter",
+    "diff": "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@",
+    "blanks": "  indented first line\n\ttab\n\n\n\nblank lines",
+    "one line of 64 KB": "x" * 65_536,
+    "64 KB": "line\n" * 13_000,
+    "stream": "data 5\nM 100644 inline evil.md\nfrom refs/heads/main\ndone",
+}
+
+
+def test_an_entry_is_kept_letter_by_letter(journal: Journal, root: Path) -> None:
+    for kind, entry in ENTRIES.items():
+        name = add(journal, "a", entry)
+        assert journal.read(name).text == entry.strip("\n"), kind
+        assert git_in(root)("log", "-1", "--format=%B") == entry.strip(), kind
+        hits = journal.search("", entry[:200], 0.0).findings.hits
+        assert hits[0].document.path.startswith(name), kind
     assert git_in(root)("ls-files") == "a.md"
-    assert len(journal.search("", entry[:200], 0.0)["result"]) == 1
-
-
-def test_what_cannot_be_a_message_is_refused(journal: Journal) -> None:
     for entry in ("a\0b", "x" * 1_000_001, "", "\n \n"):
         with pytest.raises(ValidationError):
             add(journal, "a", entry)
-    assert journal.contents()["entry_count"] == 0
+    assert journal.contents().entry_count == len(ENTRIES)
 
 
-NAMES = [
-    "-rf",
-    "--output=x",
-    "with spaces in it",
-    "größe/überblick",
-    "日本語",
-    "🎉 party",
-    "a'b$(x)`y`",
-    "v1.2/notes",
-    "HEAD",
-]
+NAMES = ["-rf", "--output=x", "with spaces in it", "größe/überblick", "日本語", "🎉 party"]
+NAMES += ["a'b$(x)`y`", "v1.2/notes", "HEAD"]
+ELSEWHERE = ["", ".git/config", "../x", "/etc/x", "a#b", "a/../b", ".hidden", "a\nb", "HEAD.md/y"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_section_may_have_any_reasonable_name(journal: Journal, root: Path, name: str) -> None:
-    first = add(journal, name, "one")
-    add(journal, name, "two", overview="# Now")
-    assert journal.read(name)["content"] == "# Now"
-    assert journal.read(first)["content"] == "one"
-    assert journal.entries(name)["total"] == 2
-    assert (root / f"{name}.md").read_text() == "# Now\n\n<!-- entry count: 2 -->\n"
+def sections(tree: SectionTree) -> set[str]:
+    """Return the ids of all sections of a tree."""
+    if not tree.below:
+        return {tree.id}
+    return set().union(*map(sections, tree.below))
+
+
+def test_a_section_may_have_any_name_that_does_not_lead_elsewhere(
+    journal: Journal, root: Path
+) -> None:
+    for name in NAMES:
+        first = add(journal, name, "one")
+        add(journal, name, "two", overview="# Now")
+        assert journal.read(name).text == "# Now"
+        assert journal.read(first).text == "one"
+        assert journal.entries(name).total == 2
+        assert (root / f"{name}.md").read_text() == "# Now\n\n<!-- entry count: 2 -->\n"
     assert git_in(root)("status", "--porcelain") == ""
-    below = journal.contents(depth=5)["subsections"]
-    while "subsections" in below[0] and below[0]["subsections"]:
-        below = below[0]["subsections"]
-    assert below[0]["id"] == name
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", ".git/config", "../x", "/etc/x", "a#b", "a/../b", ".hidden", "a\nb", "x.md/y", "nul"],
-)
-def test_a_name_that_leads_elsewhere_is_refused(journal: Journal, root: Path, name: str) -> None:
-    add(journal, "x", "one")
-    with pytest.raises((ValidationError, NotFoundError)):
-        add(journal, name, "entry")
-    assert git_in(root)("ls-files") == "x.md"
+    for name in [*ELSEWHERE, "nul"]:
+        with pytest.raises((ValidationError, NotFoundError)):
+            add(journal, name, "entry")
+    assert sections(journal.contents(depth=5)) == set(NAMES)
 
 
 def test_names_that_differ_only_in_case_collide_and_in_form_do_not(journal: Journal) -> None:
@@ -167,21 +140,18 @@ def test_names_that_differ_only_in_case_collide_and_in_form_do_not(journal: Jour
     with pytest.raises(AlreadyExistsError, match="Größe"):
         add(journal, "größe", "two")
     add(journal, "Gro\u0308ße", "the same name, decomposed")
-    assert journal.entries("Größe")["total"] == 2
+    assert journal.entries("Größe").total == 2
 
 
 def commits_at_once(root: Path, messages: list[str]) -> None:
     """Make many commits as fast as git can."""
     stream = []
     for number, message in enumerate(messages):
-        data = message.encode()
         who = f"P <p@localhost> {1_700_000_000 + number} +0000"
-        stream.append(
-            f"commit refs/heads/main\nauthor {who}\ncommitter {who}\ndata {len(data)}\n".encode()
-            + data
-        )
-        stream.append(f"\nM 100644 inline a.md\ndata {len(str(number))}\n{number}\n".encode())
-    git_in(root)("fast-import", "--quiet", stdin=b"".join(stream))
+        head = f"commit refs/heads/main\nauthor {who}\ncommitter {who}"
+        file = f"M 100644 inline a.md\ndata {len(str(number))}\n{number}"
+        stream.append(f"{head}\ndata {len(message)}\n{message}\n{file}\n")
+    git_in(root)("fast-import", "--quiet", stdin="".join(stream).encode())
 
 
 def test_an_ambiguous_beginning_lists_the_candidates(project: Project, root: Path) -> None:
@@ -192,50 +162,41 @@ def test_an_ambiguous_beginning_lists_the_candidates(project: Project, root: Pat
     prefix, count = Counter(name[:4] for name in names).most_common(1)[0]
     assert count > 1, "1,500 commits share four digits somewhere"
     journal = project.open(**{"journal.enabled": True, "embedding.model": "none"}).journal
-    with pytest.raises(
-        ValidationError, match=f"{prefix} is the beginning of {count} entries"
-    ) as caught:
+    complaint = f"{prefix} is the beginning of {count} entries"
+    with pytest.raises(ValidationError, match=complaint) as caught:
         journal.read(f"a#{prefix}")
     alike = [name for name in names if name.startswith(prefix)]
     assert all(f"a#{name}" in str(caught.value) for name in alike)
-    assert journal.read(f"a#{alike[0][:12]}")["version"] == alike[0]
-    for wrong in ("a#abc", "a#zzzz", "a#HEAD", "a#", "b#" + alike[0][:12]):
+    assert journal.read(f"a#{alike[0][:12]}").version == alike[0]
+    for wrong in ("a#abc", "a#zzzz", "a#HEAD", "a#", f"b#{alike[0][:12]}"):
         with pytest.raises(RagdocsError):
             journal.read(wrong)
-    assert journal.read("a")["entry_count"] == 1500
+    assert journal.read("a").entry_count == 1500
 
 
 def test_an_empty_repository_is_an_empty_journal(project: Project, root: Path) -> None:
     root.mkdir()
     git_in(root)("init", "-q", "-b", "trunk")
-    workspace = project.open(**{"journal.enabled": True})
-    journal = workspace.journal
-    assert journal.contents() == {
-        "id": "",
-        "type": "journal",
-        "last_updated": None,
-        "entry_count": 0,
-        "subsections": [],
-        "notes": [],
-    }
-    assert journal.search("a", "b")["result"] == []
+    journal = project.open(**ON).journal
+    assert journal.contents() == SectionTree("", "journal", None, 0, ())
+    assert journal.search("a", "b").findings.hits == ()
     with pytest.raises(NotFoundError):
         journal.entries("a")
     add(journal, "a", "first")
     assert git_in(root)("rev-parse", "--abbrev-ref", "HEAD") == "trunk"
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("HEAD", ""),
-        ("HEAD", "nonsense\n"),
-        ("HEAD", "ref: refs/heads/../../x\n"),
-        ("refs/heads/main", "nonsense\n"),
-        ("refs/heads/main", "0" * 39 + "1\n"),
-        ("config", "[core\n"),
-    ],
-)
+BROKEN = [
+    ("HEAD", ""),
+    ("HEAD", "nonsense\n"),
+    ("HEAD", "ref: refs/heads/../../x\n"),
+    ("refs/heads/main", "nonsense\n"),
+    ("refs/heads/main", "0" * 39 + "1\n"),
+    ("config", "[core\n"),
+]
+
+
+@pytest.mark.parametrize(("file", "text"), BROKEN)
 def test_a_broken_repository_is_told_and_costs_nothing(
     project: Project, root: Path, file: str, text: str
 ) -> None:
@@ -243,22 +204,20 @@ def test_a_broken_repository_is_told_and_costs_nothing(
     outer("init", "-q")
     outer("commit", "-q", "--allow-empty", "-m", "outer")
     project.doc("a.md", "# Retries\n\nWith jitter.\n")
-    first = project.open(**{"journal.enabled": True})
+    first = project.open(**ON)
     add(first.journal, "a", "first entry")
     first.save()
     (root / ".git" / file).write_text(text)
-    workspace = project.open(**{"journal.enabled": True})
-    assert workspace.documents.search("retries")["result"]
+    workspace = project.open(**ON)
+    assert workspace.documents.search("retries").hits
     with pytest.raises(UnavailableError):
         add(workspace.journal, "a", "second")
-    assert outer("log", "--format=%s") == "outer", (
-        "git goes on to the repository above when it finds one damaged"
-    )
+    # git goes on to the repository above when it finds one damaged.
+    assert outer("log", "--format=%s") == "outer"
     assert (root / ".git" / file).read_text() == text
-    lane = next(lane for lane in workspace.status()["lanes"] if lane["lane"] == "journal")
-    assert lane["documents"] == 1, "what cannot be looked at is not gone"
-    assert "journal" in lane["notes"][-1]
-    assert str(root) in lane["notes"][-1]
+    lane = next(lane for lane in workspace.status().lanes if lane.lane == "journal")
+    assert lane.documents == 1, "what cannot be looked at is not gone"
+    assert str(root) in lane.notes[-1]
 
 
 def test_a_head_on_no_branch_and_a_merge_under_way_are_left_to_the_person(
@@ -275,15 +234,6 @@ def test_a_head_on_no_branch_and_a_merge_under_way_are_left_to_the_person(
         add(journal, "a", "two")
 
 
-def test_a_folder_with_other_things_in_it_does_not_become_a_journal(
-    project: Project, root: Path
-) -> None:
-    project.write("journal-data/mine.txt", "mine")
-    with pytest.raises(UnavailableError, match="holds other things"):
-        add(project.open(**{"journal.enabled": True}).journal, "a", "one")
-    assert not (root / ".git").exists()
-
-
 def test_entries_on_all_refs_are_found_and_rewritten_ones_leave_no_ghost(
     workspace: Workspace, root: Path
 ) -> None:
@@ -297,22 +247,23 @@ def test_entries_on_all_refs_are_found_and_rewritten_ones_leave_no_ghost(
     git("add", "b.md")
     git("commit", "-qm", "the gecko is elsewhere")
     git("switch", "-q", "main")
-    assert found(workspace, "ocelot") == ["the ocelot is on a branch"]
-    assert found(workspace, "gecko") == ["the gecko is elsewhere"]
-    assert journal.read("a")["entry_count"] == 1
+    assert found(workspace, "ocelot", 0.0) == ["the ocelot is on a branch"]
+    assert found(workspace, "gecko", 0.0) == ["the gecko is elsewhere"]
+    assert journal.read("a").entry_count == 1
     git("branch", "-qD", "idea")
     git("reflog", "expire", "--expire=now", "--all")
     git("gc", "-q", "--prune=now")
-    assert found(workspace, "gecko") == []
-    assert found(workspace, "ocelot") == ["the ocelot is on a branch"], "the tag still leads there"
+    assert found(workspace, "gecko", 0.0) == []
+    assert found(workspace, "ocelot", 0.0) == ["the ocelot is on a branch"], (
+        "the tag still leads there"
+    )
     git("tag", "-d", "kept")
     git("commit", "-q", "--amend", "-m", "the walrus was renamed to manatee")
-    assert found(workspace, "ocelot") == []
-    assert found(workspace, "walrus manatee") == ["the walrus was renamed to manatee"]
-    stash = (root / "a.md").write_text("stashed\n")
-    assert stash
+    assert found(workspace, "ocelot", 0.0) == []
+    assert found(workspace, "walrus manatee", 0.0) == ["the walrus was renamed to manatee"]
+    (root / "a.md").write_text("stashed\n")
     git("stash", "-q")
-    assert found(workspace, "WIP on main") == []
+    assert found(workspace, "WIP on main", 0.0) == []
 
 
 def test_a_new_entry_embeds_itself_only(workspace: Workspace, root: Path) -> None:
@@ -321,7 +272,7 @@ def test_a_new_entry_embeds_itself_only(workspace: Workspace, root: Path) -> Non
         add(journal, "a", f"entry number {number}")
     workspace.embed()
     add(journal, "a", "one more")
-    counts = journal.corpus.index.counts()
+    counts = journal.corpus.counts()
     assert (counts["vectors"], counts["chunks"]) == (6, 6), "a write waits for its own vectors"
     report = workspace.sync()["journal"]
     assert (report.added, report.changed, report.removed, report.unchanged) == (0, 0, 0, 6)
@@ -344,16 +295,16 @@ def test_old_entries_must_say_more_to_be_found(
             (root / "a.md").write_text(f"{name} {text}\n")
             git("commit", "-qam", f"{text}, {name}", at=moment)
     workspace.sync()
-    hits = journal.search("", "backoff jitter retry", 0.9)["result"]
-    full = journal.search("", "backoff jitter retry", 0.1)["result"]
-    kinds = [hit["content"].rpartition(", ")[2] for hit in hits]
-    assert kinds.count("fresh") == 2
-    assert kinds.count("ancient") < kinds.count("fresh")
-    for hit in full:
-        name = hit["content"].rpartition(", ")[2]
+    strict = journal.search("", "backoff jitter retry", 0.9).findings.hits
+    names = [hit.chunk.text.rpartition(", ")[2] for hit in strict]
+    assert names.count("fresh") == 2
+    assert names.count("ancient") < names.count("fresh")
+    ids = {hit.chunk.id for hit in strict}
+    for hit in journal.search("", "backoff jitter retry", 0.1).findings.hits:
+        name = hit.chunk.text.rpartition(", ")[2]
         salience = {"fresh": 1.0, "a month old": 0.5, "ancient": 0.5**10}.get(name, 1.0)
         needed = 0.1 * salience + 0.9 * (1 - salience)
-        assert (hit in hits) == (hit["combined_score"] > needed), (hit, needed)
+        assert (hit.chunk.id in ids) == (hit.score > needed), (hit, needed)
     assert project.config().journal.half_life_days == 30
 
 
@@ -362,31 +313,30 @@ def test_threshold_and_number_of_results_are_configurable(
 ) -> None:
     for number in range(4):
         add(workspace.journal, "a", f"backoff with jitter, attempt {number}")
-    assert len(workspace.journal.search("", "backoff")["result"]) == 4
+    assert len(found(workspace, "backoff")) == 4
     flags = {"journal.enabled": True, "journal.max_results": 3}
-    assert len(project.open(**flags).journal.search("", "backoff")["result"]) == 3
+    assert len(found(project.open(**flags), "backoff")) == 3
     project.clock = lambda: NOW + timedelta(days=3000)
-    strict = project.open(**flags, **{"journal.default_salience_threshold": 1.0}).journal
-    assert strict.search("", "backoff")["result"] == []
-    assert len(strict.search("", "backoff", 0.0)["result"]) == 3
+    strict = project.open(**flags, **{"journal.default_salience_threshold": 1.0})
+    assert found(strict, "backoff") == []
+    assert len(found(strict, "backoff", 0.0)) == 3
 
 
-def test_every_time_is_in_utc_and_ends_in_z(
-    project: Project, workspace: Workspace, root: Path
-) -> None:
-    journal = workspace.journal
-    add(journal, "a/b", "one")
+def test_every_time_is_in_utc_and_ends_in_z(workspace: Workspace, root: Path) -> None:
+    add(workspace.journal, "a/b", "one")
     (root / "a/b.md").write_text("by hand\n")
     git_in(root)("commit", "-qam", "two, far in the west", at="2026-11-16T02:00:00-08:00")
     workspace.sync()
-    listed = [one["timestamp"] for one in journal.entries("a/b")["result"]]
-    hits = [hit["timestamp"] for hit in journal.search("", "west one", 0.0)["result"]]
-    times = [*listed, *hits, journal.read("a/b")["timestamp"], journal.contents()["last_updated"]]
-    assert "2026-11-16T10:00:00Z" in listed
-    assert len(times) >= 5
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", str(moment)) for moment in times), (
-        times
-    )
+    listed = ask(workspace, "journal_list_entries", path="a/b")["result"]
+    found = {"work_context": "", "content": "west one", "salience_threshold": 0.0}
+    hits = ask(workspace, "journal_search", **found)["result"]
+    times = [row["timestamp"] for row in (*listed, *hits)]
+    assert "2026-11-16T10:00:00Z" in times
+    assert len(times) >= 3
+    times.append(ask(workspace, "journal_read", id="a/b")["timestamp"])
+    times.append(ask(workspace, "journal_toc")["last_updated"])
+    for moment in times:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", moment), times
 
 
 def test_a_removed_section_leaves_the_contents_and_stays_in_the_history(
@@ -397,11 +347,11 @@ def test_a_removed_section_leaves_the_contents_and_stays_in_the_history(
     git = git_in(root)
     git("rm", "-q", "a.md")
     git("commit", "-qm", "a is done with")
-    assert [one["id"] for one in journal.contents()["subsections"]] == ["b"]
-    assert not journal.read("a")["exists"]
-    assert journal.entries("a")["total"] == 2
+    assert [section.id for section in journal.contents().below or ()] == ["b"]
+    assert not journal.read("a").exists
+    assert journal.entries("a").total == 2
     add(journal, "a", "again", overview="# A again")
-    assert journal.read("a")["entry_count"] == 3
+    assert journal.read("a").entry_count == 3
 
 
 def test_plain_git_clones_logs_and_pulls_a_journal(
@@ -432,24 +382,30 @@ def test_what_piles_up_is_packed_in_the_background_unless_that_is_off(
     for number in range(30):
         (crowd / f"{number:038x}").unlink()
         (crowd / f"tmp_obj_{number}").touch()
-    journal = project.open(**{"journal.enabled": True}).journal
+    journal = project.open(**ON).journal
     add(journal, "a", "three")
     deadline = time.monotonic() + 30
     while not list(packs.glob("*.pack")):
         assert time.monotonic() < deadline
         threading.Event().wait(0.02)
-    assert journal.read("a")["entry_count"] == 3
+    assert journal.read("a").entry_count == 3
 
 
-@pytest.mark.parametrize("path", [".", "sub/..", ".git/journal", "sub"])
-def test_the_project_s_own_repository_is_never_the_journal(project: Project, path: str) -> None:
+def test_a_repository_or_a_folder_of_others_never_becomes_the_journal(
+    project: Project, root: Path
+) -> None:
     outer = git_in(project.root)
     outer("init", "-q")
     (project.root / "sub").symlink_to(project.root)
-    workspace = project.open(**{"journal.enabled": True, "journal.path": path})
-    with pytest.raises(UnavailableError):
-        add(workspace.journal, "a", "one")
+    for path in (".", "sub/..", ".git/journal", "sub"):
+        workspace = project.open(**ON, **{"journal.path": path})
+        with pytest.raises(UnavailableError):
+            add(workspace.journal, "a", "one")
     assert outer("for-each-ref") == ""
+    project.write("journal-data/mine.txt", "mine")
+    with pytest.raises(UnavailableError, match="holds other things"):
+        add(project.open(**ON).journal, "a", "one")
+    assert not (root / ".git").exists()
 
 
 def test_a_journal_that_a_person_cloned_is_used_and_left_alone_by_the_project(
@@ -464,28 +420,20 @@ def test_a_journal_that_a_person_cloned_is_used_and_left_alone_by_the_project(
     bare = elsewhere.with_name("elsewhere.git")
     outer("clone", "-q", "--bare", str(elsewhere), str(bare))
     outer("clone", "-q", str(bare), str(root))
-    journal = project.open(**{"journal.enabled": True}).journal
-    assert journal.read("a")["entry_count"] == 2
+    journal = project.open(**ON).journal
+    assert journal.read("a").entry_count == 2
     add(journal, "a", "three")
     assert outer("status", "--porcelain") == ""
-    assert journal.sync()["sent"] == 1
+    assert journal.sync().sent == 1
     outer("-C", str(root), "remote", "set-url", "origin", str(elsewhere))
     with pytest.raises(UnavailableError, match="not a bare repository"):
         journal.sync()
 
 
-@pytest.mark.parametrize("author", ["nobody", "A<a@b>", "A <a@b> B", "A <a>b>"])
-def test_an_author_that_git_could_not_write_down_is_refused(project: Project, author: str) -> None:
-    with pytest.raises(ConfigError, match=r"journal\.author"):
-        project.open(**{"journal.enabled": True, "journal.author": author})
-
-
-def test_the_author_is_as_configured(project: Project, root: Path) -> None:
-    add(
-        project.open(
-            **{"journal.enabled": True, "journal.author": "Ünal Ö. <u@localhost>"}
-        ).journal,
-        "a",
-        "one",
-    )
+def test_the_author_is_as_configured_if_git_can_write_it_down(project: Project, root: Path) -> None:
+    for author in ("nobody", "A<a@b>", "A <a@b> B", "A <a>b>"):
+        with pytest.raises(ConfigError, match=r"journal\.author"):
+            project.open(**{"journal.enabled": True, "journal.author": author})
+    flags = {"journal.enabled": True, "journal.author": "Ünal Ö. <u@localhost>"}
+    add(project.open(**flags).journal, "a", "one")
     assert git_in(root)("log", "--format=%an|%ae|%cn") == "Ünal Ö.|u@localhost|Ünal Ö."

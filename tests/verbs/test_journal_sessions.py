@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +20,7 @@ from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import ConflictError, ValidationError
 from ragdocs.lanes import JOURNAL
 from ragdocs.search.corpus import Corpus
+from ragdocs.stores.git.exchange import Exchange
 from ragdocs.stores.git.journal import JournalStore
 from ragdocs.verbs.journal import Journal, NewEntry, Reads
 
@@ -81,28 +81,14 @@ class World:
     def open(self) -> Journal:
         store = JournalStore(self.root)
         corpus = Corpus(JOURNAL, store, LocalIndex(None, recipe="1", encoder="none", dim=1), None)
-        refuse: Callable[..., object] = dict
-        return Journal(corpus, lambda: datetime.now(UTC), 20_000, 0.5, store.short, refuse)  # type: ignore[arg-type]
+        return Journal(corpus, lambda: datetime.now(UTC), 0.5, store.short, Exchange(store).run)
 
     def git(self, *words: str) -> str:
-        environ = {
-            "HOME": str(self.root.parent),
-            "PATH": os.environ["PATH"],
-            "GIT_CONFIG_NOSYSTEM": "1",
-        }
-        command = [
-            "git",
-            "-C",
-            str(self.root),
-            "-c",
-            "user.name=P",
-            "-c",
-            "user.email=p@localhost",
-            *words,
-        ]
-        return subprocess.run(
-            command, env=environ, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        home = {"HOME": str(self.root.parent), "GIT_CONFIG_NOSYSTEM": "1"}
+        environ = {"PATH": os.environ["PATH"], **home}
+        who = ("-c", "user.name=P", "-c", "user.email=p@localhost")
+        command = ["git", "-C", str(self.root), *who, *words]
+        return subprocess.check_output(command, env=environ, text=True).strip()
 
     def step(self, who: int, section: str, what: str | int, entry: str) -> None:
         if who == PERSON:
@@ -123,35 +109,29 @@ class World:
 
     def read(self, who: int, section: str) -> None:
         journal, reads = self.sessions[who]
-        shown = journal.read(section, reads=reads)
-        assert shown["exists"] == (section in self.model.texts)
-        assert shown["content"] == self.model.texts.get(section, "")
-        assert shown["entry_count"] == len(self.model.entries.get(section, []))
+        reading = journal.read(section, reads)
+        assert reading.exists == (section in self.model.texts)
+        assert reading.text == self.model.texts.get(section, "")
+        assert reading.entry_count == len(self.model.entries.get(section, []))
         self.model.seen[who, section] = self.model.texts.get(section)
 
     def write(self, who: int, section: str, entry: str, text: str | None) -> None:
         journal, reads = self.sessions[who]
         new = NewEntry(entry, text)
         if (who, section) not in self.model.seen:
-            refused: type[Exception] | None = ValidationError
-        else:
-            refused = None if text is None or self.model.may(who, section) else ConflictError
-        if refused is ValidationError:
             with pytest.raises(ValidationError, match="was not read"):
                 journal.write(section, new, reads)
-        elif refused is ConflictError:
+        elif text is not None and not self.model.may(who, section):
             with pytest.raises(ConflictError) as caught:
                 journal.write(section, new, reads)
-            error, base = caught.value, self.model.seen[who, section] or ""
-            assert (error.base, error.theirs, error.yours) == (
-                base,
-                self.model.texts.get(section, ""),
-                text,
-            )
+            error = caught.value
+            base = self.model.seen[who, section] or ""
+            theirs = self.model.texts.get(section, "")
+            assert (error.base, error.theirs, error.yours) == (base, theirs, text)
         else:
             written = journal.write(section, new, reads)
             self.model.write(who, section, entry, text)
-            assert written["entry_count"] == len(self.model.entries[section])
+            assert written.entry_count == len(self.model.entries[section])
 
     def compare(self) -> None:
         """Compare what git and a newcomer see with the model."""
@@ -159,9 +139,9 @@ class World:
             assert self.git("log", "--format=%s", "--", f"{section}.md").split("\n") == entries
         journal = self.open()
         for section, text in self.model.texts.items():
-            assert journal.read(section)["content"] == text
-            assert journal.entries(section, length=100)["total"] == len(self.model.entries[section])
-        assert journal.contents()["entry_count"] == sum(map(len, self.model.entries.values()))
+            assert journal.read(section).text == text
+            assert journal.entries(section, length=100).total == len(self.model.entries[section])
+        assert journal.contents().entry_count == sum(map(len, self.model.entries.values()))
         if self.model.texts:
             assert self.git("status", "--porcelain") == ""
 

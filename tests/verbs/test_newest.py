@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from tests.asking import ask
+
 from ragdocs.verbs.memories.entry_rules import NewEntry
 from ragdocs.workspace import Workspace
 
@@ -22,19 +24,21 @@ def ticking(project: Project, step: timedelta = timedelta(milliseconds=7)) -> No
     project.clock = lambda: next(moments)
 
 
+def contents(workspace: Workspace, limit: int) -> list[str]:
+    return [memory.hit.chunk.text for memory in workspace.recall.recall(limit=limit).memories]
+
+
 def test_what_was_remembered_within_a_second_comes_back_the_latest_first(project: Project) -> None:
     ticking(project)
     workspace = project.open()
     for number in range(12):
         workspace.recall.remember(f"note {number}")
-    newest = [memory["content"] for memory in workspace.recall.recall(limit=12)["result"]]
+    newest = contents(workspace, 12)
     assert newest == [f"note {number}" for number in reversed(range(12))]
     # None that is older takes the place of one that is newer.
     for limit in (1, 4):
-        few = [memory["content"] for memory in workspace.recall.recall(limit=limit)["result"]]
-        assert few == newest[:limit]
-    again = [memory["content"] for memory in project.open().recall.recall(limit=12)["result"]]
-    assert again == newest
+        assert contents(workspace, limit) == newest[:limit]
+    assert contents(project.open(), 12) == newest
 
 
 def test_all_lists_have_the_same_order(project: Project) -> None:
@@ -48,13 +52,12 @@ def test_all_lists_have_the_same_order(project: Project) -> None:
     project.memory("undated.md", "about [[src/a.py]] undated")
     project.memory("future.md", "---\ncreated_at: '2030-01-01'\n---\n\nabout [[src/a.py]] future")
     workspace = project.open(**{"embedding.model": "none"})
-    recalled = [
-        memory["path"].rpartition("/")[2] for memory in workspace.recall.recall(limit=20)["result"]
-    ]
-    linked = workspace.memories.linked("zzzz", "src/a.py", limit=20)["result"]
+    memories = workspace.recall.recall(limit=20).memories
+    recalled = [memory.hit.document.path for memory in memories]
+    linked = workspace.memories.linked("zzzz", "src/a.py", limit=20).hits
     assert recalled[:6] == names[::-1]
-    assert [hit["file_path"].rpartition("/")[2] for hit in linked] == recalled
-    pack = workspace.packs.build(max_chars=8000)["context"]
+    assert [hit.document.path for hit in linked] == recalled
+    pack = ask(workspace, "build_context", max_chars=8000)["context"]
     places = [pack.index(f".memories/{name}") for name in recalled if f".memories/{name}" in pack]
     assert len(places) >= 4
     assert places == sorted(places)
@@ -66,10 +69,9 @@ def test_entries_and_items_of_one_second_keep_their_order(project: Project) -> N
     for number in range(5):
         workspace.entries.add(NewEntry(content=f"entry {number}"))
         workspace.repository.upsert_note(f"note {number}")
-    notes = [note["content"] for note in workspace.repository.get("note")["notes"]]
+    notes = [note.body for note in workspace.repository.get("note").items["note"]]
     assert notes == [f"note {number}" for number in reversed(range(5))]
-    recalled = [memory["content"] for memory in workspace.recall.recall(limit=20)["result"]]
-    entries = [content for content in recalled if content.startswith("entry")]
+    entries = [content for content in contents(workspace, 20) if content.startswith("entry")]
     assert entries == [f"entry {number}" for number in reversed(range(5))]
 
 
@@ -81,8 +83,9 @@ def test_since_and_a_query_mean_the_same_days(project: Project) -> None:
     workspace = Workspace(project.config(), project.clock, ZoneInfo("Asia/Tokyo"))
     workspace.sync()
     workspace.embed()
-    since = workspace.recall.recall(since="yesterday")["result"]
-    assert [memory["content"] for memory in since] == ["zebra alpha"]
-    found = workspace.memories.search("zebra yesterday")["result"]
-    asked = {hit["memory_id"]: "of the time that was asked for" in hit["why"] for hit in found}
-    assert asked == {"memory:a": True, "memory:b": False}
+    (memory,) = workspace.recall.recall(since="yesterday").memories
+    assert memory.hit.document.id == "memory:a"
+    in_time = {}
+    for hit in workspace.memories.search("zebra yesterday").hits:
+        in_time[hit.document.id] = "time" in {signal.source for signal in hit.signals}
+    assert in_time == {"memory:a": True, "memory:b": False}

@@ -12,22 +12,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.asking import ask
 
 from ragdocs.errors import UnavailableError, ValidationError
 from ragdocs.system.git import MOST_FILES
+from ragdocs.text import frontmatter
 from ragdocs.verbs.memories import banks as elsewhere
 from ragdocs.verbs.memories import record
 
 if TYPE_CHECKING:
     from tests.conftest import Project
 
+    from ragdocs.verbs.memories.recall import Recollection, RememberedMemory
     from ragdocs.workspace import Workspace
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -63,22 +65,20 @@ def git(root: Path, *words: str) -> None:
 
 
 def repository(root: Path, branch: str = "main") -> None:
-    root.mkdir(parents=True, exist_ok=True)
     git(root, "init", "-q", "-b", branch)
     git(root, "commit", "-q", "--allow-empty", "-m", "first")
 
 
-def ids(answer: Any) -> list[str]:
-    return [memory["id"] for memory in answer["result"]]
+def contents(recollection: Recollection) -> list[str]:
+    return [memory.text(100_000) for memory in recollection.memories]
 
 
-def contents(answer: Any) -> list[str]:
-    return [memory["content"] for memory in answer["result"]]
+def paths(recollection: Recollection) -> list[str]:
+    return [memory.hit.document.path for memory in recollection.memories]
 
 
-def text_of(project: Project, answer: Any) -> str:
-    path: Path = project.root / answer["path"]
-    return path.read_text(encoding="utf-8")
+def text_of(project: Project, memory: RememberedMemory) -> str:
+    return (project.root / memory.path).read_text(encoding="utf-8")
 
 
 def dated(project: Project, name: str, days: float, text: str, more: str = "") -> Path:
@@ -97,11 +97,11 @@ def saved(project: Project, *texts: str) -> Workspace:
 
 def state(root: Path) -> dict[str, tuple[int, bytes]]:
     """Everything in a folder, with the times of its files and folders."""
-    paths = [root, *root.rglob("*")]
-    return {
-        str(path): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
-        for path in paths
-    }
+    states = {}
+    for path in (root, *root.rglob("*")):
+        data = path.read_bytes() if path.is_file() else b""
+        states[str(path)] = (path.stat().st_mtime_ns, data)
+    return states
 
 
 # --- remember ---
@@ -109,73 +109,47 @@ def state(root: Path) -> dict[str, tuple[int, bytes]]:
 
 @pytest.mark.usefixtures("new_york")
 def test_a_memory_is_named_by_local_time_and_carries_the_moment(project: Project) -> None:
-    kept = project.open().recall.remember(
-        "## Chose OAuth2\n\nSessions must be revocable.", ["auth", "#Auth", " design "]
-    )
-    assert re.fullmatch(r"mem_[0-9a-f]{12}", kept["id"])
-    assert kept["path"] == f".memories/2026-11-16/070000_{kept['id'][4:8]}.md"
-    assert kept["warnings"] == []
-    assert text_of(project, kept) == (
+    text = "## Chose OAuth2\n\nSessions must be revocable."
+    memory = project.open().recall.remember(text, ["auth", "#Auth", " design "])
+    assert re.fullmatch(r"mem_[0-9a-f]{12}", memory.id)
+    assert memory.path == f".memories/2026-11-16/070000_{memory.id[4:8]}.md"
+    assert memory.warnings == []
+    assert text_of(project, memory) == (
         "---\ntags: [auth, design]\ncreated_at: '2026-11-16T07:00:00-05:00'\n"
-        f"id: {kept['id']}\ntimestamp: 1794830400\n---\n\n## Chose OAuth2\n\nSessions must be revocable.\n"
+        f"id: {memory.id}\ntimestamp: 1794830400\n---\n\n{text}\n"
     )
+    assert project.open().recall.recall().memories[0].hit.document.git is None
 
 
 @pytest.mark.usefixtures("new_york")
 def test_the_day_is_that_of_the_clock_on_the_wall(project: Project) -> None:
     project.clock = lambda: datetime(2026, 7, 2, 2, 30, 5, tzinfo=UTC)
-    kept = project.open().recall.remember("late")
-    assert kept["path"].startswith(".memories/2026-07-01/223005_")
-    project.memory(
-        "before.md", "---\ncreated_at: '2026-07-01T03:30:00Z'\n---\n\nthe evening before\n"
-    )
+    memory = project.open().recall.remember("late")
+    assert memory.path.startswith(".memories/2026-07-01/223005_")
+    text = "---\ncreated_at: '2026-07-01T03:30:00Z'\n---\n\nthe evening before\n"
+    project.memory("before.md", text)
     recall = project.open().recall
     assert contents(recall.recall(since="today")) == ["late"]
     assert contents(recall.recall(since="yesterday")) == ["late", "the evening before"]
 
 
-def test_the_state_of_the_working_tree_is_noted(project: Project) -> None:
+def test_the_state_of_the_working_tree_is_noted_and_its_files_lead_to_the_memory(
+    project: Project,
+) -> None:
     repository(project.root, "feature/oauth")
     project.write("src/auth.py", "x\n")
     workspace = project.open()
     workspace.recall.remember("Chose OAuth2.")
-    (memory,) = workspace.recall.recall()["result"]
-    assert memory["git"]
-    assert memory["git"]["branch"] == "feature/oauth"
-    assert re.fullmatch("[0-9a-f]{7,12}", memory["git"]["commit"])
-    assert memory["git"]["dirty"] is True
-    assert memory["git"]["files_changed"] == ["src/auth.py"]
-
-
-def test_more_changed_files_than_are_noted_are_counted(project: Project) -> None:
-    repository(project.root)
-    for number in range(MOST_FILES + 7):
-        project.write(f"src/{number}.py", "x\n")
-    workspace = project.open()
-    workspace.recall.remember("A large change.")
-    for recall in (workspace.recall, project.open().recall):
-        (memory,) = recall.recall()["result"]
-        assert memory["git"]
-        assert memory["git"]["files_total"] == MOST_FILES + 7
-        assert len(memory["git"]["files_changed"]) == MOST_FILES
-
-
-def test_files_that_were_being_changed_lead_to_the_memory(project: Project) -> None:
-    repository(project.root)
-    project.write("src/auth.py", "x\n")
-    workspace = project.open()
-    workspace.recall.remember("Chose OAuth2.")
-    (hit,) = workspace.memories.linked("", "src/auth.py")["result"]
-    assert hit["edge_type"] == "touches"
-    assert "on main" in hit["anchor_context"]
-    assert workspace.memories.linked("", "auth.py")["result"] == []
-
-
-def test_outside_git_there_is_no_git_block_and_no_error(project: Project) -> None:
-    workspace = project.open()
-    kept = workspace.recall.remember("x")
-    assert "git" not in text_of(project, kept)
-    assert workspace.recall.recall()["result"][0]["git"] is None
+    (memory,) = workspace.recall.recall().memories
+    noted = memory.hit.document.git
+    assert noted
+    assert (noted.branch, noted.dirty) == ("feature/oauth", True)
+    assert noted.files_changed == ("src/auth.py",)
+    assert re.fullmatch("[0-9a-f]{7,12}", noted.commit)
+    (hit,) = workspace.memories.linked("", "src/auth.py").hits
+    assert hit.links[0].kind == "touches"
+    assert "on feature/oauth" in hit.links[0].context
+    assert workspace.memories.linked("", "rc/auth.py").hits == ()
 
 
 def test_a_hostile_repository_runs_nothing(project: Project) -> None:
@@ -183,13 +157,8 @@ def test_a_hostile_repository_runs_nothing(project: Project) -> None:
     mark = project.root.parent / "ran"
     script = project.write("evil.sh", f"#!/bin/sh\ntouch {mark}\n")
     script.chmod(0o755)
-    for key in (
-        "core.fsmonitor",
-        "core.pager",
-        "diff.external",
-        "filter.x.clean",
-        "core.sshCommand",
-    ):
+    settings = ("core.fsmonitor", "core.pager", "diff.external", "filter.x.clean")
+    for key in (*settings, "core.sshCommand"):
         git(project.root, "config", key, str(script))
     project.write(".gitattributes", "* filter=x diff=x\n")
     (project.root / ".git/hooks").mkdir(exist_ok=True)
@@ -203,26 +172,22 @@ def test_a_copied_block_does_not_bring_its_identity_along(project: Project) -> N
     first = workspace.recall.remember("First.", ["a"])
     copied = text_of(project, first).replace("---\n\nFirst", "type: fact\nticket: 12\n---\n\nFirst")
     second = workspace.recall.remember(copied, ["b"])
-    assert second["id"] != first["id"]
     text = text_of(project, second)
-    assert text.count("---\n") == 2
-    assert text.count(second["id"]) == 1
-    assert first["id"] not in text
-    assert "type: fact\n" in text
-    assert "ticket: 12\n" in text
-    assert "tags: [a, b]\n" in text
+    assert (text.count("---\n"), text.count(second.id), text.count(first.id)) == (2, 1, 0)
+    for line in ("type: fact\n", "ticket: 12\n", "tags: [a, b]\n"):
+        assert line in text
 
 
 def test_secrets_are_not_remembered_and_ids_are_not_taken_for_secrets(project: Project) -> None:
     repository(project.root)
     workspace = project.open()
-    kept = workspace.recall.remember(f"The token is {TOKEN} today.")
-    assert "line" in kept["warnings"][0]
-    assert TOKEN not in text_of(project, kept)
+    memory = workspace.recall.remember(f"The token is {TOKEN} today.")
+    assert "line" in memory.written.removed[0]
+    assert TOKEN not in text_of(project, memory)
     for _ in range(30):
-        kept = workspace.recall.remember("Nothing to hide.")
-        assert kept["warnings"] == []
-        assert f"id: {kept['id']}\n" in text_of(project, kept)
+        memory = workspace.recall.remember("Nothing to hide.")
+        assert memory.written.removed == ()
+        assert f"id: {memory.id}\n" in text_of(project, memory)
 
 
 def test_a_name_that_is_taken_makes_another(
@@ -230,10 +195,10 @@ def test_a_name_that_is_taken_makes_another(
 ) -> None:
     drawn = iter(["aaaa00000001", "aaaa00000002", "aaaa00000003", "bbbb00000004"])
     monkeypatch.setattr(record, "secrets", SimpleNamespace(token_hex=lambda _: next(drawn)))
-    workspace = project.open()
-    kept = [workspace.recall.remember(text) for text in ("one", "two")]
-    assert [one["id"] for one in kept] == ["mem_aaaa00000001", "mem_bbbb00000004"]
-    assert sorted(contents(workspace.recall.recall())) == ["one", "two"]
+    recall = project.open().recall
+    assert recall.remember("one").id == "mem_aaaa00000001"
+    assert recall.remember("two").id == "mem_bbbb00000004"
+    assert sorted(contents(recall.recall())) == ["one", "two"]
 
 
 def test_empty_contents_and_odd_tags_are_refused(project: Project) -> None:
@@ -250,13 +215,11 @@ def test_a_registry_that_cannot_be_kept_does_not_stop_a_memory(
     file = home / "data/ragdocs/registry.json"
     file.parent.mkdir(parents=True)
     file.write_text("not a registry")
-    workspace = project.open()
-    kept = workspace.recall.remember("kept")
-    assert "registry" in kept["warnings"][0]
-    assert contents(workspace.recall.recall()) == ["kept"]
-    found = workspace.recall.recall(scope="global")
-    assert contents(found) == ["kept"]
-    assert any("registry" in note for note in found["notes"])
+    recall = project.open().recall
+    assert "registry" in recall.remember("text").warnings[0]
+    everywhere = recall.recall(scope="global")
+    assert contents(recall.recall()) == contents(everywhere) == ["text"]
+    assert any("registry" in note for note in everywhere.notes)
 
 
 # --- recall in one project ---
@@ -266,33 +229,26 @@ def test_without_arguments_the_newest_come_first(project: Project) -> None:
     for days in (3, 1, 400, 2):
         dated(project, f"{days}.md", days, f"{days} days")
     dated(project, "archived.md", 0, "no", "status: archived\n")
-    dated(
-        project, "expired.md", 0, "no", f"expires_at: '{(NOW - timedelta(hours=1)).isoformat()}'\n"
-    )
+    over = f"expires_at: '{(NOW - timedelta(hours=1)).isoformat()}'\n"
+    dated(project, "expired.md", 0, "no", over)
     dated(project, "future.md", -400, "a date that is not yet")
     project.memory("undated.md", "no date\n")
-    project.memory(
-        "2026-11-15/090000_ab12.md",
-        "---\ncreated_at: '2026-11-15T09:00:00Z'\n---\n\nin a folder of a day\n",
-    )
-    found = project.open().recall.recall()
-    assert contents(found)[:5] == ["1 days", "in a folder of a day", "2 days", "3 days", "400 days"]
-    assert sorted(contents(found)[5:]) == ["a date that is not yet", "no date"]
-    assert found["result"][0]["age"] == "1 day ago"
-    assert contents(project.open().recall.recall(since="1w")) == contents(found)[:4]
-    assert found["omitted"] == 0
+    dated(project, "2026-11-15/090000_ab12.md", 1.2, "in a folder of a day")
+    recall = project.open().recall
+    found = contents(recall.recall())
+    assert found[:5] == ["1 days", "in a folder of a day", "2 days", "3 days", "400 days"]
+    assert sorted(found[5:]) == ["a date that is not yet", "no date"]
+    assert recall.recall().omitted == 0
+    assert contents(recall.recall(since="1w")) == found[:4]
 
 
 def test_what_does_not_fit_the_limit_is_counted(project: Project) -> None:
     for days in range(15):
-        dated(
-            project, f"{days}.md", days, f"{days} days", "tags: [Even]\n" if days % 2 == 0 else ""
-        )
+        dated(project, f"{days}.md", days, f"{days} days", ("tags: [Even]\n", "")[days % 2])
     recall = project.open().recall
-    assert len(recall.recall()["result"]) == 10
+    assert len(recall.recall().memories) == 10
     found = recall.recall(tags=["even", "absent"], since="1w", limit=2)
-    assert contents(found) == ["0 days", "2 days"]
-    assert found["omitted"] == 2
+    assert (contents(found), found.omitted) == (["0 days", "2 days"], 2)
     for limit in (0, 51):
         with pytest.raises(ValidationError):
             recall.recall(limit=limit)
@@ -302,19 +258,10 @@ def test_since_takes_words_and_dates(project: Project) -> None:
     for days in (0.01, 0.4, 1.4, 6.5, 20, 50):
         dated(project, f"{days}.md", days, f"{days}")
     recall = project.open().recall
-    counts = {
-        "30m": 1,
-        "12h": 2,
-        "1d": 2,
-        "yesterday": 3,
-        "1w": 4,
-        "last month": 5,
-        "2026-09-01": 6,
-        "2026-11-16T11:50:00Z": 0,
-    }
-    counts["2026-11-16T11:40:00Z"] = 1
+    counts = {"30m": 1, "12h": 2, "yesterday": 3, "1w": 4, "last month": 5, "2026-09-01": 6}
+    counts |= {"2026-11-16T11:50:00Z": 0, "2026-11-16T11:40:00Z": 1}
     for since, count in counts.items():
-        assert len(recall.recall(since=since)["result"]) == count, since
+        assert len(recall.recall(since=since).memories) == count, since
     for since in ("whenever", "0001-01-01"):
         with pytest.raises(ValidationError, match="yesterday"):
             recall.recall(since=since)
@@ -325,108 +272,76 @@ def test_a_query_forgives_spelling_and_filters_first(project: Project) -> None:
     for number in range(60):
         dated(project, f"b{number}.md", 1, f"Authentication of guest number {number}.")
     recall = project.open(**{"embedding.model": "none"}).recall
-    assert ids(recall.recall("authentcation sesions", limit=1)) == ["memory:a"]
-    assert ids(recall.recall("authentication", tags=["Auth"])) == ["memory:a"]
-    assert "memory:a" not in ids(recall.recall("authentication sessions", since="1w"))
+    assert paths(recall.recall("authentcation sesions", limit=1)) == ["a.md"]
+    assert paths(recall.recall("authentication", tags=["Auth"])) == ["a.md"]
+    assert "a.md" not in paths(recall.recall("authentication sessions", since="1w"))
 
 
 def test_an_id_stays_with_its_memory(project: Project) -> None:
-    workspace = saved(project, "A zebra was seen.")
-    (own_id,) = ids(workspace.recall.recall())
+    own_id = project.open().recall.remember("A zebra was seen.").id
     (path,) = project.root.glob(".memories/*/*.md")
     path.rename(project.root / ".memories/zebra.md")
-    assert ids(project.open().recall.recall("zebra")) == [own_id], "renamed"
-    shutil.rmtree(project.root / ".memories/indices")
-    assert ids(project.open().recall.recall("zebra")) == [own_id], "built anew"
     project.memory("plain.md", "Another zebra.\n")
     project.memory("odd.md", "---\nid: [not, one]\n---\n\nAn odd zebra.\n")
-    assert sorted(ids(project.open().recall.recall("zebra"))) == [
-        own_id,
-        "memory:odd",
-        "memory:plain",
-    ]
+    answer = ask(project.open(), "recall", query="zebra")
+    ids = {memory["id"] for memory in answer["result"]}
+    assert ids == {own_id, "memory:odd", "memory:plain"}
 
 
 def test_a_memory_in_the_form_of_the_document_is_recalled_with_its_time_and_branch(
     project: Project,
 ) -> None:
-    project.memory(
-        "2025-02-04/143052_a1b2.md",
-        """
-        ---
-        id: mem_a1b2c3d4e5f6
-        timestamp: 1738680652
-        tags:
-          - auth
-          - architecture
-        git:
-          branch: feature/oauth
-          commit: abc1234
-          dirty: true
-          files_changed:
-            - src/auth/oauth.ts
-            - src/middleware/session.ts
-        ---
-
-        ## Chose OAuth2 over JWT for session management
-
-        ### Decision
-        OAuth2 with refresh tokens stored server-side.
-        """,
-    )
-    workspace = project.open()
-    (memory,) = workspace.recall.recall("oauth", since="2025-02-04", tags=["architecture"])[
-        "result"
-    ]
-    assert memory == {
-        "id": "mem_a1b2c3d4e5f6",
-        "timestamp": 1738680652,
-        "tags": ["auth", "architecture"],
-        "content": "## Chose OAuth2 over JWT for session management\n\n### Decision\n"
-        "OAuth2 with refresh tokens stored server-side.",
-        "git": {
-            "branch": "feature/oauth",
-            "commit": "abc1234",
-            "dirty": True,
-            "files_changed": ["src/auth/oauth.ts", "src/middleware/session.ts"],
-        },
-        "age": "1 year ago",
-        "path": ".memories/2025-02-04/143052_a1b2.md",
+    text = "## Chose OAuth2 over JWT\n\n### Decision\nOAuth2 with refresh tokens."
+    state = {
+        "branch": "feature/oauth",
+        "commit": "abc1234",
+        "dirty": True,
+        "files_changed": ["src/auth/oauth.ts", "src/middleware/session.ts"],
     }
-    (hit,) = workspace.memories.linked("", "src/middleware/session.ts")["result"]
-    assert hit["title"] == "Chose OAuth2 over JWT for session management", "a time is no title"
+    card = {"id": "mem_a1b2c3d4e5f6", "timestamp": 1738680652, "tags": ["auth", "api"]}
+    path = ".memories/2025-02-04/143052_a1b2.md"
+    project.write(path, frontmatter.render({**card, "git": state}, f"{text}\n"))
+    workspace = project.open()
+    asked = {"query": "oauth", "since": "2025-02-04", "tags": ["api"]}
+    (memory,) = ask(workspace, "recall", **asked)["result"]
+    assert memory.pop("score") > 0
+    assert memory == {**card, "content": text, "git": state, "age": "1 year ago", "path": path}
+    (hit,) = workspace.memories.linked("", "src/middleware/session.ts").hits
+    assert hit.document.title == "Chose OAuth2 over JWT"
 
 
+PARTS = [f"## Part {n}\n\n{'A sentence of some words. ' * 60}" for n in range(3)]
 BODIES = [
     "One line.",
     "# A\n\ntext\n\n\n\nmore\n\n## B\n- one\n- two\n\n  indented\n\n```py\nx = 1\n\n\ny = 2\n```\nend",
-    "intro\n\n"
-    + "\n\n".join(f"## Part {n}\n\n" + "A sentence of some words. " * 60 for n in range(3)).strip(),
+    "intro\n\n" + "\n\n".join(PARTS).strip(),
     "> quoted\n> lines\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<!-- a comment -->\n\nlast",
     "日本語の文章がここにあります。" * 200,
 ]
 
 
-@pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
-def test_the_whole_body_comes_back(project: Project, body: str) -> None:
-    workspace = project.open()
-    workspace.recall.remember(body)
-    recall = replace(workspace.recall, budget=100_000)
-    (found,) = contents(recall.recall())
-    assert found.split() == body.split()
-    if max(map(len, body.split("\n"))) < 900:
-        assert found == body
+def test_the_whole_body_comes_back(project: Project) -> None:
+    recall = project.open().recall
+    for body in BODIES:
+        remembered = recall.remember(body)
+        texts = {memory.path: memory.text(100_000) for memory in recall.recall().memories}
+        found = texts[remembered.path]
+        assert found.split() == body.split()
+        if max(map(len, body.split("\n"))) < 900:
+            assert found == body
 
 
 def test_a_long_memory_shows_what_was_found_and_says_that_it_is_a_part(project: Project) -> None:
     filler = "\n\n".join(f"## Part {n}\n\n" + "Words that fill a section. " * 30 for n in range(30))
     project.memory("long.md", f"{filler}\n\n## Deep\n\nThe xylophone is here.\n\n{filler}\n")
-    recall = project.open().recall
-    found = recall.recall("xylophone")
-    assert contents(found)[0].startswith("…\n## Deep\n\nThe xylophone is here.")
-    newest = recall.recall()
-    assert contents(newest)[0].startswith("## Part 0")
-    assert contents(newest)[0].endswith("…")
+    workspace = project.open()
+    found = ask(workspace, "recall", query="xylophone")
+    content = found["result"][0]["content"]
+    assert content.startswith("…\n## Deep\n\nThe xylophone is here.")
+    newest = ask(workspace, "recall")
+    content = newest["result"][0]["content"]
+    assert content.startswith("## Part 0")
+    assert content.endswith("…")
     for answer in (found, newest):
         assert sum("parts" in note for note in answer["notes"]) == 1
         assert len(json.dumps(answer, ensure_ascii=False)) < 10_000
@@ -435,26 +350,32 @@ def test_a_long_memory_shows_what_was_found_and_says_that_it_is_a_part(project: 
 def test_changed_files_are_listed_as_far_as_they_fit_and_the_rest_is_counted(
     project: Project,
 ) -> None:
-    names = [f"src/{n}.py" for n in range(60)]
-    state = f"git: {{branch: b, commit: c, dirty: yes, files_changed: [{', '.join(names)}]}}"
-    project.memory("a.md", f"---\n{state}\n---\n\nx\n")
+    repository(project.root)
+    for number in range(MOST_FILES + 7):
+        project.write(f"src/{number:03}.py", "x\n")
     workspace = project.open()
-    (memory,) = workspace.recall.recall()["result"]
-    assert memory["git"] is not None
-    assert memory["git"]["files_changed"] == names
-    assert "files_total" not in memory["git"]
+    workspace.recall.remember("A large change.")
+    (memory,) = ask(workspace, "recall")["result"]
+    names = memory["git"]["files_changed"]
+    assert (len(names), memory["git"]["files_total"]) == (MOST_FILES, MOST_FILES + 7)
+    assert workspace.memories.linked("", names[-1]).hits
     for number in range(9):
-        project.memory(f"more{number}.md", f"---\n{state}\n---\n\nx\n")
-    for memory in project.open().recall.recall()["result"]:
-        assert memory["git"] is not None
-        shown = memory["git"]["files_changed"]
-        assert shown == names[: len(shown)], "paths only, in their order"
-        assert 8 < len(shown) < memory["git"]["files_total"] == 60
-    assert ids(workspace.recall.recall()) == ["memory:a"]
-    assert workspace.memories.linked("", "src/59.py")["result"]
+        workspace.recall.remember(f"Another, {number}.")
+    for memory in ask(project.open(), "recall")["result"]:
+        listed = memory["git"]["files_changed"]
+        assert listed == names[: len(listed)], "paths only, in their order"
+        assert 8 < len(listed) < MOST_FILES < memory["git"]["files_total"]
 
 
 # --- recall in all projects ---
+
+
+def everywhere(workspace: Workspace, query: str = "", limit: int = 10) -> Recollection:
+    return workspace.recall.recall(query, scope="global", limit=limit)
+
+
+def projects(recollection: Recollection) -> dict[str, str]:
+    return {memory.text(1000): memory.project for memory in recollection.memories}
 
 
 def test_all_projects_are_asked_and_named(project: Project) -> None:
@@ -462,68 +383,57 @@ def test_all_projects_are_asked_and_named(project: Project) -> None:
     for name in ("koi", "miller"):
         saved(sibling(project, name), f"Zebras were seen in {name}.", f"And elephants, {name}.")
     workspace = project.open()
-    found = workspace.recall.recall("zebras", scope="global", limit=3)
-    assert sorted((m["project"], m["content"]) for m in found["result"]) == [
-        ("koi", "Zebras were seen in koi."),
-        ("miller", "Zebras were seen in miller."),
-        ("project", "Zebras live at home."),
-    ]
-    assert found["notes"] == []
-    assert len(workspace.recall.recall(scope="global")["result"]) == 5
-    assert [m.get("project", "none") for m in workspace.recall.recall()["result"]] == ["none"]
-    paths = {m["project"]: m["path"] for m in found["result"]}
-    assert paths["project"].startswith(".memories/")
-    assert Path(paths["koi"]).is_file()
-
-
-def test_other_projects_are_only_read_and_what_cannot_be_is_named(
-    project: Project, home: Path
-) -> None:
-    saved(project, "home")
-    good, corrupt, bare, linked = (
-        sibling(project, name) for name in ("good", "corrupt", "bare", "linked")
-    )
-    for other in (good, corrupt, bare, linked, sibling(project, "gone")):
-        saved(other, f"a note in {other.root.name}")
-    shutil.rmtree(project.root.parent / "gone")
-    shutil.rmtree(bare.root / ".memories/indices")
-    for file in corrupt.root.glob(".memories/indices/*/vector/docstore.json"):
-        file.write_bytes(file.read_bytes()[:-9])
-    (linked.root / ".memories").rename(project.root.parent / "moved")
-    (linked.root / ".memories").symlink_to(project.root.parent / "moved")
-    good.memory(".history/intent.json", "{}")
-    before = {root.name: state(root) for root in (good.root, corrupt.root, bare.root)}
-    found = project.open().recall.recall(scope="global")
-    assert sorted(contents(found)) == ["a note in good", "home"]
-    told = {
-        name: [note for note in found["notes"] if note.startswith(f"{name} was left out")]
-        for name in before
+    found = everywhere(workspace, "zebras", limit=3)
+    assert projects(found) == {
+        "Zebras were seen in koi.": "koi",
+        "Zebras were seen in miller.": "miller",
+        "Zebras live at home.": "project",
     }
-    assert [len(notes) for notes in told.values()] == [0, 1, 1]
-    assert "damaged" in told["corrupt"][0]
-    assert f"ragdocs index --project {bare.root}" in told["bare"][0]
-    assert any(
-        note.startswith("linked was left out") and "symbolic link" in note
-        for note in found["notes"]
-    )
-    assert not any("gone" in note for note in found["notes"])
-    assert {root.name: state(root) for root in (good.root, corrupt.root, bare.root)} == before
+    assert list(found.notes) == []
+    assert len(everywhere(workspace).memories) == 5
+    assert "project" not in ask(workspace, "recall")["result"][0]
+    for memory in found.memories:
+        is_relative = memory.path.startswith(".memories/")
+        assert is_relative == (memory.project == "project")
+        assert (project.root / memory.path).is_file()
+
+
+def test_other_projects_are_only_read_and_what_cannot_be_is_named(project: Project) -> None:
+    saved(project, "home")
+    names = ("good", "corrupt", "bare", "linked")
+    good, corrupt, bare, linked = (sibling(project, name).root for name in names)
+    for name in (*names, "gone"):
+        saved(sibling(project, name), f"a note in {name}")
+    shutil.rmtree(project.root.parent / "gone")
+    shutil.rmtree(bare / ".memories/indices")
+    for file in corrupt.glob(".memories/indices/*/vector/docstore.json"):
+        file.write_bytes(file.read_bytes()[:-9])
+    (linked / ".memories").rename(project.root.parent / "moved")
+    (linked / ".memories").symlink_to(project.root.parent / "moved")
+    sibling(project, "good").memory(".history/intent.json", "{}")
+    before = [state(root) for root in (good, corrupt, bare)]
+    found = everywhere(project.open())
+    assert sorted(contents(found)) == ["a note in good", "home"]
+    notes = {note.partition(" was left out")[0]: note for note in found.notes}
+    assert notes.keys() == {"corrupt", "bare", "linked"}
+    assert "damaged" in notes["corrupt"]
+    assert f"ragdocs index --project {bare}" in notes["bare"]
+    assert "symbolic link" in notes["linked"]
+    assert [state(root) for root in (good, corrupt, bare)] == before
 
 
 def test_an_index_that_somebody_else_made_is_not_opened(
     project: Project, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
     saved(project, "home")
-    other = sibling(project, "other")
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "somebody-else"))
-    saved(other, "foreign")
+    saved(sibling(project, "other"), "foreign")
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
-    found = project.open().recall.recall(scope="global")
+    found = everywhere(project.open())
     assert contents(found) == ["home"]
-    assert any(
-        note.startswith("other was left out") and "not made here by you" in note
-        for note in found["notes"]
-    )
+    (note,) = found.notes
+    assert note.startswith("other was left out")
+    assert "not made here by you" in note
 
 
 def test_worktrees_of_one_repository_are_one_project(project: Project) -> None:
@@ -534,17 +444,14 @@ def test_worktrees_of_one_repository_are_one_project(project: Project) -> None:
     git(main.root, "add", "-f", *[str(path) for path in main.root.glob(".memories/*/*.md")])
     git(main.root, "commit", "-q", "-m", "memories")
     git(main.root, "worktree", "add", "-q", str(project.root.parent / "feature"))
-    saved(sibling(project, "feature"), "in the worktree")
-    workspace = project.open()
-    for query in ("", "in both the worktree"):
-        found = workspace.recall.recall(query, scope="global")
-        koi = [memory["content"] for memory in found["result"] if memory["project"] == "koi"]
-        assert sorted(koi) == ["in both", "in the worktree"], (
-            "each once, under the name of the repository"
-        )
-    from_worktree = sibling(project, "feature").open().recall.recall(scope="global")
-    assert {memory["project"] for memory in from_worktree["result"]} == {"koi", "project"}
-    assert len(from_worktree["result"]) == 3
+    worktree = sibling(project, "feature")
+    saved(worktree, "in the worktree")
+    expected = {"home": "project", "in both": "koi", "in the worktree": "koi"}
+    for workspace in (project.open(), worktree.open()):
+        for query in ("", "home in both the worktree"):
+            found = everywhere(workspace, query)
+            assert projects(found) == expected, "each under the name of the repository"
+            assert len(found.memories) == 3, "and once"
 
 
 def test_files_that_changed_since_the_index_was_saved_are_told_and_a_new_index_is_taken_up(
@@ -554,74 +461,64 @@ def test_files_that_changed_since_the_index_was_saved_are_told_and_a_new_index_i
     other = sibling(project, "other")
     saved(other, "first", "second")
     workspace = project.open()
-    assert workspace.recall.recall(scope="global")["notes"] == []
+    assert list(everywhere(workspace).notes) == []
     other.memory("by-hand.md", "third\n")
     next(other.root.glob(".memories/2*/*.md")).write_text("edited by hand\n")
-    found = workspace.recall.recall(scope="global")
-    assert len(found["result"]) == 3
-    assert [note for note in found["notes"] if note.startswith("other: 2 files changed")]
+    found = everywhere(workspace)
+    assert len(found.memories) == 3
+    assert found.notes[0].startswith("other: 2 files changed")
     other.open().save()
-    found = workspace.recall.recall(scope="global")
-    assert len(found["result"]) == 4
-    assert found["notes"] == []
+    found = everywhere(workspace)
+    assert (len(found.memories), list(found.notes)) == (4, [])
 
 
 def test_two_projects_of_one_name_are_told_apart(project: Project) -> None:
     saved(project, "home")
-    roots = [sibling(project, f"{owner}/api").root for owner in ("ann", "ben")]
-    for root in roots:
-        saved(type(project)(root), f"of {root.parent.name}")
-    found = project.open().recall.recall(scope="global")
-    assert sorted(m["project"] for m in found["result"]) == sorted(["project", *map(str, roots)])
+    roots = {}
+    for owner in ("ann", "ben"):
+        other = sibling(project, f"{owner}/api")
+        saved(other, f"of {owner}")
+        roots[f"of {owner}"] = str(other.root)
+    assert projects(everywhere(project.open())) == {"home": "project", **roots}
 
 
 def test_a_project_without_memory_can_ask_the_others(project: Project) -> None:
     saved(sibling(project, "other"), "elsewhere")
-    recall = project.open(**{"memory.enabled": False}).recall
-    found = recall.recall(scope="global")
+    workspace = project.open(**{"memory.enabled": False})
+    found = everywhere(workspace)
     assert contents(found) == ["elsewhere"]
-    assert any("switched off" in note for note in found["notes"])
-    for action in (recall.recall, lambda: recall.remember("x")):
+    assert any("switched off" in note for note in found.notes)
+    for action in (workspace.recall.recall, lambda: workspace.recall.remember("x")):
         with pytest.raises(UnavailableError, match="enabled = true"):
             action()
     with pytest.raises(ValidationError):
-        recall.recall(scope="everything")
+        workspace.recall.recall(scope="everything")
 
 
 def test_memories_of_the_users_own_bank_say_which_project_they_are_of(
     project: Project, home: Path
 ) -> None:
-    kept = project.open(**{"memory.storage_strategy": "user"})
-    answer = kept.recall.remember("in the bank")
-    kept.save()
-    assert Path(answer["path"]).is_relative_to(home / "data/ragdocs/memories")
+    user = {"memory.storage_strategy": "user"}
+    workspace = project.open(**user)
+    memory = workspace.recall.remember("in the bank")
+    workspace.save()
+    assert Path(memory.path).is_relative_to(home / "data/ragdocs/memories")
     other = sibling(project, "other")
     saved(other, "in a folder")
-    for workspace in (other.open(), project.open(**{"memory.storage_strategy": "user"})):
-        found = workspace.recall.recall(scope="global")
-        assert {m["content"]: m["project"] for m in found["result"]} == {
-            "in the bank": "project",
-            "in a folder": "other",
-        }
+    for opened in (other.open(), project.open(**user)):
+        found = everywhere(opened)
+        assert projects(found) == {"in the bank": "project", "in a folder": "other"}
 
 
 def test_another_projects_settings_and_hidden_statuses_do_not_leak(project: Project) -> None:
     saved(project, "home")
     other = sibling(project, "other")
     dated(other, "archived.md", 0, "archived elsewhere", "status: archived\n")
-    dated(
-        other,
-        "expired.md",
-        3,
-        "expired elsewhere",
-        f"expires_at: '{(NOW - timedelta(days=1)).isoformat()}'\n",
-    )
+    over = f"expires_at: '{(NOW - timedelta(days=1)).isoformat()}'\n"
+    dated(other, "expired.md", 3, "expired elsewhere", over)
+    saved(other, "visible")
     other.write("config.toml", "[memory]\nenabled = false\n[nonsense]\n")
-    other.flags["memory.enabled"] = True
-    (other.root / "config.toml").rename(other.root / "config.off")
-    saved(other, "shown")
-    (other.root / "config.off").rename(other.root / "config.toml")
-    assert sorted(contents(project.open().recall.recall(scope="global"))) == ["home", "shown"]
+    assert sorted(contents(everywhere(project.open()))) == ["home", "visible"]
 
 
 def test_no_more_projects_are_kept_open_than_that(
@@ -633,12 +530,12 @@ def test_no_more_projects_are_kept_open_than_that(
     monkeypatch.setattr(elsewhere, "MOST_OPEN", 2)
     workspace = project.open()
     for _ in range(2):
-        assert len(workspace.recall.recall(scope="global")["result"]) == 5
+        assert len(everywhere(workspace).memories) == 5
         assert len(workspace.elsewhere._opened) == 2
     monkeypatch.setattr(elsewhere, "MOST_BANKS", 3)
-    found = workspace.recall.recall(scope="global")
-    assert len(found["result"]) == 4
-    assert any(note.startswith("1 projects") for note in found["notes"])
+    found = everywhere(workspace)
+    assert len(found.memories) == 4
+    assert any(note.startswith("1 projects") for note in found.notes)
 
 
 # --- many at once ---
@@ -653,23 +550,25 @@ root, number = Path(sys.argv[1]), sys.argv[2]
 flags = {"embedding.model": "none", "memory.enabled": "true"}
 verbs = Workspace(config.load(root, project=root, flags=flags)).recall
 for turn in range(10):
-    answer = verbs.remember(f"A decision {number}-{turn} of this process.", ["crowd"])
-    print(answer["id"], answer["path"], f"{number}-{turn}")
+    memory = verbs.remember(f"A decision {number}-{turn} of this process.", ["crowd"])
+    print(memory.id, memory.path, f"{number}-{turn}")
 """
 
 
 def test_eight_processes_remember_at_once_and_nothing_is_lost(project: Project) -> None:
     command = [sys.executable, "-P", "-c", REMEMBER, str(project.root)]
-    crowd = [
-        subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, text=True)
-        for number in range(8)
-    ]
-    answers = [line.split() for one in crowd for line in one.communicate()[0].splitlines()]
-    assert len({own_id for own_id, _, _ in answers}) == 80
+    crowd = []
+    for number in range(8):
+        crowd.append(subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, text=True))
+    answers = []
+    for process in crowd:
+        answers += [line.split() for line in process.communicate()[0].splitlines()]
+    ids = {own_id for own_id, _, _ in answers}
+    assert len(ids) == 80
     assert len(list(project.root.glob(".memories/*/*.md"))) == 80
     for own_id, path, mark in answers:
         text = (project.root / path).read_text(encoding="utf-8")
         assert f"id: {own_id}\n" in text
         assert f"A decision {mark} of" in text
-    recalled = project.open().recall.recall(limit=50)["result"]
-    assert {memory["id"] for memory in recalled} <= {own_id for own_id, _, _ in answers}
+    recalled = project.open().recall.recall(limit=50).memories
+    assert {memory.hit.document.extra["id"] for memory in recalled} <= ids

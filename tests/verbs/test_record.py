@@ -24,7 +24,7 @@ def test_every_writer_begins_with_the_same_fields(project: Project) -> None:
     noted = workspace.repository.upsert_note("A note.")
     memories = project.root / ".memories"
     paths = [memories / "created.md", memories / "merged.md"]
-    paths += [Path(added["path"]), Path(noted["path"])]
+    paths += [Path(added.location), Path(noted.location)]
     for path in paths:
         fields = record.own_fields(path.read_text(encoding="utf-8"))
         assert fields["status"] == record.ACTIVE

@@ -37,42 +37,29 @@ def tree(project: Project) -> Project:
     return project
 
 
-def test_files_are_listed_with_what_they_define(tree: Project) -> None:
-    assert read(tree).files == {f"src/{name}.py": f"def {name}()" for name in ("a", "b", "c")}
-
-
-def test_a_second_look_parses_nothing_and_a_changed_file_only_itself(tree: Project) -> None:
-    assert read(tree).parsed == 3
-    assert read(tree).parsed == 0
+def test_only_contents_that_are_new_are_parsed(tree: Project) -> None:
+    first = read(tree)
+    assert first.files == {f"src/{name}.py": f"def {name}()" for name in ("a", "b", "c")}
+    assert (first.parsed, read(tree).parsed) == (3, 0)
     aged(tree.write("src/b.py", "def b(): pass\ndef more(): pass\n"))
     changed = read(tree)
     assert (changed.parsed, changed.files["src/b.py"]) == (1, "def b()\ndef more()")
     assert read(tree).parsed == 0
-
-
-def test_what_is_known_by_its_content_is_not_parsed_again_whatever_its_name_or_time(
-    tree: Project,
-) -> None:
-    read(tree)
     (tree.root / "src/a.py").rename(tree.root / "src/moved.py")
     os.utime(tree.root / "src/b.py")
-    found = read(tree)
-    assert found.parsed == 0
-    assert sorted(found.files) == ["src/b.py", "src/c.py", "src/moved.py"]
-    tree.write("src/b.py", "def other(): pass\n")
-    assert read(tree).parsed == 1
+    moved = read(tree)
+    assert moved.parsed == 0
+    assert sorted(moved.files) == ["src/b.py", "src/c.py", "src/moved.py"]
     tree.write("src/b.py", "def b(): pass\n")
     assert read(tree).parsed == 0, "as after a checkout of the old branch"
 
 
-def test_a_damaged_or_unwritable_cache_costs_time_only(
-    tree: Project, own_directories: Path
-) -> None:
+def test_a_damaged_cache_costs_time_only(tree: Project, own_directories: Path) -> None:
     before = read(tree).files
     cache = own_directories / "cache/ragdocs/outlines.sqlite"
     cache.write_bytes(b"not a database" * 100)
-    found = read(tree)
-    assert (found.files, found.parsed) == (before, 3)
+    again = read(tree)
+    assert (again.files, again.parsed) == (before, 3)
 
 
 def test_ignored_binary_huge_and_generated_files_are_left_out(tree: Project) -> None:
@@ -86,9 +73,9 @@ def test_ignored_binary_huge_and_generated_files_are_left_out(tree: Project) -> 
     (tree.root / "src/binary.py").write_bytes(b"\x00\x01\x02")
     tree.write("src/data.csv", "1,2\n")
     for _ in range(2):
-        found = read(tree)
-        assert sorted(found.files) == ["src/a.py", "src/b.py", "src/c.py"]
-        assert found.skipped == {"made by a machine": 1, "not readable as text": 2}
+        mapped = read(tree)
+        assert sorted(mapped.files) == ["src/a.py", "src/b.py", "src/c.py"]
+        assert mapped.skipped == {"made by a machine": 1, "not readable as text": 2}
 
 
 def test_no_secret_reaches_the_cache(tree: Project, own_directories: Path) -> None:
@@ -109,27 +96,20 @@ FILES = {
 }
 
 
+LOGIN, TOKEN, RETRY = "src/auth/login.py", "src/auth/token.py", "src/net/retry.py"
+
+
 @pytest.mark.parametrize(
     ("task", "named", "linked", "best"),
     [
-        ("the login of users", [], {}, ["src/auth/login.py", "tests/test_login.py"]),
-        ("revoke what was given", [], {}, ["src/auth/token.py"]),
-        ("", ["src/net/retry.py"], {}, ["src/net/retry.py"]),
-        ("", ["src/auth"], {}, ["src/auth/token.py", "src/auth/login.py"]),
+        ("the login of users", [], {}, [LOGIN, "tests/test_login.py"]),
+        ("revoke what was given", [], {}, [TOKEN]),
+        ("", [RETRY], {}, [RETRY]),
+        ("", ["src/auth"], {}, [TOKEN, LOGIN]),
         ("", [], {"src/plain.py": 5.0}, ["src/plain.py"]),
-        (
-            "the login",
-            ["src/plain.py"],
-            {"src/net/retry.py": 1.0},
-            ["src/plain.py", "src/auth/login.py"],
-        ),
-        ("fair retries", [], {"src/auth/login.py": 20.0}, ["src/auth/login.py"]),
-        (
-            "a fair retry",
-            [],
-            {"src/auth/login.py": 20.0},
-            ["src/net/retry.py", "src/auth/login.py"],
-        ),
+        ("the login", ["src/plain.py"], {RETRY: 1.0}, ["src/plain.py", LOGIN]),
+        ("fair retries", [], {LOGIN: 20.0}, [LOGIN]),
+        ("a fair retry", [], {LOGIN: 20.0}, [RETRY, LOGIN]),
     ],
 )
 def test_files_come_first_at_which_task_caller_and_links_point(

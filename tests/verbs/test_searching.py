@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ragdocs.workspace import Workspace
+from tests.asking import ask
 
 if TYPE_CHECKING:
     from tests.conftest import Project
+
+    from ragdocs.workspace import Workspace
 
 
 @contextmanager
@@ -26,9 +28,8 @@ def churning(project: Project, workspace: Workspace) -> Iterator[None]:
                 if turn % 2:
                     (project.root / f".memories/{n}.md").unlink()
                 else:
-                    project.memory(
-                        f"{n}.md", f"# Note {n}\n\nshared words and version{turn} of [[src/x.py]]"
-                    )
+                    text = f"shared words and version{turn} of [[src/x.py]]"
+                    project.memory(f"{n}.md", f"# Note {n}\n\n{text}")
             workspace.places["memory"].corpus.sync()
 
     thread = threading.Thread(target=churn)
@@ -46,52 +47,34 @@ def test_no_search_meets_half_a_change(project: Project) -> None:
     workspace = project.open()
     with churning(project, workspace):
         for _ in range(150):
-            found = workspace.memories.search("shared words", limit=12)["result"]
-            linked = workspace.memories.linked("nothing like it", "src/x.py", limit=12)["result"]
-            assert len(found) == 12
-            assert len(linked) == 12
-            for content in [one["content"] for one in found] + [one["content"] for one in linked]:
-                assert "shared words" in content
+            found = workspace.memories.search("shared words", limit=12).hits
+            linked = workspace.memories.linked("nothing like it", "src/x.py", limit=12).hits
+            assert len(found) == len(linked) == 12
+            assert all("shared words" in hit.chunk.text for hit in (*found, *linked))
 
 
 def test_a_hit_says_where_it_comes_from_as_far_as_the_memory_does(project: Project) -> None:
-    project.memory(
-        "a.md",
-        """
-        ---
-        author: Ada
-        source: agent
-        git: {branch: main, commit: 3f2a9b8c7d, dirty: false}
-        ---
-        shared words about [[src/x.py]]
-        """,
-    )
-    project.memory("b.md", "shared words about [[src/x.py]]")
-    memories = project.open().memories
-    for result in (
-        memories.search("shared words")["result"],
-        memories.linked("shared", "src/x.py")["result"],
-    ):
-        said = {
-            one["memory_id"]: [one.get(key) for key in ("author", "source", "branch", "commit")]
-            for one in result
-        }
-        assert said == {"memory:a": ["Ada", "agent", "main", "3f2a9b8c7d"], "memory:b": [None] * 4}
+    origin = "git: {branch: main, commit: 3f2a9b8c7d, dirty: false}"
+    text = "shared words about [[src/x.py]]\n"
+    project.memory("a.md", f"---\nauthor: Ada\nsource: agent\n{origin}\n---\n{text}")
+    project.memory("b.md", text)
+    workspace = project.open()
+    found = ask(workspace, "search_memories", query="shared words")
+    linked = ask(workspace, "search_linked_memories", query="x", target_document="src/x.py")
+    for hit in (*found["result"], *linked["result"]):
+        stated = [hit.get(key) for key in ("author", "source", "branch", "commit")]
+        expected = {"memory:a": ["Ada", "agent", "main", "3f2a9b8c7d"], "memory:b": [None] * 4}
+        assert stated == expected[hit["memory_id"]]
 
 
 def test_a_memory_of_the_future_does_not_pose_as_new(project: Project) -> None:
-    for name, moment in (
-        ("future", "2099-01-01"),
-        ("skewed", "2026-11-16T12:00:30Z"),
-        ("old", "2026-11-13T12:00:00Z"),
-    ):
-        project.memory(f"{name}.md", f"---\ncreated_at: '{moment}'\n---\n\nshared words\n")
-    found = {
-        hit["memory_id"]: hit["age"]
-        for hit in project.open().memories.search("shared words")["result"]
+    ages = {
+        "2099-01-01": "in the future",
+        "2026-11-16T12:00:30Z": "just now",
+        "2026-11-13T12:00:00Z": "3 days ago",
     }
-    assert found == {
-        "memory:future": "in the future",
-        "memory:skewed": "just now",
-        "memory:old": "3 days ago",
-    }
+    for number, moment in enumerate(ages):
+        project.memory(f"{number}.md", f"---\ncreated_at: '{moment}'\n---\n\nshared words\n")
+    hits = ask(project.open(), "search_memories", query="shared words")["result"]
+    found = {hit["memory_id"]: hit["age"] for hit in hits}
+    assert found == {f"memory:{number}": age for number, age in enumerate(ages.values())}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.asking import ask
+
 from ragdocs.verbs.memories.revise import Edit
 
 if TYPE_CHECKING:
@@ -22,9 +24,9 @@ def test_a_document_is_read_at_the_heading_path_that_a_search_printed(project: P
     project.doc("guide.md", "# Guide\n\n" + "".join(parts))
     workspace = project.open()
     for system, word in SYSTEMS.items():
-        hit = workspace.documents.search(f"{word} Install")["result"][0]
+        hit = ask(workspace, "search_docs", query=f"{word} Install")["result"][0]
         assert hit["header_path"] == f"Guide › {system} › Install"
-        read = workspace.documents.read(hit["path"], heading=hit["header_path"])
+        read = ask(workspace, "read_doc", path=hit["path"], heading=hit["header_path"])
         assert read["lines"].split("-")[0] == hit["lines"].split("-")[0]
         assert word in read["content"]
 
@@ -37,7 +39,7 @@ def test_a_memory_is_edited_at_the_heading_path_that_a_search_printed(project: P
     project.memory("plan.md", text)
     workspace = project.open()
     for word in ("alpha", "beta"):
-        hit = workspace.memories.search(word)["result"][0]
+        hit = ask(workspace, "search_memories", query=word)["result"][0]
         edit = Edit(text=f"marked {word}", section=hit["header_path"], mode="append")
         workspace.edits.edit("plan.md", edit)
     first, second = (
@@ -51,15 +53,16 @@ def test_an_outline_names_sections_as_they_are_asked_for(project: Project) -> No
     sections = "".join(f"## Same\n\n{number} {FILLER * 8}\n\n" for number in range(9))
     project.doc("long.md", f"# Long\n\n{sections}")
     workspace = project.open()
-    headings = workspace.documents.read("docs/long.md")["headings"]
+    headings = ask(workspace, "read_doc", path="docs/long.md")["headings"]
     assert len(headings) == 10
     for number, heading in enumerate(headings[1:]):
-        content = workspace.documents.read("docs/long.md", heading=heading)["content"]
-        assert content.split("\n")[2].startswith(f"{number} ")
+        reading = workspace.documents.read("docs/long.md", heading=heading)
+        assert reading.span is not None
+        assert reading.text.split("\n")[reading.span[0] + 1].startswith(f"{number} ")
 
 
 def test_a_page_whose_name_has_a_number_sign_is_read(project: Project) -> None:
     project.doc("c#.md", "# C sharp\n\nWords.\n\n## Install\n\nMore.\n")
     workspace = project.open()
-    assert workspace.documents.read("docs/c#.md")["title"] == "C sharp"
-    assert workspace.documents.read("docs/c#.md#install")["content"].startswith("## Install")
+    assert workspace.documents.read("docs/c#.md").document.title == "C sharp"
+    assert workspace.documents.read("docs/c#.md#install").span == (5, 7)

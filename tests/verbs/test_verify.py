@@ -8,16 +8,20 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
 
 from ragdocs.engines.local.index import LocalIndex
+from ragdocs.protocols import ProbeVector
+from ragdocs.types import Filter
 from ragdocs.verbs.quality.health import compare
 
 if TYPE_CHECKING:
     from tests.conftest import Project
+
+PARTS = ["documents", "chunks", "postings", "edges", "vectors"]
 
 
 def edit(project: Project, chooser: random.Random, step: int) -> None:
@@ -57,21 +61,21 @@ def test_verify_finds_no_difference_after_any_edits(project: Project) -> None:
     workspace.embed()
     for name, place in workspace.places.items():
         result = compare(place.index.contents(), workspace.rebuilt(name).contents())
-        assert result["difference"] == ""
-        assert all(
-            result["compared"][part] > 5
-            for part in ("documents", "chunks", "postings", "edges", "vectors")
-        )
+        assert result.difference == ""
+        assert set(PARTS) <= result.compared.keys()
+        assert min(result.compared.values()) > 5
 
 
-@pytest.mark.parametrize("part", ["documents", "chunks", "postings", "edges", "vectors"])
+@pytest.mark.parametrize("part", PARTS)
 def test_verify_names_a_planted_difference(project: Project, part: str) -> None:
     project.doc("a.md", "# Alpha\n\nOne passage, linked to [b](b.md).\n")
     project.doc("b.md", "# Beta\n\nAnother passage.\n")
     workspace = project.open()
     index = workspace.places["docs"].index
     assert isinstance(index, LocalIndex)
-    row = index.chunks("docs:docs/a")[0]
+    with index.snapshot() as snapshot:
+        candidates = snapshot.candidates([ProbeVector("q", "linked")], [Filter()], 1)
+    row = cast("int", candidates.keys[0])
     if part == "documents":
         index.apply([], ["docs/a.md"])
     elif part == "chunks":
@@ -84,6 +88,6 @@ def test_verify_names_a_planted_difference(project: Project, part: str) -> None:
     else:
         index._vectors.remove([row])
         index._vectors.add([row], -np.ones((1, index._dim), dtype=np.float32) / np.sqrt(index._dim))
-    difference = compare(index.contents(), workspace.rebuilt("docs").contents())["difference"]
+    difference = compare(index.contents(), workspace.rebuilt("docs").contents()).difference
     assert difference.startswith(f"{part}: the live index has")
     assert "docs/a" in difference

@@ -6,12 +6,12 @@ And the last change can be taken back whole.
 from __future__ import annotations
 
 import stat
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.asking import ask
 
 from ragdocs.errors import ConflictError, NotFoundError, RagdocsError, ValidationError
 from ragdocs.stores.files import history
@@ -39,6 +39,15 @@ def texts(project: Project) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
 
 
+def version(workspace: Workspace, name: str = "a") -> str:
+    return workspace.memories.read(name).source.version
+
+
+def steps(workspace: Workspace, name: str = "") -> list[str]:
+    revisions = workspace.versions.history(name, limit=50).revisions
+    return [f"{revision.verb} {revision.path}" for revision in revisions]
+
+
 # --- history ---
 
 
@@ -51,27 +60,14 @@ def test_every_verb_keeps_what_it_replaces(project: Project, workspace: Workspac
     workspace.merges.merge(["b", "c"], "b", "both\n")
     memories.delete("x")
     workspace.versions.restore("x")
-    verbs = [
-        (one["verb"], one["filename"]) for one in workspace.versions.history(limit=50)["result"]
-    ]
-    assert verbs == [
-        ("delete", "x.md"),
-        ("merge", "b.md"),
-        ("merge", "c.md"),
-        ("rename", "links.md"),
-        ("rename", "a.md"),
-        ("edit", "a.md"),
-        ("append", "a.md"),
-        ("update", "a.md"),
-    ]
+    merged = ["merge b.md", "merge c.md"]
+    before = ["rename a.md", "edit a.md", "append a.md", "update a.md"]
+    assert steps(workspace) == ["delete x.md", *merged, "rename links.md", *before]
     store = workspace.corpus("memory").versioned
-    kept = [store.recover(one.version) for one in store.history("a.md")]
+    kept = [store.recover(revision.version) for revision in store.history("a.md")]
     assert kept == ["one\n\n\nthree", "one\n\n\ntwo", "one\n", "text of a\n"]
-    modes = {
-        stat.S_IMODE(path.stat().st_mode)
-        for path in (project.root / ".memories/.history").rglob("*")
-    }
-    assert modes == {0o600, 0o700}
+    paths = (project.root / ".memories/.history").rglob("*")
+    assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600, 0o700}
 
 
 def test_the_history_of_a_memory_goes_on_under_its_new_name(workspace: Workspace) -> None:
@@ -80,31 +76,22 @@ def test_the_history_of_a_memory_goes_on_under_its_new_name(workspace: Workspace
     workspace.memories.create("a", "another memory", [])
     workspace.memories.append("a", "of that name")
     workspace.memories.update("x", "two\n")
+    assert steps(workspace, "x") == ["update x.md", "rename a.md", "update a.md"]
     found = workspace.versions.history("x")
-    assert [(one["filename"], one["verb"]) for one in found["result"]] == [
-        ("x.md", "update"),
-        ("a.md", "rename"),
-        ("a.md", "update"),
-    ]
-    assert found["current"] == workspace.memories.read("x")["version"]
-    assert [one["became"] for one in found["result"]] == [
-        found["current"],
-        "",
-        found["result"][1]["version"],
-    ]
-    assert workspace.versions.restore("x", found["result"][2]["version"])["status"] == "restored"
-    assert workspace.memories.read("x")["content"] == "text of a\n"
+    last, renamed, first = found.revisions
+    assert found.current == version(workspace, "x")
+    assert (last.after, renamed.after, first.after) == (found.current, "", renamed.version)
+    assert workspace.versions.restore("x", first.version).status == "restored"
+    assert workspace.memories.read("x").source.text == "text of a\n"
 
 
-def test_history_says_how_old_and_how_many_more(project: Project, workspace: Workspace) -> None:
+def test_history_says_how_many_more_there_are(workspace: Workspace) -> None:
     for number in range(5):
         workspace.memories.update("a", f"{number}\n")
-    # History is written by the clock of the machine.
-    versions = replace(workspace.versions, clock=lambda: datetime.now(UTC))
-    found = versions.history("a", limit=2)
-    assert (len(found["result"]), found["omitted"]) == (2, 3)
-    assert found["result"][0]["age"].endswith("ago") or found["result"][0]["age"] == "just now"
-    assert workspace.versions.history("b")["notes"]
+    found = workspace.versions.history("a", limit=2)
+    assert (len(found.revisions), found.total) == (2, 5)
+    assert ask(workspace, "memory_history", filename="a", limit=2)["omitted"] == 3
+    assert "nothing was changed yet" in ask(workspace, "memory_history", filename="b")["notes"][0]
     for name, error in (("gone", NotFoundError), ("../a", ValidationError)):
         with pytest.raises(error):
             workspace.versions.history(name)
@@ -115,75 +102,64 @@ def test_history_says_how_old_and_how_many_more(project: Project, workspace: Wor
 
 def test_a_version_is_named_by_its_first_digits(workspace: Workspace) -> None:
     versions = workspace.versions
-    first = workspace.memories.read("a")["version"]
+    first = version(workspace)
     workspace.memories.update("a", "one\n")
     workspace.memories.update("a", "two\n")
-    assert versions.restore("a", first[:6].upper())["version"] == first
-    assert versions.restore("a", first)["status"] == "unchanged"
-    assert versions.restore("a")["status"] == "restored"
-    assert workspace.memories.read("a")["content"] == "two\n"
-    for version, error in (
-        ("0" * 16, NotFoundError),
-        (first[:3], ValidationError),
-        ("../../x", NotFoundError),
-    ):
-        with pytest.raises(error):
-            versions.restore("a", version)
+    assert versions.restore("a", first[:6].upper()).written.version == first
+    assert versions.restore("a", first).status == "unchanged"
+    assert versions.restore("a").status == "restored"
+    assert workspace.memories.read("a").source.text == "two\n"
+    for wrong in ("0" * 16, "../../x"):
+        with pytest.raises(NotFoundError):
+            versions.restore("a", wrong)
+    with pytest.raises(ValidationError):
+        versions.restore("a", first[:3])
     with pytest.raises(NotFoundError, match="no earlier text"):
         versions.restore("b")
 
 
 def test_what_comes_back_has_the_very_bytes(project: Project, workspace: Workspace) -> None:
-    place = project.root / ".memories/a.md"
+    path = project.root / ".memories/a.md"
     data = b"\xef\xbb\xbfcaf\xe9\r\nmixed\nlines"
-    place.write_bytes(data)
+    path.write_bytes(data)
     workspace.memories.update("a", "all\r\nof\r\nthem\r\n")
     workspace.versions.restore("a")
-    assert place.read_bytes() == data
+    assert path.read_bytes() == data
     workspace.memories.delete("a")
     workspace.versions.undo()
-    assert place.read_bytes() == data
+    assert path.read_bytes() == data
 
 
 def test_a_secret_does_not_come_back(project: Project, workspace: Workspace) -> None:
     token = "ghp_" + "".join(chr(ord("a") + (7 * n) % 26) + str(n % 10) for n in range(18))
     project.memory("a.md", f"the token {token}\n")
     workspace.memories.update("a", "gone\n")
-    assert workspace.versions.restore("a")["warnings"]
+    assert workspace.versions.restore("a").written.removed
     assert token.encode() not in texts(project)["a.md"]
 
 
 def test_a_diff_shows_what_changed(workspace: Workspace) -> None:
-    first = workspace.memories.read("a")["version"]
+    def changed(*versions: str) -> list[str]:
+        return list(workspace.versions.diff("a", *versions).lines[3:])
+
+    first = version(workspace)
     workspace.memories.update("a", "one\n")
-    second = workspace.memories.read("a")["version"]
+    second = version(workspace)
     workspace.memories.update("a", "two\n")
-    assert workspace.versions.diff("a")["content"].split("\n")[2:] == [
-        "@@ -1 +1 @@",
-        "-one",
-        "+two",
-    ]
-    assert workspace.versions.diff("a", first)["content"].split("\n")[3:] == ["-text of a", "+two"]
-    assert workspace.versions.diff("a", first, second[:5])["content"].split("\n")[3:] == [
-        "-text of a",
-        "+one",
-    ]
-    assert workspace.versions.diff("a", second, second)["content"] == ""
-    current = workspace.versions.history("a")["current"]
-    assert workspace.versions.diff("a", first, current)["content"].split("\n")[3:] == [
-        "-text of a",
-        "+two",
-    ]
-    assert workspace.versions.diff("a", current[:6], current)["content"] == ""
+    current = version(workspace)
+    assert changed() == ["-one", "+two"]
+    assert changed(first) == changed(first, current) == ["-text of a", "+two"]
+    assert changed(first, second[:5]) == ["-text of a", "+one"]
+    assert changed(second, second) == changed(current[:6], current) == []
     workspace.memories.delete("a")
-    assert workspace.versions.diff("a")["content"].split("\n")[3:] == ["-two"]
+    assert changed() == ["-two"]
 
 
 # --- undo ---
 
 
 def test_each_kind_of_change_is_taken_back_whole(project: Project, workspace: Workspace) -> None:
-    memories = workspace.memories
+    memories, merge = workspace.memories, workspace.merges.merge
     for change in (
         lambda: memories.create("new", "text", []),
         lambda: memories.update("a", "changed"),
@@ -191,32 +167,29 @@ def test_each_kind_of_change_is_taken_back_whole(project: Project, workspace: Wo
         lambda: workspace.edits.edit("a", Edit("TEXT", find="text")),
         lambda: memories.delete("a"),
         lambda: workspace.edits.rename("a", "folder/x"),
-        lambda: workspace.merges.merge(["a", "b"], "all", "both"),
-        lambda: workspace.merges.merge(["a", "b", "c"], "b", "all three"),
+        lambda: merge(["a", "b"], "all", "both"),
+        lambda: merge(["a", "b", "c"], "b", "all three"),
     ):
         before = texts(project)
         change()
         assert texts(project) != before
-        assert workspace.versions.undo()["status"] == "undone"
+        workspace.versions.undo()
         assert texts(project) == before
-    assert workspace.memories.search("text of a")["result"]
+    assert workspace.memories.search("text of a").hits
     with pytest.raises(NotFoundError, match="nothing to undo"):
         workspace.versions.undo()
 
 
-def test_undo_says_what_it_did(project: Project, workspace: Workspace) -> None:
+def test_undo_says_what_it_did(workspace: Workspace) -> None:
     workspace.merges.merge(["a", "b"], "all", "both")
-    answer = workspace.versions.undo()
-    assert (answer["verb"], answer["restored"], answer["removed"]) == (
-        "merge",
-        ["a.md", "b.md"],
-        ["all.md"],
-    )
+    answer = ask(workspace, "undo_memory_change")
+    assert (answer["verb"], answer["restored"]) == ("merge", ["a.md", "b.md"])
+    assert answer["removed"] == ["all.md"]
     assert Path(answer["moved_to"][0]).read_text().endswith("both")
     workspace.edits.rename("a", "x")
-    answer = workspace.versions.undo()
-    assert (sorted(answer["restored"]), answer["removed"]) == (["a.md", "links.md"], ["x.md"])
-    assert answer["moved_to"] == []
+    answer = ask(workspace, "undo_memory_change")
+    assert sorted(answer["restored"]) == ["a.md", "links.md"]
+    assert (answer["removed"], answer["moved_to"]) == (["x.md"], [])
 
 
 def test_undoing_again_goes_further_back_in_another_process_too(
@@ -232,13 +205,16 @@ def test_undoing_again_goes_further_back_in_another_process_too(
         assert texts(project) == state
 
 
+def undone(workspace: Workspace) -> list[str]:
+    return [written.path for written in workspace.versions.undo().written]
+
+
 def test_changes_after_an_undo_are_undone_first(project: Project, workspace: Workspace) -> None:
     workspace.memories.update("a", "one\n")
     workspace.versions.undo()
     workspace.memories.update("a", "one\n")
     workspace.memories.update("b", "two\n")
-    for expected in ("b.md", "a.md"):
-        assert workspace.versions.undo()["restored"] == [expected]
+    assert [undone(workspace), undone(workspace)] == [["b.md"], ["a.md"]]
     with pytest.raises(NotFoundError):
         workspace.versions.undo()
     assert texts(project)["a.md"] == b"text of a\n"
@@ -248,10 +224,8 @@ def test_undo_refuses_when_a_file_changed_since(project: Project, workspace: Wor
     workspace.merges.merge(["a", "b"], "all", "both")
     project.memory("b.md", "a new file of the old name\n")
     before = texts(project)
-    with pytest.raises(
-        ConflictError,
-        match=r"merge of .*cannot be undone: b\.md changed since; nothing was changed",
-    ):
+    refusal = r"merge of .*cannot be undone: b\.md changed since; nothing was changed"
+    with pytest.raises(ConflictError, match=refusal):
         workspace.versions.undo()
     assert texts(project) == before
 
@@ -261,10 +235,9 @@ def test_a_change_that_was_announced_and_never_made_is_passed_over(
 ) -> None:
     workspace.memories.update("a", "one\n")
     workspace.memories.update("a", "two\n")
-    project.memory(
-        "a.md", "one\n"
-    )  # as a process leaves it that ends between its record and its rename
-    assert workspace.versions.undo()["restored"] == ["a.md"]
+    # As a process leaves it that ends between its record and its rename.
+    project.memory("a.md", "one\n")
+    assert undone(workspace) == ["a.md"]
     assert texts(project)["a.md"] == b"text of a\n"
 
 
@@ -272,13 +245,9 @@ def test_a_record_from_a_clone_leads_nowhere(project: Project, workspace: Worksp
     (project.root / "outside.md").write_text("precious")
     workspace.memories.update("a", "one\n")
     log = project.root / ".memories/.history/log.jsonl"
-    for path in ("../outside.md", ".history/log.jsonl", "/etc/passwd", "a\x00.md"):
-        line = (
-            log.read_text()
-            .splitlines()[-1]
-            .replace('"a.md"', f'"{path}"'.replace("\x00", "\\u0000"))
-        )
-        log.write_text(f"{line}\n")
+    record = log.read_text().splitlines()[-1]
+    for path in ("../outside.md", ".history/log.jsonl", "/etc/passwd", "a\\u0000.md"):
+        log.write_text(record.replace('"a.md"', f'"{path}"') + "\n")
         with pytest.raises(RagdocsError):
             workspace.versions.undo()
     assert (project.root / "outside.md").read_text() == "precious"
@@ -297,8 +266,24 @@ def test_old_changes_go_and_the_log_stays_bounded(
     again = project.open()
     monkeypatch.setattr(again.places["memory"].store, "_now", lambda: NOW + timedelta(days=900))
     again.memories.update("a", "last\n")
-    assert [one["version"] for one in again.versions.history("a")["result"]] == [
-        revision.version for revision in store.history("a.md")
-    ]
+    assert list(again.versions.history("a").revisions) == list(store.history("a.md"))
     assert len(store.commits()) == 3
     assert len(list((project.root / ".memories/.history").glob("??/*"))) == 3
+
+
+def test_a_change_is_undone_by_its_version_whatever_came_after_it(
+    project: Project, workspace: Workspace
+) -> None:
+    before = texts(project)
+    mine = workspace.memories.update("a", "mine\n").written.version
+    workspace.memories.update("b", "theirs\n")
+    workspace.versions.undo(mine)
+    assert texts(project) == {**before, "b.md": b"theirs\n"}
+    gone = workspace.memories.read("c").source.version
+    workspace.memories.delete("c", gone)
+    workspace.versions.undo(gone)
+    assert texts(project)["c.md"] == before["c.md"]
+    with pytest.raises(ConflictError, match=r"changed since"):
+        workspace.versions.undo(mine)
+    with pytest.raises(NotFoundError, match="no change is known"):
+        workspace.versions.undo("0" * 16)

@@ -1,0 +1,318 @@
+"""Both engines rank alike: the same passages in the same order with the same scores."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.postgres import Cluster
+
+from ragdocs import caller
+from ragdocs.caller import Caller
+from ragdocs.engines.local.index import LocalIndex
+from ragdocs.engines.postgres import words
+from ragdocs.engines.postgres.index import PostgresIndex
+from ragdocs.lanes import DOCS, MEMORY, Lane
+from ragdocs.protocols import Encoder, Index, ProbeVector, SignalName
+from ragdocs.search.corpus import Corpus
+from ragdocs.search.encoders.hashing import HashEncoder
+from ragdocs.search.encoders.minilm import OnnxEncoder
+from ragdocs.search.encoders.vectors import half_precision
+from ragdocs.stores.files.store import FileStore
+from ragdocs.system.postgres.database import Database
+from ragdocs.types import Chunk, Document, Filter, Findings, IndexedDocument, Link, Probe, Query
+
+from .contract import axis, digest, entry
+from .test_local import QUERIES as SMALL_QUERIES
+from .test_local import entries, vector_of
+from .test_postgres import new_scopes, tester
+
+__all__ = ["tester"]
+
+NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+CLOSE = 1e-6
+FOLDERS = ("", "guides/", "guides/deep/", "notes/")
+RECENT = NOW - timedelta(days=40)
+
+
+@pytest.fixture(scope="module")
+def shared(cluster: Cluster) -> Iterator[Database]:
+    """A database for all tests here, each with scopes of its own."""
+    database = Database(cluster.migrated())
+    yield database
+    database.close()
+    cluster.drop(database.address)
+
+
+def made_up_words(rng: random.Random, count: int) -> list[str]:
+    syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+    return ["".join(rng.choices(syllables, k=rng.randint(2, 4))) for _ in range(count)]
+
+
+def documents(count: int, seed: int = 3) -> list[IndexedDocument]:
+    """Make documents of words that are as unevenly frequent as those of a language."""
+    rng = random.Random(seed)
+    vocabulary = made_up_words(rng, 900)
+    weights = [1 / (rank + 2) for rank in range(len(vocabulary))]
+    made = []
+    for number in range(count):
+        path = f"{rng.choice(FOLDERS)}{rng.choice(vocabulary[:200])}-{number}.md"
+        title = " ".join(rng.choices(vocabulary, weights, k=rng.randint(1, 3)))
+        links = []
+        for _ in range(rng.randint(0, 3)):
+            target = rng.choice([f"src/module{rng.randint(0, 9)}.py", f"page {rng.randint(0, 99)}"])
+            links.append(Link(target, "mentions", "see"))
+        document = Document(
+            id=f"docs:{path.removesuffix('.md')}",
+            lane="docs",
+            path=path,
+            title=title,
+            version=str(number),
+            kind=rng.choice(["fact", "plan", ""]),
+            status=rng.choice(["active", "active", "Archived"]),
+            tags=tuple(rng.sample(["auth", "db", "Ünicode", "rare"], rng.randint(0, 2))),
+            aliases=(f"page {number}",) if number < 100 else (),
+            created_at=rng.choice([None, NOW - timedelta(days=rng.randint(0, 400))]),
+            modified_at=NOW - timedelta(days=rng.randint(0, 400)),
+            expires_at=rng.choice([None, None, NOW + timedelta(days=rng.randint(-9, 9))]),
+            importance=rng.choice([None, 2.0, 8.0]),
+            links=tuple(links),
+        )
+        chunks = []
+        for position in range(rng.choice([1, 1, 2, 4, 9])):
+            text = " ".join(rng.choices(vocabulary, weights, k=rng.randint(3, 120)))
+            headings = tuple(rng.choices(vocabulary, weights, k=rng.randint(0, 3)))
+            name = f"{document.id}#{position}"
+            chunks.append(Chunk(name, document.id, headings, text, 1, 2, digest(text)))
+        made.append(IndexedDocument(document, tuple(chunks), "s"))
+    return made
+
+
+def both_engines(
+    database: Database, encoder: Encoder, entries: Sequence[IndexedDocument]
+) -> tuple[LocalIndex, PostgresIndex]:
+    (scope,) = new_scopes(database)
+    local = LocalIndex(None, recipe="1", encoder=encoder.identity, dim=encoder.dim)
+    rows = PostgresIndex(database, scope, recipe="1", encoder=encoder.identity, dim=encoder.dim)
+    for index in (local, rows):
+        half = len(entries) // 2
+        index.apply(entries[half:])
+        # Written twice, so that bounds are of several times, and in another order.
+        index.apply(entries[: half + 9])
+        index.apply([], [entries[0].document.path])
+    return local, rows
+
+
+def corpus(lane: Lane, index: Index, encoder: Encoder, folder: Path) -> Corpus:
+    return Corpus(lane, FileStore(folder, lane), index, encoder)
+
+
+def queries(entries: Sequence[IndexedDocument], count: int) -> list[str]:
+    rng = random.Random(4)
+    made = []
+    for _ in range(count):
+        words = rng.choice(rng.choice(entries).chunks).text.split()
+        made.append(" ".join(rng.choices(words, k=rng.randint(1, 6))))
+    # Misspelled, unknown, and of the commonest words alone.
+    made += [made[0][:-1], f"{made[1]} zzzz", "the and of", " ".join(made[:3])]
+    return made
+
+
+FILTERS = {
+    "all": Filter(),
+    "hidden": Filter(hidden=("archived",), alive_at=NOW),
+    "prefix": Filter(prefix="guides/"),
+    "tags": Filter(tags=("RARE", "ünicode")),
+    "dates": Filter(since=RECENT, until=NOW),
+    "linked": Filter(linked_to=("src/Module3.py", "page 7")),
+    "worth": Filter(min_importance=4, kinds=("Fact",), prefix="n"),
+}
+
+
+def assert_alike(ours: Findings, theirs: Findings, what: object) -> None:
+    assert [hit.chunk.id for hit in ours.hits] == [hit.chunk.id for hit in theirs.hits], what
+    for hit, other in zip(ours.hits, theirs.hits, strict=True):
+        assert hit.score == pytest.approx(other.score, abs=CLOSE), what
+        assert (hit.words, hit.chunk) == (other.words, other.chunk), what
+        assert hit.document == other.document, what
+        names = [(signal.probe, signal.source, signal.rank) for signal in hit.signals]
+        assert names == [(s.probe, s.source, s.rank) for s in other.signals], what
+    assert (ours.omitted, ours.notes) == (theirs.omitted, theirs.notes), what
+
+
+@pytest.fixture(scope="module")
+def engines(shared: Database) -> tuple[LocalIndex, PostgresIndex]:
+    """Both engines with the same documents, half of which have vectors."""
+    caller.begin(dataclasses.replace(Caller(), name="tester"))
+    encoder = HashEncoder()
+    both = both_engines(shared, encoder, documents(300))
+    for index in both:
+        missing = sorted(index.claim_missing(10_000), key=lambda pair: pair[1].digest)
+        texts = {passage.digest: passage.text for _, passage in missing[::2]}
+        index.fill(dict(zip(texts, encoder.encode(list(texts.values())), strict=True)))
+    assert both[0].info() == both[1].info()
+    return both
+
+
+@pytest.mark.parametrize("limit", [10, 50])
+@pytest.mark.parametrize("where", FILTERS)
+@pytest.mark.parametrize("weights", [(0.0, 1.0), (0.5, 0.5)], ids=["words", "both"])
+def test_the_best_are_the_same_in_both_engines(
+    engines: tuple[LocalIndex, PostgresIndex],
+    weights: tuple[float, float],
+    where: str,
+    limit: int,
+    tmp_path: Path,
+) -> None:
+    for lane in (DOCS, MEMORY):
+        local, rows = (corpus(lane, index, HashEncoder(), tmp_path) for index in engines)
+        for text in queries(documents(300), 12):
+            query = Query(probes=(Probe(text),), limit=limit, where=FILTERS[where], weights=weights)
+            assert_alike(rows.search(query, NOW), local.search(query, NOW), (lane.name, query))
+
+
+def test_several_probes_are_the_same_in_both_engines(
+    engines: tuple[LocalIndex, PostgresIndex], tmp_path: Path
+) -> None:
+    local, rows = (corpus(MEMORY, index, HashEncoder(), tmp_path) for index in engines)
+    texts = queries(documents(300), 18)
+    for first, second, third in zip(texts, texts[1:], texts[2:], strict=False):
+        probes = (Probe(first), Probe(second, "work", 0.5), Probe(third, "more", 0.2))
+        for where in (Filter(), Filter(since=RECENT)):
+            query = Query(probes=probes, limit=20, where=where)
+            assert_alike(rows.search(query, NOW), local.search(query, NOW), query)
+
+
+def test_the_best_are_the_same_with_vectors_of_the_model(shared: Database, tmp_path: Path) -> None:
+    encoder = OnnxEncoder()
+    local, rows = both_engines(shared, encoder, documents(15))
+    searching = [corpus(DOCS, index, encoder, tmp_path) for index in (local, rows)]
+    texts = {passage.digest: passage.text for _, passage in local.claim_missing(1000)}
+    # Once for both: what the model makes of a text depends a little on its batch.
+    vectors = dict(zip(texts, encoder.encode(list(texts.values())), strict=True))
+    local.fill(vectors)
+    rows.fill(vectors)
+    assert local.info().vectors == rows.info().vectors == local.info().passages
+    for text in queries(documents(15), 20):
+        query = Query(probes=(Probe(text),), limit=10)
+        mine, theirs = (one.search(query, NOW) for one in searching)
+        assert_alike(theirs, mine, query)
+
+
+def test_a_pasted_file_is_searched_by_the_same_terms(
+    engines: tuple[LocalIndex, PostgresIndex], tmp_path: Path
+) -> None:
+    local, rows = (corpus(DOCS, index, HashEncoder(), tmp_path) for index in engines)
+    text = " ".join(chunk.text for one in documents(300)[:9] for chunk in one.chunks)
+    query = Query(probes=(Probe(f"{text} src/module3.py"),), limit=10)
+    assert_alike(rows.search(query, NOW), local.search(query, NOW), query)
+
+
+# --- nothing that belongs to the best is left out ---
+
+
+def found(index: Index, probes: Sequence[ProbeVector], filters: Sequence[Filter], k: int) -> Any:
+    """Return what each source found and measured, by the ids of passages."""
+    with index.snapshot() as snapshot:
+        candidates = snapshot.candidates(probes, filters, k)
+        loaded = snapshot.load(candidates.keys)
+        first = snapshot.load([candidates.keys[start] for start in candidates.starts])
+    names = [passage.id for _, passage, _ in loaded]
+    assert [document for document, _, _ in first] == list(candidates.documents)
+    measured: dict[str, dict[object, float]] = {}
+    for signal, values in candidates.raw.items():
+        for name, value in zip(names, values.tolist(), strict=True):
+            measured.setdefault(name, {})[signal] = value
+    by_source = {}
+    for signal, columns in candidates.found.items():
+        by_source[signal] = [names[column] for column in columns]
+    return by_source, measured, (candidates.term_counts, candidates.lone_share)
+
+
+def assert_same_found(
+    engines: Sequence[Index], probes: Sequence[ProbeVector], filters: Sequence[Filter], k: int
+) -> dict[SignalName, list[str]]:
+    ours, theirs = (found(index, probes, filters, k) for index in engines)
+    assert ours[0] == theirs[0]
+    assert ours[1].keys() == theirs[1].keys()
+    for name, measured in ours[1].items():
+        assert measured == pytest.approx(theirs[1][name], abs=CLOSE), name
+    assert ours[2] == theirs[2]
+    by_source: dict[SignalName, list[str]] = ours[0]
+    return by_source
+
+
+filters = st.builds(
+    Filter,
+    tags=st.sampled_from([(), ("x",)]),
+    prefix=st.sampled_from(["", "f/"]),
+    linked_to=st.sampled_from([(), ("a",), ("src/x.py",)]),
+)
+
+
+@settings(max_examples=60)
+@given(
+    batches=st.lists(st.lists(entries, min_size=1, max_size=8), min_size=1, max_size=3),
+    texts=st.lists(st.sampled_from(SMALL_QUERIES), min_size=1, max_size=2),
+    wheres=st.lists(filters, min_size=1, max_size=2),
+    sizes=st.tuples(
+        st.integers(1, 4), st.integers(1, 3), st.integers(0, 9), st.sampled_from([0.3, 0.95])
+    ),
+)
+def test_any_search_finds_and_measures_the_same_in_both_engines(
+    shared: Database,
+    batches: list[list[IndexedDocument]],
+    texts: list[str],
+    wheres: list[Filter],
+    sizes: tuple[int, int, int, float],
+) -> None:
+    """Few documents are fetched at first and few bounds are listed, so that proofs fail often."""
+    k, first, filled, listed = sizes
+    (scope,) = new_scopes(shared)
+    local = LocalIndex(None, recipe="1", encoder="test/8", dim=8)
+    rows = PostgresIndex(shared, scope, recipe="1", encoder="test/8", dim=8)
+    for index in (local, rows):
+        for batch in batches:
+            index.apply(list({one.document.path: one for one in batch}.values()))
+    missing = sorted(passage.digest for _, passage in local.claim_missing(100))
+    for index in (local, rows):
+        index.fill({name: vector_of(name) for name in missing[:filled]})
+    probes = []
+    for number, text in enumerate(texts):
+        vector = half_precision(axis(1, number, 0.5))
+        probes.append(ProbeVector(f"q{number}", text, vector))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "FETCHED_SHARE", 0)
+        patch.setattr(words, "FETCHED_MORE", first)
+        patch.setattr(words, "LISTED_SHARE", listed)
+        assert_same_found((rows, local), probes, wheres, k)
+
+
+def test_lengths_are_rounded_as_in_the_local_engine() -> None:
+    from whoosh.util.numeric import byte_to_length, length_to_byte
+
+    from ragdocs.engines.postgres.lengths import LENGTHS, codes
+
+    assert LENGTHS.tolist() == [byte_to_length(code) for code in range(256)]
+    lengths = [*range(300), 5000, 106373, 106374, 10**6]
+    coded = codes([[length] * 7 for length in lengths])
+    assert coded[:, 0].tolist() == [length_to_byte(length) for length in lengths]
+
+
+def test_equal_texts_beyond_the_cut_are_told_apart_by_path(shared: Database) -> None:
+    local, rows = both_engines(
+        shared, HashEncoder(), [entry(f"{n:03}.md", "same text", title="same") for n in range(90)]
+    )
+    vector = half_precision(HashEncoder().encode(["same text"])[0])
+    for index in (local, rows):
+        index.fill({digest("same text"): vector})
+    probe = ProbeVector("q", "same text", vector)
+    by_source = assert_same_found((rows, local), [probe], [Filter()], 5)
+    assert by_source["q", "vector"][0] == "test:001#0"

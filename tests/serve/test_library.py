@@ -1,0 +1,94 @@
+"""A project as an object: every verb is there with its types, and the examples of the page run."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import assert_type
+
+import pytest
+from bench import _sample
+from tests.conftest import Project as Files
+
+from ragdocs import Project, errors, open_project
+from ragdocs.serve.surface import docs
+from ragdocs.serve.surface.catalog import every
+from ragdocs.serve.surface.doc_shapes import DocHits
+
+PAGE = Path(__file__).parents[2] / "docs/library.md"
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+WORDS_ONLY = {"embedding.model": "none"}
+
+
+def test_every_verb_is_a_method_with_the_parameters_of_its_declaration() -> None:
+    for verb in every():
+        method = getattr(Project, verb.name)
+        parameters = list(inspect.signature(method).parameters)
+        assert parameters == [param.name for param in verb.params]
+        assert inspect.getdoc(method) == inspect.getdoc(verb.run)
+        assert method.__qualname__ == f"Project.{verb.name}"
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_examples_of_the_page_run(
+    number: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(_sample.write(tmp_path / "harbour"))
+    monkeypatch.setenv("RAGDOCS_EMBEDDING_MODEL", "hash")
+    exec(compile(EXAMPLES[number], "library.md", "exec"), {})
+    expected = ["docs/auth.md", "headings.", "no-such-plan.md"]
+    assert expected[number] in capsys.readouterr().out
+
+
+def test_the_page_has_three_examples() -> None:
+    assert len(EXAMPLES) == 3
+
+
+def test_a_call_sees_files_that_changed_since_the_last_one(project: Files) -> None:
+    with open_project(project.root, WORDS_ONLY) as opened:
+        answer = opened.search_docs("zebra")
+        assert_type(answer, DocHits)
+        assert answer["result"] == []
+        project.doc("zoo.md", "# Zoo\n\nThe zebra sleeps.\n")
+        assert opened.search_docs("zebra")["result"][0]["path"] == "docs/zoo.md"
+        assert opened.call(docs.read_doc, "docs/zoo.md")["title"] == "Zoo"
+
+
+def test_a_wrong_argument_is_refused_by_its_name(project: Files) -> None:
+    with open_project(project.root, WORDS_ONLY) as opened:
+        with pytest.raises(errors.ValidationError, match="limit"):
+            opened.search_docs("zebra", limit="many")  # type: ignore[arg-type]
+        with pytest.raises(errors.ValidationError, match="query is longer"):
+            opened.search_docs("z" * 30_000)
+        with pytest.raises(TypeError, match="colour"):
+            opened.search_docs("zebra", colour="grey")  # type: ignore[call-arg]
+
+
+def test_a_closed_project_says_so(project: Files) -> None:
+    opened = open_project(project.root, WORDS_ONLY)
+    opened.close()
+    opened.close()
+    with pytest.raises(errors.UnavailableError, match="closed"):
+        opened.search_docs("zebra")
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    program = (
+        "import sys; before = set(sys.modules); import ragdocs; "
+        "print(*set(sys.modules) - before, hasattr(ragdocs, 'nothing'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["ragdocs", "False"]
+
+
+def test_the_package_ships_its_types() -> None:
+    assert (files("ragdocs") / "py.typed").is_file()

@@ -1,0 +1,125 @@
+"""A team database: its schema in steps, its errors in sentences, and what each caller may see."""
+
+from __future__ import annotations
+
+import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from tests.postgres import Cluster, free_port
+
+from ragdocs import caller
+from ragdocs.caller import Caller
+from ragdocs.errors import ForbiddenError, UnavailableError
+from ragdocs.system.postgres import migrations
+from ragdocs.system.postgres.database import Database, without_password
+
+
+def say_newer(session: psycopg.Connection) -> None:
+    session.execute("INSERT INTO migrations VALUES (9999, 'sharding', 'x')")
+
+
+def say_other(session: psycopg.Connection) -> None:
+    session.execute("UPDATE migrations SET digest = 'x' WHERE number = 1")
+
+
+def test_several_who_make_the_schema_at_once_make_it_once(cluster: Cluster) -> None:
+    address = cluster.create()
+    databases = [Database(address) for _ in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        made = list(threads.map(migrations.migrate, databases))
+    assert sorted(map(len, made)) == [0, 0, 0, len(migrations.known())]
+    migrations.check(databases[0])
+    for database in databases:
+        database.close()
+    cluster.drop(address)
+
+
+def test_a_database_without_tables_says_how_to_make_them(cluster: Cluster) -> None:
+    database = Database(cluster.create())
+    with pytest.raises(UnavailableError, match=r"no tables of ragdocs yet.*team init"):
+        migrations.check(database)
+    database.close()
+    cluster.drop(database.address)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"), [(say_newer, "newer ragdocs"), (say_other, "not the one of this ragdocs")]
+)
+def test_a_schema_of_another_version_is_refused_and_left_alone(
+    database: Database, spoil: object, reason: str
+) -> None:
+    assert callable(spoil)
+    with database.maintaining() as session:
+        spoil(session)
+    for step in (migrations.migrate, migrations.check):
+        with pytest.raises(UnavailableError, match=reason):
+            step(database)
+
+
+def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
+    database = Database(f"postgresql://ann:pa55word@127.0.0.1:{free_port()}/team")
+    with pytest.raises(UnavailableError, match="cannot be reached") as caught:
+        migrations.check(database)
+    assert "pa55word" not in str(caught.value)
+    assert "RAGDOCS_DATABASE" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://ann:pa55word@host/team",
+        "postgresql://ann:pa55:word@host/team?x=y",
+        "host=h password=pa55word user=u",
+        "host=h password = 'pa55 pa55\\'pa55' user=u",
+        "postgresql://ann:pa55@pa55/word@host/team",
+    ],
+)
+def test_no_address_shows_its_password(text: str) -> None:
+    assert "pa55" not in without_password(text)
+    assert "***" in without_password(text)
+
+
+def test_a_role_that_may_not_make_tables_is_told_so(cluster: Cluster) -> None:
+    address = cluster.create()
+    with psycopg.connect(address, autocommit=True) as session:
+        session.execute("CREATE ROLE visitor LOGIN")
+        session.execute("CREATE EXTENSION vector")
+    name = address.rpartition("/")[2]
+    database = Database(cluster.address_of(name, "visitor"))
+    with pytest.raises((UnavailableError, ForbiddenError)):
+        migrations.migrate(database)
+    database.close()
+    cluster.drop(address)
+
+
+def test_callers_see_and_change_what_their_grants_allow(database: Database) -> None:
+    with database.maintaining() as session:
+        session.execute("INSERT INTO projects (identity, name) VALUES ('a', 'a'), ('b', 'b')")
+        session.execute("INSERT INTO scopes (project, lane) SELECT project, 'memory' FROM projects")
+        session.execute("CREATE TABLE things (scope int, text text)")
+        session.execute("CALL protect_scoped('things')")
+        session.execute("INSERT INTO things SELECT scope, 'secret ' || scope FROM scopes")
+        session.execute(
+            "INSERT INTO grants SELECT 'reader', project, 'reader' FROM projects WHERE name = 'a'"
+        )
+        session.execute(
+            "INSERT INTO grants SELECT 'writer', project, 'writer' FROM projects WHERE name = 'a'"
+        )
+        session.execute("INSERT INTO grants VALUES ('everywhere', 0, 'reader')")
+    seen = {}
+    changed = {}
+    for name in ("reader", "writer", "everywhere", "stranger", ""):
+        caller.begin(dataclasses.replace(Caller(), name=name))
+        with database.reading() as session:
+            seen[name] = len(session.execute("SELECT text FROM things").fetchall())
+        with database.writing() as session:
+            changed[name] = session.execute("UPDATE things SET text = text").rowcount
+    caller.begin(Caller())
+    assert seen == {"reader": 1, "writer": 1, "everywhere": 2, "stranger": 0, "": 0}
+    assert changed == {"reader": 0, "writer": 1, "everywhere": 0, "stranger": 0, "": 0}
+    with pytest.raises(ForbiddenError), database.writing() as session:
+        session.execute("INSERT INTO things SELECT 1, 'x'")
+    with pytest.raises(ForbiddenError), database.writing() as session:
+        session.execute("INSERT INTO grants VALUES ('', 0, 'admin')")

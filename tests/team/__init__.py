@@ -1,0 +1,1 @@
+"""A team: one database, several people, several servers."""

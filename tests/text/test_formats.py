@@ -1,0 +1,240 @@
+"""Every format is read with its structure, and at the lines that it has in its file."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.asking import ask
+from tests.text.format_cases import CASES, NOTEBOOK, Case, line_of
+
+from ragdocs.lanes import DOCS, Chunking
+from ragdocs.project.formats import FORMATS
+from ragdocs.search.chunk import CODE, chunk
+from ragdocs.search.parse import parse
+from ragdocs.text import sections
+from ragdocs.text.formats.reading import format_of_text, read
+from ragdocs.types import Chunk, Parsed, Source
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+of_every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
+SUFFIXES = [".md", ".mdx", ".rst", ".adoc", ".org", ".ipynb", ".html", ".txt", ".other"]
+_WORD = re.compile(r"\w+")
+
+
+def parsed(path: str, text: str) -> Parsed:
+    return parse(Source(path, text, "v", "s", len(text)), DOCS)
+
+
+def passages(path: str, text: str) -> tuple[Chunk, ...]:
+    return chunk(parsed(path, text), Chunking(40, 60))
+
+
+@of_every_case
+def test_a_text_has_its_format_title_headings_links_and_ids(case: Case) -> None:
+    document = parsed(case.path, case.text).document
+    assert document.format == case.format
+    assert document.title == case.title
+    assert document.problems == ()
+    assert [link.target for link in document.links] == list(case.links)
+    assert document.anchors == tuple(case.anchors)
+    page = read(case.text, case.path)
+    assert [section.path for section in sections.outline(page.body, page.blocks)] == list(
+        case.headings
+    )
+
+
+@of_every_case
+def test_passages_have_the_words_that_a_reader_sees_at_their_lines(case: Case) -> None:
+    pieces = passages(case.path, case.text)
+    for words, line in case.words:
+        holders = [piece for piece in pieces if words in piece.text]
+        assert holders, words
+        assert any(piece.start_line <= line <= piece.end_line for piece in holders), words
+    everything = "\n".join(piece.text for piece in pieces)
+    for words in case.unread:
+        assert words not in everything
+
+
+@of_every_case
+def test_code_is_a_block_of_its_own(case: Case) -> None:
+    page = read(case.text, case.path)
+    code = [page.body[block.start : block.stop] for block in page.blocks if block.kind in CODE]
+    assert code == list(case.code)
+
+
+@of_every_case
+def test_a_section_is_at_the_lines_of_its_heading(case: Case) -> None:
+    page = read(case.text, case.path)
+    lines = case.text.split("\n")
+    outline = sections.outline(
+        page.body, page.blocks, first_line=page.first_line, numbers=page.numbers
+    )
+    for section in outline:
+        assert section.block.title in lines[section.line - 1]
+        assert section.line <= section.last_line <= len(lines)
+
+
+def test_every_format_of_the_table_is_tried_here() -> None:
+    tried = {case.format for case in CASES}
+    assert tried == {kind.name for kind in FORMATS if not kind.extra}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name"),
+    [
+        ("a.txt", "Title\n=====\n\nWords.\n", "reStructuredText"),
+        ("a.txt", "Words of :doc:`other`.\n", "reStructuredText"),
+        ("a.txt", "= Title\n\n== Part\n\nWords.\n", "AsciiDoc"),
+        ("a.txt", "<!DOCTYPE html><title>x</title><p>y", "HTML"),
+        ("a.txt", "Name  Value\n-----------\n1  2\n", "reStructuredText"),
+        ("a.txt", "words --- and more\n\n---- \n", "plain text"),
+        ("README", "# Title\n\nWords.\n", "Markdown"),
+        ("README", "Title\n=====\n\n.. note:: x\n", "reStructuredText"),
+        ("a.log", "12:00 started\n12:01 stopped\n", "plain text"),
+        ("a.RST", "no title", "reStructuredText"),
+        ("a.md", "Title\n=====\n\n.. note:: x\n", "Markdown"),
+    ],
+)
+def test_the_format_is_told_by_the_ending_or_by_the_text(path: str, text: str, name: str) -> None:
+    assert format_of_text(text, path).name == name
+
+
+def test_a_notebook_that_was_cut_off_is_read_as_far_as_it_goes() -> None:
+    for length in range(0, len(NOTEBOOK), 7):
+        text = NOTEBOOK[:length]
+        everything = "".join(piece.text for piece in passages("a.ipynb", text))
+        assert "cell_type" not in everything
+    assert "import numpy" in everything
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1, 2]", "not JSON at all", '{"cells": []}'])
+def test_what_is_no_notebook_is_named_and_not_read(text: str) -> None:
+    document = parsed("a.ipynb", text)
+    assert "no cells" in document.document.problems[0]
+    assert document.body == ""
+
+
+def test_an_old_notebook_has_its_cells_in_worksheets() -> None:
+    text = """{"worksheets": [{"cells": [
+        {"cell_type": "code", "input": ["x = 1\\n", "y = 2"], "outputs": []},
+        {"cell_type": "markdown", "source": ["# Old"]}]}], "nbformat": 3}"""
+    page = read(text, "a.ipynb")
+    assert "x = 1\ny = 2" in page.body
+    assert [block.title for block in page.blocks if block.title] == ["Old"]
+
+
+@pytest.mark.parametrize(
+    ("block", "problem"),
+    [("a = [", "frontmatter"), ("a = " + "[" * 5_000, "frontmatter"), ("a = 1 2", "line 1")],
+    ids=["unclosed", "deep", "malformed"],
+)
+def test_broken_toml_above_a_text_is_named_and_searched_as_text(block: str, problem: str) -> None:
+    document = parsed("a.md", f"+++\n{block}\n+++\n\n# Title\n")
+    assert problem in document.document.problems[0]
+    assert block in document.body
+
+
+# --- whatever the text ---
+
+_MARKS = [
+    "# One", "## Two", "= One", "== Two", "* One", "** Two", "One", "===", "---", "~~~", "", "", "  ", "```",
+    "```{note}", "::: tip Title", ":::", '!!! note "Title"', "    indented words", "   * deeper", "/// tab | x", "///",
+    "import a from 'b'", "export const x = {", "};", "<Tabs a={1}>", "</Tabs>", "{/* words */}", '{{< ref "a.md" >}}',
+    '{{< tab name="x" >}}', ".. note:: words", ".. code-block:: py", "   :option: value", ".. _label:", "words::", "..",
+    ":ref:`words <label>` and", ":doc:`page`", "`text <url>`_", "``code``", "[[anchor]]", "[source,py]", "----", "....",
+    "|===", "|a |b", "////", "include::x.adoc[]", "xref:a.adoc[words]", "<<id,words>>", ":attr: value", "NOTE: words",
+    "#+begin_src py", "#+end_src", ":PROPERTIES:", ":END:", "#+TITLE: words", "[[file:a.org][words]]", ": code",
+    "<h1>One</h1>", "<p>words <a href='x'>more</a>", "<pre>", "</pre>", "<script>", "</script>", "<nav>", "</nav>",
+    "<!-- words -->", "&amp; words", '{"cells": [{"cell_type": "code", "source": ["words\\n"', "]}", "]", "\u2028",
+    "+++", 'title = "x"', "words in a row that make a line", "日本語の文", "\t\x0c", "a\r",
+]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(_MARKS), max_size=30).map("\n".join) | st.text(max_size=200)
+
+
+@settings(max_examples=400, deadline=None)
+@given(TEXTS, st.sampled_from(SUFFIXES))
+def test_the_lines_of_a_passage_have_its_words(text: str, suffix: str) -> None:
+    path = f"docs/page{suffix}"
+    document = parsed(path, text)
+    pieces = chunk(document, Chunking(40, 60))
+    lines = text.replace("\r\n", "\n").split("\n")
+    assert pieces == chunk(document, Chunking(40, 60))
+    starts = [piece.start_line for piece in pieces]
+    assert starts == sorted(starts)
+    for piece in pieces:
+        assert 1 <= piece.start_line <= piece.end_line <= len(lines)
+        if piece.text == document.document.title or suffix == ".adoc":
+            # A document without text is found by its title; AsciiDoc has values of attributes.
+            continue
+        source = "\n".join(lines[piece.start_line - 1 : piece.end_line]).casefold()
+        own = piece.text.casefold()
+        if suffix == ".ipynb":
+            own = re.sub(r"\(cell \d+\)|```.*", "", own)
+        if "&" in source or "\\" in source:
+            # Characters that are written by their names.
+            continue
+        for word in _WORD.findall(own):
+            assert word in source
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, st.sampled_from(SUFFIXES))
+def test_blocks_are_in_order_and_hold_all_that_is_read(text: str, suffix: str) -> None:
+    page = read(text, f"page{suffix}")
+    done = 0
+    for block in page.blocks:
+        assert done <= block.start < block.stop <= len(page.body)
+        assert not page.body[done : block.start].strip()
+        assert all(block.start <= joint <= block.stop for joint in block.joints)
+        done = block.stop
+    assert not page.body[done:].strip()
+    if page.numbers:
+        assert len(page.numbers) == page.body.count("\n") + 1
+        assert list(page.numbers) == sorted(page.numbers)
+    for reference in page.references or ():
+        assert 0 <= reference.start <= reference.stop <= len(page.body)
+
+
+# --- through the tools ---
+
+
+def test_a_notebook_and_a_page_are_found_and_read_as_people_see_them(project: Project) -> None:
+    for case in CASES:
+        project.doc(case.path.partition("/")[2], case.text)
+    workspace = project.open()
+    hit = workspace.documents.search("import numpy hello").hits[0]
+    assert hit.document.path == "docs/study.ipynb"
+    lines = f"{hit.chunk.start_line}-{hit.chunk.end_line}"
+    answer = ask(workspace, "read_doc", path="docs/study.ipynb", lines=lines)
+    assert "```python cell 2\nimport numpy\n" in answer["content"]
+    section = ask(workspace, "read_doc", path="docs/study.ipynb#deep")
+    assert section["content"].startswith("## Deep\n(cell 3)")
+    assert int(section["lines"].partition("-")[0]) == line_of(NOTEBOOK, "## Deep")
+    page = ask(workspace, "read_doc", path="docs/page.html", heading="Setup")
+    assert page["content"].startswith("Setup\n\n- one")
+    text = ask(workspace, "show_text", path="docs/page.html", text_lane="docs")
+    assert "hiddenword" not in text["content"]
+
+
+def test_a_label_leads_to_the_document_that_has_it(project: Project) -> None:
+    project.doc("a.rst", "A\n=\n\nSee :ref:`the-place`.\n")
+    project.doc("b.rst", "B\n=\n\n.. _the-place:\n\nPlace\n-----\n\nWords.\n")
+    corpus = project.open().corpus("docs")
+    links = corpus.links(["the-place"])
+    assert [source for source, found in links.items() if found] == ["docs:docs/a.rst"]
+
+
+def test_status_names_what_is_read_as_plain_text(project: Project) -> None:
+    project.doc("a.md", "# A")
+    for number in range(7):
+        project.doc(f"{number}.txt", "only words")
+    status = ask(project.open(), "index_status")
+    notes = next(lane["notes"] for lane in status["lanes"] if lane["lane"] == "docs")
+    assert notes[0].startswith("7 documents are read as plain text, without headings: docs/0.txt")
+    assert notes[0].endswith("and 2 more")
