@@ -136,14 +136,13 @@ def item_id(corpus: Corpus, reference: str, folders: Collection[str]) -> str:
 
 def _item(corpus: Corpus, path: str) -> Document | None:
     """Return the item of the repository with this id, unless a memory at the top has that name."""
-    if "/" in path or not corpus.lane.writable:
+    # Looking for the file is cheaper than looking at the names of all.
+    if "/" in path or not corpus.lane.writable or _exists(corpus, path):
         return None
     matches = []
     for indexed in corpus.stamps():
         if indexed.startswith(f"{ITEMS}/") and PurePosixPath(indexed).name == path:
             matches.append(indexed)
-    if not matches or _exists(corpus, path):
-        return None
     documents = []
     for match in matches:
         document = corpus.get(document_id(corpus.lane, match))

@@ -49,6 +49,14 @@ class _Postings:
 
 
 @dataclass(frozen=True, slots=True)
+class _Sums:
+    """The rows of a segment that are not removed: how many, and how long each field is in all."""
+
+    count: int
+    lengths: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class _Impact:
     """What one term adds to the score of its rows, or of every row where that is quicker.
 
@@ -73,6 +81,7 @@ class KeywordTable:
         self._names: frozenset[str] = frozenset()
         self._count = 0
         self._averages = dict.fromkeys(bm25.BOOSTS, 1.0)
+        self._sums: dict[str, _Sums] = {}
         self._spellings: dict[str, tuple[str, ...]] = {}
         self._cache: OrderedDict[str, _Postings] = OrderedDict()
         self._cached = 0
@@ -273,19 +282,34 @@ class KeywordTable:
         """Count anew what depends on all rows, and forget what was computed from it."""
         opened = self._segments.opened
         self._names = frozenset(opened)
+        sums = {}
         self._count = 0
         totals = dict.fromkeys(bm25.BOOSTS, 0.0)
-        for segment in opened.values():
-            self._count += int(np.count_nonzero(segment.alive))
-            # In double precision, as another engine adds them up.
-            alive = segment.alive.astype(np.float64)
-            for field in totals:
-                totals[field] += float(segment.lengths[field] @ alive)
+        for name, segment in opened.items():
+            part = self._summed(name, segment)
+            sums[name] = part
+            self._count += part.count
+            for field, length in part.lengths.items():
+                totals[field] += length
+        self._sums = sums
         for field, total in totals.items():
             self._averages[field] = max(1.0, total / max(1, self._count))
         self._spellings = {}
         self._impacts.clear()
         self._impact_size = 0
+
+    def _summed(self, name: str, segment: Segment) -> _Sums:
+        """Add up the lengths of a segment, unless no row of it was removed since the last time."""
+        count = int(np.count_nonzero(segment.alive))
+        earlier = self._sums.get(name)
+        if earlier is not None and earlier.count == count:
+            return earlier
+        # In double precision, as another engine adds them up.
+        alive = segment.alive.astype(np.float64)
+        lengths = {}
+        for field in bm25.BOOSTS:
+            lengths[field] = float(segment.lengths[field] @ alive)
+        return _Sums(count, lengths)
 
 
 def best(scores: Floats, k: int, masks: Sequence[Mask], best_first: BestFirst = by_row) -> Rows:
