@@ -142,7 +142,11 @@ def launch(project: Project) -> Iterator[Connect]:
 
 @pytest.fixture
 def connect(project: Project) -> Iterator[Connect]:
-    """Serve the project as it is now and connect to it; flags are settings, `lends` is a model."""
+    """Serve the project as it is now and connect to it once its files are read.
+
+    A server that is still reading answers with what it has, and how much that is is chance. Flags
+    are settings, `lends` is a model.
+    """
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal())
 
@@ -153,6 +157,8 @@ def connect(project: Project) -> Iterator[Connect]:
                 ToolServer(live), mode=mode, raise_exceptions=True, sampling_callback=lends
             )
             entered = stack.enter_context(portal.wrap_async_context_manager(client))
+            live.start()
+            until(lambda: live.settled)
             return Session(portal, entered)
 
         yield open_session
