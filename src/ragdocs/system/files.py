@@ -21,6 +21,7 @@ from ragdocs.errors import (
     StorageError,
     ValidationError,
 )
+from ragdocs.system import platform
 from ragdocs.system.folder import OPEN, Folder
 from ragdocs.system.names import relative_name
 
@@ -57,6 +58,10 @@ SYNC = "make durable"
 PERMISSION_HINT = (
     "Check the permissions of the folder and whether its file system is mounted read-only"
 )
+LONG_PATH_HINT = (
+    "Its path may be too long for Windows: use a shorter one, or set LongPathsEnabled to 1 under "
+    r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem in the registry"
+)
 # Bytes that are read at once.
 _PORTION = 1 << 20
 
@@ -79,7 +84,10 @@ def explain(error: OSError, action: str, path: Path | str) -> RagdocsError:
     if error.errno in _NO_PERMISSION:
         return StorageError(message, PERMISSION_HINT)
     if error.errno in _ABSENT:
-        return NotFoundError(message)
+        hint = ""
+        if platform.is_too_long(str(path)):
+            hint = LONG_PATH_HINT
+        return NotFoundError(message, hint)
     if error.errno == errno.ELOOP:
         hint = "Nothing is written through a link: replace it by a folder and try again"
         if action == "read":
@@ -148,6 +156,25 @@ def create(path: Path, data: bytes) -> bool:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        folder.sync()
+        return True
+
+
+def create_whole(path: Path, data: bytes, *, mode: int) -> bool:
+    """Write a new file that appears with all its bytes; of two writers at once the first wins."""
+    with explained("write", path), Folder(path.parent) as folder:
+        draft = f".{secrets.token_hex(8)}{TEMPORARY}"
+        _write_into(folder, draft, data, mode)
+        try:
+            folder.link(draft, path.name)
+        except FileExistsError:
+            return False
+        except OSError:
+            # A file system without second names.
+            folder.replace(draft, path.name)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                folder.unlink(draft)
         folder.sync()
         return True
 
