@@ -37,11 +37,6 @@ def is_free(folder: Path, timeout: float = 0.02, shared: bool = False) -> bool:
         return False
 
 
-@pytest.fixture
-def portable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAGDOCS_PORTABLE", "1")
-
-
 @pytest.fixture(params=["flock", "lock file"])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("RAGDOCS_PORTABLE", str(int(request.param == "lock file")))

@@ -151,11 +151,13 @@ def start_connected(
         assert process.stdout
         threading.Thread(target=_feed, args=(theirs, process.stdin), daemon=True).start()
         threading.Thread(target=_drain, args=(process.stdout, theirs), daemon=True).start()
-        return ours
-    with theirs:
-        subprocess.Popen(  # noqa: S603 - the caller's own module
-            command, cwd=folder, env=environ, stdin=theirs.fileno(), stdout=theirs.fileno()
-        )
+    else:
+        with theirs:
+            process = subprocess.Popen(  # noqa: S603 - the caller's own module
+                command, cwd=folder, env=environ, stdin=theirs.fileno(), stdout=theirs.fileno()
+            )
+    # Somebody has to take note of its end.
+    threading.Thread(target=process.wait, daemon=True).start()
     return ours
 
 

@@ -35,7 +35,6 @@ LEAST_FREE = 50 * MEGABYTE
 LITTLE_FREE = 500 * MEGABYTE
 # Each folder that is listened at takes one.
 FEW_WATCHES = 8_192
-WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
 CONNECT_SECONDS = 0.5
 MAKE_ROOM = "Make room; indexes in the cache folder can be deleted, they are built anew"
 INSTALL = "Install ragdocs again: pip install --force-reinstall ragdocs"

@@ -107,7 +107,10 @@ class FileStore:
             walk.look()
         else:
             for path in paths:
-                walk.look(path.rstrip("/").removeprefix("./"))
+                name = path.rstrip("/").removeprefix("./")
+                # A file system that ignores case would show one file under several names.
+                if self._spelling.find(name) == name:
+                    walk.look(name)
         if "" in walk.unreadable:
             raise UnavailableError(
                 f"{self.root} cannot be read: {walk.unreadable['']}", "Check its permissions"
@@ -239,13 +242,17 @@ class FileStore:
         return steps
 
     def _step(self, change: Change, path: str) -> Step:
-        path = spelled_path(change, path, self._spelling.find(path))
+        spelled = self._spelling.find(path)
+        path = spelled_path(change, path, spelled)
         for folder in files.contained(self.root, path, follow=False).parents:
             if folder.exists() and not folder.is_dir():
                 raise ValidationError(
                     f"{folder.relative_to(self.root)} is a file, not a folder", "Use another name"
                 )
-        current = self._current(path)
+        current = None
+        # A file system that ignores case would hand out the text of another name.
+        if composed(spelled) == composed(path):
+            current = self._current(path)
         if current is not None:
             check_expectation(change, path, current)
         elif expects_text(change):
