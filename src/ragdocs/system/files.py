@@ -10,7 +10,7 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ragdocs.errors import (
@@ -46,6 +46,7 @@ __all__ = [
     "remove",
     "rename",
     "sweep",
+    "sync_names",
     "write_atomic",
 ]
 
@@ -111,17 +112,28 @@ def make_directories(path: Path, mode: int = 0o777) -> None:
         Folder(path, make=mode).close()
 
 
-def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
+def write_atomic(
+    path: Path, data: bytes, *, mode: int | None = None, durable_name: bool = True
+) -> None:
     """Replace a file by these bytes, durably: at every moment it holds the old ones or the new.
 
-    An existing file keeps its permissions and owner; `mode` is for a new one.
+    An existing file keeps its permissions and owner; `mode` is for a new one. Who writes many
+    files calls `sync_names` once instead of having each name made durable.
     """
     if mode is None:
         mode = 0o666
     with explained("write", path), Folder(path.parent) as folder:
         _write_into(folder, path.name, data, mode)
-        with explained(SYNC, path):
-            folder.sync()
+        if durable_name:
+            with explained(SYNC, path):
+                folder.sync()
+
+
+def sync_names(paths: Iterable[Path]) -> None:
+    """Make the names of files durable, each folder once."""
+    for folder in sorted({path.parent for path in paths}):
+        with explained(SYNC, folder), Folder(folder) as opened:
+            opened.sync()
 
 
 def _write_into(folder: Folder, name: str, data: bytes, mode: int) -> None:

@@ -75,6 +75,14 @@ class Step:
     before: bytes | None
     after: bytes | None
     trash: str = ""
+    # The digest of the bytes after, where only that is known.
+    made: str = ""
+
+    def is_done(self, current: bytes | None) -> bool:
+        """Tell whether a file is as it should be after the step."""
+        if self.made:
+            return current is not None and digest_of(current) == self.made
+        return current == self.after
 
 
 class History:
@@ -187,6 +195,9 @@ class History:
     def promise(self, steps: Sequence[Step]) -> None:
         """Record a change of several files before its first step, so that it can be completed."""
         self._prepare()
+        if all(step.before is None for step in steps):
+            self._promise_new(steps)
+            return
         records = []
         for step in steps:
             record = {
@@ -197,6 +208,17 @@ class History:
             }
             records.append(record)
         files.write_atomic(self._path(FORWARD), json.dumps(records).encode(), mode=0o600)
+
+    def _promise_new(self, steps: Sequence[Step]) -> None:
+        """Record that files are made: an unfinished change is undone, for which names are enough.
+
+        Keeping the texts of an import of thousands would write each of them twice.
+        """
+        records = []
+        for step in steps:
+            if step.after is not None:
+                records.append({"path": step.path, "made": digest_of(step.after)})
+        files.write_atomic(self._path(BACK), json.dumps(records).encode(), mode=0o600)
 
     def turn_back(self) -> None:
         """Record that the promised change is to be undone.
@@ -239,6 +261,9 @@ class History:
         for record in json.loads(data):
             # It may have come with a clone: names are checked as if an agent had given them.
             path = files.relative_name(record["path"])
+            if "made" in record:
+                steps.append(_made(path, record))
+                continue
             trash = record["trash"]
             if trash:
                 files.relative_name(trash.removeprefix(f"{TRASH}/"))
@@ -306,6 +331,14 @@ class History:
                     # Under the lock nobody is writing: an unfinished file stays unfinished.
                     if is_unused or name.endswith(files.TEMPORARY):
                         folder.unlink(name)
+
+
+def _made(path: str, record: dict[str, Any]) -> Step:
+    """Return the step of a file that was being made, whose text is known by its digest only."""
+    made = record["made"]
+    if path != record["path"] or not DIGEST.match(made):
+        raise ValueError(path)
+    return Step(path, None, None, made=made)
 
 
 def exact_verb(steps: Sequence[Step]) -> Verb:

@@ -274,7 +274,8 @@ class FileStore:
         try:
             self._history.promise(steps)
             for step in steps:
-                self._do(step)
+                self._do(step, durable_name=False)
+            files.sync_names(self.root / step.path for step in steps)
         except (RagdocsError, OSError):
             # If it cannot be undone now, the next change or start does it: the record says so.
             with contextlib.suppress(RagdocsError, OSError):
@@ -287,11 +288,11 @@ class FileStore:
         with contextlib.suppress(RagdocsError, OSError):
             self._history.fulfil()
 
-    def _do(self, step: Step) -> None:
+    def _do(self, step: Step, *, durable_name: bool = True) -> None:
         path = files.contained(self.root, step.path, follow=False)
         if step.after is not None:
             files.make_directories(path.parent)
-            files.write_atomic(path, step.after)
+            files.write_atomic(path, step.after, durable_name=durable_name)
             return
         if not step.trash:
             files.remove(path)
@@ -345,7 +346,7 @@ class FileStore:
             return "foreign"
         if current == step.before:
             return "before"
-        if current == step.after:
+        if step.is_done(current):
             return "after"
         return "foreign"
 
