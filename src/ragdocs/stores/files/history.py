@@ -6,8 +6,8 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
@@ -115,6 +115,28 @@ class History:
             revisions.append(revision)
         line = _encoded(ChangeSet(at, verb, tuple(revisions), author[:LONGEST_AUTHOR]))
         files.append_line(log, line, mode=0o600)
+
+    def adopt(self, revisions: Sequence[tuple[Revision, str]], texts: Mapping[str, str]) -> None:
+        """Keep texts as if they had been replaced here, each by the next one of its path.
+
+        The last one of a path by what `texts` has for it. What is in the history stays once.
+        """
+        self._prepare()
+        present = {(known.path, known.version, known.at) for known in self.revisions()}
+        following = {path: version_of(text.encode()) for path, text in texts.items()}
+        lines = []
+        for revision, text in reversed(revisions):
+            data = text.encode()
+            version = self.store(data)[:16]
+            after = following.get(revision.path, "")
+            following[revision.path] = version
+            if (revision.path, version, revision.at) in present:
+                continue
+            kept = replace(revision, version=version, size=len(data), after=after)
+            self._since_pruning += kept.size + BLOCK
+            lines.append(_encoded(ChangeSet(kept.at, kept.verb, (kept,), kept.author)))
+        for line in reversed(lines):
+            files.append_line(self._path(LOG), line, mode=0o600)
 
     def prune(self, now: datetime) -> bool:
         """Drop the oldest texts over the limits, once in a while; return whether it was done."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -186,6 +186,13 @@ class FileStore:
     def recover(self, version: str) -> str:
         """Return an earlier text by its version."""
         return decoded(version, self._history.recover(version))[0]
+
+    def adopt(self, revisions: Sequence[tuple[Revision, str]], texts: Mapping[str, str]) -> None:
+        """Put earlier texts of new `texts` into the history, oldest first, before those are made."""
+        files.make_directories(self.root)
+        with files.explained("write", self.root), lock(self.root):
+            self._finish()
+            self._history.adopt(revisions, texts)
 
     def commits(self) -> list[ChangeSet]:
         """List the change sets, newest first.
