@@ -27,7 +27,7 @@ from typing import Any
 from bench import _sample
 from bench._scripted_model import FACT, QUERY, Model, Request
 
-from ragdocs.system.locks import is_alive
+from ragdocs.system.processes import is_alive
 from ragdocs.text import jsonc
 
 PACKAGES = {

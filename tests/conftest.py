@@ -72,6 +72,19 @@ def sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.fixture(params=["as it is", "portable"])
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a test twice: with what this system has, and with what every system has."""
+    monkeypatch.setenv("RAGDOCS_PORTABLE", str(int(request.param == "portable")))
+    return str(request.param)
+
+
+@pytest.fixture
+def portable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use only what every system has."""
+    monkeypatch.setenv("RAGDOCS_PORTABLE", "1")
+
+
 class Project:
     """A project folder that tests write to as people do."""
 

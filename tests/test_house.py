@@ -96,6 +96,22 @@ HOMES = {
 }
 # The protocol's own packages belong to the rim, in any module of it.
 RIM_PACKAGES = {"mcp", "mcp_types", "anyio", "pydantic", "click", "starlette"}
+# What differs between Linux, macOS and Windows is used below system/ only: modules, and names of
+# `os`, `sys` and `socket`; and paths that only some systems have.
+SYSTEM_MODULES = {"ctypes", "fcntl", "grp", "mmap", "msvcrt", "platform", "pwd", "resource"}
+SYSTEM_MODULES |= {"select", "selectors", "signal", "socket", "termios"}
+SYSTEM_NAMES = re.compile(
+    r"sys\.platform|os\.(name|open|O_\w+|fork|kill|killpg|wait\w*|get(e?[ug]id|ppid|pgid)|setsid"
+    r"|link|symlink|readlink|f?chmod|f?chown|fsync|fdatasync|replace|rename|unlink|remove|uname"
+    r"|ftruncate|dup2?|pipe|set_blocking|statvfs|sysconf|umask|nice|mkfifo|register_at_fork"
+    r"|supports_\w+|geteuid)"
+)
+SYSTEM_PATHS = re.compile(r"/(proc|tmp|run|dev|etc|var|private)(/|$)")
+# Modules that may use one of them all the same, each for a reason.
+SYSTEM_DEPARTURES = {
+    # A difference between texts names a missing file so, on every system.
+    "serve/install/plan.py": {"/dev/null"},
+}
 # Modules that are started, not imported.
 STARTED = ("__init__", "__main__", "serve.reference", "serve.shared.daemon", "office_process")
 # Modules that the table of formats names; each is loaded when its first text is read.
@@ -224,6 +240,30 @@ def test_each_third_party_package_has_one_home(path: Path) -> None:
             assert name(path).startswith("serve/"), f"{name(path)} imports {module}"
         else:
             assert name(path) in HOMES[package], f"{name(path)} imports {module}"
+
+
+def platform_uses(path: Path) -> set[str]:
+    """Return what a module uses that differs between systems."""
+    uses = {module.split(".")[0] for module in imports(path)} & SYSTEM_MODULES
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Attribute) and SYSTEM_NAMES.fullmatch(ast.unparse(node)):
+            uses.add(ast.unparse(node))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            uses |= {node.value} if SYSTEM_PATHS.match(node.value) else set()
+    return uses
+
+
+@of_every_module
+def test_what_differs_between_systems_is_used_below_system_only(path: Path) -> None:
+    if not name(path).startswith("system/"):
+        assert platform_uses(path) <= SYSTEM_DEPARTURES.get(name(path), set())
+
+
+def test_every_module_that_asks_the_system_is_in_the_review() -> None:
+    review = (PACKAGE.parent.parent / "docs/internals/platforms.md").read_text(encoding="utf-8")
+    for path in MODULES:
+        if name(path).startswith("system/") and platform_uses(path):
+            assert f"`{name(path)}`" in review, name(path)
 
 
 def test_nothing_asks_which_lane_it_is_in() -> None:

@@ -5,29 +5,26 @@ command line. All imports are in functions, after the working directory is off t
 stranger's repository.
 """
 
-import os
 import sys
 
 from ragdocs import import_path
-
-# How often to check that the client lives: another process may hold our input open after its death.
-POLL_SECONDS = 0.5
 
 
 def main() -> int:
     """Run the command that the arguments name."""
     import_path.leave_working_directory_out()
     if sys.argv[1:2] == ["mcp"]:
-        import threading
-
         from ragdocs.serve.shared import shim
+        from ragdocs.system import processes
 
-        threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+        processes.end_with_parent()
         if shim.run(sys.argv[2:]) or _serve_alone(sys.argv[2:]):
             return 0
     else:
         from ragdocs.serve.shared import client
+        from ragdocs.system import console
 
+        console.print_anything()
         code = client.run(sys.argv[1:])
         if code is not None:
             return code
@@ -52,15 +49,6 @@ def _serve_alone(arguments: list[str]) -> bool:
 
     serve(source)
     return True
-
-
-def _end_with_parent(parent: int) -> None:
-    import signal
-    import time
-
-    while os.getppid() == parent:
-        time.sleep(POLL_SECONDS)
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

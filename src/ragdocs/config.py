@@ -18,7 +18,7 @@ from ragdocs.keys import FILE_NAME, Key, declare, excerpt, nearest
 from ragdocs.lanes import DOCS, JOURNAL, MEMORY
 from ragdocs.project import folders
 from ragdocs.system import files
-from ragdocs.system.folder import PORTABLE_VARIABLE
+from ragdocs.system.platform import PORTABLE_VARIABLE
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 TOOLSETS = ("docs", "memory", "recall")

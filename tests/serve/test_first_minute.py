@@ -23,6 +23,7 @@ import pytest
 from tests.serve.windows import HELLO, RAGDOCS, Window, is_alive, servers, until
 
 from ragdocs.serve.shared import address, leftovers, prepared, record
+from ragdocs.system import held_file
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -427,7 +428,7 @@ def test_files_of_servers_that_are_gone_are_removed(
     foreign = runtime / "notes.lock"
     foreign.touch()
     os.utime(foreign, (old, old))
-    lock = leftovers.take(str(runtime / f"{living}.lock"))
+    lock = held_file.take(str(runtime / f"{living}.lock"))
     assert lock is not None
     window = Client(served.root).greet()
     assert not list(runtime.glob(f"{dead}*"))
@@ -440,18 +441,20 @@ def test_files_of_servers_that_are_gone_are_removed(
 
 def test_a_lock_is_never_had_by_two(tmp_path: Path) -> None:
     path = str(tmp_path / "x.lock")
-    first = leftovers.take(path)
+    first = held_file.take(path)
     assert first is not None
-    assert leftovers.take(path) is None
-    leftovers.remove(str(tmp_path / "x"))
+    assert held_file.take(path) is None
+    leftovers.remove(str(tmp_path / "x"), first)
     assert list(tmp_path.glob("x*")) == []
-    # The file that was locked is gone: the next lock is on a new one.
-    second = leftovers.take(path)
+    second = held_file.take(path)
     assert second is not None
-    assert not leftovers.is_same_file(first, path)
-    assert leftovers.is_same_file(second, path)
-    os.close(first)
-    os.close(second)
+    # A file that somebody else removed is not the one that others would lock.
+    Path(path).unlink()
+    third = held_file.take(path)
+    assert third is not None
+    assert not os.path.samestat(os.fstat(second), os.fstat(third))
+    held_file.let_go(second)
+    held_file.let_go(third)
 
 
 def test_a_window_imports_little_of_the_standard_library() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import operator
 import os
@@ -17,6 +16,7 @@ import pytest
 from tests.serve.windows import PATIENCE, Window, is_alive, servers, until
 
 from ragdocs.serve.shared import shim
+from ragdocs.system import held_file
 from ragdocs.system.locks import lock
 
 if TYPE_CHECKING:
@@ -166,12 +166,12 @@ def test_a_window_that_is_stopped_while_it_starts_a_server_does_not_keep_others_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shim, "START_SECONDS", 0.2)
-    with (tmp_path / "x.start").open("w") as other, (tmp_path / "x.start").open("w") as own:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(shim.SilentError):
-            shim._take(own.fileno())
-        fcntl.flock(other, fcntl.LOCK_UN)
-        shim._take(own.fileno())
+    other = held_file.take(str(tmp_path / "x.start"))
+    assert other is not None
+    window = shim.Line(str(tmp_path / "x"), ["--project", str(tmp_path)])
+    with pytest.raises(shim.SilentError):
+        window.connect()
+    held_file.let_go(other)
 
 
 def test_only_what_may_have_been_done_is_in_doubt(served: Project, runtime: Path) -> None:

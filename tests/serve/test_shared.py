@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from tests.conftest import Project
 
 
-def test_windows_of_one_project_share_one_server(served: Project, runtime: Path) -> None:
+def test_windows_of_one_project_share_one_server(
+    served: Project, runtime: Path, system: str
+) -> None:
     windows = [Window(served) for _ in range(3)]
     for window in windows:
         window.greet()
@@ -27,6 +29,7 @@ def test_windows_of_one_project_share_one_server(served: Project, runtime: Path)
     found = windows[2].call("search_memories", query="zebra")["structuredContent"]["result"]
     assert [hit["memory_id"] for hit in found] == ["memory:a"]
     assert len(servers(runtime)) == 1
+    assert len(list(runtime.glob("*.sock"))) == (system == "as it is")
     assert [window.close() for window in windows] == [0, 0, 0]
 
 
@@ -37,7 +40,9 @@ def test_a_window_takes_no_heavy_import(served: Project, runtime: Path) -> None:
     assert first.close() == second.close() == 0
 
 
-def test_a_killed_server_comes_back_and_the_windows_go_on(served: Project, runtime: Path) -> None:
+def test_a_killed_server_comes_back_and_the_windows_go_on(
+    served: Project, runtime: Path, system: str
+) -> None:
     windows = [Window(served).greet() for _ in range(4)]
     windows[0].call("create_memory", filename="kept.md", content="acknowledged", tags=[])
     (server,) = servers(runtime)
@@ -107,7 +112,7 @@ def test_a_server_without_windows_ends(served: Project, runtime: Path) -> None:
 
 
 def test_a_project_that_shares_nothing_is_served_by_the_window_itself(
-    served: Project, runtime: Path
+    served: Project, runtime: Path, system: str
 ) -> None:
     served.write("config.toml", "[server]\nshared = false\n")
     window = Window(served).greet()

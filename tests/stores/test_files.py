@@ -18,6 +18,7 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.lanes import DOCS, MEMORY
+from ragdocs.stores.files.history import Step
 from ragdocs.stores.files.store import FileStore
 from ragdocs.types import Change, Discard, Expect, Put
 
@@ -259,3 +260,17 @@ def test_a_conflict_inside_a_merge_carries_the_current_text(store: FileStore) ->
         store.commit([Put("all.md", "x"), Discard("b.md"), Discard("a.md", version)], "merge")
     assert caught.value.theirs == "new"
     assert set(store.scan().stamps) == {"a.md", "b.md"}
+
+
+def test_new_files_of_a_killed_change_are_taken_back_and_others_stay(tmp_path: Path) -> None:
+    store = FileStore(tmp_path, MEMORY)
+    store.commit([Put("old.md", "old", Expect.ABSENT)])
+    names = ("a.md", "b.md", "c.md")
+    store._history.promise([Step(name, None, b"new") for name in names])
+    (tmp_path / "a.md").write_bytes(b"new")
+    # Somebody has written here since.
+    (tmp_path / "b.md").write_bytes(b"by hand")
+    again = FileStore(tmp_path, MEMORY)
+    assert sorted(again.scan().stamps) == ["b.md", "old.md"]
+    assert again.read("b.md").text == "by hand"
+    assert not again._history.pending()

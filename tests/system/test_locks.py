@@ -4,7 +4,6 @@ import contextlib
 import errno
 import json
 import os
-import platform
 import subprocess
 import sys
 import threading
@@ -19,7 +18,7 @@ import pytest
 
 from ragdocs.errors import LockAcquisitionError, NotFoundError
 from ragdocs.stores.summaries import SummaryFile
-from ragdocs.system import locks
+from ragdocs.system import locks, platform
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -36,11 +35,6 @@ def is_free(folder: Path, timeout: float = 0.02, shared: bool = False) -> bool:
             return True
     except LockAcquisitionError:
         return False
-
-
-@pytest.fixture
-def portable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAGDOCS_PORTABLE", "1")
 
 
 @pytest.fixture(params=["flock", "lock file"])
@@ -87,7 +81,7 @@ def test_readers_share_a_lock_and_keep_writers_out(tmp_path: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from ragdocs.system import locks
+from ragdocs.system import locks, platform
 with locks.lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -132,7 +126,7 @@ def test_a_lock_on_a_folder_made_anew_is_a_lock_on_the_new_one(tmp_path: Path) -
             assert not is_free(folder)
 
 
-HERE = platform.node()
+HERE = platform.host_name()
 DEAD = 2**22 + 1
 
 

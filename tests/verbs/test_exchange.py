@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.conftest import Project
+from tests.conftest import NOW, Project
 
-from ragdocs.errors import RagdocsError
+from ragdocs.errors import ParseError, RagdocsError
 from ragdocs.serve.cli import app
+from ragdocs.stores.files.history import version_of
+from ragdocs.stores.files.store import FileStore
+from ragdocs.types import Expect, Put
 from ragdocs.verbs.exchange import source
 from ragdocs.verbs.exchange.detect import READERS, WRITERS, detect
 from ragdocs.verbs.exchange.exporting import Export, ExportReport
 from ragdocs.verbs.exchange.formats import FORMATS, READABLE, WRITABLE
 from ragdocs.verbs.exchange.importing import Import, ImportReport
+from ragdocs.verbs.exchange.json_lines import FORMAT
 from ragdocs.verbs.exchange.note import KEPT, NEW, PRESENT, REFUSED
 from ragdocs.workspace import Workspace
 
@@ -429,6 +433,49 @@ def test_what_was_exported_is_the_same_after_an_import(
     give(workspace, name, second)
     assert exported(second) == exported(first)
     assert SECRET not in "".join(exported(first).values())
+
+
+def test_the_history_of_memories_goes_along_in_json_lines(project: Project, tmp_path: Path) -> None:
+    workspace = project.open()
+    store = workspace.memories.corpus.store
+    store.commit([Put("a.md", f"one, with {SECRET}\n", Expect.ABSENT)], "create")
+    store.commit([Put("a.md", "two\n", Expect.PRESENT)], "edit")
+    store.commit([Put("a.md", "three\n", Expect.PRESENT), Put("b.md", "new\n", Expect.ABSENT)])
+    workspace.sync()
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    give(workspace, "jsonl", first)
+    (a, b) = map(json.loads, first.read_text(encoding="utf-8").splitlines())
+    assert [entry["text"] for entry in a["history"]][1:] == ["two\n"]
+    assert [entry["verb"] for entry in a["history"]] == ["edit", "update"]
+    assert b["history"] == []
+    assert SECRET not in first.read_text(encoding="utf-8")
+    other = Project(tmp_path / "other")
+    other.root.mkdir()
+    workspace = other.open()
+    files = workspace.memories.corpus.store
+    assert isinstance(files, FileStore)
+    importer = Import(workspace.memories.corpus, lambda: NOW, workspace.scope, files.adopt)
+    for _ in range(2):
+        importer.run(FORMATS["jsonl"], first)
+    workspace.sync()
+    give(workspace, "jsonl", second)
+    assert exported(second) == exported(first)
+    newest, oldest = files.history("a.md")
+    assert newest.version == oldest.after
+    assert newest.after == version_of(b"three\n")
+    assert files.recover(newest.version) == "two\n"
+    # The import itself is one change set, which one undo takes back.
+    assert {step.path for step in files.commits()[0].steps} == {"a.md", "b.md"}
+
+
+@pytest.mark.parametrize("history", [1, [1], [{"text": "x"}], [{"at": "2026-01-01"}]])
+def test_a_damaged_history_is_refused_before_anything_is_written(
+    project: Project, tmp_path: Path, history: object
+) -> None:
+    record = {"format": FORMAT, "path": "a.md", "text": "x", "history": history}
+    with pytest.raises(ParseError, match="line 1"):
+        take(project.open(), "jsonl", lines(tmp_path / "x.jsonl", record))
+    assert not list(project.root.rglob("a.md"))
 
 
 def exported(target: Path) -> dict[str, str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ragdocs.errors import ConfigError, UnavailableError
+from ragdocs.system import private, user_folders
 
 Environ = Mapping[str, str]
 
@@ -25,37 +24,30 @@ NO_ROOT_HINT = (
 
 def data_dir(environ: Environ | None = None) -> Path:
     """Return the directory for what the user would miss."""
-    return _directory(environ, "XDG_DATA_HOME", ".local/share", "LOCALAPPDATA", "data")
+    return _directory(environ, user_folders.DATA)
 
 
 def cache_dir(environ: Environ | None = None) -> Path:
     """Return the directory for what can be computed again."""
-    return _directory(environ, "XDG_CACHE_HOME", ".cache", "LOCALAPPDATA", "cache")
+    return _directory(environ, user_folders.CACHE)
 
 
 def state_dir(environ: Environ | None = None) -> Path:
     """Return the directory for what belongs to this machine."""
-    return _directory(environ, "XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", "state")
+    return _directory(environ, user_folders.STATE)
 
 
 def config_dir(environ: Environ | None = None) -> Path:
     """Return the directory of the user's own configuration."""
-    return _directory(environ, "XDG_CONFIG_HOME", ".config", "APPDATA", "")
+    return _directory(environ, user_folders.CONFIG)
 
 
 def home(environ: Environ | None = None) -> Path | None:
     """Return the user's home, or nothing where the system knows none."""
-    variable = "HOME"
-    if sys.platform == "win32":
-        variable = "USERPROFILE"
-    folder = _absolute(environ, variable)
-    if folder:
-        return folder
-    try:
-        # Clients may start us without HOME.
-        return Path.home()
-    except RuntimeError:
+    folder = user_folders.home(_variables(environ))
+    if not folder:
         return None
+    return Path(folder)
 
 
 def user_name() -> str:
@@ -68,39 +60,20 @@ def user_name() -> str:
         return ""
 
 
-def _directory(
-    environ: Environ | None, variable: str, below_home: str, windows_variable: str, below: str
-) -> Path:
-    folder = _absolute(environ, variable)
-    if folder:
-        return folder / "ragdocs"
-    if sys.platform == "win32":
-        named = _variable(environ, windows_variable)
-        if named:
-            return Path(named) / "ragdocs" / below
-    user = home(environ)
-    if user is None:
+def _directory(environ: Environ | None, kind: user_folders.Kind) -> Path:
+    folder = user_folders.find(kind, _variables(environ))
+    if not folder:
         raise ConfigError(
-            "the user's home directory is not known", f"Set HOME or {variable} to an absolute path"
+            "the user's home directory is not known",
+            f"Set HOME or {kind.variable} to an absolute path",
         )
-    return user / below_home / "ragdocs"
+    return Path(folder)
 
 
-def _variable(environ: Environ | None, name: str) -> str:
+def _variables(environ: Environ | None) -> Environ:
     if environ is None:
-        environ = os.environ
-    return environ.get(name, "")
-
-
-def _absolute(environ: Environ | None, name: str) -> Path | None:
-    """Return the absolute path in a variable.
-
-    The XDG specification has a relative path ignored.
-    """
-    path = Path(_variable(environ, name))
-    if path.is_absolute():
-        return path
-    return None
+        return os.environ
+    return environ
 
 
 def settled(directory: Path) -> Path:
@@ -130,7 +103,7 @@ def ancestors(start: Path, environ: Environ | None = None) -> Iterator[Path]:
     for directory in (start, *start.parents):
         if directory == directory.parent or _is_home(directory, environ):
             return
-        if directory != start and _is_shared(directory):
+        if directory != start and private.is_shared(str(directory)):
             return
         yield directory
 
@@ -147,14 +120,6 @@ def nearest_marked(start: Path, environ: Environ | None = None) -> Path:
 def _is_home(directory: Path, environ: Environ | None) -> bool:
     user = home(environ)
     return user is not None and directory in {user, Path(os.path.realpath(user))}
-
-
-def _is_shared(directory: Path) -> bool:
-    """Tell whether strangers may put files here, as in /tmp: the sticky bit says so."""
-    try:
-        return bool(directory.stat().st_mode & stat.S_ISVTX)
-    except OSError:
-        return False
 
 
 def resolved(path: Path) -> Path:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 from pathlib import Path
 
-from ragdocs.project.folders import Environ, state_dir
+from ragdocs.errors import RagdocsError
+from ragdocs.project.folders import Environ, resolved, state_dir
+from ragdocs.system import files
 
 KEY_BYTES = 32
 
@@ -16,11 +17,11 @@ _log = logging.getLogger(__name__)
 
 def signing_key(environ: Environ | None = None) -> bytes:
     """Return this user's secret for signing indexes, made on first use."""
-    path = state_dir(environ) / "index.key"
+    path = resolved(state_dir(environ)) / "index.key"
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.make_directories(path.parent, 0o700)
         return _read_key(path) or _make_key(path)
-    except OSError as error:
+    except (OSError, RagdocsError) as error:
         # Without a lasting key nothing saved is trusted at the next start: slower, never wrong.
         _log.warning(
             "%s cannot be kept (%s): indexes will be built anew at every start", path, error
@@ -39,28 +40,12 @@ def _read_key(path: Path) -> bytes | None:
 
 
 def _make_key(path: Path) -> bytes:
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        _publish(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    """Make the key; of two processes that do so at once the first one wins."""
+    made = secrets.token_bytes(KEY_BYTES)
+    if not files.create_whole(path, made, mode=0o600) and _read_key(path) is None:
+        # A damaged key is in the way.
+        files.write_atomic(path, made, mode=0o600)
     key = _read_key(path)
     if key is None:
         raise OSError(0, "the key vanished while it was made", str(path))
     return key
-
-
-def _publish(draft: Path, path: Path) -> None:
-    """Give a whole draft its final name; of two processes that do so at once the first one wins."""
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        if _read_key(path) is None:  # a damaged key is in the way
-            draft.replace(path)
-    except OSError:  # a file system without hard links
-        draft.replace(path)

@@ -18,7 +18,7 @@ from typing import Self
 from ragdocs.config import Config
 from ragdocs.errors import RagdocsError
 from ragdocs.project import folders
-from ragdocs.system import files, locks
+from ragdocs.system import files, processes
 
 PREFIX = "indexing-"
 # Work that is done before this is not worth a file.
@@ -104,7 +104,7 @@ class Announcement:
             return
         self._written_at = now
         pid = os.getpid()
-        self._write(Indexing(pid, _born(pid), stage, done, total, seconds_left))
+        self._write(Indexing(pid, processes.born(pid), stage, done, total, seconds_left))
 
     def end(self) -> None:
         """Remove the file, if one was written."""
@@ -166,15 +166,4 @@ def _read(path: Path) -> Indexing | None:
 
 
 def _is_running(state: Indexing) -> bool:
-    return locks.is_alive(state.pid) and _born(state.pid) == state.born
-
-
-def _born(pid: int) -> str:
-    """Return when a process began, or nothing where the system does not tell."""
-    try:
-        facts = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    # The name of the process, in parentheses, may hold anything; the start time is the 20th field
-    # after it.
-    return facts.rpartition(")")[2].split()[19]
+    return processes.is_alive(state.pid) and processes.born(state.pid) == state.born

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 import os
 import re
-import signal
-import socket
 import ssl
 import sys
 import time
@@ -40,7 +39,7 @@ from ragdocs.serve.mcp.reload import Follow, Follower, Reload, open_project
 from ragdocs.serve.mcp.server import ToolServer
 from ragdocs.serve.source import Source
 from ragdocs.serve.surface import call
-from ragdocs.system import files
+from ragdocs.system import files, local_socket, signals
 from ragdocs.types import Document
 
 __all__ = [
@@ -459,23 +458,15 @@ def _check_proxies(proxies: str) -> None:
             ) from error
 
 
-def _bound(listening: Listening) -> socket.socket:
+def _bound(listening: Listening) -> local_socket.Connection:
     """Return a socket at the address, before anything is opened."""
-    family = socket.AF_INET6 if ":" in listening.address else socket.AF_INET
-    # The loop sends small answers at once only on sockets that say they are TCP.
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bound.bind((listening.address, listening.port))
-        # From here on callers wait until the server is up.
-        bound.listen(BACKLOG)
+        return local_socket.listen(listening.address, listening.port, BACKLOG)
     except OSError as error:
-        bound.close()
         raise UnavailableError(
             f"cannot listen on {listening.address}:{listening.port}: {error.strerror}",
             "Choose another port with --port, or 0 for any that is free",
         ) from error
-    return bound
 
 
 def log_as_json() -> None:
@@ -489,16 +480,8 @@ def log_as_json() -> None:
 
 async def until_signalled(server: Server) -> None:
     """Serve until a signal says that it is enough."""
-
-    async def obey_signals() -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async for _ in signals:
-                server.stop()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(obey_signals)
+    with signals.called_at_end(asyncio.get_running_loop(), server.stop):
         await server.run()
-        tasks.cancel_scope.cancel()
 
 
 def serve_http(opened: Opened, listening: Listening, limits: Limits) -> None:

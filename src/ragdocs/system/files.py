@@ -10,7 +10,7 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ragdocs.errors import (
@@ -21,6 +21,7 @@ from ragdocs.errors import (
     StorageError,
     ValidationError,
 )
+from ragdocs.system import platform
 from ragdocs.system.folder import OPEN, Folder
 from ragdocs.system.names import relative_name
 
@@ -45,6 +46,7 @@ __all__ = [
     "remove",
     "rename",
     "sweep",
+    "sync_names",
     "write_atomic",
 ]
 
@@ -56,6 +58,10 @@ SIZE_LIMIT = 10_000_000
 SYNC = "make durable"
 PERMISSION_HINT = (
     "Check the permissions of the folder and whether its file system is mounted read-only"
+)
+LONG_PATH_HINT = (
+    "Its path may be too long for Windows: use a shorter one, or set LongPathsEnabled to 1 under "
+    r"HKLM\SYSTEM\CurrentControlSet\Control\FileSystem in the registry"
 )
 # Bytes that are read at once.
 _PORTION = 1 << 20
@@ -79,7 +85,10 @@ def explain(error: OSError, action: str, path: Path | str) -> RagdocsError:
     if error.errno in _NO_PERMISSION:
         return StorageError(message, PERMISSION_HINT)
     if error.errno in _ABSENT:
-        return NotFoundError(message)
+        hint = ""
+        if platform.is_too_long(str(path)):
+            hint = LONG_PATH_HINT
+        return NotFoundError(message, hint)
     if error.errno == errno.ELOOP:
         hint = "Nothing is written through a link: replace it by a folder and try again"
         if action == "read":
@@ -103,17 +112,28 @@ def make_directories(path: Path, mode: int = 0o777) -> None:
         Folder(path, make=mode).close()
 
 
-def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
+def write_atomic(
+    path: Path, data: bytes, *, mode: int | None = None, durable_name: bool = True
+) -> None:
     """Replace a file by these bytes, durably: at every moment it holds the old ones or the new.
 
-    An existing file keeps its permissions and owner; `mode` is for a new one.
+    An existing file keeps its permissions and owner; `mode` is for a new one. Who writes many
+    files calls `sync_names` once instead of having each name made durable.
     """
     if mode is None:
         mode = 0o666
     with explained("write", path), Folder(path.parent) as folder:
         _write_into(folder, path.name, data, mode)
-        with explained(SYNC, path):
-            folder.sync()
+        if durable_name:
+            with explained(SYNC, path):
+                folder.sync()
+
+
+def sync_names(paths: Iterable[Path]) -> None:
+    """Make the names of files durable, each folder once."""
+    for folder in sorted({path.parent for path in paths}):
+        with explained(SYNC, folder), Folder(folder) as opened:
+            opened.sync()
 
 
 def _write_into(folder: Folder, name: str, data: bytes, mode: int) -> None:
@@ -148,6 +168,25 @@ def create(path: Path, data: bytes) -> bool:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        folder.sync()
+        return True
+
+
+def create_whole(path: Path, data: bytes, *, mode: int) -> bool:
+    """Write a new file that appears with all its bytes; of two writers at once the first wins."""
+    with explained("write", path), Folder(path.parent) as folder:
+        draft = f".{secrets.token_hex(8)}{TEMPORARY}"
+        _write_into(folder, draft, data, mode)
+        try:
+            folder.link(draft, path.name)
+        except FileExistsError:
+            return False
+        except OSError:
+            # A file system without second names.
+            folder.replace(draft, path.name)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                folder.unlink(draft)
         folder.sync()
         return True
 

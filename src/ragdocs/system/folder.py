@@ -11,8 +11,12 @@ import errno
 import os
 import shutil
 import stat
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
+
+from ragdocs.system import platform
 
 # Each flag is missing on some platform, where nothing takes its place.
 OPEN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -21,14 +25,10 @@ _DIRECTORY = OPEN | getattr(os, "O_DIRECTORY", 0)
 _PASS_THROUGH = _DIRECTORY | getattr(os, "O_PATH", 0)
 # Windows has neither descriptors of folders nor this flag; links are looked for by name there.
 _HAS_DESCRIPTORS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-# Set for a file system that lacks locks or descriptors of folders, as some network mounts do.
-PORTABLE_VARIABLE = "RAGDOCS_PORTABLE"
+# Windows neither replaces nor removes a file that somebody has open, be it for a moment.
+OPEN_SECONDS = 2.0
+_PAUSE_SECONDS = 0.01
 _JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
-
-
-def is_portable() -> bool:
-    """Tell whether to use only what every platform has: lock files, and folders by their names."""
-    return os.environ.get(PORTABLE_VARIABLE, "").strip().casefold() in {"1", "true", "yes", "on"}
 
 
 class Folder:
@@ -41,7 +41,7 @@ class Folder:
         """Open the folder; with the mode `make`, durably create it and its missing parents."""
         self.path = path
         self._descriptor: int | None = None
-        if is_portable() or not _HAS_DESCRIPTORS:
+        if platform.is_portable() or not _HAS_DESCRIPTORS:
             _refuse_links(path, make)
         else:
             self._descriptor = _opened(path, make)
@@ -77,20 +77,24 @@ class Folder:
 
     def replace(self, name: str, new_name: str) -> None:
         """Give an entry another name here; what had that name before is gone."""
-        os.replace(
-            self._named(name),
-            self._named(new_name),
-            src_dir_fd=self._descriptor,
-            dst_dir_fd=self._descriptor,
+        _patiently(
+            lambda: os.replace(
+                self._named(name),
+                self._named(new_name),
+                src_dir_fd=self._descriptor,
+                dst_dir_fd=self._descriptor,
+            )
         )
 
     def move(self, name: str, target: Folder, new_name: str) -> None:
         """Move an entry to another folder of the same file system."""
-        os.rename(
-            self._named(name),
-            target._named(new_name),
-            src_dir_fd=self._descriptor,
-            dst_dir_fd=target._descriptor,
+        _patiently(
+            lambda: os.rename(
+                self._named(name),
+                target._named(new_name),
+                src_dir_fd=self._descriptor,
+                dst_dir_fd=target._descriptor,
+            )
         )
 
     def link(self, name: str, new_name: str) -> None:
@@ -104,7 +108,11 @@ class Folder:
 
     def unlink(self, name: str) -> None:
         """Remove a file, or a link itself."""
-        os.unlink(self._named(name), dir_fd=self._descriptor)
+        _patiently(lambda: os.unlink(self._named(name), dir_fd=self._descriptor))
+
+    def touch(self, name: str) -> None:
+        """Make an empty file, unless there is a file of that name."""
+        os.close(self.open(name, os.O_WRONLY | os.O_CREAT))
 
     def remove_tree(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it; links are never followed."""
@@ -126,6 +134,20 @@ class Folder:
         if self._descriptor is None:
             return str(self.path / name)
         return name
+
+
+def _patiently(action: Callable[[], None]) -> None:
+    """Do something to a file that may be open elsewhere; where that hinders, try for a while."""
+    deadline = time.monotonic()
+    if platform.is_windows() or platform.is_portable():
+        deadline += OPEN_SECONDS
+    while True:
+        try:
+            return action()
+        except PermissionError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(_PAUSE_SECONDS)
 
 
 def open_directory(path: Path) -> int:

@@ -10,9 +10,7 @@ import logging
 import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -24,7 +22,7 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from ragdocs.errors import TooSlowError, UnavailableError, ValidationError
-from ragdocs.system import git_settings, repository
+from ragdocs.system import git_settings, processes, repository
 from ragdocs.system.repository import Repository
 from ragdocs.types import GitContext
 
@@ -480,19 +478,9 @@ def _communicate(process: subprocess.Popen[bytes], stdin: bytes, terms: Terms) -
     finally:
         # Until its exit code is read, its number cannot belong to another process.
         if process.returncode is None:
-            _kill_group(process)
+            processes.kill_group(process)
         writing.join(1.0)
         reading.join(1.0)
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and all that it has started."""
-    with contextlib.suppress(OSError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _write(stream: IO[bytes], data: bytes) -> None:

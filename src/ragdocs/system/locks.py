@@ -7,17 +7,15 @@ import errno
 import functools
 import json
 import os
-import platform
 import secrets
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ragdocs.errors import LockAcquisitionError, RagdocsError
-from ragdocs.system import files
-from ragdocs.system.folder import is_portable, open_directory
+from ragdocs.system import files, platform, processes
+from ragdocs.system.folder import open_directory
 
 try:
     import fcntl
@@ -81,7 +79,7 @@ def _timeout_error(directory: Path, timeout: float) -> LockAcquisitionError:
 
 
 def _try_lock(directory: Path, shared: bool, deadline: float) -> Release | None:
-    if fcntl is None or is_portable():
+    if fcntl is None or platform.is_portable():
         return _try_lock_file(directory)
     with files.explained("lock", directory):
         descriptor = open_directory(directory)
@@ -173,14 +171,11 @@ def _holder(directory: Path) -> str:
 def _process(pid: int) -> str:
     if pid == os.getpid():
         return "another call to this server"
-    name = ""
-    with contextlib.suppress(OSError):
-        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
-    printable = "".join(filter(str.isprintable, name))[:40]
-    if not printable:
+    name = processes.name(pid)[:40]
+    if not name:
         # A process of another container has no number here.
         return ""
-    return f"process {pid} ({printable})"
+    return f"process {pid} ({name})"
 
 
 def _release(descriptor: int) -> None:
@@ -195,7 +190,7 @@ def _try_lock_file(directory: Path) -> Release | None:
     """Take the lock by creating a file; every holder is exclusive here."""
     holder = {
         "pid": os.getpid(),
-        "host": platform.node(),
+        "host": platform.host_name(),
         "at": time.time(),
         "token": secrets.token_hex(8),
     }
@@ -234,27 +229,11 @@ def _break_stale(folder: files.Folder) -> None:
     try:
         record, status = files.read_from(folder, LOCK_FILE)
         holder = json.loads(record)
-        here = holder["host"] == platform.node()
-        dead = here and not is_alive(int(holder["pid"]))
+        here = holder["host"] == platform.host_name()
+        dead = here and not processes.is_alive(int(holder["pid"]))
     except FileNotFoundError:
         return
     except (ValueError, KeyError, TypeError):  # its holder has not written it yet, or never will
         dead = False
     if dead or time.time() - status.st_mtime > STALE_SECONDS:
         _remove_if(folder, record)
-
-
-def is_alive(pid: int) -> bool:
-    """Tell whether a process of this machine runs."""
-    if sys.platform == "win32":  # os.kill would end the process there
-        import ctypes
-
-        handle = ctypes.windll.kernel32.OpenProcess(0x1000, False, pid)
-        if handle:
-            ctypes.windll.kernel32.CloseHandle(handle)
-        return bool(handle)
-    try:
-        os.kill(pid, 0)
-    except OSError as error:  # not ours to signal, but alive
-        return error.errno != errno.ESRCH
-    return True

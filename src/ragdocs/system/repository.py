@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError
-from ragdocs.system import files
+from ragdocs.system import files, platform
 
 _POINTER_BYTES = 4_096
 _CONFIG_BYTES = 1_000_000
@@ -194,9 +193,10 @@ def _refuse_filled(folder: Path) -> None:
 
 def _refuse_other_owner(path: Path) -> None:
     """Raise if a path belongs to another user, as git itself does."""
-    if sys.platform == "win32":
+    user = platform.user_id()
+    if user is None:
         return
-    users = {os.geteuid()}
+    users = {user}
     if users == {_ROOT_USER} and os.environ.get("SUDO_UID", "").isdigit():
         users.add(int(os.environ["SUDO_UID"]))
     try:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from ragdocs.project import folders
 from ragdocs.serve.cli import clients
 from ragdocs.serve.start import load_config
 from ragdocs.serve.surface.hints import addressed
+from ragdocs.system import local_socket, platform, private
 
 if TYPE_CHECKING:
     from ragdocs.config import Config
@@ -36,7 +35,6 @@ LEAST_FREE = 50 * MEGABYTE
 LITTLE_FREE = 500 * MEGABYTE
 # Each folder that is listened at takes one.
 FEW_WATCHES = 8_192
-WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
 CONNECT_SECONDS = 0.5
 MAKE_ROOM = "Make room; indexes in the cache folder can be deleted, they are built anew"
 INSTALL = "Install ragdocs again: pip install --force-reinstall ragdocs"
@@ -254,11 +252,7 @@ def _folders(config: Config | None) -> Iterator[Check]:
 
 
 def _secret(file: Path) -> Iterator[Check]:
-    try:
-        mode = file.stat().st_mode
-    except OSError:
-        return
-    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if private.others_can_read(str(file)):
         yield Check("permissions", BROKEN, f"others can read {file}", f"chmod 600 {file}")
 
 
@@ -298,10 +292,8 @@ def _watcher(config: Config | None) -> Iterator[Check]:
             "Remove enabled = false under [watch]",
         )
         return
-    try:
-        limit = int(WATCHES.read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        # Only Linux has this limit.
+    limit = platform.watch_limit()
+    if limit is None:
         return
     if limit < FEW_WATCHES:
         yield Check(
@@ -316,8 +308,6 @@ def _watcher(config: Config | None) -> Iterator[Check]:
 
 def _servers(_config: Config | None) -> Iterator[Check]:
     """Count the servers of this user that answer, and what killed ones left."""
-    if not hasattr(socket, "AF_UNIX"):
-        return
     from ragdocs.serve.shared.address import address
 
     own = address([])
@@ -331,7 +321,7 @@ def _servers(_config: Config | None) -> Iterator[Check]:
         return
     running = 0
     dead = []
-    for path in sorted(Path(own).parent.glob("*.sock")):
+    for path in sorted(Path(own).parent.glob(f"*{local_socket.ending()}")):
         if _answers(path):
             running += 1
         else:
@@ -347,13 +337,10 @@ def _servers(_config: Config | None) -> Iterator[Check]:
 
 
 def _answers(path: Path) -> bool:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with connection:
-        connection.settimeout(CONNECT_SECONDS)
-        try:
-            connection.connect(str(path))
-        except OSError:
-            return False
+    try:
+        local_socket.connect(str(path), CONNECT_SECONDS).close()
+    except OSError:
+        return False
     return True
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import PurePath
 
 from ragdocs.errors import UnavailableError, ValidationError
+from ragdocs.system import platform
 
 # How editors are told a line, by the names of their programs.
 PLUS = frozenset(
@@ -74,7 +74,7 @@ def find(environ: Mapping[str, str]) -> list[str]:
         if not written:
             continue
         try:
-            words = shlex.split(written, posix=os.name != "nt")
+            words = shlex.split(written, posix=not platform.is_windows())
         except ValueError as error:
             raise ValidationError(
                 f"{variable} cannot be read: {error}", f"Set {variable} to a program, such as vim"

@@ -67,6 +67,7 @@ def _import(
     words: tuple[str, ...],
     **options: Any,
 ) -> int:
+    from ragdocs.stores.files.store import FileStore
     from ragdocs.verbs.exchange.detect import detect
     from ragdocs.verbs.exchange.importing import Import, without_texts
 
@@ -75,7 +76,10 @@ def _import(
     workspace = open_workspace(project, settings, lanes=("memory",))
     catch_up(workspace, embed=False)
     memories = workspace.memories
-    importer = Import(memories.corpus, memories.clock, workspace.scope)
+    store = memories.corpus.store
+    # A team's database dates its revisions itself.
+    adopt = store.adopt if isinstance(store, FileStore) else None
+    importer = Import(memories.corpus, memories.clock, workspace.scope, adopt)
     report = importer.run(form, path, **options)
     if report.is_written:
         catch_up_in_time(workspace, embed=True)

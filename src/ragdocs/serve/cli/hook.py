@@ -8,14 +8,13 @@ from __future__ import annotations
 import io
 import json
 import os
-import select
 import sys
-import time
+
+from ragdocs.system import console
 
 # A host writes the input before or right after it starts a hook. Nobody writes any where a hook is
 # tried by hand in a script whose input stays open.
 INPUT_SECONDS = 1.0
-READ_AT_ONCE = 64 * 1024
 LONGEST_INPUT = 4_000_000
 # As long as a task may be; the beginning of a longer prompt says what it is about.
 LONGEST_PROMPT = 20_000
@@ -30,25 +29,8 @@ def read_input() -> str:
         return sys.stdin.read() if sys.stdin else ""
     if os.isatty(descriptor):
         return ""
-    if sys.platform == "win32":  # only sockets can be waited for there
-        return sys.stdin.read(LONGEST_INPUT)
-    return _read_until_complete(descriptor).decode("utf-8", "replace")
-
-
-def _read_until_complete(descriptor: int) -> bytes:
-    """Read to the end of the input, or of the first JSON object in it, or until time is up."""
-    deadline = time.monotonic() + INPUT_SECONDS
-    data = b""
-    while len(data) < LONGEST_INPUT:
-        seconds = deadline - time.monotonic()
-        is_readable, _, _ = select.select([descriptor], [], [], max(0.0, seconds))
-        if not is_readable:
-            return data
-        part = os.read(descriptor, READ_AT_ONCE)
-        data += part
-        if not part or _is_object(data):
-            return data
-    return data
+    data = console.read_input(INPUT_SECONDS, LONGEST_INPUT, _is_object)
+    return data.decode("utf-8", "replace")
 
 
 def _is_object(data: bytes) -> bool:

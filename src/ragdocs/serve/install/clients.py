@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 from ragdocs.errors import ConfigError
 from ragdocs.project import folders
+from ragdocs.system import platform
 
 Scope = Literal["project", "user"]
 # Where a client's server finds its project: in the folder in which it starts, or by its name.
@@ -258,9 +258,9 @@ def machine(root: Path | None, environ: Mapping[str, str] | None = None) -> Mach
     xdg = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     applications = xdg
     zed = xdg / "zed"
-    if sys.platform == "darwin":
+    if platform.is_mac():
         applications = home / "Library/Application Support"
-    if sys.platform == "win32":
+    if platform.is_windows():
         applications = Path(environ.get("APPDATA") or home / "AppData/Roaming")
         zed = applications / "Zed"
     claude = environ.get("CLAUDE_CONFIG_DIR")

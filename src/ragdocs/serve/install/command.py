@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 
 from ragdocs.errors import UnavailableError
 from ragdocs.import_path import SAFE_PATH
+from ragdocs.system import platform
 
 # One package of our own and some that we need: what is installed with them is found where they are.
 _IMPORTABLE = """
@@ -69,6 +69,6 @@ def hook(python: Sequence[str], event: str, max_chars: int, project: str) -> str
 
 def joined(command: Sequence[str]) -> str:
     """Return a command as one line for the shell of this system."""
-    if os.name == "nt":
+    if platform.is_windows():
         return subprocess.list2cmdline(command)
     return shlex.join(command)

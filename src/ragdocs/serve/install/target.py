@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from ragdocs.errors import (
     StorageError,
     ValidationError,
 )
-from ragdocs.system import files
+from ragdocs.system import files, private
 
 BOM = "\ufeff"
 # Some clients keep conversations beside their settings.
@@ -71,10 +70,7 @@ def look(named: Path, inside: Path) -> Target:
 
 
 def _check_owner(path: Path, status: os.stat_result) -> None:
-    if not hasattr(os, "getuid"):
-        return
-    user = os.getuid()
-    if user not in (0, status.st_uid):
+    if private.is_of_another_user(status):
         raise ReadOnlyError(f"{path} belongs to somebody else", BY_HAND)
 
 
@@ -82,6 +78,5 @@ def check_writable(target: Target) -> None:
     """Refuse a file that is marked as read-only: replacing it would be possible, but not wanted."""
     if target.data is None:
         return
-    mode = target.path.stat().st_mode
-    if not mode & stat.S_IWUSR or not os.access(target.path, os.W_OK):
+    if private.is_read_only(str(target.path)):
         raise ReadOnlyError(f"{target.path} is read-only", f"Make it writable, or: {BY_HAND}")

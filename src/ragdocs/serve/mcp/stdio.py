@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import signal
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -15,6 +15,7 @@ from ragdocs.serve.mcp.intake import LONGEST_LINE, Line, Overlong
 from ragdocs.serve.mcp.reload import Reload, open_project
 from ragdocs.serve.mcp.server import ToolServer
 from ragdocs.serve.source import Source
+from ragdocs.system import processes, signals
 
 # Bytes of an overlong line that are read at once.
 READ_AT_ONCE = 64 * 1024
@@ -54,24 +55,20 @@ def serve(source: Source) -> None:
     anyio.run(_talk_until_signalled, server, reload)
     # The SDK gives standard output back when it is done, but prints of the last snapshot are not
     # for the client either.
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    processes.cut_off_output()
     _leave(server)
 
 
 async def _talk_until_signalled(server: ToolServer, reload: Reload) -> None:
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_obey_signals, server)
-        tasks.start_soon(reload.run)
-        await server.talk(Requests(), Caller())
-        tasks.cancel_scope.cancel()
+    def leave() -> None:
+        threading.Thread(target=_leave, args=(server,), daemon=True).start()
 
-
-async def _obey_signals(server: ToolServer) -> None:
-    # Through the loop, which a signal wakes: a handler of Python's own would wait for the next
-    # event if the signal came just before the loop went to rest.
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            threading.Thread(target=_leave, args=(server,), daemon=True).start()
+    loop = asyncio.get_running_loop()
+    with signals.called_at_end(loop, leave):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(reload.run)
+            await server.talk(Requests(), Caller())
+            tasks.cancel_scope.cancel()
 
 
 def _leave(server: ToolServer) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import sys
 
 try:
@@ -17,20 +16,11 @@ except ImportError:
     from hashlib import blake2b
 
 from ragdocs import __version__
+from ragdocs.system import local_socket, platform, private, user_folders
 
 CONFIG_FILE = "config.toml"
 # As in ragdocs.project.folders, which imports more.
 MARKERS = (".git", ".memories")
-DIRECTORIES = {
-    "XDG_CONFIG_HOME": ".config",
-    "XDG_CACHE_HOME": ".cache",
-    "XDG_STATE_HOME": ".local/state",
-    "XDG_DATA_HOME": ".local/share",
-}
-# The longest path that a Unix socket can have on every system.
-LONGEST_ADDRESS = 100
-# As in /.sock or /.lock.
-LONGEST_ENDING = 6
 
 
 class Start:
@@ -47,7 +37,7 @@ class Start:
         if not self.exact:
             folders = _ancestors(self.folder)
         files = [os.path.join(folder, CONFIG_FILE) for folder in folders]
-        files.append(os.path.join(directory("XDG_CONFIG_HOME"), "ragdocs", CONFIG_FILE))
+        files.append(os.path.join(directory(user_folders.CONFIG), CONFIG_FILE))
         states: list[list[object]] = [[self.folder, os.path.isdir(self.folder)]]
         for file in files:
             try:
@@ -108,7 +98,7 @@ def address(arguments: list[str]) -> str | None:
     for name, value in sorted(os.environ.items()):
         if name.startswith("RAGDOCS_"):
             settings.append((name, value))
-    directories = [directory(name) for name in DIRECTORIES]
+    directories = [directory(kind) for kind in user_folders.KINDS]
     # Windows share a server only if all of this is the same; what else differs between windows
     # comes with each of them when it connects.
     identity = json.dumps(
@@ -118,40 +108,28 @@ def address(arguments: list[str]) -> str | None:
             start.folder,
             server_arguments(start, arguments),
             settings,
-            os.path.expanduser("~"),
+            _home(),
             directories,
         ]
     )
     digest = blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-    for parent in _parents():
-        folder = os.path.join(parent, f"ragdocs-{os.getuid()}")
-        is_short = len(folder) + len(digest) + LONGEST_ENDING < LONGEST_ADDRESS
-        if is_short and _make_private(folder):
-            return os.path.join(folder, digest)
+    user = platform.user_id()
+    for parent in private.runtime_parents():
+        folder = os.path.join(parent, "run" if user is None else f"ragdocs-{user}")
+        path = os.path.join(folder, digest)
+        is_short = local_socket.is_short_enough(f"{path}{local_socket.ending()}")
+        if is_short and private.make_folder(folder):
+            return path
     return None
 
 
-def directory(variable: str) -> str:
-    """Return a directory of the XDG specification, which has a relative path ignored."""
-    path = os.environ.get(variable, "")
-    if os.path.isabs(path):
-        return path
-    return os.path.join(os.path.expanduser("~"), DIRECTORIES[variable])
+def directory(kind: user_folders.Kind) -> str:
+    """Return a folder of this user, which nobody has who has no home."""
+    return user_folders.find(kind, os.environ)
 
 
-def _parents() -> list[str]:
-    """List where the folder of the sockets may lie, the best first.
-
-    Some clients pass no variables on, and their windows must come to the same folder.
-    """
-    parents = [os.environ.get("XDG_RUNTIME_DIR", "")]
-    if not parents[0]:
-        runtime = f"/run/user/{os.getuid()}"
-        if os.path.isdir(runtime):
-            parents.append(runtime)
-    parents.append(os.environ.get("TMPDIR", ""))
-    parents.append("/tmp")  # noqa: S108 - a folder in it is made private
-    return list(filter(None, parents))
+def _home() -> str:
+    return user_folders.home(os.environ)
 
 
 def _option_project(arguments: list[str]) -> str:
@@ -170,7 +148,7 @@ def _ancestors(folder: str) -> list[str]:
     """List the folders, from this one upward, whose files may configure a project."""
     folders: list[str] = []
     while folder != os.path.dirname(folder) and not _is_home(folder):
-        if folders and _is_shared(folder):
+        if folders and private.is_shared(folder):
             break
         folders.append(folder)
         folder = os.path.dirname(folder)
@@ -189,24 +167,5 @@ def _with_any(folders: list[str], names: tuple[str, ...]) -> list[str]:
 
 
 def _is_home(folder: str) -> bool:
-    home = os.path.expanduser("~")
-    return folder in (home, os.path.realpath(home))
-
-
-def _is_shared(folder: str) -> bool:
-    """Tell whether strangers may put files here, as in /tmp: the sticky bit says so."""
-    try:
-        return bool(os.stat(folder).st_mode & stat.S_ISVTX)
-    except OSError:
-        return False
-
-
-def _make_private(folder: str) -> bool:
-    """Make a folder for this user alone; tell whether it is one."""
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        status = os.lstat(folder)
-    except OSError:
-        return False
-    is_own_folder = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
-    return is_own_folder and not status.st_mode & 0o077
+    home = _home()
+    return bool(home) and folder in (home, os.path.realpath(home))

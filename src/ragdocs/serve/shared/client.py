@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -19,6 +18,8 @@ from collections.abc import Sequence
 from ragdocs.serve.cli import hook, output
 from ragdocs.serve.shared import shim
 from ragdocs.serve.shared.address import address as find_address
+from ragdocs.system import local_socket, processes
+from ragdocs.system.local_socket import Connection
 
 # The private method of the server, beside those of the protocol.
 METHOD = "ragdocs/command"
@@ -68,7 +69,7 @@ def run(words: Sequence[str]) -> int | None:
     return _shown(answer)
 
 
-def _dial(words: Sequence[str]) -> socket.socket | None:
+def _dial(words: Sequence[str]) -> Connection | None:
     """Return a connection to the server that may answer these words, if it runs."""
     is_about_the_command = "--help" in words or "--version" in words or COMPLETION in os.environ
     if not words or is_about_the_command or not _may_share():
@@ -76,7 +77,7 @@ def _dial(words: Sequence[str]) -> socket.socket | None:
     server = find_address(server_arguments(*_options(words)))
     if server is None:
         return None
-    return _connected(f"{server}.sock")
+    return _connected(server)
 
 
 def server_arguments(project: str | None, settings: Sequence[str]) -> list[str]:
@@ -91,26 +92,18 @@ def server_arguments(project: str | None, settings: Sequence[str]) -> list[str]:
 
 def start_in_background(arguments: list[str]) -> bool:
     """Start the server of these arguments without waiting; tell whether that is possible."""
-    import subprocess
-
     from ragdocs import import_path
 
     if not _may_share() or find_address(arguments) is None:
         return False
-    subprocess.Popen(  # noqa: S603 - our own module
-        [*import_path.server_command("ragdocs.serve.shared.client"), *arguments],
-        env=import_path.server_environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    command = [*import_path.server_command("ragdocs.serve.shared.client"), *arguments]
+    processes.start_in_background(command, import_path.server_environment())
     return True
 
 
 def _may_share() -> bool:
     setting = os.environ.get("RAGDOCS_SERVER_SHARED", "").casefold()
-    return hasattr(socket, "AF_UNIX") and setting not in ("false", "no", "off", "0")
+    return setting not in ("false", "no", "off", "0")
 
 
 def _options(words: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -136,25 +129,27 @@ def _options(words: Sequence[str]) -> tuple[str | None, list[str]]:
     return project, settings
 
 
-def _connected(path: str) -> socket.socket | None:
+def _connected(server: str) -> Connection | None:
     """Return a connection to a server that has accepted this process as a caller."""
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     introduction = json.dumps({"environ": dict(os.environ)}).encode() + b"\n"
     try:
-        connection.settimeout(ACCEPT_SECONDS)
-        connection.connect(path)
+        connection = local_socket.connect(f"{server}{local_socket.ending()}", ACCEPT_SECONDS)
+    except OSError:
+        # No server, or one that does not answer.
+        return None
+    try:
         connection.sendall(introduction)
         if _read_line(connection) == shim.READY:
             connection.settimeout(None)
             return connection
     except OSError:
-        # No server, or one that does not answer.
+        # It is ending.
         pass
     connection.close()
     return None
 
 
-def _ask(connection: socket.socket, words: Sequence[str]) -> dict[str, object]:
+def _ask(connection: Connection, words: Sequence[str]) -> dict[str, object]:
     """Send the words, and the texts that the server asks for; return what is to be printed."""
     project, settings = _options(words)
     environ = {}
@@ -188,7 +183,7 @@ def page_address(arguments: list[str]) -> str | None:
         return None
     try:
         shim.Line(server, arguments).connect()
-        connection = _connected(f"{server}.sock")
+        connection = _connected(server)
         if connection is None:
             return None
         with connection:
@@ -198,7 +193,7 @@ def page_address(arguments: list[str]) -> str | None:
 
 
 def _request(
-    connection: socket.socket, params: dict[str, object], method: str = METHOD
+    connection: Connection, params: dict[str, object], method: str = METHOD
 ) -> dict[str, object]:
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     try:
@@ -267,7 +262,7 @@ def _written(out: str, answer: dict[str, object]) -> output.Written:
     return output.Written(out, is_json=bool(answer.get("json")), table=table)
 
 
-def _read_line(connection: socket.socket) -> bytes:
+def _read_line(connection: Connection) -> bytes:
     parts = []
     while True:
         data = connection.recv(READ_AT_ONCE)
@@ -286,7 +281,7 @@ def main() -> None:
     if server is None:
         return
     shim.Line(server, arguments).connect()
-    connection = _connected(f"{server}.sock")
+    connection = _connected(server)
     if connection is None:
         return
     with connection:

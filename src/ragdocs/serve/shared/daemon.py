@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import signal
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 import anyio
-from anyio.abc import SocketStream
+from anyio.abc import Listener, SocketAttribute, SocketStream, TaskGroup
 from mcp.server.context import ServerMiddleware
 
 from ragdocs.caller import Caller
@@ -26,6 +25,7 @@ from ragdocs.serve.shared import callers, leftovers, record
 from ragdocs.serve.shared.page import Page
 from ragdocs.serve.shared.shim import NOT_SHARED, PING, READY
 from ragdocs.serve.source import server_source
+from ragdocs.system import clock, held_file, local_socket, signals
 
 # A window that is closed and opened again finds the server warm; nobody who is gone keeps it alive.
 IDLE_SECONDS = 60.0
@@ -102,30 +102,47 @@ class Shared:
         for private in (commands.intercept, self._page.intercept):
             self._server.middleware.insert(0, cast("ServerMiddleware[Any]", private))
         self._clients = 0
+        # What windows must know where any process can connect.
+        self._secret = ""
 
-    async def run(self, socket: str) -> None:
+    async def run(self, path: str) -> None:
         """Listen until nobody has been connected for a while, or until a signal."""
+        loop = asyncio.get_running_loop()
         async with (
-            await anyio.create_unix_listener(socket, mode=0o600) as listener,
+            await self._listener(path) as listener,
             anyio.create_task_group() as tasks,
         ):
-            tasks.start_soon(listener.serve, self._talk)
-            tasks.start_soon(self._obey_signals, tasks.cancel_scope)
-            tasks.start_soon(self._reload.run)
-            tasks.start_soon(self._record)
-            self._page.run_in(tasks)
-            idle = 0.0
-            while idle < IDLE_SECONDS:
-                await anyio.sleep(TICK_SECONDS)
-                idle += TICK_SECONDS
-                if self._clients or self._page.is_used:
-                    idle = 0.0
-            tasks.cancel_scope.cancel()
+            with signals.called_at_end(loop, tasks.cancel_scope.cancel):
+                await self._serve(listener, tasks)
+
+    async def _listener(self, path: str) -> Listener[SocketStream]:
+        if local_socket.has_unix_sockets():
+            return await anyio.create_unix_listener(path, mode=0o600)
+        self._secret = local_socket.new_secret()
+        listener = await anyio.create_tcp_listener(local_host=local_socket.LOOPBACK)
+        port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - of anyio
+        local_socket.publish(path, port, self._secret)
+        return listener
+
+    async def _serve(self, listener: Listener[SocketStream], tasks: TaskGroup) -> None:
+        tasks.start_soon(listener.serve, self._talk)
+        tasks.start_soon(self._reload.run)
+        tasks.start_soon(self._record)
+        self._page.run_in(tasks)
+        idle = 0.0
+        while idle < IDLE_SECONDS:
+            await anyio.sleep(TICK_SECONDS)
+            idle += TICK_SECONDS
+            if self._clients or self._page.is_used:
+                idle = 0.0
+        tasks.cancel_scope.cancel()
 
     async def _talk(self, stream: SocketStream) -> None:
         async with stream:
             lines = Lines(stream)
-            client = await self._introduced(lines)
+            client = None
+            if await self._is_proven(lines):
+                client = await self._introduced(lines)
             if client is None:
                 return
             self._clients += 1
@@ -135,6 +152,20 @@ class Shared:
                 await self._server.talk(lines, client, lines)
             finally:
                 self._clients -= 1
+
+    async def _is_proven(self, lines: Lines) -> bool:
+        """Tell whether the other side is a process of this user."""
+        if not self._secret:
+            return True
+        proof = local_socket.Proof(self._secret)
+        with anyio.move_on_after(INTRODUCTION_SECONDS):
+            challenge = await lines.next()
+            if isinstance(challenge, bytes):
+                response, is_right = proof.respond(challenge)
+                await lines.write(response.decode())
+                answer = await lines.next()
+                return isinstance(answer, bytes) and is_right(answer)
+        return False
 
     async def _introduced(self, lines: Lines) -> Caller | None:
         """Return the caller behind a connection, or nothing for a ping or a stranger.
@@ -156,32 +187,26 @@ class Shared:
         await lines.write(READY.decode())
         return client
 
-    async def _obey_signals(self, scope: anyio.CancelScope) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async for _ in signals:
-                scope.cancel()
-
 
 def main() -> None:
     """Serve the project of the arguments: the address, then the options of `ragdocs mcp`."""
     address, *arguments = sys.argv[1:]
     # One server for one address, for as long as this process lives.
-    lock = leftovers.take(f"{address}.lock", LOCK_SECONDS)
+    lock = held_file.take(f"{address}.lock", LOCK_SECONDS)
     if lock is None:
         sys.exit("another server is there already")
-    os.ftruncate(lock, 0)
-    os.write(lock, str(os.getpid()).encode())
-    socket = Path(f"{address}.sock")
-    socket.unlink(missing_ok=True)
+    held_file.write(lock, str(os.getpid()))
+    path = Path(f"{address}{local_socket.ending()}")
+    path.unlink(missing_ok=True)
     # Each window brings its own; those of the first window are not for all.
     for name in callers.PERSONAL:
         os.environ.pop(name, None)
-    time.tzset()
+    clock.read_zone_again()
     server = _serve(address, arguments)
-    socket.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
     if server.live:
         server.live.stop()
-    leftovers.remove(address)
+    leftovers.remove(address, lock)
     sys.stderr.flush()
     os._exit(0)
 
@@ -204,7 +229,7 @@ def _serve(address: str, arguments: list[str]) -> ToolServer:
 
     reload = Reload(server, source, states, leave_answers)
     leftovers.sweep(address)
-    anyio.run(Shared(server, reload, leave_answers).run, f"{address}.sock")
+    anyio.run(Shared(server, reload, leave_answers).run, f"{address}{local_socket.ending()}")
     return server
 
 

@@ -13,6 +13,7 @@ import os
 
 from ragdocs import __version__
 from ragdocs.serve.shared.address import CONFIG_FILE, Start, directory
+from ragdocs.system import user_folders
 
 # The lists that a client asks for, with the kind that a notification of a change names.
 LISTS = {
@@ -121,7 +122,7 @@ def load(server: str, start: Start, arguments: list[str]) -> Prepared | None:
 def file_of(server: str) -> str:
     """Return the file that a server leaves for the next start."""
     name = f"{os.path.basename(server)}.json"
-    return os.path.join(directory("XDG_CACHE_HOME"), "ragdocs", "windows", name)
+    return os.path.join(directory(user_folders.CACHE), "windows", name)
 
 
 def _default(start: Start, arguments: list[str]) -> Prepared | None:

@@ -12,9 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
-import signal
-import socket
 import sys
 import threading
 import time
@@ -23,6 +20,8 @@ from ragdocs import import_path
 from ragdocs.serve.shared import prepared
 from ragdocs.serve.shared.address import address, find_start, server_arguments
 from ragdocs.serve.shared.early import Early
+from ragdocs.system import held_file, local_socket, processes
+from ragdocs.system.local_socket import Connection
 
 # A server imports the SDK before it listens: about a second, more on a busy machine.
 START_SECONDS = 20.0
@@ -69,7 +68,7 @@ def run(arguments: list[str]) -> bool:
     # A window has nothing to tidy up, so an interrupt ends it, even if its parent ignores them.
     # Python's own handler would run only with the next line of input if the signal came just
     # before the wait for one.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    processes.die_of_interrupts()
     Line(server, arguments).serve()
     return True
 
@@ -81,7 +80,7 @@ def _may_share(arguments: list[str]) -> bool:
         return False
     if "-h" in arguments or "--help" in arguments:
         return False
-    return hasattr(socket, "AF_UNIX") and not sys.stdin.isatty()
+    return not sys.stdin.isatty()
 
 
 class SilentError(OSError):
@@ -101,7 +100,7 @@ class Line:
         self._arguments = server_arguments(self._start, arguments)
         self._early = Early(lambda: prepared.load(server, self._start, arguments))
         self._introduction = json.dumps({"environ": dict(os.environ)}).encode() + b"\n"
-        self._socket: socket.socket | None = None
+        self._socket: Connection | None = None
         self._lock = threading.Lock()
         self._greeting: dict[str, bytes] = {}
         self._unanswered: dict[str, bytes] = {}
@@ -120,12 +119,15 @@ class Line:
         if self._dial():
             return
         self._dialled.set()
-        lock = _open_lock(f"{self._address}.start")
+        # Whoever has it may be stopped.
+        lock = held_file.take(f"{self._address}.start", START_SECONDS)
+        if lock is None:
+            raise SilentError("another window has not started the shared server")
         try:
             if not self._dial():
                 self._start_shared()
         finally:
-            os.close(lock)
+            held_file.let_go(lock)
 
     def serve(self) -> None:
         """Copy lines both ways until the client closes its side."""
@@ -151,7 +153,7 @@ class Line:
         if self._lock.acquire(timeout=DRAIN_SECONDS):
             try:
                 if self._socket:
-                    self._socket.shutdown(socket.SHUT_WR)
+                    local_socket.end_sending(self._socket)
             except OSError:
                 # The server went away at the same moment.
                 return
@@ -201,49 +203,28 @@ class Line:
         return self._socket is not None
 
     def _start_shared(self) -> None:
-        import subprocess
-
-        log = os.open(
-            f"{self._address}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600
-        )
+        log = f"{self._address}.log"
         command = [
             *import_path.server_command("ragdocs.serve.shared.daemon"),
             self._address,
             *self._arguments,
         ]
         environ = import_path.server_environment()
-        with open(log, "wb") as output:
-            server = subprocess.Popen(  # noqa: S603 - our own module
-                command,
-                cwd=self._folder(),
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+        server = processes.start_in_background(command, environ, self._folder(), log)
         deadline = time.monotonic() + START_SECONDS
         while not self._dial():
             if server.poll() == NOT_SHARED:
                 raise UnsharedError
             if server.poll() is not None or time.monotonic() > deadline:
-                raise OSError(f"it did not start; see {self._address}.log")
+                raise OSError(f"it did not start; see {log}")
             time.sleep(PAUSE_SECONDS)
 
     def _start_own(self) -> None:
         """Start a server for this window alone, which ends with it."""
-        import subprocess
-
-        self._socket, theirs = socket.socketpair()
+        command = [*import_path.server_command("ragdocs"), "mcp", *self._arguments]
+        environ = {**import_path.server_environment(), "RAGDOCS_SERVER_SHARED": "false"}
+        self._socket = processes.start_connected(command, environ, self._folder())
         self._is_own = True
-        with theirs:
-            subprocess.Popen(  # noqa: S603 - our own module
-                [*import_path.server_command("ragdocs"), "mcp", *self._arguments],
-                cwd=self._folder(),
-                stdin=theirs.fileno(),
-                stdout=theirs.fileno(),
-                env={**import_path.server_environment(), "RAGDOCS_SERVER_SHARED": "false"},
-            )
 
     def _folder(self) -> str:
         """Return the working directory for a server."""
@@ -295,15 +276,14 @@ class Line:
                     _log(f"the server is gone: {error}")
                     os._exit(1)
 
-    def _copy_until_broken(self, connection: socket.socket) -> bool:
+    def _copy_until_broken(self, connection: Connection) -> bool:
         """Copy answers until the line breaks (True) or the server falls silent (False)."""
-        poll = select.poll()
-        poll.register(connection, select.POLLIN)
         parts: list[bytes] = []
         while True:
-            if not poll.poll(QUIET_SECONDS * 1000):
+            if not local_socket.is_readable(connection, QUIET_SECONDS):
                 if self._unanswered and not self._is_there():
-                    _wake(connection)
+                    # The side that sends may wait for a server that takes nothing.
+                    local_socket.break_off(connection)
                     return False
                 continue
             try:
@@ -407,31 +387,30 @@ class Line:
         return True
 
 
-def _skip_answer(connection: socket.socket) -> bool:
+def _skip_answer(connection: Connection) -> bool:
     """Read up to the answer of a greeting; tell whether it came."""
     while True:
-        message = _parsed(_read_line(connection))
+        message = _parsed(local_socket.read_line(connection))
         if "result" in message or "error" in message:
             return True
         if not message:
             return False
 
 
-def _connected(server: str, introduction: bytes) -> socket.socket | None:
+def _connected(server: str, introduction: bytes) -> Connection | None:
     """Return a connection that a server has accepted, or nothing if there is no server."""
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection = None
     try:
-        connection.settimeout(ACCEPT_SECONDS)
-        _queue(connection, f"{server}.sock")
+        connection = local_socket.connect(f"{server}{local_socket.ending()}", ACCEPT_SECONDS)
         connection.sendall(introduction)
-        answer = _read_line(connection)
+        answer = local_socket.read_line(connection)
         connection.settimeout(None)
     except TimeoutError:
-        connection.close()
+        _close(connection)
         message = f"the shared server has not answered for {ACCEPT_SECONDS:g} seconds"
         raise SilentError(message) from None
     except OSError:
-        connection.close()
+        _close(connection)
         return None
     if answer == READY:
         return connection
@@ -441,68 +420,17 @@ def _connected(server: str, introduction: bytes) -> socket.socket | None:
     return None
 
 
-def _queue(connection: socket.socket, name: str) -> None:
-    """Queue a connection up for being accepted."""
-    deadline = time.monotonic() + ACCEPT_SECONDS
-    while True:
-        try:
-            connection.connect(name)
-        except BlockingIOError:
-            # So many wait for the server that there is no room for another one.
-            if time.monotonic() > deadline:
-                raise TimeoutError from None
-            time.sleep(PAUSE_SECONDS)
-        else:
-            return
+def _close(connection: Connection | None) -> None:
+    if connection is not None:
+        connection.close()
 
 
-def _send_all(connection: socket.socket, lines: bytes) -> None:
+def _send_all(connection: Connection, lines: bytes) -> None:
     """Send lines, unless the server is gone."""
     try:
         connection.sendall(lines)
     except OSError:
         return
-
-
-def _wake(connection: socket.socket) -> None:
-    """End the wait of the side that sends, if the server does not take what it sends."""
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return
-
-
-def _open_lock(path: str) -> int:
-    """Return the descriptor of a lock file that this window has locked."""
-    while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            _take(lock)
-            if os.path.samestat(os.fstat(lock), os.stat(path)):
-                return lock
-        except FileNotFoundError:
-            # A server that ended has removed the file; another window may have locked a new one.
-            pass
-        except OSError:
-            os.close(lock)
-            raise
-        os.close(lock)
-
-
-def _take(lock: int) -> None:
-    """Wait for a lock; whoever has it may be stopped."""
-    import fcntl
-
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise SilentError("another window has not started the shared server") from None
-            time.sleep(PAUSE_SECONDS)
-        else:
-            return
 
 
 def _answers(line: bytes) -> str | None:
@@ -517,17 +445,6 @@ def _answers(line: bytes) -> str | None:
     if "method" in message:
         return None
     return json.dumps(message.get("id"))
-
-
-def _read_line(connection: socket.socket) -> bytes:
-    """Read one line and not a byte more, because the rest belongs to whoever copies the answers."""
-    line = b""
-    while not line.endswith(b"\n"):
-        byte = connection.recv(1)
-        if not byte:
-            return b""
-        line += byte
-    return line
 
 
 def _write(lines: bytes) -> None:

@@ -6,8 +6,8 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
@@ -75,6 +75,14 @@ class Step:
     before: bytes | None
     after: bytes | None
     trash: str = ""
+    # The digest of the bytes after, where only that is known.
+    made: str = ""
+
+    def is_done(self, current: bytes | None) -> bool:
+        """Tell whether a file is as it should be after the step."""
+        if self.made:
+            return current is not None and digest_of(current) == self.made
+        return current == self.after
 
 
 class History:
@@ -107,6 +115,28 @@ class History:
             revisions.append(revision)
         line = _encoded(ChangeSet(at, verb, tuple(revisions), author[:LONGEST_AUTHOR]))
         files.append_line(log, line, mode=0o600)
+
+    def adopt(self, revisions: Sequence[tuple[Revision, str]], texts: Mapping[str, str]) -> None:
+        """Keep texts as if they had been replaced here, each by the next one of its path.
+
+        The last one of a path by what `texts` has for it. What is in the history stays once.
+        """
+        self._prepare()
+        present = {(known.path, known.version, known.at) for known in self.revisions()}
+        following = {path: version_of(text.encode()) for path, text in texts.items()}
+        lines = []
+        for revision, text in reversed(revisions):
+            data = text.encode()
+            version = self.store(data)[:16]
+            after = following.get(revision.path, "")
+            following[revision.path] = version
+            if (revision.path, version, revision.at) in present:
+                continue
+            kept = replace(revision, version=version, size=len(data), after=after)
+            self._since_pruning += kept.size + BLOCK
+            lines.append(_encoded(ChangeSet(kept.at, kept.verb, (kept,), kept.author)))
+        for line in reversed(lines):
+            files.append_line(self._path(LOG), line, mode=0o600)
 
     def prune(self, now: datetime) -> bool:
         """Drop the oldest texts over the limits, once in a while; return whether it was done."""
@@ -187,6 +217,9 @@ class History:
     def promise(self, steps: Sequence[Step]) -> None:
         """Record a change of several files before its first step, so that it can be completed."""
         self._prepare()
+        if all(step.before is None for step in steps):
+            self._promise_new(steps)
+            return
         records = []
         for step in steps:
             record = {
@@ -197,6 +230,17 @@ class History:
             }
             records.append(record)
         files.write_atomic(self._path(FORWARD), json.dumps(records).encode(), mode=0o600)
+
+    def _promise_new(self, steps: Sequence[Step]) -> None:
+        """Record that files are made: an unfinished change is undone, for which names are enough.
+
+        Keeping the texts of an import of thousands would write each of them twice.
+        """
+        records = []
+        for step in steps:
+            if step.after is not None:
+                records.append({"path": step.path, "made": digest_of(step.after)})
+        files.write_atomic(self._path(BACK), json.dumps(records).encode(), mode=0o600)
 
     def turn_back(self) -> None:
         """Record that the promised change is to be undone.
@@ -239,6 +283,9 @@ class History:
         for record in json.loads(data):
             # It may have come with a clone: names are checked as if an agent had given them.
             path = files.relative_name(record["path"])
+            if "made" in record:
+                steps.append(_made(path, record))
+                continue
             trash = record["trash"]
             if trash:
                 files.relative_name(trash.removeprefix(f"{TRASH}/"))
@@ -306,6 +353,14 @@ class History:
                     # Under the lock nobody is writing: an unfinished file stays unfinished.
                     if is_unused or name.endswith(files.TEMPORARY):
                         folder.unlink(name)
+
+
+def _made(path: str, record: dict[str, Any]) -> Step:
+    """Return the step of a file that was being made, whose text is known by its digest only."""
+    made = record["made"]
+    if path != record["path"] or not DIGEST.match(made):
+        raise ValueError(path)
+    return Step(path, None, None, made=made)
 
 
 def exact_verb(steps: Sequence[Step]) -> Verb:

@@ -93,12 +93,10 @@ def composed(name: str) -> str:
 def _is_exact(folder: str, name: str) -> bool:
     """Return whether an existing name is spelled exactly so, without listing the folder.
 
-    Where case is ignored, the name with swapped case exists too.
+    Where case or Unicode form is ignored, the name exists in another one too.
     """
-    if not name.isascii():
-        return False
-    swapped = name.swapcase()
-    return swapped == name or not os.path.lexists(f"{folder}/{swapped}")
+    others = {name.swapcase(), composed(name), unicodedata.normalize("NFD", name)} - {name}
+    return not any(os.path.lexists(f"{folder}/{other}") for other in others)
 
 
 def _listed(folder: str, name: str) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -107,7 +107,10 @@ class FileStore:
             walk.look()
         else:
             for path in paths:
-                walk.look(path.rstrip("/").removeprefix("./"))
+                name = path.rstrip("/").removeprefix("./")
+                # A file system that ignores case would show one file under several names.
+                if self._spelling.find(name) == name:
+                    walk.look(name)
         if "" in walk.unreadable:
             raise UnavailableError(
                 f"{self.root} cannot be read: {walk.unreadable['']}", "Check its permissions"
@@ -184,6 +187,13 @@ class FileStore:
         """Return an earlier text by its version."""
         return decoded(version, self._history.recover(version))[0]
 
+    def adopt(self, revisions: Sequence[tuple[Revision, str]], texts: Mapping[str, str]) -> None:
+        """Put earlier texts of new `texts` into the history, oldest first, before those are made."""
+        files.make_directories(self.root)
+        with files.explained("write", self.root), lock(self.root):
+            self._finish()
+            self._history.adopt(revisions, texts)
+
     def commits(self) -> list[ChangeSet]:
         """List the change sets, newest first.
 
@@ -239,13 +249,17 @@ class FileStore:
         return steps
 
     def _step(self, change: Change, path: str) -> Step:
-        path = spelled_path(change, path, self._spelling.find(path))
+        spelled = self._spelling.find(path)
+        path = spelled_path(change, path, spelled)
         for folder in files.contained(self.root, path, follow=False).parents:
             if folder.exists() and not folder.is_dir():
                 raise ValidationError(
                     f"{folder.relative_to(self.root)} is a file, not a folder", "Use another name"
                 )
-        current = self._current(path)
+        current = None
+        # A file system that ignores case would hand out the text of another name.
+        if composed(spelled) == composed(path):
+            current = self._current(path)
         if current is not None:
             check_expectation(change, path, current)
         elif expects_text(change):
@@ -267,7 +281,8 @@ class FileStore:
         try:
             self._history.promise(steps)
             for step in steps:
-                self._do(step)
+                self._do(step, durable_name=False)
+            files.sync_names(self.root / step.path for step in steps)
         except (RagdocsError, OSError):
             # If it cannot be undone now, the next change or start does it: the record says so.
             with contextlib.suppress(RagdocsError, OSError):
@@ -280,11 +295,11 @@ class FileStore:
         with contextlib.suppress(RagdocsError, OSError):
             self._history.fulfil()
 
-    def _do(self, step: Step) -> None:
+    def _do(self, step: Step, *, durable_name: bool = True) -> None:
         path = files.contained(self.root, step.path, follow=False)
         if step.after is not None:
             files.make_directories(path.parent)
-            files.write_atomic(path, step.after)
+            files.write_atomic(path, step.after, durable_name=durable_name)
             return
         if not step.trash:
             files.remove(path)
@@ -338,7 +353,7 @@ class FileStore:
             return "foreign"
         if current == step.before:
             return "before"
-        if current == step.after:
+        if step.is_done(current):
             return "after"
         return "foreign"
 

@@ -250,15 +250,16 @@ class Walk:
         """
         if folder.link:
             return None
-        real = os.path.realpath(path)
-        is_inside = real.startswith(f"{self._root}/")
-        leads_to_parent = f"{path}/".startswith(f"{real}/")
+        # Compared part by part, because Windows writes paths with another separator.
+        real = Path(os.path.realpath(path))
+        is_inside = real.is_relative_to(self._root) and real != Path(self._root)
+        leads_to_parent = Path(path).is_relative_to(real)
         if leads_to_parent or not is_inside:
             return None
-        real_parts = tuple(real[len(self._root) + 1 :].split("/"))
+        real_parts = real.relative_to(self._root).parts
         if self._rules.hides_any(real_parts):
             return None
-        if Path(real).is_dir():
+        if real.is_dir():
             self._linked += 1
             if self._linked > LINKED_FOLDERS:
                 self.unreadable["/".join(parts)] = f"more than {LINKED_FOLDERS} linked folders"

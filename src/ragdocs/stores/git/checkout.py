@@ -71,7 +71,7 @@ class Checkout:
     def begin(self) -> None:
         """Note that a write is under way."""
         with files.explained("write", self._marker), files.Folder(self._git_folder) as folder:
-            os.close(folder.open(MARKER, os.O_WRONLY | os.O_CREAT))
+            folder.touch(MARKER)
 
     def move(self, commit: str, moves: Sequence[Move]) -> None:
         """Bring files from what they were to what they became.

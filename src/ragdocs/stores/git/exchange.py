@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from ragdocs.stores.git.draft import Draft
 from ragdocs.stores.git.journal import LOCK_SECONDS, JournalStore
 from ragdocs.stores.git.ledger import Ledger
 from ragdocs.stores.git.plumbing import Blob
-from ragdocs.system import git, repository
+from ragdocs.system import git, platform, repository
 from ragdocs.system.locks import lock
 from ragdocs.text.formats.journal import is_section, overview, with_count
 from ragdocs.text.merge import Merge, merge, propose
@@ -273,7 +272,7 @@ def local_folder(address: str, root: Path) -> Path | None:
     # As git tells them apart: a colon before the first slash ends the name of a host, or of a
     # drive on Windows.
     before_slash, _, _ = address.partition("/")
-    is_drive = sys.platform == "win32" and address[1:2] == ":"
+    is_drive = platform.is_windows() and address[1:2] == ":"
     if ":" in before_slash and not is_drive:
         return None
     return root / address

@@ -6,7 +6,6 @@ has their headings already.
 
 from __future__ import annotations
 
-import contextlib
 import html
 import io
 import posixpath
@@ -15,6 +14,8 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
+
+from ragdocs.system import processes
 
 # What one process may take and give.
 _MEMORY_BYTES = 2_000_000_000
@@ -47,7 +48,7 @@ class RefusedError(Exception):
 
 def main() -> int:
     """Convert the document on standard input; the argument is the ending of its file."""
-    _limit()
+    processes.limit(_MEMORY_BYTES, _CPU_SECONDS)
     suffix = sys.argv[1]
     convert = {".pdf": _pdf, ".docx": _docx, ".pptx": _pptx, ".epub": _epub}[suffix]
     try:
@@ -61,16 +62,6 @@ def main() -> int:
     clean = text.replace("\r\n", "\n").replace("\0", "")
     sys.stdout.buffer.write(clean[:_LONGEST_TEXT].encode(errors="replace"))
     return 0
-
-
-def _limit() -> None:
-    """Bound the memory and the processor time of this process, where the system can."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _pdf(data: bytes) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ragdocs.system.names import link_key, link_keys
 from ragdocs.text import frontmatter
 from ragdocs.types import Document
+from ragdocs.verbs.exchange.note import EarlierText
 
 # A wikilink: what it names, the heading there, and its label.
 LINK = re.compile(r"\[\[([^\[\]|#\n]{1,600})((?:#[^\[\]|\n]*)?)(?:\|([^\[\]\n]*))?\]\]")
@@ -20,6 +21,8 @@ class Exported:
 
     document: Document
     text: str
+    # Its texts before this one, oldest first, for formats that have room for them.
+    earlier: Sequence[EarlierText] = ()
 
     @property
     def body(self) -> str:

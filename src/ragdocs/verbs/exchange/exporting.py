@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from ragdocs.errors import AlreadyExistsError, NotFoundError, RagdocsError, Vali
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.parse import document_id
 from ragdocs.system import files
+from ragdocs.types import Revision
 from ragdocs.verbs.exchange.detect import WRITERS
 from ragdocs.verbs.exchange.exported import Exported
 from ragdocs.verbs.exchange.formats import Format
+from ragdocs.verbs.exchange.note import EarlierText
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,10 @@ class Export:
             raise AlreadyExistsError(f"{target} exists already", "Name a new file or folder")
         if target.resolve().is_relative_to(self.corpus.store.locate("")):
             raise ValidationError(f"{target} is in the folder of the memories", "Name another one")
-        memories, secrets, left_out = self._read()
+        earlier: dict[str, list[Revision]] = {}
+        if form.has_history:
+            earlier = self._revisions()
+        memories, secrets, left_out = self._read(earlier)
         if not memories:
             raise NotFoundError("there are no memories to export", "<create a memory> writes one")
         written = list(WRITERS[form.name](memories))
@@ -51,7 +57,26 @@ class Export:
             _write_folder(target, written)
         return ExportReport(form.name, str(target), len(memories), len(written), secrets, left_out)
 
-    def _read(self) -> tuple[list[Exported], int, list[str]]:
+    def _revisions(self) -> dict[str, list[Revision]]:
+        """Return the revisions of every memory, oldest first."""
+        revisions: dict[str, list[Revision]] = {}
+        for revision in reversed(self.corpus.store.history()):
+            revisions.setdefault(revision.path, []).append(revision)
+        return revisions
+
+    def _earlier(self, revisions: Sequence[Revision]) -> list[EarlierText]:
+        """Return the texts of revisions, without secrets; one that is not kept is left out."""
+        texts = []
+        for revision in revisions:
+            with contextlib.suppress(RagdocsError):
+                text = self.corpus.store.recover(revision.version)
+                clean = self.corpus.redactor.redact(text).text
+                texts.append(EarlierText(clean, revision.at, revision.verb, revision.author))
+        return texts
+
+    def _read(
+        self, revisions: Mapping[str, Sequence[Revision]]
+    ) -> tuple[list[Exported], int, list[str]]:
         memories = []
         left_out = []
         secrets = 0
@@ -67,7 +92,8 @@ class Export:
                 continue
             redaction = self.corpus.redactor.redact(text)
             secrets += len(redaction.findings)
-            memories.append(Exported(document, redaction.text))
+            earlier = self._earlier(revisions.get(path, ()))
+            memories.append(Exported(document, redaction.text, earlier))
         return memories, secrets, left_out
 
 

@@ -17,11 +17,19 @@ class Format:
     is_written: bool = False
     # Whether it is one file, when it is written.
     is_file: bool = False
+    # Whether the earlier texts of a memory are written too.
+    has_history: bool = False
 
 
 _LIST = (
     Format("markdown", "a folder of markdown, or one file", is_written=True),
-    Format("jsonl", "JSON lines, one memory each", is_written=True, is_file=True),
+    Format(
+        "jsonl",
+        "JSON lines, one memory each with its history",
+        is_written=True,
+        is_file=True,
+        has_history=True,
+    ),
     Format(
         "server-memory",
         "the file of the MCP reference server",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import cast, get_args
 
 from ragdocs.errors import RagdocsError, ValidationError
 from ragdocs.search.corpus import Corpus
@@ -13,7 +14,7 @@ from ragdocs.search.parse import document_id
 from ragdocs.system.names import link_key, relative_name
 from ragdocs.text import frontmatter, times
 from ragdocs.text.checks import check_content
-from ragdocs.types import Expect, Put
+from ragdocs.types import Expect, Put, Revision, Verb
 from ragdocs.verbs.context.items import FOLDERS
 from ragdocs.verbs.context.scope import Scope
 from ragdocs.verbs.exchange.detect import READERS
@@ -24,6 +25,9 @@ from ragdocs.verbs.memories import record
 
 # The field that names where a memory came from; a second import knows it by that.
 ORIGIN = "imported_from"
+
+# Takes earlier texts, and the new texts by their paths.
+Adopt = Callable[[Sequence[tuple[Revision, str]], Mapping[str, str]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class PlannedMemory:
     kind: str = ""
     text: str = ""
     secrets: int = 0
+    # How many earlier texts come with it.
+    revisions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,8 @@ class Import:
     corpus: Corpus
     clock: Callable[[], datetime]
     scope: Callable[[], Scope]
+    # Puts earlier texts into the history; none where a store keeps no history of others.
+    adopt: Adopt | None = None
 
     def run(
         self,
@@ -91,14 +99,32 @@ class Import:
                     f"{path} holds more than {MOST_NOTES} memories", "Import a part of it"
                 )
         planned = self._plan(form, notes, folder)
+        earlier = []
+        for note, memory in zip(notes, planned, strict=True):
+            if memory.outcome == NEW:
+                earlier += self._earlier(note, memory.path)
         puts = []
         for memory in planned:
             if memory.outcome == NEW:
                 puts.append(Put(memory.path, memory.text, Expect.ABSENT))
         if puts and not dry_run:
+            if earlier and self.adopt:
+                self.adopt(earlier, {put.path: self._clean(put.text) for put in puts})
             self.corpus.commit(puts, "create")
         is_written = bool(puts) and not dry_run
         return ImportReport(form.name, str(path), planned, is_written)
+
+    def _earlier(self, note: Note, path: str) -> list[tuple[Revision, str]]:
+        """Return the earlier texts of a memory as revisions, without secrets."""
+        revisions = []
+        for earlier in note.earlier:
+            check_content(earlier.text, f"an earlier text of {path}")
+            text = self.corpus.redactor.redact(earlier.text).text
+            verb = earlier.verb if earlier.verb in get_args(Verb) else "update"
+            author = self._clean(earlier.author)
+            revision = Revision(path, "", earlier.at, cast("Verb", verb), 0, author=author)
+            revisions.append((revision, text))
+        return revisions
 
     def _plan(self, form: Format, notes: Sequence[Note], folder: str) -> list[PlannedMemory]:
         present = self._present()
@@ -113,7 +139,8 @@ class Import:
             memory = self._planned(form, note, path, present)
             origin = self._clean(note.key or note.name)
             kind = record.own_fields(note.text).get("type") or note.item or note.kind
-            planned.append(replace(memory, origin=origin, kind=str(kind)))
+            revisions = len(note.earlier) if memory.outcome == NEW and self.adopt else 0
+            planned.append(replace(memory, origin=origin, kind=str(kind), revisions=revisions))
         return planned
 
     def _present(self) -> _Present:

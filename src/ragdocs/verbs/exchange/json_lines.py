@@ -11,7 +11,7 @@ from typing import Any
 from ragdocs.text import frontmatter
 from ragdocs.verbs.exchange import source
 from ragdocs.verbs.exchange.exported import Exported
-from ragdocs.verbs.exchange.note import Note, digest, file_name, moment, slug
+from ragdocs.verbs.exchange.note import EarlierText, Note, digest, file_name, moment, slug
 
 # A line of ours says so, because its text is written as it is.
 FORMAT = "ragdocs-memory-1"
@@ -30,9 +30,22 @@ def read(path: Path) -> Iterator[Note]:
         if not text.strip():
             raise source.broken(path, number, f"no text in any of {', '.join(_TEXTS)}")
         if record.get("format") == FORMAT and isinstance(record.get("path"), str):
-            yield Note(name=record["path"], text=text, is_whole=True)
+            earlier = tuple(_earlier(path, number, record.get("history", [])))
+            yield Note(name=record["path"], text=text, is_whole=True, earlier=earlier)
         else:
             yield _foreign(record, text)
+
+
+def _earlier(path: Path, number: int, history: object) -> Iterator[EarlierText]:
+    """Read the earlier texts of a memory."""
+    if not isinstance(history, list):
+        raise source.broken(path, number, "the history is not a list")
+    for entry in history:
+        at = moment(entry.get("at")) if isinstance(entry, dict) else None
+        if at is None or not isinstance(entry.get("text"), str):
+            raise source.broken(path, number, "an entry of the history has no text or no time")
+        verb, author = str(entry.get("verb", "update")), str(entry.get("author", ""))
+        yield EarlierText(entry["text"], at, verb, author)
 
 
 def _foreign(record: dict[str, Any], text: str) -> Note:
@@ -96,4 +109,14 @@ def _record(memory: Exported) -> dict[str, object]:
         "fields": fields,
         "links": links,
         "text": memory.text,
+        "history": [_entry(earlier) for earlier in memory.earlier],
+    }
+
+
+def _entry(earlier: EarlierText) -> dict[str, str]:
+    return {
+        "at": earlier.at.isoformat(),
+        "verb": earlier.verb,
+        "author": earlier.author,
+        "text": earlier.text,
     }

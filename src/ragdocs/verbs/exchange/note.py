@@ -24,6 +24,16 @@ _SPACES = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierText:
+    """A text that a memory had before, when and how that was changed, and by whom."""
+
+    text: str
+    at: datetime
+    verb: str = "update"
+    author: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
     """A text of another tool, with what is known about it."""
@@ -42,6 +52,8 @@ class Note:
     item: str = ""
     # A text of ours, written as it is.
     is_whole: bool = False
+    # Its texts before this one, oldest first.
+    earlier: tuple[EarlierText, ...] = ()
     # Why it cannot be read.
     problem: str = ""
 
