@@ -83,7 +83,7 @@ class PostgresIndex:
     def snapshot(self) -> Iterator[PostgresSnapshot]:
         """Read one state; changes made meanwhile are not seen."""
         graph_dim = self._dim if self._has_graph else 0
-        with self._database.turns() as turns:
+        with self._database.turns(self._scope) as turns:
             yield PostgresSnapshot(turns, self._scope, self._cards, graph_dim)
 
     def info(self) -> IndexInfo:
@@ -93,7 +93,7 @@ class PostgresIndex:
         at, info = self._infos.get(name, (0.0, None))
         if info is not None and now - at < INFO_SECONDS:
             return info
-        with self._database.turns() as turns:
+        with self._database.turns(self._scope) as turns:
             values = {"scope": self._scope}
             totals, states = turns.ask((TOTALS, values), (_STATE, values), is_last=True)
         counts = Totals.of(totals[0][0]).counts
@@ -123,7 +123,7 @@ class PostgresIndex:
             values["paths"] = [stored(path) for path in paths]
             among = "AND path = ANY (%(paths)s)"
         sql = f"SELECT path, stamp, version FROM documents WHERE scope = %(scope)s {among}"
-        with self._database.turns() as turns:
+        with self._database.turns(self._scope) as turns:
             (rows,) = turns.ask((sql, values), is_last=True)
         found: dict[str, tuple[str, str]] = {}
         for path, stamp, version in rows:
