@@ -31,7 +31,7 @@ from ragdocs.types import Chunk, Document, Filter, Findings, IndexedDocument, Li
 
 from .contract import axis, digest, entry
 from .test_local import QUERIES as SMALL_QUERIES
-from .test_local import entries, vector_of
+from .test_local import entries
 from .test_postgres import new_scopes, tester
 
 __all__ = ["tester"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests import postgres
-from tests.golden import answers, build, calls, files
+from tests.golden import answers, build, calls, files, lines
 from tests.team.world import TeamWorld
 
 from ragdocs.project.folders import user_name
@@ -55,9 +55,27 @@ def test_a_tool_answers_as_it_does_from_files(world: TeamWorld, name: str) -> No
     assert text.rstrip("\n").splitlines() == expected(f"{name}.txt").splitlines()
 
 
-def expected(name: str) -> str:
+# Commands that have nothing to do with what a team shares, or that are about the team itself.
+APART = (
+    "init", "install", "uninstall", "mcp", "clients", "completion", "journal", "commits", "ragdocs",
+    "serve", "web", "token", "text", "team", "push", "check-config",
+)  # fmt: skip
+COMMANDS = [name for name in lines.SCENARIOS if not name.startswith(APART)]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_answers_as_it_does_from_files(world: TeamWorld, name: str) -> None:
+    structured, text = answers.command_answers(world, name)
+    structured = structured.replace(f'"author": "{user_name()}"', '"author": ""')
+    text = text.replace(f", by {user_name()}", "")
+    file = name.replace(" ", "-")
+    assert structured.rstrip("\n").splitlines() == expected(f"{file}.json", "commands").splitlines()
+    assert text.rstrip("\n").splitlines() == expected(f"{file}.txt", "commands").splitlines()
+
+
+def expected(name: str, kind: str = "tools") -> str:
     """Return what is answered from files, with the names of rows."""
-    text = (files.ROOT / "answers" / "tools" / name).read_text(encoding="utf-8")
+    text = (files.ROOT / "answers" / kind / name).read_text(encoding="utf-8")
     for file, row in NAMES:
         text = text.replace(file, row)
     return text

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MEMBER = "ragdocs_member"
 OLDEST_SERVER = 150000
 CONNECT_SECONDS = 5.0
+# So long a caller waits for a connection while others use all of them.
+QUEUE_SECONDS = 20.0
 STATEMENT_SECONDS = 30.0
 LOCK_SECONDS = 5.0
 HINT_EXTRA = 'Install it: pip install "ragdocs[team]"'
@@ -297,7 +299,7 @@ class Database:
             min_size=1,
             max_size=self._connections,
             configure=_configure,
-            timeout=CONNECT_SECONDS,
+            timeout=QUEUE_SECONDS,
             open=False,
             name="ragdocs",
         )
