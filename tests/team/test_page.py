@@ -69,7 +69,6 @@ def test_every_part_of_the_page_works_with_a_team(shop: Project, run: Run) -> No
         until(lambda: "/text/memory/twin.md" in visitor.page("/tidy"))
         tidy = visitor.page("/tidy")
         assert "/text/memory/other.md" in tidy
-        assert "nowhere" in tidy
         assert "branch main, as it was pushed" in visitor.words("/status")
         assert "plan.md" in visitor.words("/timeline")
         assert "plan" in visitor.page("/graph")

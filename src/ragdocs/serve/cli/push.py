@@ -34,7 +34,7 @@ exit codes: 0 done, 1 failed, 2 wrong usage
 EXCHANGE_EXAMPLES = """\
 examples:
   ragdocs team import .memories     texts of a folder become memories of the team
-  ragdocs team import .memories --as-is      also texts in which there seems to be a secret
+  ragdocs team import notes --as-is also texts in which there seems to be a secret
   ragdocs team export backup        every memory becomes a file
 
 Texts come in byte for byte, or not at all: one with a secret is skipped. Nothing that exists is
