@@ -1,4 +1,8 @@
-"""Measures the index of a team's database beside the local one, on the same corpus in one run."""
+"""Measures the index of a team's database beside the local one, on the same corpus in one run.
+
+Goals are compared with processor time, the client's and the server's together: on a machine that
+does something else as well, two processes that wait for each other wait for their turns too.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -21,6 +26,7 @@ from tests.faults.processes import process_seconds, tree
 from ragdocs import caller
 from ragdocs.caller import Caller
 from ragdocs.engines.postgres.index import PostgresIndex
+from ragdocs.errors import RagdocsError
 from ragdocs.search import chunk, parse
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.postgres.database import Database
@@ -31,6 +37,13 @@ SETTINGS = {"shared_buffers": "1GB", "max_wal_size": "4GB", "work_mem": "64MB"}
 # Passages above which the goals are those of a large corpus.
 LARGE = 50_000
 WORDS, BOTH = (0.0, 1.0), None
+# How many times the local engine's time a search may take, in a small and in a large corpus.
+MOST_TIMES = {"words": (3, 5), "hybrid": (4, 5)}
+CLIENTS = (8, 64)
+# Searches of all clients together, as a multiple of --repeats.
+ROUNDS = 8
+LEAST_SEARCHES = 100
+CORES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +85,27 @@ def main() -> None:
 
 
 def measure(cluster: postgres.Cluster, work: Path, options: argparse.Namespace) -> Iterator[Row]:
-    """Yield every row, size by size."""
-    for size in sorted({int(size) for size in options.sizes.split(",")}):
+    """Yield every row, size by size, and at last how searches grow with the corpus."""
+    costs: list[tuple[Team, dict[str, float]]] = []
+    for size in options.sizes:
         local = _corpora.generate(work, "docs", size)
         database = Database(cluster.migrated())
         team = _team(database, local)
         yield from loading(team)
         server = _clock(cluster)
         queries = local.queries(options.repeats, seed=8)
-        yield from searching(team, queries, "words", WORDS, server)
-        yield from searching(team, queries, "hybrid", BOTH, server)
-        yield from filtered(team, queries)
+        cost: dict[str, float] = {}
+        yield from searching(team, queries, "words", server, cost)
+        yield from searching(team, queries, "hybrid", server, cost)
+        yield from filtered(team, queries, server)
         yield from overlap(team, queries)
-        yield from upserting(team, options.repeats)
+        for clients in CLIENTS:
+            yield crowded(team, queries, clients, cluster)
+        yield upserting(team, options.repeats, server)
         yield from sizes(team, cluster)
+        costs.append((team, cost))
         database.close()
+    yield from growing(costs)
 
 
 def _team(database: Database, local: _corpora.Corpus) -> Team:
@@ -133,11 +152,12 @@ def searching(
     team: Team,
     queries: Sequence[str],
     name: str,
-    weights: tuple[float, float] | None,
     server: Callable[[], float],
+    cost: dict[str, float],
 ) -> Iterator[Row]:
     """Search in turns, so that what else the machine does hits both alike."""
     local, rows, served = Sample(), Sample(), Sample()
+    weights = WORDS if name == "words" else BOTH
     same = 0
     for warm in (True, False):
         for text in queries:
@@ -153,30 +173,97 @@ def searching(
             theirs = rows.take(there)
             served.cpu.append(server() - before)
             same += [h.chunk.id for h in ours.hits] == [h.chunk.id for h in theirs.hits]
+    both = _added(rows, served)
+    cost |= {f"{name}, local": local.cpu_ms(), f"{name}, database": both.cpu_ms()}
     is_large = team.chunks > LARGE
-    most = {"words": (3, 5), "hybrid": (4, 5)}[name][is_large]
+    ratio = both.cpu_ms() / local.cpu_ms()
     note = (
-        f"local {local.wall_ms():.1f} / {local.wall_ms(0.95):.1f} ms, database {rows.wall_ms():.1f}"
-        f" / {rows.wall_ms(0.95):.1f} ms (p50 / p95); same ten {same} of {len(queries)}"
+        f"local {local.cpu_ms():.1f} ms, client {rows.cpu_ms():.1f} + server"
+        f" {served.cpu_ms():.1f} ms; same ten {same} of {len(queries)}"
     )
-    ratio = rows.wall_ms() / local.wall_ms()
+    most = MOST_TIMES[name][is_large]
     yield figure("search", f"{name}, database / local", team, ratio, "x", most=most, note=note)
-    note = f"client cpu {rows.cpu_ms():.1f}, server cpu {served.cpu_ms():.1f} ms"
+    note = (
+        f"p50 {both.cpu_ms():.1f} ms; on the clock {rows.wall_ms():.1f} / {rows.wall_ms(0.95):.1f},"
+        f" local {local.wall_ms():.1f} / {local.wall_ms(0.95):.1f} ms (p50 / p95)"
+    )
     goal = 40 if is_large else None
-    yield figure("search", f"{name}, p95", team, rows.wall_ms(0.95), "ms", most=goal, note=note)
+    yield figure("search", f"{name}, p95", team, both.cpu_ms(0.95), "ms", most=goal, note=note)
 
 
-def filtered(team: Team, queries: Sequence[str]) -> Iterator[Row]:
+def _added(client: Sample, server: Sample) -> Sample:
+    """Return the processor time of both, search by search."""
+    added = Sample()
+    for ours, theirs in zip(client.cpu, server.cpu, strict=True):
+        added.cpu.append(ours + theirs)
+    return added
+
+
+def filtered(team: Team, queries: Sequence[str], server: Callable[[], float]) -> Iterator[Row]:
     """Search by words and meaning in a fiftieth of the documents."""
     local, rows = Sample(), Sample()
     for number, text in enumerate(queries):
         where = Filter(prefix=_fiftieth(team, number))
         query = Query(probes=(Probe(text),), limit=10, where=where)
         local.take(partial(team.local.place.corpus.search, query, NOW))
-        rows.take(partial(team.corpus.search, query, NOW))
-    note = f"local {local.wall_ms():.1f} ms, database {rows.wall_ms():.1f} ms"
-    ratio = rows.wall_ms() / local.wall_ms()
+        rows.take(partial(team.corpus.search, query, NOW), _together(server))
+    note = f"local {local.cpu_ms():.1f} ms, database {rows.cpu_ms():.1f} ms"
+    ratio = rows.cpu_ms() / local.cpu_ms()
     yield figure("search", "hybrid, one in fifty passes", team, ratio, "x", note=note)
+
+
+def _together(server: Callable[[], float]) -> Callable[[], float]:
+    """Return the processor time of this process and of the server."""
+    return lambda: time.process_time() + server()
+
+
+def crowded(team: Team, queries: Sequence[str], clients: int, cluster: postgres.Cluster) -> Row:
+    """Search by words and meaning for many clients of one server, with vectors at hand."""
+    encoder = team.corpus.encoder
+    assert encoder is not None
+    vectors = encoder.encode(list(queries))
+    asked = list(zip(queries, vectors, strict=True)) * ROUNDS
+    sample = Sample()
+    errors: list[str] = []
+
+    def search(number: int) -> None:
+        caller.begin(dataclasses.replace(Caller(), name="bench"))
+        for text, vector in asked[number::clients]:
+            query = Query(probes=(Probe(text),), limit=10)
+            try:
+                sample.take(partial(team.corpus.search, query, NOW, vector))
+            except RagdocsError as error:
+                errors.append(error.message)
+
+    spent = time.process_time() + _clock(cluster)()
+    started = time.perf_counter()
+    with ThreadPoolExecutor(clients) as crowd:
+        list(crowd.map(search, range(clients)))
+    seconds = time.perf_counter() - started
+    spent = time.process_time() + _clock(cluster)() - spent
+    each = spent / len(asked)
+    note = (
+        f"{len(errors)} errors; {each * 1000:.1f} ms of processor time a search, so"
+        f" {CORES / each:.0f} a second on {CORES} idle cores; waited"
+        f" {sample.wall_ms():.0f} / {sample.wall_ms(0.95):.0f} ms (p50 / p95)"
+    )
+    least = None if team.chunks > LARGE else LEAST_SEARCHES
+    rate = len(asked) / seconds
+    return figure(
+        "crowd", f"hybrid, {clients} clients", team, rate, "searches/s", least=least, note=note
+    )
+
+
+def growing(costs: Sequence[tuple[Team, dict[str, float]]]) -> Iterator[Row]:
+    """Compare searches of each corpus with those of the smallest, one picture in rows."""
+    if len(costs) < 2:
+        return
+    _, smallest = costs[0]
+    for team, cost in costs:
+        for name, milliseconds in cost.items():
+            times = milliseconds / smallest[name]
+            note = f"{'▇' * max(1, round(milliseconds))} {milliseconds:.1f} ms"
+            yield figure("growth", name, team, times, "x the smallest", note=note)
 
 
 def _fiftieth(team: Team, number: int) -> str:
@@ -213,7 +300,7 @@ def overlap(team: Team, queries: Sequence[str]) -> Iterator[Row]:
     yield figure("search", "overlap of ten, graph and exact", team, mean, "", least=0.995)
 
 
-def upserting(team: Team, repeats: int) -> Iterator[Row]:
+def upserting(team: Team, repeats: int, server: Callable[[], float]) -> Row:
     """Edit one passage of a document, as a person does, and index it."""
     sample = Sample()
     store = team.local.root / "docs"
@@ -226,24 +313,28 @@ def upserting(team: Team, repeats: int) -> Iterator[Row]:
         text = f"{first.text} edited word{number}"
         edited = dataclasses.replace(first, text=text, digest=f"{number:032x}")
         entry = IndexedDocument(parsed.document, (edited, *rest), source.stamp)
-        sample.take(partial(team.index.apply, [entry]))
-    yield figure(
-        "write", "an edited document", team, sample.wall_ms(), "ms", most=10, note=sample.note()
+        sample.take(partial(team.index.apply, [entry]), _together(server))
+    return figure(
+        "write", "an edited document", team, sample.cpu_ms(), "ms", most=10, note=sample.note()
     )
 
 
 def sizes(team: Team, cluster: postgres.Cluster) -> Iterator[Row]:
-    """Say how large tables and their indexes are, and the server's memory."""
+    """Say how many bytes a passage takes in each table with its indexes, and the memory."""
     with team.database.maintaining() as session:
         rows = session.execute(
-            "SELECT relname, pg_total_relation_size(oid) / 1e6 FROM pg_class"
-            " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 2 DESC LIMIT 4"
+            "SELECT relname, pg_total_relation_size(oid), pg_indexes_size(oid) FROM pg_class"
+            " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+            " AND pg_total_relation_size(oid) > 1e5 ORDER BY 2 DESC"
         ).fetchall()
-        whole = session.execute("SELECT pg_database_size(current_database()) / 1e3").fetchone()
+        whole = session.execute("SELECT pg_database_size(current_database())").fetchone()
     assert whole is not None
-    note = ", ".join(f"{name} {size:.0f} MB" for name, size in rows)
-    each = float(whole[0]) / team.chunks
-    yield figure("size", "of the database, a passage", team, each, "kB", note=note)
+    each = float(whole[0]) / 1000 / team.chunks
+    yield figure("size", "of the database, a passage", team, each, "kB")
+    for name, size, of_indexes in rows:
+        note = f"of which indexes {of_indexes / 1000 / team.chunks:.2f}"
+        share = float(size) / 1000 / team.chunks
+        yield figure("size", f"table {name}, a passage", team, share, "kB", note=note)
     assert cluster.process is not None
     memory = sum(_private(pid) for pid in tree(cluster.process.pid))
     yield figure("size", "memory of the server beside its buffers", team, memory, "MB")
@@ -271,10 +362,18 @@ def _progress(row: Row) -> str:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python3 tasks.py bench team", description=__doc__)
-    parser.add_argument("--sizes", default="10000", help="passages (100000 takes minutes)")
+    parser.add_argument(
+        "--sizes", default="10000,100000", help="passages; 100000 takes a quarter of an hour"
+    )
+    parser.add_argument("--quick", action="store_true", help="1,000 passages and few repeats")
     parser.add_argument("--repeats", type=int, default=60, help="queries and writes a row")
     parser.add_argument("--work", type=Path, help="keep corpora and local indexes here")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.sizes = sorted({int(size) for size in options.sizes.split(",")})
+    if options.quick:
+        options.sizes = [1000]
+        options.repeats = 10
+    return options
 
 
 if __name__ == "__main__":

@@ -122,6 +122,9 @@ class Versioned(Protocol):
         The last one may have been announced and never made.
         """
 
+    def is_own(self, change_set: ChangeSet, /) -> bool:
+        """Tell whether the caller made a change set; without others, it made all of them."""
+
 
 class Watched(Protocol):
     """A store whose changes show up as changed files."""

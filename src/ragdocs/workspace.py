@@ -71,6 +71,8 @@ class Place:
     index: Index
     # What other servers change, where a team shares the texts and the index.
     feed: Feed | None = None
+    # Drops what is too old of the history, where a server does that for all.
+    prune: Callable[[], None] | None = None
 
 
 class Workspace:
@@ -542,7 +544,7 @@ class Workspace:
         )
         corpus = self._made_corpus(lane, store, index)
         corpus.behind = partial(self.team.behind, scope)
-        return Place(corpus, store, index, Feed(database, scope))
+        return Place(corpus, store, index, Feed(database, scope), store.prune)
 
     def _made_corpus(self, lane: Lane, store: Readable, index: Index) -> Corpus:
         corpus = Corpus(lane, store, index, self.encoder, self.redactor)

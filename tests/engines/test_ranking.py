@@ -17,7 +17,7 @@ from tests.postgres import Cluster
 from ragdocs import caller
 from ragdocs.caller import Caller
 from ragdocs.engines.local.index import LocalIndex
-from ragdocs.engines.postgres import words
+from ragdocs.engines.postgres import graphs, words
 from ragdocs.engines.postgres.index import PostgresIndex
 from ragdocs.lanes import DOCS, MEMORY, Lane
 from ragdocs.protocols import Encoder, Index, ProbeVector, SignalName
@@ -26,12 +26,12 @@ from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.search.encoders.minilm import OnnxEncoder
 from ragdocs.search.encoders.vectors import half_precision
 from ragdocs.stores.files.store import FileStore
-from ragdocs.system.postgres.database import Database
+from ragdocs.system.postgres.database import Database, Turns
 from ragdocs.types import Chunk, Document, Filter, Findings, IndexedDocument, Link, Probe, Query
 
 from .contract import axis, digest, entry
 from .test_local import QUERIES as SMALL_QUERIES
-from .test_local import entries, vector_of
+from .test_local import entries
 from .test_postgres import new_scopes, tester
 
 __all__ = ["tester"]
@@ -283,11 +283,14 @@ def test_any_search_finds_and_measures_the_same_in_both_engines(
             index.apply(list({one.document.path: one for one in batch}.values()))
     missing = sorted(passage.digest for _, passage in local.claim_missing(100))
     for index in (local, rows):
-        index.fill({name: vector_of(name) for name in missing[:filled]})
+        # Only three different vectors, so that cuts go through equal ones.
+        index.fill({name: axis(1, int(name, 16) % 3) for name in missing[:filled]})
     probes = []
     for number, text in enumerate(texts):
         vector = half_precision(axis(1, number, 0.5))
         probes.append(ProbeVector(f"q{number}", text, vector))
+    # As a search by meaning alone asks.
+    probes.append(ProbeVector("meaning", "", half_precision(axis(0, 1))))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(words, "FETCHED_SHARE", 0)
         patch.setattr(words, "FETCHED_MORE", first)
@@ -314,5 +317,45 @@ def test_equal_texts_beyond_the_cut_are_told_apart_by_path(shared: Database) -> 
     for index in (local, rows):
         index.fill({digest("same text"): vector})
     probe = ProbeVector("q", "same text", vector)
-    by_source = assert_same_found((rows, local), [probe], [Filter()], 5)
+    meaning = ProbeVector("meaning", "", vector)
+    by_source = assert_same_found((rows, local), [probe, meaning], [Filter(), SOME], 5)
     assert by_source["q", "vector"][0] == "test:001#0"
+    assert by_source["meaning", "vector"] == by_source["q", "vector"]
+
+
+SOME = Filter(prefix="05")
+
+
+@pytest.mark.parametrize("has_graph", [False, True], ids=["exact", "graph"])
+def test_equal_vectors_are_told_apart_in_the_turn_that_finds_them(
+    shared: Database, monkeypatch: pytest.MonkeyPatch, has_graph: bool
+) -> None:
+    monkeypatch.setattr(graphs, "EXACT_LIMIT", 50)
+    texts = ["copied", "copied", "another"]
+    copies = [entry(f"{n:03}.md", *texts, title="t") for n in range(90)]
+    copies += [entry(f"{n:03}.md", f"other text {n}", title="t") for n in range(90, 120)]
+    (scope,) = new_scopes(shared)
+    rows = PostgresIndex(shared, scope, recipe="1", encoder="test/8", dim=8, exact=not has_graph)
+    local = LocalIndex(None, recipe="1", encoder="test/8", dim=8)
+    for index in (local, rows):
+        index.apply(copies[::-1])
+        index.fill({digest("copied"): axis(1), digest("another"): axis(0, 1)})
+        index.fill({digest(f"other text {n}"): axis(1, n) for n in range(90, 120)})
+    rows.save()
+    assert rows.info().vector_search == ("HNSW" if has_graph else "exact")
+    turns = []
+    asked = Turns.ask
+
+    def ask(self: Turns, *statements: Any, **options: Any) -> Any:
+        turns.append(statements)
+        return asked(self, *statements, **options)
+
+    monkeypatch.setattr(Turns, "ask", ask)
+    probe = ProbeVector("q", "", axis(1))
+    with rows.snapshot() as snapshot:
+        found_there = snapshot.candidates([probe], [Filter(), SOME], 5)
+    # One finds the nearest, the other fetches their documents.
+    assert len(turns) == 2
+    paths = [document.path for document in found_there.documents]
+    assert paths == ["000.md", "001.md", "002.md", "050.md", "051.md", "052.md"]
+    assert_same_found((rows, local), [probe], [Filter(), SOME], 5)

@@ -130,6 +130,14 @@ def team_kills(cluster: Cluster, count: int, writers: int = 8, between: int = 40
     yield row("T1", f"kill -9 of PostgreSQL under {writers} writers", toll, bar)
 
 
+def team_server_kills(
+    cluster: Cluster, count: int, writers: int = 8, between: int = 20
+) -> Iterator[Row]:
+    toll = team.kill_servers(cluster, count, writers, between)
+    bar = {"kills": count, "acknowledged": between * count, **TEAM_HARM, "not found": 0}
+    yield row("T1", f"kill -9 of one of {writers} servers that write", toll, bar)
+
+
 def team_cuts(cluster: Cluster, count: int, writers: int = 4) -> Iterator[Row]:
     toll = team.cut_connections(cluster, count, writers)
     bar = {"cuts": count, "acknowledged": count, **TEAM_HARM}
@@ -169,6 +177,7 @@ def team_faults(scale: Callable[[int], int]) -> Iterator[Row]:
     cluster.start()
     try:
         yield from team_kills(cluster, scale(50))
+        yield from team_server_kills(cluster, scale(50))
         yield from team_cuts(cluster, scale(200))
         yield from team_network(cluster, scale(20))
         yield from team_disk(cluster, scale(5))

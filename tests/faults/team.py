@@ -5,30 +5,38 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
 from tests.faults.ledger import Toll
 from tests.faults.proxy import Proxy
+from tests.faults.team_writer import BEGUN, MADE, served, text_of
 from tests.postgres import Cluster, give, project_scope
 
+from ragdocs.engines.local.index import LocalIndex
 from ragdocs.errors import DisconnectedError, RagdocsError, StorageError, UnavailableError
 from ragdocs.lanes import MEMORY
+from ragdocs.search.corpus import Corpus
 from ragdocs.stores.postgres.feed import Feed
 from ragdocs.stores.postgres.texts import RowStore
 from ragdocs.system.postgres import connection
 from ragdocs.system.postgres import database as team_database
 from ragdocs.system.postgres.database import Database
-from ragdocs.types import Expect, Put
+from ragdocs.types import Expect, Probe, Put, Query
+from ragdocs.verbs.quality.health import compare
 
 # How long a part may take before it counts as hanging.
 LONG = 120.0
+NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+ROOT = Path(__file__).parent.parent.parent
 
 
 @dataclass
@@ -141,6 +149,90 @@ def kill_database(cluster: Cluster, count: int, crowd: int, between: int) -> Tol
     check(_store(database, scope), ledger, toll)
     _leave(cluster, database)
     return toll
+
+
+def kill_servers(cluster: Cluster, count: int, crowd: int, between: int) -> Toll:
+    """Kill -9 our own servers while they write, index and encode; others finish what they began."""
+    toll = Toll()
+    database, scope = _project(cluster)
+    ledger = Ledger()
+    servers: list[subprocess.Popen[str]] = []
+    readers: list[threading.Thread] = []
+
+    def start() -> None:
+        words = [sys.executable, "-P", "-m", "tests.faults.team_writer", database.address]
+        name = f"s{len(readers)}"
+        server = subprocess.Popen(
+            [*words, str(scope), name],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        servers.append(server)
+        readers.append(threading.Thread(target=_listen, args=[server, ledger]))
+        readers[-1].start()
+
+    try:
+        for _ in range(crowd):
+            start()
+        for _ in range(count):
+            ledger.wait_for(between)
+            victim = servers.pop(0)
+            victim.kill()
+            victim.wait()
+            toll.counts["kills"] += 1
+            start()
+        ledger.wait_for(between)
+    finally:
+        for server in servers:
+            server.kill()
+            server.wait()
+        for reader in readers:
+            reader.join(LONG)
+    check(_store(database, scope), ledger, toll)
+    _check_index(database, scope, ledger, toll)
+    _leave(cluster, database)
+    return toll
+
+
+def _listen(server: subprocess.Popen[str], ledger: Ledger) -> None:
+    """Note what a server says until it is killed."""
+    assert server.stdout is not None
+    for line in server.stdout:
+        said, _, group = line.strip().partition(" ")
+        if said == MADE:
+            ledger.doubtful.pop(group, None)
+            ledger.acknowledge(group, text_of(group))
+        elif said == BEGUN:
+            ledger.doubtful[group] = text_of(group)
+    server.stdout.close()
+
+
+def _check_index(database: Database, scope: int, ledger: Ledger, toll: Toll) -> None:
+    """Let another server finish, and compare its index with one that is built from the texts."""
+    corpus = served(database, scope)
+    with database.maintaining() as session:
+        # As if the two minutes were over that the killed ones had promised vectors for.
+        session.execute("UPDATE waiting SET claimed_until = NULL")
+    corpus.sync()
+    corpus.embed()
+    encoder = corpus.encoder
+    assert encoder is not None
+    local = LocalIndex(None, recipe="1", encoder=encoder.identity, dim=encoder.dim)
+    rebuilt = Corpus(corpus.lane, corpus.store, local, encoder)
+    rebuilt.sync()
+    rebuilt.embed()
+    if difference := compare(corpus.index.contents(), local.contents()).difference:
+        toll.complain("index differences", difference)
+    for group, text in ledger.made.items():
+        word = text.split()[1]
+        for weights in ((0.0, 1.0), (1.0, 0.0)):
+            query = Query(probes=(Probe(word),), limit=3, weights=weights)
+            found = {hit.document.path for hit in corpus.search(query, NOW).hits}
+            if found != {f"{group}-{part}.md" for part in "abc"}:
+                toll.complain("not found", f"{group}: {found}")
+        toll.counts["searched for"] += 1
 
 
 def cut_connections(cluster: Cluster, count: int, crowd: int) -> Toll:

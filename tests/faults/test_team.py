@@ -37,6 +37,12 @@ def test_a_killed_server_has_all_that_was_acknowledged(victim: Cluster, tally: T
     judge(scoreboard.team_kills(victim, 2, writers=4, between=8), tally)
 
 
+def test_a_killed_server_of_ours_loses_nothing_and_others_finish_its_work(
+    victim: Cluster, tally: Tally
+) -> None:
+    judge(scoreboard.team_server_kills(victim, 2, writers=2, between=3), tally)
+
+
 def test_a_cut_connection_makes_all_of_a_change_or_nothing(victim: Cluster, tally: Tally) -> None:
     judge(scoreboard.team_cuts(victim, 5), tally)
 

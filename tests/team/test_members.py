@@ -11,11 +11,12 @@ from tests.conftest import Project
 from tests.postgres import Cluster, free_port
 from tests.team.conftest import IDENTITY, Run, asking
 
-from ragdocs.errors import ForbiddenError
+from ragdocs.errors import ConflictError, ForbiddenError, NotFoundError
 from ragdocs.project.folders import user_name
 from ragdocs.serve.cli import app as cli
 from ragdocs.system.postgres.database import Database
 from ragdocs.team import Team
+from ragdocs.workspace import Workspace
 
 
 def test_init_makes_the_tables_once_and_an_admin(
@@ -75,6 +76,36 @@ def test_only_admins_change_members_and_only_writers_of_everything_add_projects(
     with asking("nobody"):
         assert team.projects.role(project.number) is None
         assert team.projects.all() == []
+
+
+def test_undo_takes_back_what_the_caller_changed_and_nothing_of_others(
+    shop: Project, run: Run
+) -> None:
+    for name in ("ann", "bob", "eve"):
+        assert run("team", "grant", name, "--role", "writer").code == 0
+    workspace = Workspace(shop.config())
+
+    def write(name: str, path: str, text: str) -> str:
+        with asking(name):
+            return workspace.memories.append(path, text).written.version
+
+    with asking("ann"):
+        for path in ("plan.md", "other.md"):
+            workspace.memories.create(path, "Cranes.", ())
+    write("ann", "plan.md", "Ann was here.")
+    last = write("bob", "other.md", "Bob was here.")
+    with asking("ann"):
+        assert [step.path for step in workspace.versions.undo().change.steps] == ["plan.md"]
+        assert "Ann" not in workspace.corpus("memory").store.read("plan.md").text
+        # Bob has changed the next one since.
+        with pytest.raises(ConflictError, match=r"other\.md changed since"):
+            workspace.versions.undo()
+    with asking("eve"), pytest.raises(NotFoundError, match="no change of yours"):
+        workspace.versions.undo()
+    # Whose change it is, is asked for by naming it.
+    with asking("ann"):
+        workspace.versions.undo(last)
+        assert "Bob" not in workspace.corpus("memory").store.read("other.md").text
 
 
 def test_a_login_of_its_own_cannot_pretend_to_be_somebody_else(

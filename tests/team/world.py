@@ -48,7 +48,7 @@ class TeamWorld(World):
         run("team", "init")
         for folder in (self.project, self.other):
             place = ("--project", str(folder))
-            run("team", "import", str(folder / ".memories"), *place)
+            run("team", "import", str(folder / ".memories"), "--as-is", *place)
             shutil.rmtree(folder / ".memories")
         run("push")
         run("push", "--branch", "main", "--project", str(self.other))

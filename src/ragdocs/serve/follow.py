@@ -24,8 +24,10 @@ Listener = Callable[[str, Sequence["Document"], Sequence[str]], None]
 POLL_SECONDS = 5.0
 # A writer indexes its own text; after this long somebody else does.
 GRACE_SECONDS = 1.0
-# How often statistics are added up, old changes dropped, and branches looked for.
+# How often statistics are added up, and branches looked for.
 UPKEEP_SECONDS = 20.0
+# How often old changes are dropped; writers do it too, if they write much.
+PRUNE_SECONDS = 3600.0
 # Paths that are told about one by one; of more, pages only learn that there are many.
 MOST_TOLD = 200
 
@@ -46,6 +48,8 @@ class Follower:
         self._stopping = threading.Event()
         # The version of each path that listeners know, by lane; "" for one that is gone.
         self._told: dict[tuple[str, str], str] = {}
+        # When the history of each lane is pruned next.
+        self._prune_at: dict[str, float] = {}
 
     def start(self) -> None:
         """Begin to follow."""
@@ -133,7 +137,14 @@ class Follower:
         place = self._workspace.places.get(lane)
         if place is not None:
             place.index.save()
+            self._prune(lane, place)
         self._workspace.follow_branch()
+
+    def _prune(self, lane: str, place: Place) -> None:
+        now = time.monotonic()
+        if place.prune is not None and now >= self._prune_at.get(lane, 0.0):
+            self._prune_at[lane] = now + PRUNE_SECONDS
+            place.prune()
 
 
 def follow(workspace: Workspace, listener: Listener) -> Follower | None:

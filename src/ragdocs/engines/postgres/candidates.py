@@ -98,7 +98,8 @@ class CandidateSearch:
         self._k = k
         self._graph_dim = graph_dim
         self._look = words.FirstLook(Totals.of(None))
-        self._pool = Pool.of(words.as_fetched([]))
+        self._has_looked = False
+        self._pool = Pool.of(words.NOTHING_FETCHED)
         self._best: dict[tuple[str, int], Columns] = {}
         self._scores: dict[str, Floats] = {}
         self._near: dict[tuple[str, int], vectors.Near] = {}
@@ -108,7 +109,6 @@ class CandidateSearch:
         """Find candidates; the documents with the ids in `also` are among them."""
         started = time.perf_counter()
         self._look_first()
-        self._resolve_ties()
         looked = time.perf_counter()
         self._gather(also)
         # Both sources are asked in the same turns, so their parts cannot be told apart.
@@ -118,7 +118,7 @@ class CandidateSearch:
     @property
     def writes(self) -> int | None:
         """The number of writes before this state, if it was asked for."""
-        return self._look.totals.counts["writes"] if self._look.queries else None
+        return self._look.totals.counts["writes"] if self._has_looked else None
 
     # --- the first turn ---
 
@@ -134,11 +134,16 @@ class CandidateSearch:
         for name in self._vectors:
             for number in range(len(self._conditions)):
                 asked.append((name, number))
-                statements.append(self._nearest(name, number, self._k + 1))
+                statements.append(self._nearest(name, number))
         if not statements:
             return
+        if not queries:
+            statements.append((TOTALS, {"scope": self._scope}))
         answers = self._ask(*statements)
-        if queries:
+        self._has_looked = True
+        if not queries:
+            self._look = words.FirstLook(Totals.of(answers.pop()[0][0]))
+        else:
             self._look = words.read_first_look(answers.pop(0), queries)
             for number, card in self._look.cards.items():
                 self._details[number] = Details(is_asked_for=False, card=card)
@@ -153,35 +158,14 @@ class CandidateSearch:
         count = Totals.of(totals[0][0]).passages
         return words.rarest(terms, dict(counted), count)
 
-    def _nearest(self, name: str, number: int, count: int) -> Statement:
+    def _nearest(self, name: str, number: int) -> Statement:
         return vectors.nearest(
             self._scope,
             self._vectors[name],
             self._conditions[number],
-            count,
+            self._k,
             graph_dim=self._graph_dim,
         )
-
-    def _resolve_ties(self) -> None:
-        """Ask for more neighbours where the cut went through equal ones, as copies of texts are."""
-        wanted = self._k + 1
-        torn = self._torn(wanted)
-        while torn:
-            wanted *= 4
-            statements = []
-            for name, number in torn:
-                statements.append(self._nearest(name, number, wanted))
-            for key, rows in zip(torn, self._ask(*statements), strict=True):
-                self._near[key] = vectors.read_near(rows[0][0])
-            torn = self._torn(wanted)
-
-    def _torn(self, wanted: int) -> list[tuple[str, int]]:
-        """Return where as many neighbours came as were wanted, and equals may be missing."""
-        torn = []
-        for key, near in self._near.items():
-            if len(near) == wanted and vectors.is_torn(near, self._k):
-                torn.append(key)
-        return torn
 
     def _score(self, fetched: Fetched, payloads: Mapping[str, Payload]) -> None:
         """Score these documents by words and put them into the pool."""

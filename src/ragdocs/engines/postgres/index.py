@@ -34,6 +34,9 @@ FORMAT = "1"
 INFO_SECONDS = 1.0
 # Changed counts of terms that may wait before they are added up.
 MOST_TALLIES = 20_000
+# The name of the encoder of a machine that has no model: it searches by words, and what it writes
+# is encoded by others.
+NO_ENCODER = "none"
 # Whoever empties an index holds off all who write to it.
 EMPTYING = 7421_0003
 HINT_ENCODER = "Set [embedding] model as the team has it, or let an administrator index anew"
@@ -78,12 +81,14 @@ class PostgresIndex:
         self._exact = exact
         self._has_graph = False
         self._tallied = 0
+        # What scores by words alone are measured by, on a machine without a model.
+        self._own_calibration: Mapping[str, float] | None = None
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresSnapshot]:
         """Read one state; changes made meanwhile are not seen."""
         graph_dim = self._dim if self._has_graph else 0
-        with self._database.turns() as turns:
+        with self._database.turns(self._scope) as turns:
             yield PostgresSnapshot(turns, self._scope, self._cards, graph_dim)
 
     def info(self) -> IndexInfo:
@@ -93,7 +98,7 @@ class PostgresIndex:
         at, info = self._infos.get(name, (0.0, None))
         if info is not None and now - at < INFO_SECONDS:
             return info
-        with self._database.turns() as turns:
+        with self._database.turns(self._scope) as turns:
             values = {"scope": self._scope}
             totals, states = turns.ask((TOTALS, values), (_STATE, values), is_last=True)
         counts = Totals.of(totals[0][0]).counts
@@ -103,6 +108,8 @@ class PostgresIndex:
             state = _state(states[0])
             calibration = state.calibration
             graph = state.graph
+        if self._own_calibration is not None:
+            calibration = self._own_calibration
         self._has_graph = graph > 0 and not self._exact
         info = IndexInfo(
             documents=counts["documents"],
@@ -123,7 +130,7 @@ class PostgresIndex:
             values["paths"] = [stored(path) for path in paths]
             among = "AND path = ANY (%(paths)s)"
         sql = f"SELECT path, stamp, version FROM documents WHERE scope = %(scope)s {among}"
-        with self._database.turns() as turns:
+        with self._database.turns(self._scope) as turns:
             (rows,) = turns.ask((sql, values), is_last=True)
         found: dict[str, tuple[str, str]] = {}
         for path, stamp, version in rows:
@@ -160,11 +167,13 @@ class PostgresIndex:
 
         A claim keeps other servers off for two minutes.
         """
+        if self._encoder == NO_ENCODER:
+            return []
         with self._database.maintaining() as session:
             state = self._state(session)
             if state is None:
                 return []
-            self._check_encoder(state)
+            self._check_encoder(session, state)
             claimed = waiting.claim(session, self._scope, self._claimant, limit, paths)
             return contents.first_of_slots(session, self._scope, claimed, self._cards)
 
@@ -177,12 +186,17 @@ class PostgresIndex:
             state = self._state(session)
             if state is None:
                 return
-            self._check_encoder(state)
+            self._check_encoder(session, state)
             waiting.fill(session, self._scope, vectors)
         self._changed(0)
 
     def calibrate(self, calibration: Mapping[str, float]) -> None:
         """Keep what scores are measured by."""
+        if self._encoder == NO_ENCODER:
+            # The team measures by words and meaning.
+            self._own_calibration = dict(calibration)
+            self._infos.clear()
+            return
         with self._database.maintaining() as session:
             session.execute(
                 "UPDATE indexes SET calibration = %s WHERE scope = %s",
@@ -219,13 +233,14 @@ class PostgresIndex:
     def open(self) -> bool:
         """Tell whether there is anything to use; an index of another recipe is emptied.
 
-        An index with vectors of another encoder is refused and left alone.
+        An index with vectors of another encoder is refused and left alone. Without an encoder it
+        is searched by words.
         """
         with self._database.maintaining() as session:
             state = self._state(session)
             if state is None:
                 return False
-            self._check_encoder(state)
+            self._check_encoder(session, state)
             if state.recipe == self._recipe:
                 return True
             session.execute("SELECT pg_advisory_xact_lock(%s, %s)", [EMPTYING, self._scope])
@@ -244,7 +259,8 @@ class PostgresIndex:
         """
         self.refresh()
         info = self.info()
-        if info.vector_search == "exact" and not self._exact:
+        can_build = not self._exact and self._encoder != NO_ENCODER
+        if info.vector_search == "exact" and can_build:
             graphs.build(self._database, self._scope, self._dim, info.vectors)
             self._changed(0)
         return None
@@ -252,7 +268,12 @@ class PostgresIndex:
     def contents(self) -> dict[str, list[Any]]:
         """List everything by document and passage, so that two indexes can be compared."""
         with self._database.reading() as session:
-            return contents.everything(session, self._scope, self._dim, self._cards)
+            found = contents.everything(session, self._scope, self._dim, self._cards)
+        if self._encoder == NO_ENCODER:
+            # It cannot tell whether the vectors of others are right.
+            blank = np.zeros(self._dim, dtype=np.float32)
+            found["vectors"] = [(name, blank) for name, _ in found["vectors"]]
+        return found
 
     def close(self) -> None:
         """Do nothing: connections belong to the database."""
@@ -279,7 +300,7 @@ class PostgresIndex:
             self._create(session, documents)
             state = self._state(session)
             assert state is not None
-        self._check_encoder(state)
+        self._check_encoder(session, state)
         if state.recipe != self._recipe:
             raise UnavailableError("another version of ragdocs has made this index", HINT_RECIPE)
         return state
@@ -305,13 +326,27 @@ class PostgresIndex:
             ],
         )
 
-    def _check_encoder(self, state: State) -> None:
-        if state.encoder != self._encoder or state.dim != self._dim:
-            raise UnavailableError(
-                f"the vectors of this project were made with {state.encoder}, "
-                f"and this machine encodes with {self._encoder}",
-                HINT_ENCODER,
+    def _check_encoder(self, session: Session, state: State) -> None:
+        """Refuse vectors of another encoder; where nobody had one yet, this one is the team's."""
+        ours = (self._encoder, self._dim)
+        if self._encoder == NO_ENCODER or ours == (state.encoder, state.dim):
+            return
+        made_by = state.encoder
+        if made_by == NO_ENCODER:
+            session.execute(
+                "UPDATE indexes SET encoder = %s, dim = %s WHERE scope = %s AND encoder = %s",
+                [self._encoder, self._dim, self._scope, NO_ENCODER],
             )
+            # Another server may have been quicker.
+            present = self._state(session)
+            if present is None or ours == (present.encoder, present.dim):
+                return
+            made_by = present.encoder
+        raise UnavailableError(
+            f"the vectors of this project were made with {made_by}, "
+            f"and this machine encodes with {self._encoder}",
+            HINT_ENCODER,
+        )
 
 
 _STATE = """

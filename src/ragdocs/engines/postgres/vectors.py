@@ -31,7 +31,9 @@ def nearest(
 ) -> Statement:
     """Return the statement for the vectors with the largest inner products.
 
-    With `graph_dim`, the components of a vector, they are looked for in the graph of the scope.
+    Where the cut goes through equal ones, as copies of a text have them, those with the first
+    paths and positions are taken. With `graph_dim`, the components of a vector, vectors are looked
+    for in the graph of the scope.
     """
     values: dict[str, Any] = {
         "scope": scope,
@@ -43,31 +45,35 @@ def nearest(
     passing = passes(condition, "v.doc_id")
     # A zero is added so that no graph is used, which would lose what a filter leaves.
     exact = f"""
-        SELECT v.doc_id, v.slot, (v.emb <#> %(vector)s::halfvec) + 0 AS distance
+        SELECT v.doc_id, v.slot, {EXACTLY} AS distance
         FROM vectors v WHERE v.scope = %(scope)s AND {passing}
-        ORDER BY distance LIMIT %(count)s
+        ORDER BY distance LIMIT %(count)s + 1
         """
     if not graph_dim:
-        return _SENT.format(found=exact), values
-    distance = f"v.emb::halfvec({graph_dim}) <#> %(vector)s::halfvec({graph_dim})"
+        equal = f"v.scope = %(scope)s AND {EXACTLY} = (SELECT distance FROM torn) AND {passing}"
+        return _SENT.format(found=exact, equal=equal), values
+    found = _through_graph(scope, graph_dim, passing)
+    if not condition.is_open and not condition.excludes:
+        counted = f"""
+            (SELECT coalesce(sum(d.passages), 0) <= %(few)s
+             FROM documents d WHERE d.scope = %(scope)s AND {condition.sql})
+            """
+        found = f"""
+            SELECT * FROM ({exact}) e WHERE {counted}
+            UNION ALL SELECT * FROM ({found}) g WHERE NOT {counted}
+            """
+    return _SENT.format(found=found, equal=_COPIES.format(passing=passing)), values
+
+
+def _through_graph(scope: int, dim: int, passing: str) -> str:
+    distance = f"v.emb::halfvec({dim}) <#> %(vector)s::halfvec({dim})"
     # The number of the scope stands in the text, because the graph is an index over part of the
     # table and the planner must see that this is the part.
-    through_graph = f"""
+    return f"""
         SELECT v.doc_id, v.slot, {distance} AS distance
         FROM vectors v WHERE v.scope = {scope:d} AND {passing}
-        ORDER BY {distance} LIMIT %(count)s
+        ORDER BY {distance} LIMIT %(count)s + 1
         """
-    if condition.is_open or condition.excludes:
-        return _SENT.format(found=through_graph), values
-    counted = f"""
-        (SELECT coalesce(sum(d.passages), 0) <= %(few)s
-         FROM documents d WHERE d.scope = %(scope)s AND {condition.sql})
-        """
-    either = f"""
-        SELECT * FROM ({exact}) e WHERE {counted}
-        UNION ALL SELECT * FROM ({through_graph}) g WHERE NOT {counted}
-        """
-    return _SENT.format(found=either), values
 
 
 def read_near(data: bytes | None) -> Near:
@@ -75,11 +81,6 @@ def read_near(data: bytes | None) -> Near:
     near = np.frombuffer(data or b"", dtype=NEAR)
     order = np.argsort(-near["product"].astype(np.float64), kind="stable")
     return near[order]
-
-
-def is_torn(near: Near, k: int) -> bool:
-    """Tell whether the k-th and the last of more rows tie, so that equals may be missing."""
-    return len(near) > k and bool(near["product"][k - 1] == near["product"][-1])
 
 
 def products_column(number: int) -> str:
@@ -99,7 +100,35 @@ def product_values(vectors: Sequence[Vectors]) -> dict[str, Any]:
     return values
 
 
+EXACTLY = "((v.emb <#> %(vector)s::halfvec) + 0)"
+# One vector more than is wanted is looked for. If it is as near as the one before, `torn` has the
+# distance, and all vectors at that distance are asked for, which are ordered.
 _SENT = """
+WITH near AS MATERIALIZED ({found}),
+torn AS MATERIALIZED (
+    SELECT max(distance) AS distance
+    FROM (SELECT distance FROM near ORDER BY distance DESC LIMIT 2) AS last
+    HAVING min(distance) = max(distance) AND (SELECT count(*) FROM near) > %(count)s
+),
+equal AS (
+    SELECT v.doc_id, v.slot, (SELECT distance FROM torn) AS distance
+    FROM vectors v
+    JOIN documents d ON d.doc_id = v.doc_id
+    JOIN passages p ON p.doc_id = v.doc_id AND p.slot = v.slot
+    WHERE (SELECT distance FROM torn) IS NOT NULL AND {equal}
+    ORDER BY d.path, p.ord LIMIT %(count)s
+)
 SELECT string_agg(int8send(doc_id) || int4send(slot) || float4send((-distance)::real), '')
-FROM ({found}) found
+FROM (
+    SELECT * FROM near
+    WHERE (SELECT distance FROM torn) IS NULL OR distance < (SELECT distance FROM torn)
+    UNION ALL SELECT * FROM equal
+) found
+"""
+# Comparing all vectors is what a graph spares: here equal are those of the same text.
+_COPIES = """
+v.scope = %(scope)s AND {passing} AND p.scope = %(scope)s AND p.digest IN (
+    SELECT t.digest FROM near n JOIN passages t ON t.doc_id = n.doc_id AND t.slot = n.slot
+    WHERE n.distance = (SELECT distance FROM torn)
+)
 """

@@ -46,6 +46,11 @@ _PASSAGES = COUNTED.index("passages") + 1
 _LENGTHS = COUNTED.index(FIELDS[0])
 
 
+NOTHING_FETCHED = Fetched(
+    np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), [], b""
+)
+
+
 @dataclass(frozen=True, slots=True)
 class WordQuery:
     """The terms of one probe as it wrote them."""
@@ -77,7 +82,7 @@ class FirstLook:
 
     totals: Totals
     queries: dict[str, list[bm25.QueryTerm]] = field(default_factory=dict)
-    documents: Fetched = field(default_factory=lambda: as_fetched([]))
+    documents: Fetched = NOTHING_FETCHED
     # Cards by number of the document, if they were asked for.
     cards: dict[int, bytes] = field(default_factory=dict)
     payloads: dict[str, Payload] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from ragdocs.serve.start import load_config
 if TYPE_CHECKING:
     from ragdocs.stores.postgres.exchange import Transfer
     from ragdocs.stores.postgres.push import PushPlan
+    from ragdocs.text.redaction.redact import Redactor
     from ragdocs.workspace import Place, Workspace
 
 PUSH_EXAMPLES = """\
@@ -33,9 +34,11 @@ exit codes: 0 done, 1 failed, 2 wrong usage
 EXCHANGE_EXAMPLES = """\
 examples:
   ragdocs team import .memories     texts of a folder become memories of the team
+  ragdocs team import notes --as-is also texts in which there seems to be a secret
   ragdocs team export backup        every memory becomes a file
 
-Nothing that exists is overwritten: texts that differ are reported, and the exit code is 1.
+Texts come in byte for byte, or not at all: one with a secret is skipped. Nothing that exists is
+overwritten. If texts differ or have secrets, they are reported, and the exit code is 1.
 """
 LISTED = 20
 
@@ -129,7 +132,9 @@ def _push_text(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _import(project: str | None, as_json: bool, settings: tuple[str, ...], *, folder: str) -> int:
+def _import(
+    project: str | None, as_json: bool, settings: tuple[str, ...], *, folder: str, as_is: bool
+) -> int:
     from ragdocs.stores.postgres.exchange import import_texts
 
     workspace, place = _memories(project, settings)
@@ -140,13 +145,28 @@ def _import(project: str | None, as_json: bool, settings: tuple[str, ...], *, fo
         show = progress.of("memory")
         store: Any = place.store
         transfer = import_texts(
-            store, root, place.corpus.lane, lambda done, total: show("importing", done, total)
+            store,
+            root,
+            place.corpus.lane,
+            lambda done, total: show("importing", done, total),
+            lambda text: "" if as_is else _secret(workspace.redactor, text),
         )
         with caller.maintaining():
             place.corpus.sync(progress=show)
             place.corpus.embed(show)
             place.index.save()
     return _print_transfer(transfer, "imported", as_json=as_json)
+
+
+def _secret(redactor: Redactor, text: str) -> str:
+    """Say that there is a secret in a text, if there is one."""
+    findings = redactor.redact(text).findings
+    if not findings:
+        return ""
+    return (
+        f"there seems to be a secret in line {findings[0].line} ({findings[0].rule});"
+        " take it out, or use --as-is"
+    )
 
 
 def _export(project: str | None, as_json: bool, settings: tuple[str, ...], *, folder: str) -> int:
@@ -198,7 +218,7 @@ def _print_transfer(transfer: Transfer, verb: str, *, as_json: bool) -> int:
         return "\n".join(lines)
 
     print_answer(answer, text, as_json=as_json)
-    return int(bool(transfer.conflicts))
+    return int(bool(transfer.conflicts or transfer.skipped))
 
 
 def _command(
@@ -221,6 +241,7 @@ IMPORT = _command(
     "bring memories from a folder into the team database",
     _import,
     click.Argument(["folder"], metavar="DIR"),
+    click.Option(["--as-is"], is_flag=True, help="bring in texts with secrets, too"),
     epilog=EXCHANGE_EXAMPLES,
 )
 EXPORT = _command(

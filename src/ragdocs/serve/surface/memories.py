@@ -486,7 +486,7 @@ def diff_memory(
     role="writer",
     lanes=("memory",),
     text=present_memories.undone,
-    about="take back the last change of any memory, whole",
+    about="take back your last change of any memory, whole",
     shell_examples=("ragdocs memory undo", "ragdocs memory undo --json"),
 )
 def undo_memory_change(
@@ -500,7 +500,7 @@ def undo_memory_change(
         ),
     ] = None,
 ) -> Undone:
-    """Take back the last change of any memory, whole: a merge, a rename, a deletion, an edit. Fails
+    """Take back your last change of any memory, whole: a merge, a rename, a deletion, an edit. Fails
     if somebody changed the same memories since.
     """
     return layout_memories.undone(ask.workspace.versions.undo(expected_version))

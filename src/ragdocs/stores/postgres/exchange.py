@@ -24,6 +24,8 @@ from ragdocs.types import Expect
 BATCH = 100
 BATCH_BYTES = 4_000_000
 DIFFERS = "the two texts differ; neither was changed"
+# Says of a text why it should not come in, or nothing.
+Refusal = Callable[[str], str]
 
 # Called with the number of texts that were looked at, and of all.
 Progress = Callable[[int, int], None]
@@ -47,15 +49,26 @@ def _silently(_looked_at: int, _all: int) -> None:
     pass
 
 
+def _never(_text: str) -> str:
+    return ""
+
+
 def import_texts(
-    store: RowStore, folder: Path, lane: Lane, progress: Progress = _silently
+    store: RowStore,
+    folder: Path,
+    lane: Lane,
+    progress: Progress = _silently,
+    refusal: Refusal = _never,
 ) -> Transfer:
-    """Bring the texts of a folder into a store, without the hidden ones and the trash."""
+    """Bring the texts of a folder into a store, without the hidden ones and the trash.
+
+    Each comes in byte for byte or, if `refusal` has a reason against it, not at all.
+    """
     scan = FileStore(folder, lane, trusted_root=True).scan()
     transfer = Transfer(skipped=dict(scan.unreadable))
     root = Path(os.path.realpath(folder))
     existing = _Existing(store.versions())
-    changes = _new_texts(root, scan.stamps, existing, transfer, progress)
+    changes = _new_texts(root, scan.stamps, existing, transfer, progress, refusal)
     for batch in _batches(changes):
         _bring_in(store, batch, transfer)
     return transfer
@@ -101,6 +114,7 @@ def _new_texts(
     existing: _Existing,
     transfer: Transfer,
     progress: Progress,
+    refusal: Refusal,
 ) -> Iterator[Exact]:
     """Yield the texts of a folder that the store does not have."""
     names = sorted(paths)
@@ -111,7 +125,12 @@ def _new_texts(
             transfer.skipped[path] = error.message
             continue
         reason = existing.conflict(path, version_of(data))
+        refused = ""
         if reason is None:
+            refused = refusal(path) or refusal(data.decode(errors="replace"))
+        if refused:
+            transfer.skipped[path] = refused
+        elif reason is None:
             yield Exact(path, data, Expect.ABSENT, _modified(status))
         elif reason:
             transfer.conflicts[path] = reason

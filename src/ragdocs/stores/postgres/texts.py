@@ -207,6 +207,11 @@ class RowStore:
             rows = session.execute(f"{statement}{_NEWEST_FIRST}", values, binary=True).fetchall()
         return [_revision(row) for row in rows]
 
+    def is_own(self, change_set: ChangeSet, /) -> bool:
+        """Tell whether the caller made a change set, with whatever program."""
+        member = self.database.caller_name
+        return change_set.author == member or change_set.author.startswith(f"{member} (")
+
     def recover(self, version: str) -> str:
         """Return a text that was ever here by its version."""
         with self.database.reading() as session:
@@ -302,13 +307,17 @@ class RowStore:
             return member or program
         return f"{member} ({program})"
 
+    def prune(self) -> None:
+        """Drop change sets that are too old, and what only they have."""
+        prune(self.database, self.scope, self._now())
+
     def _prune_in_turn(self) -> None:
         """Prune once in a while; the change itself is made, whatever comes of it."""
         self._since_pruning += 1
         if self._since_pruning >= PRUNE_EVERY:
             self._since_pruning = 0
             with contextlib.suppress(RagdocsError):
-                prune(self.database, self.scope, self._now())
+                self.prune()
 
     def _check_writable(self) -> None:
         if not self._is_writable:

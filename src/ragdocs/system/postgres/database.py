@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MEMBER = "ragdocs_member"
 OLDEST_SERVER = 150000
 CONNECT_SECONDS = 5.0
+# So long a caller waits for a connection while others use all of them.
+QUEUE_SECONDS = 20.0
 STATEMENT_SECONDS = 30.0
 LOCK_SECONDS = 5.0
 HINT_EXTRA = 'Install it: pip install "ragdocs[team]"'
@@ -59,7 +61,10 @@ SELECT set_config('role', %s, true), set_config('ragdocs.caller', %s, true),
 """
 # Plans of searches depend little on what is searched for, and take longer to make than to run.
 _KEEP_PLANS = "SELECT set_config('plan_cache_mode', 'force_generic_plan', true)"
-_READ_AS_MEMBER = _BECOME_MEMBER + ", set_config('plan_cache_mode', 'force_generic_plan', true)"
+_READ_AS_MEMBER = _BECOME_MEMBER + (
+    ", set_config('ragdocs.scope', %s, true),"
+    " set_config('plan_cache_mode', 'force_generic_plan', true)"
+)
 READ_ONE_STATE = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 logger = logging.getLogger("ragdocs")
@@ -71,9 +76,11 @@ class Turns:
     The transaction begins with the first turn, and ends with a turn that says it is the last.
     """
 
-    def __init__(self, session: Session, rights: Sequence[str]) -> None:
+    def __init__(self, session: Session, rights: Sequence[str], scope: int | None = None) -> None:
+        """Read with these rights; with a scope, only what belongs to it."""
         self._session = session
         self._rights = rights
+        self._scope = str(scope or "")
         self.is_open = False
         self.count = 0
 
@@ -90,7 +97,7 @@ class Turns:
             if not self.is_open:
                 session.execute(READ_ONE_STATE)
                 if self._rights:
-                    session.execute(_READ_AS_MEMBER, self._rights)
+                    session.execute(_READ_AS_MEMBER, [*self._rights, self._scope])
                 else:
                     session.execute(_KEEP_PLANS)
                 self.is_open = True
@@ -128,10 +135,13 @@ class Database:
             yield session
 
     @contextmanager
-    def turns(self) -> Iterator[Turns]:
-        """Read one state of the database in as few round trips as turns, as the caller may."""
+    def turns(self, scope: int | None = None) -> Iterator[Turns]:
+        """Read one state of the database in as few round trips as turns, as the caller may.
+
+        Of tables that have a scope, only the rows of this one are seen.
+        """
         with self.session() as session:
-            turns = Turns(session, self._rights())
+            turns = Turns(session, self._rights(), scope)
             try:
                 yield turns
                 turns.end()
@@ -289,7 +299,7 @@ class Database:
             min_size=1,
             max_size=self._connections,
             configure=_configure,
-            timeout=CONNECT_SECONDS,
+            timeout=QUEUE_SECONDS,
             open=False,
             name="ragdocs",
         )

@@ -113,9 +113,9 @@ class Versions:
         return Comparison(path, before, after, list(lines))
 
     def undo(self, expected_version: str | None = None) -> UndoneChange:
-        """Take back the last change that stands, with all its files or not at all.
+        """Take back the caller's last change that stands, with all its files or not at all.
 
-        With a version, the change that made it, or that removed it.
+        With a version, the change that made it, or that removed it, whoever did.
         """
         if expected_version:
             commit = self._change_to(expected_version)
@@ -149,14 +149,17 @@ class Versions:
                     yield step
 
     def _last_standing(self) -> ChangeSet:
-        """Return the last change that was made and not taken back.
+        """Return the last change that the caller made and did not take back.
 
         Refuse if its files were edited since.
         """
         # The version of each file, as if the commits that were looked at had not been made.
         versions: Texts = {}
         undone: list[Texts] = []
-        for commit in self.corpus.versioned.commits():
+        store = self.corpus.versioned
+        commits = store.commits()
+        own = [commit for commit in commits if store.is_own(commit)]
+        for commit in own:
             before = {step.path: step.version for step in commit.steps}
             after = _texts_after(commit)
             for path in after:
@@ -175,6 +178,11 @@ class Versions:
             for path, version in present.items():
                 if version == after[path]:
                     versions[path] = before[path]
+        if len(own) < len(commits):
+            raise NotFoundError(
+                "there is no change of yours to undo",
+                "See <list earlier texts>; a version takes back the change that made it",
+            )
         raise NotFoundError("there is nothing to undo", "Only changes made by ragdocs are kept")
 
     def _change_to(self, version: str) -> ChangeSet:
