@@ -206,6 +206,8 @@ class Hit:
     signals: tuple[Signal, ...]
     links: tuple[Link, ...] = ()
     words: tuple[str, ...] = ()
+    # The documents that say that they supersede this one.
+    successors: tuple[Document, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,8 @@ def _hit(hit: Hit, locate: Locate, now: datetime, *, explain: bool) -> MemoryHit
         age=layouts.age(document.created_at, now),
         why=layouts.why(hit),
     )
+    if hit.successors:
+        result["superseded_by"] = layouts.superseded(hit)
     if explain:
         result["signals"] = layouts.signals(hit)
     return cast("MemoryHit", {**result, **layouts.provenance(document)})
@@ -111,7 +113,7 @@ def _linked_hit(hit: Hit, locate: Locate, now: datetime) -> LinkedHit:
     for link in hit.links[:MOST_LINKS]:
         shape = LinkShape(edge_type=link.kind, anchor_context=link.context)
         links.append(shape)
-    return LinkedHit(
+    result = LinkedHit(
         memory_id=document.id,
         score=round(hit.score, 3),
         content="",
@@ -126,6 +128,9 @@ def _linked_hit(hit: Hit, locate: Locate, now: datetime) -> LinkedHit:
         links=links,
         **layouts.provenance(document),
     )
+    if hit.successors:
+        result["superseded_by"] = layouts.superseded(hit)
+    return result
 
 
 def _anchor(links: Sequence[Link]) -> Link:

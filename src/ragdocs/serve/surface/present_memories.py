@@ -12,6 +12,7 @@ from ragdocs.serve.surface.present import (
     plural,
     provenance,
     quote,
+    superseded,
     whole,
     with_notes,
 )
@@ -44,7 +45,7 @@ def memories(answer: MemoryHits) -> str:
         blocks.append(
             f"{number}. {hit['memory_id']} · {heading} · {kind} · score {hit['score']:.2f}\n"
             f"   file: {hit['file_path']}:{hit['lines']} · tags: {joined(hit['tags'])}"
-            f" · why: {hit['why']}\n"
+            f" · why: {hit['why']}\n{superseded(hit)}"
             f"{quote(hit['content'])}{signals(hit.get('signals'))}"
         )
     return listing(blocks, answer["omitted"], answer["notes"], "memories")
@@ -59,6 +60,7 @@ def linked(answer: LinkedHits) -> str:
             # Without a query, or where it does not match, the link alone is the reason.
             head += f" · score {hit['score']:.2f}"
         rows = [f"{number}. {head}", f"   file: {hit['file_path']}:{hit['lines']}"]
+        rows += superseded(hit).splitlines()
         for link in hit["links"]:
             rows.append(f"   link | {link['edge_type']}: {link['anchor_context']}")
         rows.append(quote(hit["content"]))

@@ -69,6 +69,7 @@ class MemoryHit(Provenance):
     created_at: str | None
     age: str
     why: str
+    superseded_by: NotRequired[list[str]]
     signals: NotRequired[list[SignalShape]]
 
 
@@ -87,6 +88,7 @@ class LinkedHit(Provenance):
     age: str
     why: str
     links: list[LinkShape]
+    superseded_by: NotRequired[list[str]]
 
 
 class MemoryHits(TypedDict):
@@ -242,6 +244,7 @@ class RecalledMemory(TypedDict):
     path: str
     project: NotRequired[str]
     score: NotRequired[float]
+    superseded_by: NotRequired[list[str]]
 
 
 class Recalled(TypedDict):
