@@ -98,10 +98,14 @@ class LinkReview(TypedDict):
 
 
 class StatementShape(TypedDict):
-    """A paragraph, an item or a heading, and the numbers of the memories that say it."""
+    """A paragraph, an item or a heading, and the numbers of the memories that say it.
+
+    `contradicts` has the words in which it contradicts the one before it, or nothing.
+    """
 
     text: str
     sources: list[int]
+    contradicts: str
 
 
 class SideShape(TextName):

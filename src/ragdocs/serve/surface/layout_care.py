@@ -175,7 +175,11 @@ def _side(side: Side, now: datetime) -> SideShape:
 
 
 def _statement(statement: Statement) -> StatementShape:
-    return StatementShape(text=statement.text, sources=list(statement.sources))
+    return StatementShape(
+        text=statement.text,
+        sources=list(statement.sources),
+        contradicts=statement.contradicts,
+    )
 
 
 def timeline(events: Events, gap_seconds: float, now: datetime) -> MemoryTimeline:

@@ -95,8 +95,11 @@ def deleted(answer: Deleted) -> str:
 
 
 def merged(answer: Merged) -> str:
-    """Confirm a merge."""
+    """Confirm a merge, or show what it would change."""
     sources = ", ".join(answer["merged"])
+    if "diff" in answer:
+        head = f"nothing is changed; merging {sources} into {answer['filename']} would do this:"
+        return with_notes(f"{head}\n{quote(answer['diff'])}", answer["warnings"])
     memory = f"{answer['filename']} (version {answer['version']})"
     rows = [f"merged {sources} into {memory}; the sources are kept at", *answer["moved_to"]]
     return with_notes("\n".join(rows), answer["warnings"])
@@ -121,6 +124,11 @@ def clusters(answer: Clusters) -> str:
         rows = [f"{cluster['cluster_id']}. {size}, similarity {cluster['score']:.2f}"]
         for member in cluster["memories"]:
             rows.append(f"   {member['id']} | {member['preview']}")
+        draft = cluster.get("draft")
+        if draft:
+            opposed = plural(draft["contradictions"], "contradiction")
+            rows.append(f"   draft for {draft['target']} (version {draft['version']}), {opposed}:")
+            rows.append(quote(draft["content"]))
         blocks.append("\n".join(rows))
     return listing(blocks, 0, answer["notes"], "groups of similar memories")
 

@@ -172,7 +172,7 @@ class MemoryRows(TypedDict):
 
 
 class Merged(TypedDict):
-    """Memories that became one."""
+    """Memories that became one; `diff` is there where nothing was changed."""
 
     status: str
     filename: str
@@ -181,6 +181,16 @@ class Merged(TypedDict):
     merged: list[str]
     moved_to: list[str]
     warnings: list[str]
+    diff: NotRequired[str]
+
+
+class ClusterDraft(TypedDict):
+    """A text in the place of a group; `target` is the memory that would stay, at `version`."""
+
+    target: str
+    version: str
+    content: str
+    contradictions: int
 
 
 class ClusterMember(TypedDict):
@@ -199,6 +209,7 @@ class Cluster(TypedDict):
     reason: str
     memory_count: int
     memories: list[ClusterMember]
+    draft: NotRequired[ClusterDraft]
 
 
 class Clusters(TypedDict):

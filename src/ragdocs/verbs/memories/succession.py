@@ -98,7 +98,10 @@ class Succession:
     def current(self, findings: Findings, limit: int) -> Findings:
         """Leave out what others supersede, and say how many those are."""
         superseded = self.among(findings)
-        hits = [hit for hit in findings.hits if hit.document.id not in superseded]
+        hits = []
+        for hit in findings.hits:
+            if hit.document.id not in superseded:
+                hits.append(hit)
         kept = tuple(hits[:limit])
         # What is left out on purpose is not something more to ask for.
         omitted = findings.omitted + len(hits) - len(kept)
@@ -115,9 +118,10 @@ class Succession:
                 by_name[name].append(document)
         direct: dict[str, dict[str, Document]] = {document.id: {} for document in documents}
         for source_id, links in self.corpus.links(list(by_name)).items():
-            names = {link_key(link.target) for link in links if link.kind == SUPERSEDES}
-            for name in names:
-                self._add(direct, by_name.get(name, ()), name, source_id)
+            for link in links:
+                name = link_key(link.target)
+                if link.kind == SUPERSEDES:
+                    self._add(direct, by_name.get(name, ()), name, source_id)
         for document in documents:
             for link in document.links:
                 if link.kind in SUPERSEDED_BY:
