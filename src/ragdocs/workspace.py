@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from ragdocs.verbs.memories.write import Memories
     from ragdocs.verbs.quality.explain import Explain
     from ragdocs.verbs.quality.health import ProjectState
+    from ragdocs.verbs.quality.repairs import Repairs
     from ragdocs.verbs.texts import Texts
 
 
@@ -201,6 +202,18 @@ class Workspace:
         from ragdocs.verbs.memories.draft import Drafts
 
         return Drafts(self._corpus(MEMORY.name, "memory"))
+
+    @property
+    def repairs(self) -> Repairs:
+        """The safe repairs of memories."""
+        from ragdocs.verbs.quality import renames
+        from ragdocs.verbs.quality.repairs import Repairs
+
+        corpus = self._corpus(MEMORY.name, "memory")
+        corpora = [place.corpus for place in self.places.values()]
+        root = self.config.root
+        committed = partial(renames.first_commits, root, corpus.lane.base or MEMORY.base)
+        return Repairs(corpus, corpora, root, partial(renames.renamed, root), committed)
 
     @property
     def timeline(self) -> Timeline:

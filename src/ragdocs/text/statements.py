@@ -50,9 +50,9 @@ _OPPOSITES = (
 _LINKING = frozenset(
     re.findall(
         r"\w+",
-        "a an the is are was were be been being am do does did has have had will would shall should "
-        "may might can could of in to for and or it its this that these those with as at by from we "
-        "our you your they their i there",
+        "a an the is are was were be been being am do does did has have had will would shall "
+        "should may might can could of in to for and or it its this that these those with as at "
+        "by from we our you your they their i there",
     )
 )
 

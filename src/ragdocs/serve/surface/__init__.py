@@ -151,6 +151,13 @@ class Ask:
         return self.workspace.room
 
     @property
+    def role(self) -> str:
+        """What the caller may do in this project."""
+        if self.workspace.shared_lanes:
+            return self.workspace.role()
+        return self.caller.role
+
+    @property
     def now(self) -> datetime:
         """The moment of the call, in the time zone of the caller."""
         return self.workspace.clock()
@@ -185,6 +192,8 @@ class Verb:
     terminal: Callable[[Any, Mapping[str, Any]], str] | None = None
     # The fields of each result that a table shows; without any there is no table.
     columns: tuple[str, ...] = ()
+    # Further formats of the command, and how each is written.
+    formats: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     # How a command writes the answer where no format is named.
     usual_format: Literal["text", "table"] = "text"
     # Whether an answer is a failure to a script: exit code 1.

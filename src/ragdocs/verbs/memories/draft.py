@@ -131,9 +131,7 @@ class Drafts:
 
 def _compared(sides: Sequence[Side]) -> list[Side]:
     """Note for each statement which of the memories say it."""
-    said = []
-    for side in sides:
-        said.append([sentence for item in side.statements for sentence in item.sentences])
+    said = [_all_sentences(side.statements) for side in sides]
     compared = []
     for position, side in enumerate(sides):
         marked = []
@@ -145,6 +143,13 @@ def _compared(sides: Sequence[Side]) -> list[Side]:
             marked.append(replace(statement, sources=tuple(sources)))
         compared.append(replace(side, statements=marked))
     return compared
+
+
+def _all_sentences(own: Sequence[Statement]) -> list[str]:
+    sentences: list[str] = []
+    for statement in own:
+        sentences += statement.sentences
+    return sentences
 
 
 def _is_said(statement: Statement, others: Sequence[str]) -> bool:
@@ -175,8 +180,11 @@ def _united(sides: Sequence[Side], main: int) -> list[Statement]:
 
 def _unsaid(statement: Statement, united: Sequence[Statement]) -> Statement | None:
     """Return a statement without the sentences that are there already."""
-    said = [sentence for item in united for sentence in item.sentences]
-    rest = [sentence for sentence in statement.sentences if not _says(sentence, said)]
+    said = _all_sentences(united)
+    rest = []
+    for sentence in statement.sentences:
+        if not _says(sentence, said):
+            rest.append(sentence)
     if not rest:
         return None
     text = statement.text
@@ -251,7 +259,8 @@ def _joined(united: Sequence[Statement], sides: Sequence[Side]) -> str:
         text += statement.text
         if len(statement.sources) < len(sides) and statement.takes_footnote:
             named.update(statement.sources)
-            text += "".join([f"[^{label}{number}]" for number in statement.sources])
+            for number in statement.sources:
+                text += f"[^{label}{number}]"
         was_item = is_item
     notes = []
     for number in sorted(named):

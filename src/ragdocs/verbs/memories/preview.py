@@ -37,8 +37,9 @@ def changed_by(
                 f"{change.path} changed: its version is not {change.expect}",
                 "Read it again; nothing was changed",
             )
-        before = "" if source is None else source.text
-        after = ""
+        before = after = ""
+        if source is not None:
+            before = source.text
         if isinstance(cleaned, Put):
             after = cleaned.text
         differences.append(difference(change.path, before, after))
@@ -47,7 +48,11 @@ def changed_by(
 
 def difference(path: str, before: str, after: str) -> Difference:
     """Compare two texts of a file; a file that is not there has no text."""
-    old = path if before else "/dev/null"
-    new = path if after else "/dev/null"
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm="")
+    names = []
+    for text in (before, after):
+        if text:
+            names.append(path)
+        else:
+            names.append("/dev/null")
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
     return Difference(path, list(lines))
