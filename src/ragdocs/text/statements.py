@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 # Two statements with this share of common words say the same, unless numbers or a negation differ.
 SAME_STATEMENT = 0.75
-# Two that say the opposite have at least this share of their other words in common, and so many.
-OPPOSITE = 0.75
+# Two that say the opposite have at least this share of their other words in common; short ones
+# have all of them. Fewer words than that are a phrase. `bench/merges.py` prints the figures.
+OPPOSITE = 0.85
+SHORT = 3
 LEAST_WORDS = 3
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -22,10 +25,11 @@ _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[^\W\d_]|[\"'(\[]?\d)", re
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Dr|No|approx)\.|\b[A-Z]\.)[\"')\]]*$")
 # Dates, times of day, hashes, issues and lines of files differ without a contradiction.
 _REFERENCES = re.compile(
-    r"\b\d{4}-\d\d(?:-\d\d)?(?:T[\d:.]+Z?)?\b|\b\d{1,2}:\d\d\b|[#@]\w+|:\d+(?:-\d+)?\b"
+    r"https?://\S+|\b\d{4}-\d\d(?:-\d\d)?(?:T[\d:.]+Z?)?\b|\b\d{1,2}:\d\d\b|[#@]\w+|:\d+(?:-\d+)?\b"
     r"|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\[\[[^\]]*\]\]|\[\^[^\]]*\]"
 )
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+# Not the digits of a name such as EC2, or of a path.
+_NUMBER = re.compile(r"(?<![\w/.-])\d+(?:[.,]\d+)*")
 _SUFFIXED_NOT = re.compile(r"(?:n['\u2019]t|\bcannot)\b", re.IGNORECASE)
 _NEGATIONS = frozenset(
     ("no", "not", "never", "none", "without", "neither", "nor", "cannot", "nothing", "nobody")
@@ -46,6 +50,7 @@ _OPPOSITES = (
     ("more", "less"),
     ("ascending", "descending"),
 )
+_POLES = frozenset(chain.from_iterable(_OPPOSITES))
 # Words that carry no meaning of their own.
 _LINKING = frozenset(
     re.findall(
@@ -64,9 +69,11 @@ class Wording:
     # All words, each as often as it stands there.
     words: Counter[str]
     # Words that carry meaning, without numbers and negations.
-    content: Counter[str]
+    content: frozenset[str]
+    # Words of which others say the opposite.
+    poles: frozenset[str]
     numbers: frozenset[str]
-    negations: int
+    is_negated: bool
 
 
 def split_statements(body: str) -> list[str]:
@@ -132,16 +139,26 @@ def all_sentences(body: str) -> Iterator[str]:
 def wording(statement: str) -> Wording:
     """Return what a statement is compared by."""
     text = statement.casefold()
-    bare = _REFERENCES.sub(" ", text)
+    # The number of an item says nothing about what it says.
+    bare = _REFERENCES.sub(" ", _ITEM.sub(" ", text, count=1))
     numbers = frozenset(map(_plain_number, _NUMBER.findall(bare)))
     negations = len(_SUFFIXED_NOT.findall(bare))
-    content: Counter[str] = Counter()
+    content: set[str] = set()
+    poles: set[str] = set()
     for word in _WORD.findall(_SUFFIXED_NOT.sub(" ", bare)):
         if word in _NEGATIONS:
             negations += 1
         elif word not in _LINKING and not word[0].isdigit():
-            content[_stem(word)] += 1
-    return Wording(Counter(_WORD.findall(text)), content, numbers, negations)
+            content.add(_stem(word))
+        if word in _POLES:
+            poles.add(word)
+    return Wording(
+        words=Counter(_WORD.findall(text)),
+        content=frozenset(content),
+        poles=frozenset(poles),
+        numbers=numbers,
+        is_negated=negations % 2 == 1,
+    )
 
 
 def likeness(left: Counter[str], right: Counter[str]) -> float:
@@ -165,41 +182,35 @@ def opposite(left: str, right: str) -> str:
     """Say in which way two statements contradict each other, or nothing if they do not."""
     ours = wording(left)
     theirs = wording(right)
-    if min(len(ours.content), len(theirs.content)) < LEAST_WORDS:
+    how, pair = _difference(ours, theirs)
+    if not how or min(len(ours.content), len(theirs.content)) < LEAST_WORDS:
         return ""
-    pair = _opposed_words(ours, theirs)
-    alike = likeness(ours.content, theirs.content)
-    if pair:
-        alike = likeness(_without(ours.content, pair), _without(theirs.content, pair))
-    if alike < OPPOSITE:
+    left_words = ours.content.difference(map(_stem, pair))
+    right_words = theirs.content.difference(map(_stem, pair))
+    if left_words == right_words:
+        return how
+    size = len(left_words) + len(right_words)
+    is_short = min(len(left_words), len(right_words)) <= SHORT
+    if is_short or 2 * len(left_words & right_words) < OPPOSITE * size:
         return ""
-    if bool(ours.negations % 2) != bool(theirs.negations % 2):
-        return "negation"
-    if pair:
-        return f"{pair[0]} and {pair[1]}"
+    return how
+
+
+def _difference(ours: Wording, theirs: Wording) -> tuple[str, tuple[str, ...]]:
+    """Say in which words two statements differ that can make them contradict each other."""
+    if ours.is_negated != theirs.is_negated:
+        return "negation", ()
+    if ours.poles != theirs.poles:
+        for pair in _OPPOSITES:
+            for one, other in (pair, pair[::-1]):
+                is_ours = one in ours.poles and other not in ours.poles
+                if is_ours and other in theirs.poles and one not in theirs.poles:
+                    return f"{one} and {other}", pair
     only_ours = sorted(ours.numbers - theirs.numbers)
     only_theirs = sorted(theirs.numbers - ours.numbers)
     if only_ours and only_theirs:
-        return f"{', '.join(only_ours)} and {', '.join(only_theirs)}"
-    return ""
-
-
-def _opposed_words(ours: Wording, theirs: Wording) -> tuple[str, str] | None:
-    """Return the words of a pair that stand on different sides."""
-    for first, second in _OPPOSITES:
-        for one, other in ((first, second), (second, first)):
-            is_ours = one in ours.words and other not in ours.words
-            is_theirs = other in theirs.words and one not in theirs.words
-            if is_ours and is_theirs:
-                return one, other
-    return None
-
-
-def _without(words: Counter[str], pair: Sequence[str]) -> Counter[str]:
-    rest = Counter(words)
-    for word in pair:
-        rest.pop(_stem(word), None)
-    return rest
+        return f"{', '.join(only_ours)} and {', '.join(only_theirs)}", ()
+    return "", ()
 
 
 def _stem(word: str) -> str:

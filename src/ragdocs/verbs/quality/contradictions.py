@@ -6,9 +6,11 @@ Their authors say so, or nearly the same statement has other numbers or a negati
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import combinations
+from math import ceil
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.text import statements
@@ -21,8 +23,10 @@ from ragdocs.verbs.references import find
 MOST_CHARACTERS = 20_000
 # Statements that are compared with each other.
 MOST_STATEMENTS = 60_000
-# Statements with one rare word in common; more of them share a phrase, not a fact.
-MOST_ALIKE = 60
+# Statements with two rare words in common; more of them share a phrase, not a fact.
+MOST_ALIKE = 40
+# Rare words of a statement that are looked at.
+MOST_RARE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,26 +132,28 @@ def _pair(item: Contradiction) -> frozenset[str]:
 
 
 def _candidates(sides: Sequence[Side]) -> Iterator[tuple[Side, Side]]:
-    """Yield pairs of statements that may be alike, by their rarest words."""
+    """Yield pairs of statements that may be alike: they share two of their rarest words."""
     words = [statements.wording(side.text).content for side in sides]
     frequency: Counter[str] = Counter()
     for content in words:
-        frequency.update(content.keys())
-    owners: dict[str, list[int]] = defaultdict(list)
+        frequency.update(content)
+    owners: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for position, content in enumerate(words):
         if len(content) < statements.LEAST_WORDS:
             continue
         seen: set[int] = set()
-        for word in _rarest(content, frequency):
-            seen.update(owners[word][:MOST_ALIKE])
-            owners[word].append(position)
+        for pair in combinations(_rarest(content, frequency), 2):
+            others = owners[pair]
+            seen.update(others)
+            if len(others) < MOST_ALIKE:
+                others.append(position)
         for other in sorted(seen):
             yield sides[other], sides[position]
 
 
-def _rarest(content: Mapping[str, int], frequency: Mapping[str, int]) -> list[str]:
-    """Return the words of which two statements share at least one, if they are alike enough."""
+def _rarest(content: Collection[str], frequency: Mapping[str, int]) -> list[str]:
+    """Return the words of which two statements share at least two, if they are alike enough."""
     ordered = sorted(content, key=lambda word: (frequency[word], word))
-    # Two texts with a share s of common words differ in at most (1 - s) of the words of both.
-    count = int(2 * (1 - statements.OPPOSITE) * len(content)) + 2
-    return ordered[:count]
+    # Each of two that are alike has at most this many words that the other does not have.
+    missing = ceil(2 * (1 - statements.OPPOSITE) * len(content))
+    return sorted(ordered[: min(missing + 2, MOST_RARE)])
