@@ -364,6 +364,16 @@ AccessKind = Literal["get", "search", "used"]
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """A question that found nothing relevant, and how often it was asked."""
+
+    text: str
+    count: int
+    first_at: datetime
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class StepSummary:
     """The outcome of one step of a run, as it was written down.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import (
@@ -22,6 +22,7 @@ from typing import (
 )
 
 from ragdocs.caller import Caller, current
+from ragdocs.types import Hit
 
 if TYPE_CHECKING:
     # Opening a workspace imports every engine: whoever answers has done that.
@@ -156,6 +157,15 @@ class Ask:
         if self.workspace.shared_lanes:
             return self.workspace.role()
         return self.caller.role
+
+    def note_question(self, question: str, hits: Iterable[Hit]) -> None:
+        """Keep a question whose hits are all below the floor, where the user keeps such."""
+        if self.workspace.questions is None:
+            return
+        from ragdocs.search.calibration import FLOOR
+
+        is_found = any(hit.score >= FLOOR for hit in hits)
+        self.workspace.questions.note(question, self.now, found=is_found)
 
     @property
     def now(self) -> datetime:

@@ -85,6 +85,8 @@ class GapShape(TypedDict):
     is_file: bool
     memory_count: int
     memories: list[TextName]
+    oldest: str | None
+    newest: str | None
 
 
 class LinkReview(TypedDict):
@@ -95,6 +97,65 @@ class LinkReview(TypedDict):
     gaps: list[GapShape]
     omitted: int
     notes: list[str]
+
+
+class QuestionShape(TypedDict):
+    """A question that found nothing relevant."""
+
+    question: str
+    count: int
+    first_at: str
+    last_at: str
+
+
+class SectionShape(TypedDict):
+    """A section of a document, by its first line."""
+
+    path: str
+    line: int
+
+
+class RepeatedShape(TypedDict):
+    """A heading under which several sections say nearly the same."""
+
+    heading: str
+    sections: list[SectionShape]
+
+
+class DocumentationGaps(TypedDict):
+    """What the documentation lacks; `omitted` counts what is not listed."""
+
+    targets: list[GapShape]
+    questions: list[QuestionShape]
+    unlinked: list[TextName]
+    repeated: list[RepeatedShape]
+    omitted: int
+    notes: list[str]
+
+
+class HandoverLine(TypedDict):
+    """One line: what is said, and where it stands (a path with its line, or where it was kept)."""
+
+    text: str
+    source: str
+    date: str
+    remark: str
+
+
+class HandoverChapter(TypedDict):
+    """One chapter; `omitted` counts lines for which there was no room."""
+
+    name: str
+    lines: list[HandoverLine]
+    omitted: int
+
+
+class HandoverPage(TypedDict):
+    """What somebody who takes over should know; `page` is the whole as markdown."""
+
+    since: str
+    chapters: list[HandoverChapter]
+    page: str
 
 
 class StatementShape(TypedDict):

@@ -252,6 +252,8 @@ def search_memories(
         kind=filter_type,
         archived=include_archived,
     )
+    if not filter_tags and not filter_type:
+        ask.note_question(query, findings.hits)
     return layout_memories.hits(findings, memories.locate, ask.room, ask.now, explain=explain)
 
 

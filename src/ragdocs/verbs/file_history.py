@@ -1,8 +1,9 @@
-"""Which files of a project have another name today, as git knows it."""
+"""What git knows about the files of a project: other names, first commits, changes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +15,17 @@ from ragdocs.system import git
 MOST_COMMITS = 3_000
 MOST_STEPS = 20
 TERMS = git.Terms(seconds=10.0, most=20_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file that was changed: when last, by which commit, and how often."""
+
+    path: str
+    at: datetime
+    subject: str
+    commit: str
+    count: int
 
 
 def renamed(root: Path) -> dict[str, str]:
@@ -51,6 +63,30 @@ def first_commits(root: Path, folder: str) -> dict[str, datetime]:
             # The log goes back in time, so the last one that is seen is the first.
             added[field] = at
     return added
+
+
+def changed_files(root: Path, since: datetime) -> list[FileChange] | None:
+    """List the files that commits changed since a moment, the last changed first.
+
+    None where there is no repository, or where git does not answer in time.
+    """
+    form = "--format=%x01%H%x02%cI%x02%s"
+    words = ["log", "--name-only", "-z", "--no-merges", form, "--relative", f"-n{MOST_COMMITS}"]
+    try:
+        output = git.run(root, [*words, f"--since={since.isoformat()}"], terms=TERMS)
+    except RagdocsError:
+        return None
+    changes: dict[str, FileChange] = {}
+    commit = at = subject = ""
+    for field in _fields(output):
+        if field.startswith("\x01"):
+            commit, at, subject = field[1:].split("\x02", 2)
+        elif field in changes:
+            changes[field] = replace(changes[field], count=changes[field].count + 1)
+        elif field:
+            moment = datetime.fromisoformat(at)
+            changes[field] = FileChange(field, moment, subject, commit, 1)
+    return sorted(changes.values(), key=lambda change: (-change.at.timestamp(), change.path))
 
 
 def _committed(root: Path) -> Iterator[tuple[str, str]]:
