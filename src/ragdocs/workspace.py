@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from ragdocs.verbs.memories.history import Versions
     from ragdocs.verbs.memories.merge import Merges
     from ragdocs.verbs.memories.recall import Bank, Recall
+    from ragdocs.verbs.memories.restating import Restating
     from ragdocs.verbs.memories.timeline import Timeline
     from ragdocs.verbs.memories.write import Memories
     from ragdocs.verbs.quality.explain import Explain
@@ -205,6 +206,14 @@ class Workspace:
         from ragdocs.verbs.memories.draft import Drafts
 
         return Drafts(self._corpus(MEMORY.name, "memory"))
+
+    @property
+    def restating(self) -> Restating:
+        """The verbs about memories and documentation that say the same."""
+        from ragdocs.verbs.memories.restating import Restating
+
+        memory = self._corpus(MEMORY.name, "memory")
+        return Restating(memory, self._corpus(DOCS.name, "docs"), self.access, self.clock)
 
     @property
     def repairs(self) -> Repairs:

@@ -8,6 +8,7 @@ from ragdocs.errors import ValidationError
 from ragdocs.serve.surface import Arg, Ask, layout_care, layout_handover, present_care, verb
 from ragdocs.serve.surface.care_shapes import (
     ConnectedClients,
+    DocsSuggestions,
     DocumentationGaps,
     HandoverPage,
     LinkGraph,
@@ -106,6 +107,30 @@ def documentation_gaps(
     page.check_limit(limit)
     missing = ask.workspace.gaps.find()
     return layout_care.gaps(missing, ask.workspace.links.notes(), limit, ask.room)
+
+
+@verb(
+    command="memory docs",
+    toolset="quality",
+    title="Compare memories with the documentation",
+    situation="memories that repeat the documentation, or belong into it",
+    effect="read",
+    page=True,
+    lanes=LANES,
+    text=present_care.docs_changes,
+    about="list memories that a page restates, and those that a page should have, as diffs",
+    examples=({}, {"limit": 3}),
+)
+def suggest_docs_changes(
+    ask: Ask, limit: Annotated[int, Arg(help="how many of each kind")] = 10
+) -> DocsSuggestions:
+    """List memories that restate a section of the documentation, with a link in their place, and
+    memories that are used often and stable, as a patch for a page. Returns diffs, changes nothing.
+    """
+    from ragdocs.verbs import page
+
+    page.check_limit(limit)
+    return layout_care.docs_changes(ask.workspace.restating.suggest(limit), ask.room)
 
 
 @verb(

@@ -133,6 +133,36 @@ class DocumentationGaps(TypedDict):
     notes: list[str]
 
 
+class RestatedMemory(TypedDict):
+    """A memory that a section says already; `diff` puts a link in the place of its text."""
+
+    memory: TextName
+    page: TextName
+    heading: str
+    lines: str
+    share: float
+    section: str
+    diff: str
+
+
+class PatchedPage(TypedDict):
+    """A memory that is used often and stable; `diff` adds it to a page."""
+
+    memory: TextName
+    page: TextName
+    uses: int
+    diff: str
+
+
+class DocsSuggestions(TypedDict):
+    """What could move between memories and documentation; nothing was changed."""
+
+    restated: list[RestatedMemory]
+    patches: list[PatchedPage]
+    omitted: int
+    notes: list[str]
+
+
 class HandoverLine(TypedDict):
     """One line: what is said, and where it stands (a path with its line, or where it was kept)."""
 

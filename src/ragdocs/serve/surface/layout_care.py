@@ -14,6 +14,7 @@ from ragdocs.serve.surface.care_shapes import (
     CentreShape,
     ClientShape,
     DayShape,
+    DocsSuggestions,
     DocumentationGaps,
     EdgeShape,
     EventShape,
@@ -24,8 +25,10 @@ from ragdocs.serve.surface.care_shapes import (
     MergeDraftShape,
     NeighbourShape,
     NodeShape,
+    PatchedPage,
     QuestionShape,
     RepeatedShape,
+    RestatedMemory,
     SectionShape,
     SessionShape,
     SideShape,
@@ -38,6 +41,7 @@ from ragdocs.types import Document
 if TYPE_CHECKING:
     from ragdocs.verbs.links import Centre, Gap, Graph, LinkProblems, Node
     from ragdocs.verbs.memories.draft import MergeDraft, Side, Statement
+    from ragdocs.verbs.memories.restating import DocsChanges
     from ragdocs.verbs.memories.timeline import Event, Events
     from ragdocs.verbs.quality.gaps import MissingDocs
 
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
 MOST_LINKS = 50
 MOST_NEIGHBOURS = 60
 BEGINNING = 240
+LONGEST_SECTION = 1_200
 # Sections that are listed for one heading.
 MOST_SECTIONS = 10
 NO_QUESTIONS = (
@@ -203,6 +208,41 @@ def gaps(missing: MissingDocs, notes: Sequence[str], limit: int, room: int) -> D
         repeated=same,
         omitted=omitted,
         notes=notes,
+    )
+
+
+def docs_changes(changes: DocsChanges, room: int) -> DocsSuggestions:
+    """Lay out what could move between memories and documentation, as much as fits."""
+    restated = []
+    for item in changes.restated:
+        restated.append(
+            RestatedMemory(
+                memory=_name(item.memory),
+                page=_name(item.page),
+                heading=" > ".join(item.passage.headings),
+                lines=f"{item.passage.start_line}-{item.passage.end_line}",
+                share=round(item.share, 3),
+                section=layouts.cut(item.passage.text, LONGEST_SECTION),
+                diff="\n".join(item.replacement.lines),
+            )
+        )
+    patches = []
+    for patch in changes.patches:
+        patches.append(
+            PatchedPage(
+                memory=_name(patch.memory),
+                page=_name(patch.page),
+                uses=patch.uses,
+                diff="\n".join(patch.patch.lines),
+            )
+        )
+    some = layouts.within(restated, room // 2)
+    others = layouts.within(patches, room // 2)
+    return DocsSuggestions(
+        restated=some,
+        patches=others,
+        omitted=len(restated) - len(some) + len(patches) - len(others),
+        notes=list(changes.notes),
     )
 
 

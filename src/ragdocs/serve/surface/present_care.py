@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ragdocs.serve.surface.present import inline, note_lines, plural, whole, with_notes
+from ragdocs.serve.surface.present import inline, note_lines, plural, quote, whole, with_notes
 
 
 def graph(answer: Any) -> str:
@@ -85,6 +85,24 @@ def gaps(answer: Any) -> str:
     if answer["omitted"]:
         rows.append(f"{answer['omitted']} more are not listed")
     return with_notes("\n".join(rows), answer["notes"])
+
+
+def docs_changes(answer: Any) -> str:
+    """Write memories that a page restates and those that a page should have, as diffs."""
+    blocks = []
+    for item in inline(answer["restated"]):
+        place = f"{item['page']['path']}:{item['lines']}"
+        head = f"{item['memory']['path']} restates {place} | {item['heading']}"
+        blocks.append(f"{head}, {item['share']:.0%}\n{quote(item['diff'])}")
+    for item in inline(answer["patches"]):
+        uses = plural(item["uses"], "time")
+        head = f"{item['memory']['path']} was used {uses}; as a part of {item['page']['path']}:"
+        blocks.append(f"{head}\n{quote(item['diff'])}")
+    if not blocks:
+        blocks.append("no memory restates the documentation, and none should be a part of it")
+    if answer["omitted"]:
+        blocks.append(f"{answer['omitted']} more are not listed")
+    return with_notes("\n\n".join(blocks), answer["notes"])
 
 
 def handover(answer: Any) -> str:
