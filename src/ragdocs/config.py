@@ -136,6 +136,11 @@ class ServerConfig:
         TOOLSETS, "Groups of tools that are offered.", low=1, choices=(*TOOLSETS, *MORE_TOOLSETS)
     )
     shared: bool = declare(True, "Whether the windows of one project share one server process.")
+    keep_questions: bool = declare(
+        False,
+        "Whether searches that find nothing are kept on this machine, for `ragdocs gaps`.",
+        personal=True,
+    )
     answer_chars: int = declare(
         9000, "Largest size of one answer, in characters.", low=1000, high=40_000
     )

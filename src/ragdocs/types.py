@@ -206,6 +206,8 @@ class Hit:
     signals: tuple[Signal, ...]
     links: tuple[Link, ...] = ()
     words: tuple[str, ...] = ()
+    # The documents that say that they supersede this one.
+    successors: tuple[Document, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,6 +361,16 @@ class ChangeSet:
 
 
 AccessKind = Literal["get", "search", "used"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that found nothing relevant, and how often it was asked."""
+
+    text: str
+    count: int
+    first_at: datetime
+    last_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

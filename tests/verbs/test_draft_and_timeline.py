@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.asking import ask
 from tests.conftest import Project
 
-from ragdocs.errors import NotFoundError, ValidationError
-from ragdocs.verbs.memories.draft import split_statements
+from ragdocs.errors import ConflictError, NotFoundError, ValidationError
+from ragdocs.text.statements import split_statements
 
 TEXT = """
 # Title
@@ -55,6 +56,83 @@ def test_a_draft_has_each_statement_once_and_the_tags_of_all(project: Project) -
         drafts.draft(["a.md", "missing.md"])
     with pytest.raises(ValidationError, match="2 to 10"):
         drafts.draft(["a.md"])
+
+
+def test_a_draft_unites_sections_and_puts_contradictions_side_by_side(project: Project) -> None:
+    project.memory(
+        "limits.md",
+        """
+        ---
+        created_at: 2026-01-02
+        ---
+        # Limits
+
+        The gateway allows 100 requests per minute. Bursts are refused.
+
+        ## Exceptions
+
+        - Health checks are not counted.
+
+        ## History
+
+        Raised once.
+        """,
+    )
+    project.memory(
+        "limits-2.md",
+        """
+        ---
+        created_at: 2026-03-04
+        ---
+        # Limits of the gateway
+
+        The gateway allows 200 requests per minute. Bursts are refused. Clients see a 429.
+
+        ## Exceptions
+
+        - Metrics are not counted either.
+        """,
+    )
+    draft = project.open().drafts.draft(["limits.md", "limits-2.md"])
+    assert draft.content == (
+        "---\ncreated_at: 2026-01-02\n---\n\n# Limits\n\n"
+        "The gateway allows 100 requests per minute. Bursts are refused.[^s1]\n\n"
+        "The gateway allows 200 requests per minute. Clients see a 429.[^s2]\n\n"
+        "## Exceptions\n\n"
+        "- Health checks are not counted.[^s1]\n"
+        "- Metrics are not counted either.[^s2]\n\n"
+        "## History\n\n"
+        "Raised once.[^s1]\n\n"
+        "[^s1]: limits.md, 2026-01-02\n"
+        "[^s2]: limits-2.md, 2026-03-04\n"
+    )
+    opposed = {item.text: item.contradicts for item in draft.statements if item.contradicts}
+    text = "The gateway allows 200 requests per minute. Clients see a 429."
+    assert opposed == {text: "100 and 200"}
+
+
+def test_suggestions_come_with_drafts_and_a_merge_is_tried_first(project: Project) -> None:
+    text = "The ledger is swept every night and split by month for the auditors."
+    project.memory("a.md", f"# Ledger\n\n{text}\n")
+    project.memory("b.md", f"# Ledger\n\n{text} Reports follow.\n")
+    workspace = project.open()
+    assert "draft" not in ask(workspace, "suggest_memory_merges", threshold=0.8)["result"][0]
+    (group,) = ask(workspace, "suggest_memory_merges", threshold=0.8, drafts=True)["result"]
+    draft = group["draft"]
+    assert "Reports follow." in draft["content"]
+    arguments = {
+        "source_files": ["a.md", "b.md"],
+        "target_file": draft["target"],
+        "summary_content": draft["content"],
+    }
+    before = {path.name: path.read_text() for path in project.root.glob(".memories/*.md")}
+    trial = ask(workspace, "merge_memories", **arguments, dry_run=True)
+    assert "-# Ledger" in trial["diff"]
+    assert {path.name: path.read_text() for path in project.root.glob(".memories/*.md")} == before
+    stale = {"source_versions": ["0" * 16, "1" * 16], "dry_run": True}
+    with pytest.raises(ConflictError, match="changed"):
+        ask(workspace, "merge_memories", **arguments, **stale)
+    assert ask(workspace, "merge_memories", **arguments)["status"] == "merged"
 
 
 def test_the_timeline_tells_changes_and_memories_written_otherwise(project: Project) -> None:

@@ -15,6 +15,10 @@ MENTIONS = "mentions"
 RELATED_TO = "related_to"
 TOUCHES = "touches"
 IMPACTS = "impacts"
+# A memory says with these that another one no longer holds, or says the opposite.
+SUPERSEDES = "supersedes"
+SUPERSEDED_BY = ("superseded_by", "superseded-by")
+CONTRADICTS = "contradicts"
 
 # A document with more is generated, and its links say nothing.
 LINK_LIMIT = 5_000

@@ -17,6 +17,7 @@ from ragdocs.search.query import LEAST_CANDIDATES
 from ragdocs.text import times
 from ragdocs.types import Document, Filter, Hit, Probe, Query
 from ragdocs.verbs import page
+from ragdocs.verbs.memories.succession import Succession
 
 # Hits of one lane that are ranked and counted, out of as many candidates as its own search has.
 MOST_COUNTED = 50
@@ -37,6 +38,7 @@ PARTS = {
     "context": "context",
     "support": "context",
     "graph": "links",
+    "succession": "links",
     "recency": "recency",
     "time": "recency",
 }
@@ -257,11 +259,16 @@ class _Question:
     now: datetime
 
     def order(self, row: Row) -> tuple[object, ...]:
-        """Return what rows are sorted by: score, then lane, path and position; or age."""
+        """Return what rows are sorted by: score, then lane, path and position; or age.
+
+        Of equal scores, that of a memory which others supersede comes after theirs.
+        """
         document = row.document
         if row.hit is None:
             return (*age_order(document, self.now), row.lane)
-        return -row.hit.score, row.lane, document.path, row.hit.chunk.start_line
+        is_superseded = bool(row.hit.successors)
+        position = row.hit.chunk.start_line
+        return -row.hit.score, is_superseded, row.lane, document.path, position
 
 
 def _hits(corpus: Corpus, question: _Question, where: Filter) -> tuple[list[Row], int]:
@@ -273,6 +280,8 @@ def _hits(corpus: Corpus, question: _Question, where: Filter) -> tuple[list[Row]
     if is_measured:
         query = replace(query, min_score=FLOOR)
     findings = corpus.search(query, question.now, question.vector)
+    if corpus.lane.writable:
+        findings = Succession(corpus, question.now).follow(findings, query)
     rows = []
     for hit in findings.hits:
         # A lane of few passages has no floor of its own; there a word of the query is enough.

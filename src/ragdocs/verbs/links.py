@@ -79,12 +79,17 @@ class DoubtfulLink:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A target that memories name and no document covers; `is_file` says whether it exists."""
+    """A target that memories name and no document covers; `is_file` says whether it exists.
+
+    `oldest` and `newest` are the days of the memories that name it, where they have one.
+    """
 
     target: str
     memories: Sequence[Document]
     total: int
     is_file: bool
+    oldest: datetime | None = None
+    newest: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +238,7 @@ class Links:
             target = uses[0].link.target
             is_file = self._is_file(target)
             if len(uses) >= GAP_MEMORIES and node not in covered:
-                memories = [use.document for use in uses[:MOST_NAMING]]
-                gaps.append(Gap(target, memories, len(uses), is_file))
+                gaps.append(_gap(target, [use.document for use in uses], is_file=is_file))
             elif not is_file and _is_path(target):
                 broken += uses
         gaps.sort(key=lambda gap: (-gap.total, gap.target))
@@ -247,6 +251,10 @@ class Links:
             if corpus.unread:
                 notes.update(dict.fromkeys(corpus.notes()))
         return list(notes)
+
+    def resolved(self) -> LinkMap:
+        """Return all links of the lanes as they are now."""
+        return self._map()
 
     def _map(self) -> LinkMap:
         documents: dict[str, Document] = {}
@@ -350,6 +358,23 @@ def _written_links(links: LinkMap) -> Iterator[tuple[Document, Link]]:
             if key not in seen and not is_listed:
                 seen.add(key)
                 yield document, link
+
+
+def _gap(target: str, documents: Sequence[Document], *, is_file: bool) -> Gap:
+    """Return a gap with some of the memories that name it, and their ages."""
+    moments = []
+    for document in documents:
+        moment = document.created_at or document.modified_at
+        if moment is not None:
+            moments.append(moment)
+    return Gap(
+        target,
+        documents[:MOST_NAMING],
+        len(documents),
+        is_file,
+        min(moments, default=None),
+        max(moments, default=None),
+    )
 
 
 def _is_path(target: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -76,14 +76,15 @@ def common_options() -> list[click.Parameter]:
     ]
 
 
-def format_option(usual: str = "text") -> click.Option:
+def format_option(usual: str = "text", more: Sequence[str] = ()) -> click.Option:
     """Return the option of commands that list things."""
+    names = "".join([f"{name}, " for name in more])
     return click.Option(
         ["--format", "form"],
-        type=click.Choice(FORMATS),
+        type=click.Choice([*more, *FORMATS]),
         metavar="FORMAT",
         default=usual,
-        help=f"json, md, table or text (default: {usual})",
+        help=f"{names}json, md, table or text (default: {usual})",
     )
 
 
@@ -92,7 +93,7 @@ def _command(verb: Verb, name: str) -> click.Command:
     for param in verb.params_for("command"):
         params += _as_click(param, completing.complete(verb.command, param.name))
     if verb.columns:
-        params.append(format_option(verb.usual_format))
+        params.append(format_option(verb.usual_format, sorted(verb.formats)))
     command = VerbCommand(
         name,
         params=[*params, *common_options()],
@@ -138,6 +139,7 @@ def _callback(verb: Verb) -> Any:
                 as_json=as_json,
                 form=form,
                 columns=verb.columns,
+                formats=verb.formats,
             )
         finally:
             if is_hook(arguments):

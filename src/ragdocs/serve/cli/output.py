@@ -42,9 +42,12 @@ def print_answer(
     as_json: bool,
     form: str | None = None,
     columns: Sequence[str] = (),
+    formats: Mapping[str, Callable[[Any], str]] | None = None,
 ) -> None:
     """Print an answer with nothing hidden in it."""
-    print_written(written(answer, text, as_json=as_json, form=form, columns=columns))
+    print_written(
+        written(answer, text, as_json=as_json, form=form, columns=columns, formats=formats)
+    )
 
 
 def written(
@@ -54,11 +57,17 @@ def written(
     as_json: bool,
     form: str | None = None,
     columns: Sequence[str] = (),
+    formats: Mapping[str, Callable[[Any], str]] | None = None,
 ) -> Written:
-    """Return an answer as it is printed, with nothing hidden in it."""
+    """Return an answer as it is printed, with nothing hidden in it.
+
+    `formats` are those that only this answer has.
+    """
     from ragdocs.text.visible import framed
 
     shown = framed(answer)
+    if formats and form in formats:
+        return Written(formats[form](shown), is_json=True)
     if as_json or form == "json":
         return Written(json.dumps(shown, indent=2, ensure_ascii=False), is_json=True)
     if form not in ("md", "table"):

@@ -102,6 +102,7 @@ class Commands:
             as_json=as_json,
             form=given.get("form"),
             columns=verb.columns,
+            formats=verb.formats,
         )
         code = int(verb.failed is not None and verb.failed(answer))
         return {"out": out.text, "json": out.is_json, "table": out.table, "code": code}

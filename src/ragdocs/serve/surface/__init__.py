@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import (
@@ -22,6 +22,7 @@ from typing import (
 )
 
 from ragdocs.caller import Caller, current
+from ragdocs.types import Hit
 
 if TYPE_CHECKING:
     # Opening a workspace imports every engine: whoever answers has done that.
@@ -151,6 +152,22 @@ class Ask:
         return self.workspace.room
 
     @property
+    def role(self) -> str:
+        """What the caller may do in this project."""
+        if self.workspace.shared_lanes:
+            return self.workspace.role()
+        return self.caller.role
+
+    def note_question(self, question: str, hits: Iterable[Hit]) -> None:
+        """Keep a question whose hits are all below the floor, where the user keeps such."""
+        if self.workspace.questions is None:
+            return
+        from ragdocs.search.calibration import FLOOR
+
+        is_found = any(hit.score >= FLOOR for hit in hits)
+        self.workspace.questions.note(question, self.now, found=is_found)
+
+    @property
     def now(self) -> datetime:
         """The moment of the call, in the time zone of the caller."""
         return self.workspace.clock()
@@ -185,6 +202,8 @@ class Verb:
     terminal: Callable[[Any, Mapping[str, Any]], str] | None = None
     # The fields of each result that a table shows; without any there is no table.
     columns: tuple[str, ...] = ()
+    # Further formats of the command, and how each is written.
+    formats: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     # How a command writes the answer where no format is named.
     usual_format: Literal["text", "table"] = "text"
     # Whether an answer is a failure to a script: exit code 1.

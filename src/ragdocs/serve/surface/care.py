@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ragdocs.serve.surface import Arg, Ask, layout_care, present_care, verb
+from ragdocs.errors import ValidationError
+from ragdocs.serve.surface import Arg, Ask, layout_care, layout_handover, present_care, verb
 from ragdocs.serve.surface.care_shapes import (
     ConnectedClients,
+    DocsSuggestions,
+    DocumentationGaps,
+    HandoverPage,
     LinkGraph,
     LinkReview,
     MemoryTimeline,
@@ -77,6 +81,84 @@ def review_links(ask: Ask) -> LinkReview:
     """
     links = ask.workspace.links
     return layout_care.link_review(links.problems(), links.notes())
+
+
+@verb(
+    command="gaps",
+    toolset="quality",
+    title="Find gaps in the documentation",
+    situation="what should be documented next",
+    effect="read",
+    page=True,
+    lanes=LANES,
+    text=present_care.gaps,
+    about="list what the documentation lacks: targets, questions, pages nobody links to, repetitions",
+    examples=({}, {"limit": 50}),
+    shell_examples=("ragdocs gaps --json | jq -r '.targets[].target'",),
+)
+def documentation_gaps(
+    ask: Ask, limit: Annotated[int, Arg(help="how many of each kind")] = 20
+) -> DocumentationGaps:
+    """List what the documentation lacks: files that several memories explain and no document does,
+    questions that found nothing, documents that nothing links to, sections that repeat each other.
+    """
+    from ragdocs.verbs import page
+
+    page.check_limit(limit)
+    missing = ask.workspace.gaps.find()
+    return layout_care.gaps(missing, ask.workspace.links.notes(), limit, ask.room)
+
+
+@verb(
+    command="memory docs",
+    toolset="quality",
+    title="Compare memories with the documentation",
+    situation="memories that repeat the documentation, or belong into it",
+    effect="read",
+    page=True,
+    lanes=LANES,
+    text=present_care.docs_changes,
+    about="list memories that a page restates, and those that a page should have, as diffs",
+    examples=({}, {"limit": 3}),
+)
+def suggest_docs_changes(
+    ask: Ask, limit: Annotated[int, Arg(help="how many of each kind")] = 10
+) -> DocsSuggestions:
+    """List memories that restate a section of the documentation, with a link in their place, and
+    memories that are used often and stable, as a patch for a page. Returns diffs, changes nothing.
+    """
+    from ragdocs.verbs import page
+
+    page.check_limit(limit)
+    return layout_care.docs_changes(ask.workspace.restating.suggest(limit), ask.room)
+
+
+@verb(
+    command="handover",
+    toolset="memory",
+    title="Hand over",
+    effect="read",
+    tool=False,
+    page=True,
+    lanes=("docs", "memory", "journal"),
+    text=present_care.handover,
+    about="one page for whoever takes over: plans, decisions, changed pages, questions, next steps",
+    examples=({}, {"since": "2w"}),
+    shell_examples=("ragdocs handover --since 2026-02-04 > handover.md",),
+)
+def write_handover(
+    ask: Ask,
+    since: Since = None,
+    max_chars: Annotated[int, Arg(help="the longest page, in characters")] = 6000,
+) -> HandoverPage:
+    """Write one page for whoever takes over: open plans, decisions since then, documentation that
+    changed, unanswered questions, and next steps found in memories and journals, with sources.
+    """
+    if not layout_handover.LEAST_CHARS <= max_chars <= layout_handover.MOST_CHARS:
+        bounds = f"{layout_handover.LEAST_CHARS} to {layout_handover.MOST_CHARS}"
+        raise ValidationError(f"max_chars is {max_chars}", f"Ask for {bounds} characters")
+    handover = ask.workspace.handovers.write(since or "")
+    return layout_handover.page(handover, ask.workspace.config.root.name, max_chars)
 
 
 @verb(

@@ -85,6 +85,8 @@ class GapShape(TypedDict):
     is_file: bool
     memory_count: int
     memories: list[TextName]
+    oldest: str | None
+    newest: str | None
 
 
 class LinkReview(TypedDict):
@@ -97,11 +99,104 @@ class LinkReview(TypedDict):
     notes: list[str]
 
 
+class QuestionShape(TypedDict):
+    """A question that found nothing relevant."""
+
+    question: str
+    count: int
+    first_at: str
+    last_at: str
+
+
+class SectionShape(TypedDict):
+    """A section of a document, by its first line."""
+
+    path: str
+    line: int
+
+
+class RepeatedShape(TypedDict):
+    """A heading under which several sections say nearly the same."""
+
+    heading: str
+    sections: list[SectionShape]
+
+
+class DocumentationGaps(TypedDict):
+    """What the documentation lacks; `omitted` counts what is not listed."""
+
+    targets: list[GapShape]
+    questions: list[QuestionShape]
+    unlinked: list[TextName]
+    repeated: list[RepeatedShape]
+    omitted: int
+    notes: list[str]
+
+
+class RestatedMemory(TypedDict):
+    """A memory that a section says already; `diff` puts a link in the place of its text."""
+
+    memory: TextName
+    page: TextName
+    heading: str
+    lines: str
+    share: float
+    section: str
+    diff: str
+
+
+class PatchedPage(TypedDict):
+    """A memory that is used often and stable; `diff` adds it to a page."""
+
+    memory: TextName
+    page: TextName
+    uses: int
+    diff: str
+
+
+class DocsSuggestions(TypedDict):
+    """What could move between memories and documentation; nothing was changed."""
+
+    restated: list[RestatedMemory]
+    patches: list[PatchedPage]
+    omitted: int
+    notes: list[str]
+
+
+class HandoverLine(TypedDict):
+    """One line: what is said, and where it stands (a path with its line, or where it was kept)."""
+
+    text: str
+    source: str
+    date: str
+    remark: str
+
+
+class HandoverChapter(TypedDict):
+    """One chapter; `omitted` counts lines for which there was no room."""
+
+    name: str
+    lines: list[HandoverLine]
+    omitted: int
+
+
+class HandoverPage(TypedDict):
+    """What somebody who takes over should know; `page` is the whole as markdown."""
+
+    since: str
+    chapters: list[HandoverChapter]
+    page: str
+
+
 class StatementShape(TypedDict):
-    """A paragraph, an item or a heading, and the numbers of the memories that say it."""
+    """A paragraph, an item or a heading, and the numbers of the memories that say it.
+
+    `contradicts` has the words in which it contradicts the one before it, or nothing.
+    """
 
     text: str
     sources: list[int]
+    contradicts: str
 
 
 class SideShape(TextName):

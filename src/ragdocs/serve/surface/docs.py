@@ -39,6 +39,8 @@ def search_docs(
     why it matched.
     """
     findings = ask.workspace.documents.search(query, limit, path=path, tags=tags or ())
+    if not path and not tags:
+        ask.note_question(query, findings.hits)
     answer = layout_docs.passages(findings, ask.room, explain=explain)
     if not answer["result"]:
         from ragdocs.serve import outside

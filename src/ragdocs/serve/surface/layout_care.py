@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragdocs.serve.surface import layouts
 from ragdocs.serve.surface.care_shapes import (
@@ -14,6 +14,8 @@ from ragdocs.serve.surface.care_shapes import (
     CentreShape,
     ClientShape,
     DayShape,
+    DocsSuggestions,
+    DocumentationGaps,
     EdgeShape,
     EventShape,
     GapShape,
@@ -23,6 +25,11 @@ from ragdocs.serve.surface.care_shapes import (
     MergeDraftShape,
     NeighbourShape,
     NodeShape,
+    PatchedPage,
+    QuestionShape,
+    RepeatedShape,
+    RestatedMemory,
+    SectionShape,
     SessionShape,
     SideShape,
     StatementShape,
@@ -32,14 +39,23 @@ from ragdocs.serve.surface.clients import Client
 from ragdocs.types import Document
 
 if TYPE_CHECKING:
-    from ragdocs.verbs.links import Centre, Graph, LinkProblems, Node
+    from ragdocs.verbs.links import Centre, Gap, Graph, LinkProblems, Node
     from ragdocs.verbs.memories.draft import MergeDraft, Side, Statement
+    from ragdocs.verbs.memories.restating import DocsChanges
     from ragdocs.verbs.memories.timeline import Event, Events
+    from ragdocs.verbs.quality.gaps import MissingDocs
 
 # Links of each kind that are listed.
 MOST_LINKS = 50
 MOST_NEIGHBOURS = 60
 BEGINNING = 240
+LONGEST_SECTION = 1_200
+# Sections that are listed for one heading.
+MOST_SECTIONS = 10
+NO_QUESTIONS = (
+    "questions that find nothing are not kept; write keep_questions = true under [server] in your "
+    "own config.toml to keep them on this machine"
+)
 LONGEST_CONTEXT = 160
 _HEADING = re.compile(r"(?:^|(?<= ))#{1,6} ")
 _LINK = re.compile(r"\[\[(?:[^\[\]|]{1,1000}\|)?([^\[\]|]{1,1000})\]\]")
@@ -132,16 +148,7 @@ def link_review(problems: LinkProblems, notes: Sequence[str]) -> LinkReview:
                 candidates=_names(item.candidates),
             )
         )
-    gaps = []
-    for gap in problems.gaps[:MOST_LINKS]:
-        gaps.append(
-            GapShape(
-                target=gap.target,
-                is_file=gap.is_file,
-                memory_count=gap.total,
-                memories=_names(gap.memories),
-            )
-        )
+    gaps = list(map(_gap, problems.gaps[:MOST_LINKS]))
     total = len(problems.broken) + len(problems.ambiguous) + len(problems.gaps)
     listed = len(broken) + len(ambiguous) + len(gaps)
     return LinkReview(
@@ -150,6 +157,92 @@ def link_review(problems: LinkProblems, notes: Sequence[str]) -> LinkReview:
         gaps=gaps,
         omitted=total - listed,
         notes=list(notes),
+    )
+
+
+def _gap(gap: Gap) -> GapShape:
+    return GapShape(
+        target=gap.target,
+        is_file=gap.is_file,
+        memory_count=gap.total,
+        memories=_names(gap.memories),
+        oldest=layouts.moment(gap.oldest),
+        newest=layouts.moment(gap.newest),
+    )
+
+
+def gaps(missing: MissingDocs, notes: Sequence[str], limit: int, room: int) -> DocumentationGaps:
+    """Lay out what the documentation lacks, as much of each kind as fits."""
+    questions = []
+    for question in missing.questions or ():
+        questions.append(
+            QuestionShape(
+                question=question.text,
+                count=question.count,
+                first_at=layouts.iso(question.first_at),
+                last_at=layouts.iso(question.last_at),
+            )
+        )
+    repeated = []
+    for group in missing.repeated:
+        sections = []
+        for section in group.sections[:MOST_SECTIONS]:
+            sections.append(SectionShape(path=section.document.path, line=section.line))
+        repeated.append(RepeatedShape(heading=group.heading, sections=sections))
+    every = [list(map(_gap, missing.targets)), questions, _names(missing.unlinked), repeated]
+    share = room // len(every)
+    shown: list[list[Any]] = []
+    omitted = 0
+    for items in every:
+        fitting = layouts.within(items[:limit], share)
+        omitted += len(items) - len(fitting)
+        shown.append(fitting)
+    targets, listed, unlinked, same = shown
+    notes = list(notes)
+    if missing.questions is None:
+        notes.append(NO_QUESTIONS)
+    return DocumentationGaps(
+        targets=targets,
+        questions=listed,
+        unlinked=unlinked,
+        repeated=same,
+        omitted=omitted,
+        notes=notes,
+    )
+
+
+def docs_changes(changes: DocsChanges, room: int) -> DocsSuggestions:
+    """Lay out what could move between memories and documentation, as much as fits."""
+    restated = []
+    for item in changes.restated:
+        restated.append(
+            RestatedMemory(
+                memory=_name(item.memory),
+                page=_name(item.page),
+                heading=" > ".join(item.passage.headings),
+                lines=f"{item.passage.start_line}-{item.passage.end_line}",
+                share=round(item.share, 3),
+                section=layouts.cut(item.passage.text, LONGEST_SECTION),
+                diff="\n".join(item.replacement.lines),
+            )
+        )
+    patches = []
+    for patch in changes.patches:
+        patches.append(
+            PatchedPage(
+                memory=_name(patch.memory),
+                page=_name(patch.page),
+                uses=patch.uses,
+                diff="\n".join(patch.patch.lines),
+            )
+        )
+    some = layouts.within(restated, room // 2)
+    others = layouts.within(patches, room // 2)
+    return DocsSuggestions(
+        restated=some,
+        patches=others,
+        omitted=len(restated) - len(some) + len(patches) - len(others),
+        notes=list(changes.notes),
     )
 
 
@@ -175,7 +268,11 @@ def _side(side: Side, now: datetime) -> SideShape:
 
 
 def _statement(statement: Statement) -> StatementShape:
-    return StatementShape(text=statement.text, sources=list(statement.sources))
+    return StatementShape(
+        text=statement.text,
+        sources=list(statement.sources),
+        contradicts=statement.contradicts,
+    )
 
 
 def timeline(events: Events, gap_seconds: float, now: datetime) -> MemoryTimeline:

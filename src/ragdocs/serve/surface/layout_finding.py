@@ -88,6 +88,8 @@ def _hit(lane_hit: LaneHit, locate: Locate, now: datetime, explain: bool) -> dic
         "score": round(hit.score, 3),
         "content": hit.chunk.text,
     }
+    if hit.successors:
+        shape["superseded_by"] = [successor.path for successor in hit.successors]
     if hit.signals:
         shape["parts"] = parts(hit)
         shape["words"] = list(hit.words)

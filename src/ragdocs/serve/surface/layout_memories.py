@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from ragdocs.serve.surface import layouts
 from ragdocs.serve.surface.shapes import (
     Cluster,
+    ClusterDraft,
     ClusterMember,
     Clusters,
     Deleted,
@@ -85,6 +86,8 @@ def _hit(hit: Hit, locate: Locate, now: datetime, *, explain: bool) -> MemoryHit
         age=layouts.age(document.created_at, now),
         why=layouts.why(hit),
     )
+    if hit.successors:
+        result["superseded_by"] = layouts.superseded(hit)
     if explain:
         result["signals"] = layouts.signals(hit)
     return cast("MemoryHit", {**result, **layouts.provenance(document)})
@@ -111,7 +114,7 @@ def _linked_hit(hit: Hit, locate: Locate, now: datetime) -> LinkedHit:
     for link in hit.links[:MOST_LINKS]:
         shape = LinkShape(edge_type=link.kind, anchor_context=link.context)
         links.append(shape)
-    return LinkedHit(
+    result = LinkedHit(
         memory_id=document.id,
         score=round(hit.score, 3),
         content="",
@@ -126,6 +129,9 @@ def _linked_hit(hit: Hit, locate: Locate, now: datetime) -> LinkedHit:
         links=links,
         **layouts.provenance(document),
     )
+    if hit.successors:
+        result["superseded_by"] = layouts.superseded(hit)
+    return result
 
 
 def _anchor(links: Sequence[Link]) -> Link:
@@ -300,8 +306,10 @@ def undone(undo: UndoneChange) -> Undone:
 # --- merging ---
 
 
-def merged(memory: MergedMemory) -> Merged:
-    """Lay out that memories became one."""
+def merged(memory: MergedMemory, room: int) -> Merged:
+    """Lay out that memories became one, or what would change."""
+    if memory.differences:
+        return _merge_preview(memory, room)
     target, *sources = memory.written
     return Merged(
         status="merged",
@@ -311,6 +319,27 @@ def merged(memory: MergedMemory) -> Merged:
         merged=list(memory.sources),
         moved_to=[source.moved_to for source in sources],
         warnings=layouts.removed(target),
+    )
+
+
+def _merge_preview(memory: MergedMemory, room: int) -> Merged:
+    lines: list[str] = []
+    for difference in memory.differences:
+        lines += difference.lines
+    diff = "\n".join(lines)
+    warnings = []
+    if layouts.cost(diff) > room:
+        diff = layouts.cut(diff, room)
+        warnings.append(f"the diff is cut at {room} characters")
+    return Merged(
+        status="would merge",
+        filename=memory.path,
+        path=memory.location,
+        version="",
+        merged=list(memory.sources),
+        moved_to=[],
+        warnings=warnings,
+        diff=diff,
     )
 
 
@@ -335,7 +364,32 @@ def clusters(suggestions: Suggestions, room: int) -> Clusters:
         )
         result.append(cluster)
     notes = [*suggestions.notes, *_shrink(result, room)]
+    notes += _add_drafts(result, suggestions, room)
     return Clusters(result=result, notes=notes)
+
+
+def _add_drafts(clusters: list[Cluster], suggestions: Suggestions, room: int) -> list[str]:
+    """Give clusters their drafts as far as there is room; return notes about the others."""
+    notes = []
+    left = room - layouts.cost(clusters)
+    for cluster, group in zip(clusters, suggestions.groups, strict=False):
+        if group.undrafted:
+            notes.append(f"group {cluster['cluster_id']} has no draft: {group.undrafted}")
+        if group.draft is None:
+            continue
+        opposed = [statement for statement in group.draft.statements if statement.contradicts]
+        draft = ClusterDraft(
+            target=group.draft.target,
+            version=group.draft.version,
+            content=group.draft.content,
+            contradictions=len(opposed),
+        )
+        left -= layouts.cost(draft)
+        if left < 0:
+            notes.append(f"the draft of group {cluster['cluster_id']} did not fit")
+        else:
+            cluster["draft"] = draft
+    return notes
 
 
 def _shrink(clusters: list[Cluster], room: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ragdocs.serve.surface import ServerState, layouts
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ragdocs.verbs.quality.explain import Explanation
     from ragdocs.verbs.quality.health import LaneState, ProjectState, Verification
     from ragdocs.verbs.quality.lint import Problem
+    from ragdocs.verbs.quality.repairs import Repaired
 
 # Enough to act on, and small enough that two lanes fit into one answer; the rest are counted.
 PROBLEM_CHARS = 3_500
@@ -40,14 +41,52 @@ def status(project: ProjectState, server: ServerState) -> Status:
     )
 
 
-def linted(problems: Sequence[Problem], room: int) -> Linted:
+def linted(problems: Sequence[Problem], room: int, notes: Sequence[str] = ()) -> Linted:
     """Lay out the problems that fit, each a row."""
     rows = []
     for problem in problems:
-        row = ProblemShape(path=problem.path, line=problem.line or None, problem=problem.text)
+        level = "note" if problem.is_note else "warning"
+        row = ProblemShape(
+            path=problem.path,
+            line=problem.line or None,
+            problem=problem.text,
+            rule=problem.rule,
+            level=level,
+        )
         rows.append(row)
+    # Notes come last: what is cut off first is no fault.
+    rows.sort(key=lambda row: row["level"] == "note")
     fitting = layouts.within(rows, room)
-    return Linted(result=fitting, omitted=len(rows) - len(fitting))
+    return Linted(result=fitting, omitted=len(rows) - len(fitting), notes=list(notes))
+
+
+def repaired(answer: Linted, repaired: Repaired, locate: Callable[[str], str], room: int) -> Linted:
+    """Add to problems what was repaired, or would be, and the diff of it."""
+    rows = []
+    for repair in repaired.repairs:
+        row = ProblemShape(
+            path=locate(repair.path),
+            line=repair.line,
+            problem=repair.text,
+            rule=repair.rule,
+            level="note",
+        )
+        rows.append(row)
+    fitting = layouts.within(rows, room // 2)
+    notes = answer["notes"]
+    if len(fitting) < len(rows):
+        notes = [*notes, f"{len(rows) - len(fitting)} more repairs are not listed"]
+    lines: list[str] = []
+    for difference in repaired.differences:
+        lines += difference.lines
+    diff = layouts.cut("\n".join(lines), room)
+    return {
+        **answer,
+        "repairs": fitting,
+        "diff": diff,
+        "is_repaired": bool(repaired.version),
+        "notes": notes,
+    }
 
 
 def verified(lanes: Mapping[str, Verification]) -> Verified:

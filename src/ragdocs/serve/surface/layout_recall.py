@@ -37,6 +37,8 @@ def recalled(recollection: Recollection, room: int, now: datetime) -> Recalled:
         shape = _memory(memory, now, room // (2 * count))
         if recollection.is_search:
             shape["score"] = round(memory.hit.score, 3)
+        if memory.hit.successors:
+            shape["superseded_by"] = layouts.superseded(memory.hit)
         if recollection.everywhere:
             shape["project"] = layouts.cut(memory.project, layouts.LONGEST_TITLE)
         shapes.append(shape)

@@ -185,6 +185,8 @@ def why(hit: Hit) -> str:
         reasons.append("of the time that was asked for")
     if "recency" in sources:
         reasons.append("recent")
+    if "succession" in sources:
+        reasons.append("supersedes another result")
     return "; ".join(reasons) or "links to the document"
 
 
@@ -232,6 +234,11 @@ def provenance(document: Document) -> Provenance:
         if value:
             stated[name] = cut(str(value), LONGEST_ORIGIN)
     return cast("Provenance", stated)
+
+
+def superseded(hit: Hit) -> list[str]:
+    """Name what supersedes a hit."""
+    return [successor.id for successor in hit.successors]
 
 
 def moment(value: datetime | None) -> str | None:

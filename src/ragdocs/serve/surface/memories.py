@@ -73,7 +73,7 @@ def create_memory(
         str, Arg(help="journal, plan, fact, observation, reflection", flag="--type")
     ] = "journal",
 ) -> Saved:
-    """Create a named document that will be read and changed again, such as a plan or a guide. For a
+    """Create a named document that will be read and changed again, such as a plan. For a
     single note use remember. Link files as [[src/auth.py]].
 
     Fails if the file exists. Links in the text make the memory turn up for those files.
@@ -130,7 +130,7 @@ def append_memory(
     content: Content,
     expected_version: ExpectedVersion = None,
 ) -> Saved:
-    """Add a paragraph to the end of a memory that exists, such as progress on a plan."""
+    """Add a paragraph to the end of a memory, such as progress on a plan."""
     memory = ask.workspace.memories.append(filename, content, expected_version)
     return layout_memories.saved(memory)
 
@@ -210,7 +210,7 @@ def delete_memory(
     examples=({"filename": "auth-plan.md"},),
 )
 def read_memory(ask: Ask, filename: Filename, lines: Lines = None) -> MemoryText:
-    """Read a memory that you know by name, with its frontmatter and version.
+    """Read a memory by name, with its frontmatter and version.
 
     update_memory and the other writing tools can check the version.
     """
@@ -252,6 +252,8 @@ def search_memories(
         kind=filter_type,
         archived=include_archived,
     )
+    if not filter_tags and not filter_type:
+        ask.note_question(query, findings.hits)
     return layout_memories.hits(findings, memories.locate, ask.room, ask.now, explain=explain)
 
 
@@ -295,7 +297,7 @@ def search_linked_memories(
     about="count memories, tags and types",
 )
 def get_memory_stats(ask: Ask) -> Stats:
-    """Count memories, tags and types. Call it to see which tags exist."""
+    """Count memories, tags and types, to see which exist."""
     return layout_memories.stats(ask.workspace.memories.stats(), ask.room)
 
 
@@ -332,15 +334,21 @@ def merge_memories(
             only="people",
         ),
     ] = None,
+    dry_run: Annotated[bool, Arg(help="only show the diff")] = False,
 ) -> Merged:
-    """Replace several memories by one text that you write. Read them first; they go to the trash.
+    """Replace several memories by one text. Read them first; they go to the trash.
 
     Either everything happens or nothing.
     """
     memory = ask.workspace.merges.merge(
-        source_files, target_file, summary_content, expected_version, source_versions or ()
+        source_files,
+        target_file,
+        summary_content,
+        expected_version,
+        source_versions or (),
+        dry_run=dry_run,
     )
-    return layout_memories.merged(memory)
+    return layout_memories.merged(memory, ask.room)
 
 
 @verb(
@@ -356,16 +364,18 @@ def merge_memories(
 )
 def suggest_memory_merges(
     ask: Ask,
-    threshold: Annotated[float, Arg(help="similarity from 0.0 to 1.0")] = 0.85,
+    threshold: Annotated[float, Arg(help="similarity, 0 to 1")] = 0.85,
     limit: Annotated[int, Arg(help="how many")] = 5,
     filter_type: Annotated[str | None, Arg(help="one type, or all", flag="--type")] = "journal",
+    drafts: Annotated[bool, Arg(help="with merged texts")] = False,
 ) -> Clusters:
-    """List groups of memories that say nearly the same, for merge_memories.
+    """List memories that say nearly the same, for merge_memories.
 
-    Changes nothing. filter_type null means every type, as "all" does.
+    Changes nothing. filter_type null means every type, as "all" does. A draft has the sections of
+    all memories, each sentence once, contradictions next to each other, and footnotes with dates.
     """
     kind = None if filter_type == ALL_TYPES else filter_type
-    suggestions = ask.workspace.merges.suggest(threshold, limit, kind)
+    suggestions = ask.workspace.merges.suggest(threshold, limit, kind, drafts=drafts)
     return layout_memories.clusters(suggestions, ask.room)
 
 

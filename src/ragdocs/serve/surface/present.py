@@ -149,3 +149,11 @@ def _share_room(texts: Mapping[str, str], room: int) -> dict[str, str]:
         room -= len(excerpts[name])
         left -= 1
     return excerpts
+
+
+def superseded(hit: Any) -> str:
+    """Write a line that names what supersedes a hit, if anything does."""
+    names = hit.get("superseded_by")
+    if not names:
+        return ""
+    return f"   superseded by: {joined(names)}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ragdocs.serve.surface.present import inline, note_lines, plural, whole
+from ragdocs.serve.surface.present import inline, note_lines, plural, quote, whole, with_notes
 
 
 def graph(answer: Any) -> str:
@@ -59,6 +59,56 @@ def _paths(items: Any) -> str:
 def _gaps(items: Any) -> Iterator[str]:
     for item in items:
         yield f"{item['target']}: named by {item['memory_count']} memories, in no document"
+
+
+def gaps(answer: Any) -> str:
+    """Write what the documentation lacks, kind by kind."""
+    answer = inline(answer)
+    rows: list[str] = []
+    for gap in answer["targets"]:
+        state = "no document does" if gap["is_file"] else "it was never written"
+        age = ""
+        if gap["oldest"] and gap["newest"]:
+            age = f" ({gap['oldest'][:10]} to {gap['newest'][:10]})"
+        rows.append(f"{gap['memory_count']} memories{age} explain {gap['target']}, {state}")
+    for question in answer["questions"]:
+        times = plural(question["count"], "time")
+        last = question["last_at"][:10]
+        rows.append(f"asked {times}, last {last}, nothing found | {question['question']}")
+    for text in answer["unlinked"]:
+        rows.append(f"nothing links to {text['path']} · {text['title']}")
+    for group in answer["repeated"]:
+        places = ", ".join(f"{place['path']}:{place['line']}" for place in group["sections"])
+        rows.append(f"sections repeat each other | {group['heading']}: {places}")
+    if not rows:
+        rows.append("no gaps found")
+    if answer["omitted"]:
+        rows.append(f"{answer['omitted']} more are not listed")
+    return with_notes("\n".join(rows), answer["notes"])
+
+
+def docs_changes(answer: Any) -> str:
+    """Write memories that a page restates and those that a page should have, as diffs."""
+    blocks = []
+    for item in inline(answer["restated"]):
+        place = f"{item['page']['path']}:{item['lines']}"
+        head = f"{item['memory']['path']} restates {place} | {item['heading']}"
+        blocks.append(f"{head}, {item['share']:.0%}\n{quote(item['diff'])}")
+    for item in inline(answer["patches"]):
+        uses = plural(item["uses"], "time")
+        head = f"{item['memory']['path']} was used {uses}; as a part of {item['page']['path']}:"
+        blocks.append(f"{head}\n{quote(item['diff'])}")
+    if not blocks:
+        blocks.append("no memory restates the documentation, and none should be a part of it")
+    if answer["omitted"]:
+        blocks.append(f"{answer['omitted']} more are not listed")
+    return with_notes("\n\n".join(blocks), answer["notes"])
+
+
+def handover(answer: Any) -> str:
+    """Write the page as it is."""
+    text: str = answer["page"]
+    return text.rstrip("\n")
 
 
 def draft(answer: Any) -> str:

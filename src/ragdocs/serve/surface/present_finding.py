@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragdocs.serve.surface import layouts, present_quality
-from ragdocs.serve.surface.present import inline, listing, quote
+from ragdocs.serve.surface.present import inline, listing, quote, superseded
 from ragdocs.serve.surface.present_docs import signals
 
 
@@ -36,5 +36,5 @@ def _block(number: str, hit: Mapping[str, Any]) -> str:
     head = f"{number}{hit['location']}:{hit['lines']} · {heading} · {kind}"
     return (
         f"{head} · score {hit['score']:.2f}\n"
-        f"{reason}{quote(hit['content'])}{signals(hit.get('signals'))}"
+        f"{reason}{superseded(hit)}{quote(hit['content'])}{signals(hit.get('signals'))}"
     )

@@ -12,6 +12,7 @@ from ragdocs.serve.surface.present import (
     plural,
     provenance,
     quote,
+    superseded,
     whole,
     with_notes,
 )
@@ -44,7 +45,7 @@ def memories(answer: MemoryHits) -> str:
         blocks.append(
             f"{number}. {hit['memory_id']} · {heading} · {kind} · score {hit['score']:.2f}\n"
             f"   file: {hit['file_path']}:{hit['lines']} · tags: {joined(hit['tags'])}"
-            f" · why: {hit['why']}\n"
+            f" · why: {hit['why']}\n{superseded(hit)}"
             f"{quote(hit['content'])}{signals(hit.get('signals'))}"
         )
     return listing(blocks, answer["omitted"], answer["notes"], "memories")
@@ -59,6 +60,7 @@ def linked(answer: LinkedHits) -> str:
             # Without a query, or where it does not match, the link alone is the reason.
             head += f" · score {hit['score']:.2f}"
         rows = [f"{number}. {head}", f"   file: {hit['file_path']}:{hit['lines']}"]
+        rows += superseded(hit).splitlines()
         for link in hit["links"]:
             rows.append(f"   link | {link['edge_type']}: {link['anchor_context']}")
         rows.append(quote(hit["content"]))
@@ -93,8 +95,11 @@ def deleted(answer: Deleted) -> str:
 
 
 def merged(answer: Merged) -> str:
-    """Confirm a merge."""
+    """Confirm a merge, or show what it would change."""
     sources = ", ".join(answer["merged"])
+    if "diff" in answer:
+        head = f"nothing is changed; merging {sources} into {answer['filename']} would do this:"
+        return with_notes(f"{head}\n{quote(answer['diff'])}", answer["warnings"])
     memory = f"{answer['filename']} (version {answer['version']})"
     rows = [f"merged {sources} into {memory}; the sources are kept at", *answer["moved_to"]]
     return with_notes("\n".join(rows), answer["warnings"])
@@ -119,6 +124,11 @@ def clusters(answer: Clusters) -> str:
         rows = [f"{cluster['cluster_id']}. {size}, similarity {cluster['score']:.2f}"]
         for member in cluster["memories"]:
             rows.append(f"   {member['id']} | {member['preview']}")
+        draft = cluster.get("draft")
+        if draft:
+            opposed = plural(draft["contradictions"], "contradiction")
+            rows.append(f"   draft for {draft['target']} (version {draft['version']}), {opposed}:")
+            rows.append(quote(draft["content"]))
         blocks.append("\n".join(rows))
     return listing(blocks, 0, answer["notes"], "groups of similar memories")
 

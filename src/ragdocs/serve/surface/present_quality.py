@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ragdocs.serve.surface.present import inline, joined
+from ragdocs.serve.surface.present import inline, joined, note_lines, plural
 from ragdocs.serve.surface.present_docs import documents
 from ragdocs.serve.surface.present_memories import memories
-from ragdocs.serve.surface.quality_shapes import Explained, Linted, Status, Verified, VerifiedLane
+from ragdocs.serve.surface.quality_shapes import (
+    Explained,
+    Linted,
+    ProblemShape,
+    Status,
+    Verified,
+    VerifiedLane,
+)
 from ragdocs.text.visible import line
 
 # Paths of each kind that are listed where an index is behind its files.
@@ -69,13 +76,34 @@ def linted(answer: Linted) -> str:
     """Write one problem a line, with path and line as editors and terminals know them."""
     rows = []
     for row in answer["result"]:
-        place = line(row["path"])
-        if row["line"]:
-            place += f":{row['line']}"
-        rows.append(f"{place}: {line(row['problem'])}")
+        note = "note: " if row["level"] == "note" else ""
+        rows.append(f"{_place(row)}: {note}{line(row['problem'])}")
     if answer["omitted"]:
         rows.append(f"{answer['omitted']} more are not listed")
-    return "\n".join(rows) or "no problems found"
+    rows = rows or ["no problems found"]
+    if "repairs" in answer:
+        rows += _repairs(answer)
+    return "\n".join([*rows, *note_lines(answer["notes"])])
+
+
+def _place(row: ProblemShape) -> str:
+    place = line(row["path"])
+    if row["line"]:
+        place += f":{row['line']}"
+    return place
+
+
+def _repairs(answer: Linted) -> list[str]:
+    """Write what was repaired, or the diff of what would be."""
+    repairs = answer.get("repairs", [])
+    if not repairs:
+        return ["nothing to repair"]
+    rows = []
+    for row in repairs:
+        rows.append(f"{_place(row)}: {row['rule']}: {line(row['problem'])}")
+    if answer.get("is_repaired"):
+        return [f"repaired {plural(len(repairs), 'place')}, in one change:", *rows]
+    return [f"would repair {plural(len(repairs), 'place')}:", *rows, answer.get("diff", "")]
 
 
 def verified(answer: Verified) -> str:

@@ -8,6 +8,7 @@ from ragdocs.serve.surface.present import (
     listing,
     provenance,
     quote,
+    superseded,
     with_notes,
 )
 from ragdocs.serve.surface.shapes import GitShape, Recalled, RecalledMemory, Remembered
@@ -26,7 +27,7 @@ def recalled(answer: Recalled) -> str:
         blocks.append(
             f"{number}. {' · '.join(filter(None, head))}\n"
             f"   file: {memory['path']} · tags: {joined(memory['tags'])}"
-            f"{_changed_files(memory['git'])}\n"
+            f"{_changed_files(memory['git'])}\n{superseded(memory)}"
             f"{quote(memory['content'])}"
         )
     return listing(blocks, answer["omitted"], answer["notes"], "memories")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from ragdocs.serve.surface import Arg, Ask, layout_quality, present_quality, verb
+from ragdocs.errors import ForbiddenError
+from ragdocs.serve.surface import Arg, Ask, layout_quality, present_quality, reports, verb
 from ragdocs.serve.surface.quality_shapes import Explained, Linted, Verified
 
+if TYPE_CHECKING:
+    from ragdocs.verbs.quality.lint import Problem
+
+REPAIR = "ragdocs lint --fix --dry-run"
 LaneName = Literal["docs", "memory"]
 LANES = ("docs", "memory", "journal", "commits")
 
@@ -48,7 +53,7 @@ def explain_search(
 
 
 def _has_problems(answer: Linted) -> bool:
-    return bool(answer["result"])
+    return any(row["level"] != "note" for row in answer["result"])
 
 
 @verb(
@@ -59,33 +64,68 @@ def _has_problems(answer: Linted) -> bool:
     effect="read",
     lanes=LANES,
     text=present_quality.linted,
-    columns=("path", "line", "problem"),
+    columns=("path", "line", "level", "rule", "problem"),
+    formats={"github": reports.github, "sarif": reports.sarif},
     failed=_has_problems,
-    about="list what is wrong with documents and memories, and dead links in documents",
+    about="list what is wrong with documents and memories, and repair what is safe to repair",
     examples=({}, {"secrets": True}),
+    shell_examples=(
+        "ragdocs lint --fix --dry-run",
+        "ragdocs lint --fix",
+        "ragdocs lint --format sarif > ragdocs.sarif",
+    ),
 )
 def lint_texts(
     ask: Ask,
     secrets: Annotated[bool, Arg(help="look for secrets, also in earlier texts")] = False,
+    fix: Annotated[
+        bool, Arg(help="repair memories where it is safe, as one change", only="command")
+    ] = False,
+    dry_run: Annotated[
+        bool, Arg(help="with --fix: show a diff and change nothing", only="command")
+    ] = False,
 ) -> Linted:
     """List what is wrong with documents and memories: broken frontmatter, unknown types, text that
-    looks like a link, dead links of documents; or secrets that are written down. Returns path, line
-    and problem; a secret itself is never shown.
+    looks like a link, dead links of documents, memories that contradict each other; or secrets that
+    are written down. Returns path, line and problem; a secret itself is never shown.
     """
     from ragdocs.verbs.quality import lint
 
-    places = ask.workspace.places
-    problems: list[lint.Problem] = []
     if secrets:
-        for place in places.values():
-            problems += lint.leaks(place.corpus)
-        return layout_quality.linted(problems, ask.room)
+        leaks: list[lint.Problem] = []
+        for place in ask.workspace.places.values():
+            leaks += lint.leaks(place.corpus)
+        return layout_quality.linted(leaks, ask.room)
+    if "memory" not in ask.workspace.places:
+        return layout_quality.linted(_problems(ask), ask.room)
+    repairs = ask.workspace.repairs
+    if not fix:
+        # What can be repaired is looked for before the problems, as it would be repaired.
+        count = len(repairs.plan())
+        notes = [f"{count} memories can be repaired; `{REPAIR}` shows how"] if count else []
+        return layout_quality.linted(_problems(ask), ask.room, notes)
+    if not dry_run and ask.role == "reader":
+        raise ForbiddenError("repairs are for writers, and you are a reader", "Add --dry-run")
+    repaired = repairs.make(dry_run=dry_run)
+    answer = layout_quality.linted(_problems(ask), ask.room)
+    locate = ask.workspace.corpus("memory").store.locate
+    return layout_quality.repaired(answer, repaired, locate, ask.room)
+
+
+def _problems(ask: Ask) -> list[Problem]:
+    """List the problems of all lanes that are open."""
+    from ragdocs.verbs.quality import lint
+
+    places = ask.workspace.places
+    problems: list[Problem] = []
     for place in places.values():
         problems += lint.problems_of(place.corpus)
     if "docs" in places:
         corpora = [place.corpus for place in places.values()]
         problems += lint.dead_ends(ask.workspace.config.root, places["docs"].corpus, corpora)
-    return layout_quality.linted(lint.by_path(problems), ask.room)
+    if "memory" in places:
+        problems += lint.contradictions(places["memory"].corpus, ask.now)
+    return lint.by_path(problems)
 
 
 def _differs(answer: Verified) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NotRequired
+
 # Pydantic reads nested TypedDicts of the standard library only from Python 3.12 on.
 from typing_extensions import TypedDict
 
@@ -57,18 +59,30 @@ class Explained(TypedDict):
 
 
 class ProblemShape(TypedDict):
-    """What is wrong with a text, and in which line, where one can be named."""
+    """What is wrong with a text, and in which line, where one can be named.
+
+    A note is for a person to decide, and no fault.
+    """
 
     path: str
     line: int | None
     problem: str
+    rule: str
+    level: str
 
 
 class Linted(TypedDict):
-    """Problems of texts by path, and how many more there are."""
+    """Problems of texts by path, and how many more there are.
+
+    `repairs` says what was repaired or could be, `diff` shows it.
+    """
 
     result: list[ProblemShape]
     omitted: int
+    repairs: NotRequired[list[ProblemShape]]
+    diff: NotRequired[str]
+    is_repaired: NotRequired[bool]
+    notes: list[str]
 
 
 class VerifiedLane(TypedDict):

@@ -77,6 +77,9 @@ def recall(
     scope: Annotated[
         Literal["project", "global"], Arg(help="global: all your projects")
     ] = "project",
+    superseded: Annotated[
+        bool, Arg(help="memories that others supersede too", only="people")
+    ] = False,
     timeline: Annotated[
         bool, Arg(help="group by day and project, also with a query", only="command")
     ] = False,
@@ -88,7 +91,12 @@ def recall(
     it was written: check old ones against the code.
     """
     recollection = ask.workspace.recall.recall(
-        query or "", tags=tags or (), since=since or "", limit=limit, scope=scope
+        query or "",
+        tags=tags or (),
+        since=since or "",
+        limit=limit,
+        scope=scope,
+        superseded=superseded,
     )
     answer = layout_recall.recalled(recollection, ask.room, ask.now)
     if timeline:

@@ -69,6 +69,7 @@ class MemoryHit(Provenance):
     created_at: str | None
     age: str
     why: str
+    superseded_by: NotRequired[list[str]]
     signals: NotRequired[list[SignalShape]]
 
 
@@ -87,6 +88,7 @@ class LinkedHit(Provenance):
     age: str
     why: str
     links: list[LinkShape]
+    superseded_by: NotRequired[list[str]]
 
 
 class MemoryHits(TypedDict):
@@ -170,7 +172,7 @@ class MemoryRows(TypedDict):
 
 
 class Merged(TypedDict):
-    """Memories that became one."""
+    """Memories that became one; `diff` is there where nothing was changed."""
 
     status: str
     filename: str
@@ -179,6 +181,16 @@ class Merged(TypedDict):
     merged: list[str]
     moved_to: list[str]
     warnings: list[str]
+    diff: NotRequired[str]
+
+
+class ClusterDraft(TypedDict):
+    """A text in the place of a group; `target` is the memory that would stay, at `version`."""
+
+    target: str
+    version: str
+    content: str
+    contradictions: int
 
 
 class ClusterMember(TypedDict):
@@ -197,6 +209,7 @@ class Cluster(TypedDict):
     reason: str
     memory_count: int
     memories: list[ClusterMember]
+    draft: NotRequired[ClusterDraft]
 
 
 class Clusters(TypedDict):
@@ -242,6 +255,7 @@ class RecalledMemory(TypedDict):
     path: str
     project: NotRequired[str]
     score: NotRequired[float]
+    superseded_by: NotRequired[list[str]]
 
 
 class Recalled(TypedDict):

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 
 from ragdocs.errors import RagdocsError, ValidationError
@@ -25,6 +26,7 @@ from ragdocs.verbs.context.repo import Repository
 from ragdocs.verbs.context.repomap import Map, RepoMap
 from ragdocs.verbs.context.scope import FOLDER, Scope
 from ragdocs.verbs.memories.find import spellings
+from ragdocs.verbs.memories.succession import Succession
 
 LEAST_CHARS, MOST_CHARS = 500, 100_000
 LONGEST_TASK = 4_000
@@ -119,7 +121,10 @@ class Packs:
         files: Sequence[str] = (),
         branch_scope: str | None = None,
     ) -> Candidates:
-        """Return what a pack of so many characters chooses from."""
+        """Return what a pack of so many characters chooses from.
+
+        Memories and items that others supersede are left out; a search shows them.
+        """
         if not LEAST_CHARS <= max_chars <= MOST_CHARS:
             raise ValidationError(
                 f"max_chars is {max_chars}", f"Ask for {LEAST_CHARS} to {MOST_CHARS} characters"
@@ -157,11 +162,11 @@ class Packs:
             return None, [Section(name, "", 0.0, trouble=error.message)]
 
         def conventions() -> Section:
-            items = repository.current(repository.items(scope, "convention"))
+            items = self._current(repository.current(repository.items(scope, "convention")), now)
             return self._conventions(items, self._matching("convention", goal, scope, now))
 
         def decisions() -> Section:
-            items = repository.current(repository.items(scope, "decision"))
+            items = self._current(repository.current(repository.items(scope, "decision")), now)
             matching = self._matching("decision", goal, scope, now)
             return self._decisions(items, goal, matching)
 
@@ -173,6 +178,18 @@ class Packs:
             _section_or_trouble("decisions", decisions),
             _section_or_trouble("summaries", summaries),
         ]
+
+    def _current(self, items: Sequence[Item], now: datetime) -> list[Item]:
+        """Leave out the items that others supersede."""
+        if self.memory is None:
+            return list(items)
+        documents = list(map(attrgetter("document"), items))
+        superseded = Succession(self.memory, now).successors(documents)
+        current = []
+        for item in items:
+            if item.document.id not in superseded:
+                current.append(item)
+        return current
 
     def _conventions(self, items: Sequence[Item], matching: Sequence[str]) -> Section:
         """Return all conventions, those that fit the task first."""
@@ -230,16 +247,20 @@ class Packs:
         if corpus is None:
             return Chosen()
         where = Filter(hidden=corpus.lane.hidden, alive_at=now)
+        succession = Succession(corpus, now)
         linked: list[Hit] = []
         if goal.files:
             about = replace(where, linked_to=goal.names)
-            linked = self._own(corpus, page.newest(corpus, about, MOST_NEWEST, now), scope)
+            newest = page.newest(corpus, about, MOST_NEWEST, now)
+            linked = self._own(corpus, succession.current(newest, MOST_NEWEST), scope)
         if goal.probe:
             query = Query(probes=(Probe(goal.probe),), limit=page.MOST_RESULTS)
-            others = self._own(corpus, corpus.search(query, now), scope)
+            found = succession.follow(corpus.search(query, now), query)
+            others = self._own(corpus, succession.current(found, query.limit), scope)
             chosen = [*linked, *_worth(others)]
         else:
-            others = self._own(corpus, page.newest(corpus, where, MOST_NEWEST, now), scope)
+            newest = page.newest(corpus, where, MOST_NEWEST, now)
+            others = self._own(corpus, succession.current(newest, MOST_NEWEST), scope)
             chosen = [*linked, *others]
         best = list(_by_passage(chosen).values())[:MOST_HITS]
         total = len(_by_passage([*linked, *others]))

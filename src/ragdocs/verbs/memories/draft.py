@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragdocs.errors import NotFoundError, ValidationError
 from ragdocs.search.corpus import Corpus
-from ragdocs.text import frontmatter
+from ragdocs.text import frontmatter, statements
 from ragdocs.types import Document
 from ragdocs.verbs.references import find
 
-# Two statements with this share of common words say the same.
-SAME_STATEMENT = 0.75
 MOST_SOURCES = 10
 # Longer memories are merged by a person who reads them, not statement by statement.
 MOST_STATEMENTS = 400
-
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s")
-_HEADING = re.compile(r"#{1,6}\s")
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +23,31 @@ class Statement:
     text: str
     # Positions of the memories that say it, from 1.
     sources: tuple[int, ...]
+    # In which words it contradicts the statement before it, if it does.
+    contradicts: str = ""
 
     @property
     def is_heading(self) -> bool:
         """Whether it only names what follows."""
-        return bool(_HEADING.match(self.text))
+        return statements.is_heading(self.text)
+
+    @property
+    def level(self) -> int:
+        """The level of a heading, 0 for other statements."""
+        if not self.is_heading:
+            return 0
+        return len(self.text) - len(self.text.lstrip("#"))
+
+    @property
+    def sentences(self) -> list[str]:
+        """Its sentences; code and items of lists are one each."""
+        return statements.sentences(self.text)
+
+    @property
+    def takes_footnote(self) -> bool:
+        """Whether a mark behind it would be shown as one."""
+        is_table = self.text.lstrip().startswith("|")
+        return not self.is_heading and not is_table and not statements.is_code(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +88,13 @@ class Drafts:
         sides = _compared(read)
         # The one that says most stays.
         main = max(range(len(sides)), key=lambda position: len(sides[position].statements))
-        statements = _united(sides, main)
-        body = _joined(statements)
+        united = _united(sides, main)
+        body = _joined(united, sides)
         return MergeDraft(
             sides=sides,
             target=sides[main].document.path,
             version=sides[main].version,
-            statements=statements,
+            statements=united,
             content=self._with_fields(sides, main, body),
         )
 
@@ -93,120 +104,183 @@ class Drafts:
             raise NotFoundError(f"there is no memory {name[:80]!r}", "See <count memories>")
         source = self.corpus.store.read(document.path)
         body = frontmatter.split(source.text)[1]
-        statements = [Statement(text, ()) for text in split_statements(body)]
-        if len(statements) > MOST_STATEMENTS:
+        texts = statements.split_statements(body)
+        if len(texts) > MOST_STATEMENTS:
             raise ValidationError(
-                f"{document.path} has {len(statements)} paragraphs", "Merge it by hand"
+                f"{document.path} has {len(texts)} paragraphs", "Merge it by hand"
             )
-        return Side(document, source.version, statements)
+        own = [Statement(text, ()) for text in texts]
+        return Side(document, source.version, own)
 
     def _with_fields(self, sides: Sequence[Side], main: int, body: str) -> str:
         """Return the text with the fields of the memory that stays, and the tags of all."""
-        block = frontmatter.split(self.corpus.store.read(sides[main].document.path).text)[0]
-        fields = {}
-        if block is not None:
-            fields = dict(frontmatter.load(block)[0])
+        text = self.corpus.store.read(sides[main].document.path).text
         tags: dict[str, None] = dict.fromkeys(sides[main].document.tags)
         for side in sides:
             tags.update(dict.fromkeys(side.document.tags))
-        if tags:
-            fields["tags"] = list(tags)
-        if not fields:
+        has_block = frontmatter.split(text)[0] is not None
+        if not tags and not has_block:
             return body
-        return frontmatter.render(fields, body)
-
-
-def split_statements(body: str) -> list[str]:
-    """Cut a text into paragraphs, items of lists, headings and blocks of code."""
-    statements: list[list[str]] = [[]]
-    fence = ""
-    for line in body.splitlines():
-        mark = _FENCE.match(line)
-        if fence:
-            statements[-1].append(line)
-            if mark and mark[1].startswith(fence):
-                fence = ""
-        elif not line.strip():
-            statements.append([])
-        elif _HEADING.match(line):
-            statements += [[line], []]
-        else:
-            if _ITEM.match(line):
-                statements.append([])
-            statements[-1].append(line)
-            if mark:
-                fence = mark[1]
-    return ["\n".join(lines) for lines in statements if lines]
+        fields = {}
+        if list(tags) != list(sides[main].document.tags):
+            fields["tags"] = list(tags)
+        # Its own lines stay as they are.
+        header = frontmatter.set_fields(text, fields)
+        return f"{header}\n{body}"
 
 
 def _compared(sides: Sequence[Side]) -> list[Side]:
     """Note for each statement which of the memories say it."""
-    words = [_words_of(side.statements) for side in sides]
+    said = [_all_sentences(side.statements) for side in sides]
     compared = []
     for position, side in enumerate(sides):
-        statements = []
-        for number, statement in enumerate(side.statements):
-            own = words[position][number]
+        marked = []
+        for statement in side.statements:
             sources = []
-            for other, others in enumerate(words):
-                if other == position or _says(own, others):
+            for other, others in enumerate(said):
+                if other == position or _is_said(statement, others):
                     sources.append(other + 1)
-            statements.append(replace(statement, sources=tuple(sources)))
-        compared.append(replace(side, statements=statements))
+            marked.append(replace(statement, sources=tuple(sources)))
+        compared.append(replace(side, statements=marked))
     return compared
 
 
+def _all_sentences(own: Sequence[Statement]) -> list[str]:
+    sentences: list[str] = []
+    for statement in own:
+        sentences += statement.sentences
+    return sentences
+
+
+def _is_said(statement: Statement, others: Sequence[str]) -> bool:
+    """Tell whether all sentences of a statement are among others."""
+    return all(_says(sentence, others) for sentence in statement.sentences)
+
+
+def _says(sentence: str, others: Sequence[str]) -> bool:
+    return any(statements.same(sentence, other) for other in others)
+
+
 def _united(sides: Sequence[Side], main: int) -> list[Statement]:
-    """Return all statements of one memory, and those of others that it does not have."""
+    """Return all statements of one memory, section by section, and what others have besides."""
     united = list(sides[main].statements)
-    words = _words_of(united)
     for position, side in enumerate(sides):
         if position == main:
             continue
         heading: Statement | None = None
         for statement in side.statements:
-            own = _words(statement.text)
             if statement.is_heading:
                 heading = statement
-            elif not _says(own, words):
-                if heading is not None and not _says(_words(heading.text), words):
-                    united.append(heading)
-                    words.append(_words(heading.text))
-                united.append(statement)
-                words.append(own)
-                heading = None
+                continue
+            rest = _unsaid(statement, united)
+            if rest is not None:
+                _put(united, rest, heading)
     return united
 
 
-def _joined(statements: Sequence[Statement]) -> str:
-    """Write statements below each other; items of a list stay together."""
+def _unsaid(statement: Statement, united: Sequence[Statement]) -> Statement | None:
+    """Return a statement without the sentences that are there already."""
+    said = _all_sentences(united)
+    rest = []
+    for sentence in statement.sentences:
+        if not _says(sentence, said):
+            rest.append(sentence)
+    if not rest:
+        return None
+    text = statement.text
+    if len(rest) < len(statement.sentences):
+        text = " ".join(rest)
+    return replace(statement, text=text)
+
+
+def _put(united: list[Statement], statement: Statement, heading: Statement | None) -> None:
+    """Put a statement behind the one that it contradicts, or at the end of its section."""
+    for position, other in enumerate(united):
+        how = _opposition(statement, other)
+        if how:
+            united.insert(position + 1, replace(statement, contradicts=how))
+            return
+    name = _section_name(heading)
+    if heading is not None and heading.level > 1 and name not in _section_names(united):
+        united += [heading, statement]
+        return
+    united.insert(_section_end(united, name), statement)
+
+
+def _opposition(statement: Statement, other: Statement) -> str:
+    if other.is_heading:
+        return ""
+    for ours in statement.sentences:
+        for theirs in other.sentences:
+            how = statements.opposite(theirs, ours)
+            if how:
+                return how
+    return ""
+
+
+def _section_name(heading: Statement | None) -> str:
+    """Return what sections are compared by; the text below a title belongs to no section."""
+    if heading is None or heading.level == 1:
+        return ""
+    return " ".join(heading.text.lstrip("#").casefold().split())
+
+
+def _section_names(united: Sequence[Statement]) -> list[str]:
+    return [_section_name(statement) for statement in united if statement.is_heading]
+
+
+def _section_end(united: Sequence[Statement], name: str) -> int:
+    """Return where a section ends."""
+    current = ""
+    end = 0
+    for position, statement in enumerate(united):
+        if statement.is_heading:
+            current = _section_name(statement)
+        if current == name:
+            end = position + 1
+    return end
+
+
+def _joined(united: Sequence[Statement], sides: Sequence[Side]) -> str:
+    """Write statements below each other, with footnotes that say where they come from.
+
+    Items of a list stay together. What all memories say needs no source.
+    """
+    label = _free_label(united)
     text = ""
     was_item = False
-    for statement in statements:
-        is_item = bool(_ITEM.match(statement.text))
+    named: set[int] = set()
+    for statement in united:
+        is_item = statements.is_item(statement.text)
         if text:
             text += "\n"
         if text and not (is_item and was_item):
             text += "\n"
         text += statement.text
+        if len(statement.sources) < len(sides) and statement.takes_footnote:
+            named.update(statement.sources)
+            for number in statement.sources:
+                text += f"[^{label}{number}]"
         was_item = is_item
+    notes = []
+    for number in sorted(named):
+        notes.append(f"[^{label}{number}]: {_origin(sides[number - 1].document)}")
+    if notes:
+        text += "\n\n" + "\n".join(notes)
     return f"{text}\n"
 
 
-def _words(text: str) -> Counter[str]:
-    return Counter(_WORD.findall(text.casefold()))
+def _origin(document: Document) -> str:
+    """Say which memory a statement comes from, and of which day."""
+    moment = document.created_at or document.modified_at
+    if moment is None:
+        return document.path
+    return f"{document.path}, {moment.date().isoformat()}"
 
 
-def _words_of(statements: Sequence[Statement]) -> list[Counter[str]]:
-    return [_words(statement.text) for statement in statements]
-
-
-def _says(own: Counter[str], others: Sequence[Counter[str]]) -> bool:
-    return any(_likeness(own, other) >= SAME_STATEMENT for other in others)
-
-
-def _likeness(left: Counter[str], right: Counter[str]) -> float:
-    size = left.total() + right.total()
-    if not size:
-        return 1.0
-    return 2 * (left & right).total() / size
+def _free_label(united: Sequence[Statement]) -> str:
+    """Return what footnotes are called, if the texts have some of their own."""
+    label = "s"
+    while any(f"[^{label}" in statement.text for statement in united):
+        label += "s"
+    return label

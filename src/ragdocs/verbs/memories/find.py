@@ -12,6 +12,7 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import NAME_BYTES, own_id
 from ragdocs.types import Chunk, Document, Filter, Findings, Hit, Probe, Query, Source
 from ragdocs.verbs import filters, page, references
+from ragdocs.verbs.memories.succession import Succession
 
 # Files of the same name that are listed for a person to choose from.
 MOST_CANDIDATES = 10
@@ -84,7 +85,9 @@ class ReadableMemories:
             where=where,
             floored=True,
         )
-        findings = self.corpus.search(search, self.clock())
+        now = self.clock()
+        findings = self.corpus.search(search, now)
+        findings = Succession(self.corpus, now).follow(findings, search)
         unknown = filters.unknown(self.corpus, tags, where.kinds)
         return replace(findings, notes=(*unknown, *findings.notes))
 
@@ -110,7 +113,11 @@ class ReadableMemories:
         search = Query(probes=(Probe(query),), limit=limit, where=where)
         findings = self.corpus.search(search, now)
         findings = replace(findings, notes=(*notes, *findings.notes))
-        return self._completed(findings, search, now)
+        completed = self._completed(findings, search, now)
+        named = Succession(self.corpus, now).named(completed)
+        # What holds comes first; the order is the same otherwise.
+        hits = sorted(named.hits, key=lambda hit: bool(hit.successors))
+        return replace(named, hits=tuple(hits))
 
     def stats(self) -> MemoryCounts:
         """Count memories, tags and types."""

@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations, product
 
-from ragdocs.errors import AlreadyExistsError, NotFoundError, UnavailableError, ValidationError
+from ragdocs.errors import (
+    AlreadyExistsError,
+    NotFoundError,
+    RagdocsError,
+    UnavailableError,
+    ValidationError,
+)
 from ragdocs.search.corpus import Corpus
 from ragdocs.text import frontmatter
 from ragdocs.text.checks import check_content
@@ -15,7 +21,9 @@ from ragdocs.text.merge import proposing
 from ragdocs.types import Change, Discard, Document, Expect, Filter, Put, Source, Written
 from ragdocs.verbs import page
 from ragdocs.verbs.memories import record
+from ragdocs.verbs.memories.draft import Drafts, MergeDraft
 from ragdocs.verbs.memories.find import beginning
+from ragdocs.verbs.memories.preview import Difference, changed_by
 from ragdocs.verbs.references import memory_path
 
 # The members of a group whose beginnings are read; nobody looks at more.
@@ -39,6 +47,8 @@ class MergedMemory:
     location: str
     sources: Sequence[str]
     written: Sequence[Written]
+    # What would change, where nothing was written.
+    differences: Sequence[Difference] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +62,16 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class SimilarMemories:
-    """Memories that say nearly the same: their mean similarity, their number, the first of them."""
+    """Memories that say nearly the same: their mean similarity, their number, the first of them.
+
+    With a draft of one memory in their place, or the reason why there is none.
+    """
 
     score: float
     count: int
     members: Sequence[Member]
+    draft: MergeDraft | None = None
+    undrafted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +97,10 @@ class Merges:
         summary_content: str,
         expected_version: str | None = None,
         source_versions: Sequence[str] = (),
+        *,
+        dry_run: bool = False,
     ) -> MergedMemory:
-        """Write one memory and move its sources to the trash.
+        """Write one memory and move its sources to the trash, or only say what would change.
 
         All of it happens, or nothing does; that is so too if a source is no longer at its version.
         """
@@ -106,6 +123,9 @@ class Merges:
             # The version that was read: a source that changes in between is not thrown away.
             if path != target:
                 changes.append(Discard(path, versions.get(path) or source.version))
+        if dry_run:
+            differences = changed_by(self.corpus, changes, sources)
+            return MergedMemory(target, self.corpus.store.locate(target), paths, (), differences)
         with proposing(self.corpus.versioned, expected_version):
             written = self.corpus.commit(changes, "merge")
         return MergedMemory(target, self.corpus.store.locate(target), paths, written)
@@ -115,8 +135,13 @@ class Merges:
         threshold: float = 0.85,
         limit: int = 5,
         filter_type: str | None = "journal",
+        *,
+        drafts: bool = False,
     ) -> Suggestions:
-        """Group active memories whose texts are alike, the tightest group first."""
+        """Group active memories whose texts are alike, the tightest group first.
+
+        With `drafts`, each group comes with a text in the place of its memories.
+        """
         if not 0.0 <= threshold <= 1.0:
             raise ValidationError(f"threshold is {threshold}", "Give a similarity from 0.0 to 1.0")
         page.check_limit(limit)
@@ -135,13 +160,24 @@ class Merges:
             members = []
             for position in positions[:MOST_MEMBERS]:
                 members.append(self._member(documents[position]))
-            groups.append(SimilarMemories(score, len(positions), members))
+            group = SimilarMemories(score, len(positions), members)
+            if drafts:
+                group = self._drafted(group)
+            groups.append(group)
         notes = list(self.corpus.notes())
         if not groups:
             notes.insert(0, self._comparison(len(documents), where, threshold))
         if len(pairs) == MOST_PAIRS:
             notes.append(f"only the {MOST_PAIRS:,} most similar pairs of memories were grouped")
         return Suggestions(groups, threshold, notes)
+
+    def _drafted(self, group: SimilarMemories) -> SimilarMemories:
+        """Add the draft of a group, or the reason why there is none."""
+        names = [member.id for member in group.members]
+        try:
+            return replace(group, draft=Drafts(self.corpus).draft(names))
+        except RagdocsError as error:
+            return replace(group, undrafted=error.message)
 
     def _comparison(self, count: int, where: Filter, threshold: float) -> str:
         """Say what was compared where nothing is suggested."""

@@ -38,6 +38,7 @@ from ragdocs.types import (
 )
 from ragdocs.verbs import filters, page
 from ragdocs.verbs.memories import record
+from ragdocs.verbs.memories.succession import Succession
 
 SCOPES = ("project", "global")
 # Four hexadecimal digits tell memories of one second apart; that many collisions in a row mean
@@ -149,8 +150,12 @@ class Recall:
         since: str = "",
         limit: int = 10,
         scope: str = "project",
+        superseded: bool = False,
     ) -> Recollection:
-        """Return memories: the newest, or the best for a query; of this project, or of all."""
+        """Return memories: the newest, or the best for a query; of this project, or of all.
+
+        Those that others supersede are left out unless they are asked for.
+        """
         page.check_limit(limit)
         if scope not in SCOPES:
             raise ValidationError(f"{scope[:40]!r} is not a scope", f"Use {' or '.join(SCOPES)}")
@@ -160,7 +165,8 @@ class Recall:
         banks, bank_notes = self._banks(everywhere=everywhere)
         answers: list[Answer] = []
         for bank in banks:
-            answers.append((bank, _search(bank.corpus, query, where, limit, now)))
+            search = _Search(query, where, limit, now, superseded=superseded)
+            answers.append((bank, search.of(bank.corpus)))
         is_search = bool(query.strip())
         bank_hits = _merge(answers, now, by_score=is_search)
         chosen = bank_hits[:limit]
@@ -243,30 +249,48 @@ def _filter(tags: Sequence[str], since: str, now: datetime) -> Filter:
     return replace(where, since=times.start(since, now), until=now + SKEW)
 
 
-def _search(
-    corpus: Corpus,
-    query: str,
-    where: Filter,
-    limit: int,
-    now: datetime,
-) -> Findings:
-    """Find the best for a query, or without one the newest."""
-    if query.strip():
-        search = Query(probes=(Probe(query),), limit=limit, where=where, floored=True)
-        return corpus.search(search, now)
-    where = replace(where, hidden=corpus.lane.hidden, alive_at=now)
-    total = corpus.count(where)
-    newest = _newest(corpus, where, limit, now)
-    beginnings = corpus.passages([document.id for document in newest])
-    hits = []
-    for document in newest:
-        for passage in beginnings[document.id][:1]:
-            hits.append(Hit(document, passage, 0.0, ()))
-    return Findings(
-        hits=tuple(hits),
-        omitted=max(0, total - len(hits)),
-        notes=corpus.unread_notes(),
-    )
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What is asked of each bank."""
+
+    query: str
+    where: Filter
+    limit: int
+    now: datetime
+    superseded: bool
+
+    def of(self, corpus: Corpus) -> Findings:
+        """Find the best for a query, or without one the newest."""
+        succession = Succession(corpus, self.now)
+        if self.query.strip():
+            search = Query(
+                probes=(Probe(self.query),), limit=self.limit, where=self.where, floored=True
+            )
+            findings = corpus.search(search, self.now)
+            findings = succession.follow(findings, search)
+        else:
+            findings = self._newest(corpus, self.limit)
+            if not self.superseded and succession.among(findings):
+                # As many as were asked for may be superseded.
+                findings = self._newest(corpus, 2 * self.limit)
+        if self.superseded:
+            return succession.named(findings)
+        return succession.current(findings, self.limit)
+
+    def _newest(self, corpus: Corpus, limit: int) -> Findings:
+        where = replace(self.where, hidden=corpus.lane.hidden, alive_at=self.now)
+        total = corpus.count(where)
+        newest = _newest(corpus, where, limit, self.now)
+        beginnings = corpus.passages([document.id for document in newest])
+        hits = []
+        for document in newest:
+            for passage in beginnings[document.id][:1]:
+                hits.append(Hit(document, passage, 0.0, ()))
+        return Findings(
+            hits=tuple(hits),
+            omitted=max(0, total - len(hits)),
+            notes=corpus.unread_notes(),
+        )
 
 
 def _unknown_tags(banks: Sequence[Bank], tags: Sequence[str]) -> list[str]:
@@ -303,7 +327,8 @@ def _merge(answers: Sequence[Answer], now: datetime, *, by_score: bool) -> list[
     def order(bank_hit: BankHit) -> tuple[object, ...]:
         newest = age_order(bank_hit.hit.document, now)
         if by_score:
-            return (-bank_hit.hit.score, *newest)
+            # A successor has at least the score of what it supersedes.
+            return (-bank_hit.hit.score, bool(bank_hit.hit.successors), *newest)
         return newest
 
     return sorted(unique.values(), key=order)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.verbs.quality import health
+from ragdocs.verbs.quality.contradictions import Contradictions
 from ragdocs.verbs.quality.dead_links import dead_links
+
+# Characters of a statement that is quoted.
+LONGEST_STATEMENT = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,9 @@ class Problem:
     path: str
     line: int
     text: str
+    rule: str = "text"
+    # A note is for a person to decide; it is not a fault.
+    is_note: bool = False
 
 
 def problems_of(corpus: Corpus) -> list[Problem]:
@@ -34,7 +42,7 @@ def dead_ends(root: Path, corpus: Corpus, corpora: Sequence[Corpus]) -> list[Pro
     problems = []
     for path, links in dead_links(root, corpus, corpora).items():
         for link in links:
-            problems.append(Problem(corpus.store.locate(path), link.line, link.reason))
+            problems.append(Problem(corpus.store.locate(path), link.line, link.reason, "dead-link"))
     return problems
 
 
@@ -42,8 +50,33 @@ def leaks(corpus: Corpus) -> list[Problem]:
     """List the secrets in the texts of a lane, and in those that it keeps of the past."""
     problems = []
     for leak in health.secrets(corpus):
-        problems.append(Problem(leak.path, leak.line, leak.rule))
+        problems.append(Problem(leak.path, leak.line, leak.rule, "secret"))
     return problems
+
+
+def contradictions(corpus: Corpus, now: datetime) -> list[Problem]:
+    """List memories that contradict each other, for a person to decide which holds."""
+    problems = []
+    for item in Contradictions(corpus, now).find():
+        first, second = item.first, item.second
+        other = second.document.path
+        text = f"says that it contradicts {other}"
+        if first.text:
+            other = f"{other}:{second.line}"
+            text = f"may contradict {other} ({item.how}): {_short(first.text)}"
+            text += f" / {_short(second.text)}"
+        elif item.how:
+            text = f"{item.how}: {first.document.path} and {other}"
+        location = corpus.store.locate(first.document.path)
+        problems.append(Problem(location, first.line, text, "contradiction", is_note=True))
+    return problems
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    if len(line) > LONGEST_STATEMENT:
+        return f"{line[:LONGEST_STATEMENT]}…"
+    return line
 
 
 def by_path(problems: Iterable[Problem]) -> list[Problem]:

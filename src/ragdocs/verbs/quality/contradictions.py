@@ -1,0 +1,159 @@
+"""Memories that contradict each other, listed for a person; nothing is judged.
+
+Their authors say so, or nearly the same statement has other numbers or a negation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import combinations
+from math import ceil
+
+from ragdocs.search.corpus import Corpus
+from ragdocs.text import statements
+from ragdocs.text.links import CONTRADICTS, SUPERSEDES
+from ragdocs.types import Document, Filter
+from ragdocs.verbs.memories.succession import Succession
+from ragdocs.verbs.references import find
+
+# Characters of a memory that are compared; the rest of a long one is not.
+MOST_CHARACTERS = 20_000
+# Statements that are compared with each other.
+MOST_STATEMENTS = 60_000
+# Statements with two rare words in common; more of them share a phrase, not a fact.
+MOST_ALIKE = 40
+# Rare words of a statement that are looked at.
+MOST_RARE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A statement and where it stands."""
+
+    document: Document
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two memories that cannot both hold; `how` says in which words they differ.
+
+    Where an author wrote that one contradicts the other, the sides have no text.
+    """
+
+    first: Side
+    second: Side
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contradictions:
+    """Looks for contradictions in the memory lane."""
+
+    corpus: Corpus
+    now: datetime
+
+    def find(self) -> list[Contradiction]:
+        """List contradictions, those that an author wrote down first."""
+        where = Filter(hidden=self.corpus.lane.hidden, alive_at=self.now)
+        documents = self.corpus.documents(where)
+        superseded = Succession(self.corpus, self.now).successors(documents)
+        current = []
+        for document in documents:
+            if document.id not in superseded:
+                current.append(document)
+        found = [*self._circles(current), *self._written(current)]
+        pairs = {_pair(item) for item in found}
+        for item in self._opposite(current):
+            if _pair(item) not in pairs:
+                pairs.add(_pair(item))
+                found.append(item)
+        return found
+
+    def _written(self, documents: Sequence[Document]) -> Iterator[Contradiction]:
+        """Yield what a link of the kind says."""
+        current = {document.id for document in documents}
+        for document in documents:
+            for link in document.links:
+                if link.kind != CONTRADICTS:
+                    continue
+                other = find(self.corpus, link.target)
+                if other is not None and other.id in current and other.id != document.id:
+                    yield Contradiction(Side(document, 0, ""), Side(other, 0, ""), "")
+
+    def _circles(self, documents: Sequence[Document]) -> Iterator[Contradiction]:
+        """Yield memories that supersede each other."""
+        by_pair: dict[tuple[str, str], Document] = {}
+        for document in documents:
+            for link in document.links:
+                other = find(self.corpus, link.target) if link.kind == SUPERSEDES else None
+                if other is None or other.id == document.id:
+                    continue
+                by_pair[document.id, other.id] = document
+                if (other.id, document.id) in by_pair:
+                    sides = Side(other, 0, ""), Side(document, 0, "")
+                    yield Contradiction(*sides, "each says that it supersedes the other")
+
+    def _opposite(self, documents: Sequence[Document]) -> Iterator[Contradiction]:
+        """Yield statements that are nearly the same and say the opposite, the first of two texts.
+
+        Only statements that share one of their rarest words can be alike enough.
+        """
+        sides = self._sides(documents)
+        for ours, theirs in _candidates(sides):
+            if ours.document.id == theirs.document.id:
+                continue
+            how = statements.opposite(ours.text, theirs.text)
+            if how:
+                yield Contradiction(ours, theirs, how)
+
+    def _sides(self, documents: Sequence[Document]) -> list[Side]:
+        sides: list[Side] = []
+        ids = [document.id for document in documents]
+        passages = self.corpus.passages(ids, MOST_CHARACTERS)
+        for document in documents:
+            for passage in passages[document.id]:
+                line = passage.start_line
+                for text in statements.all_sentences(passage.text):
+                    position = passage.text.find(text)
+                    before = passage.text.count("\n", 0, max(0, position))
+                    sides.append(Side(document, line + before, text))
+            if len(sides) > MOST_STATEMENTS:
+                break
+        return sides
+
+
+def _pair(item: Contradiction) -> frozenset[str]:
+    return frozenset((item.first.document.id, item.second.document.id))
+
+
+def _candidates(sides: Sequence[Side]) -> Iterator[tuple[Side, Side]]:
+    """Yield pairs of statements that may be alike: they share two of their rarest words."""
+    words = [statements.wording(side.text).content for side in sides]
+    frequency: Counter[str] = Counter()
+    for content in words:
+        frequency.update(content)
+    owners: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for position, content in enumerate(words):
+        if len(content) < statements.LEAST_WORDS:
+            continue
+        seen: set[int] = set()
+        for pair in combinations(_rarest(content, frequency), 2):
+            others = owners[pair]
+            seen.update(others)
+            if len(others) < MOST_ALIKE:
+                others.append(position)
+        for other in sorted(seen):
+            yield sides[other], sides[position]
+
+
+def _rarest(content: Collection[str], frequency: Mapping[str, int]) -> list[str]:
+    """Return the words of which two statements share at least two, if they are alike enough."""
+    ordered = sorted(content, key=lambda word: (frequency[word], word))
+    # Each of two that are alike has at most this many words that the other does not have.
+    missing = ceil(2 * (1 - statements.OPPOSITE) * len(content))
+    return sorted(ordered[: min(missing + 2, MOST_RARE)])

@@ -1,0 +1,98 @@
+"""Memories that others supersede: below their successors in a search, and not recalled."""
+
+from __future__ import annotations
+
+import pytest
+from tests.asking import ask
+from tests.conftest import NOW, Project
+
+from ragdocs.verbs.memories.succession import Succession
+from ragdocs.workspace import Workspace
+
+OLD = "# Tokens\n\nAccess tokens are signed with RS256 and live for one hour.\n"
+NEW = "# Cookies\n\nSessions are kept in Redis.\n\n- supersedes:: [[tokens]]\n"
+
+
+@pytest.fixture
+def workspace(project: Project) -> Workspace:
+    project.memory("tokens.md", OLD)
+    project.memory("sessions.md", NEW)
+    project.memory("other.md", "# Other\n\nAccess tokens of the shop are something else.\n")
+    return project.open()
+
+
+def hits(workspace: Workspace, **arguments: object) -> list[dict[str, object]]:
+    query = {"query": "how are access tokens signed with RS256", **arguments}
+    result: list[dict[str, object]] = ask(workspace, "search_memories", **query)["result"]
+    return result
+
+
+def test_a_superseded_memory_comes_right_below_its_successor(workspace: Workspace) -> None:
+    found = hits(workspace)
+    names = [hit["memory_id"] for hit in found]
+    place = names.index("memory:tokens")
+    assert names[place - 1] == "memory:sessions"
+    assert found[place]["superseded_by"] == ["memory:sessions"]
+    assert "superseded_by" not in found[place - 1]
+    assert found[place - 1]["score"] == found[place]["score"]
+    assert "supersedes another result" in str(found[place - 1]["why"])
+    assert names == list(dict.fromkeys(names))
+    for hit in hits(workspace, explain=True):
+        shares = sum(signal["share"] for signal in hit["signals"])  # type: ignore[attr-defined]
+        assert shares == pytest.approx(hit["score"], abs=0.002)
+
+
+def test_where_there_is_room_for_one_it_is_the_successor(workspace: Workspace) -> None:
+    assert [hit["memory_id"] for hit in hits(workspace, limit=1)] == ["memory:sessions"]
+
+
+def test_recall_leaves_it_out_unless_asked_and_says_so(workspace: Workspace) -> None:
+    for query in (None, "access tokens RS256"):
+        answer = ask(workspace, "recall", query=query)
+        paths = [memory["path"] for memory in answer["result"]]
+        assert ".memories/tokens.md" not in paths
+        assert ".memories/sessions.md" in paths
+        assert any("memory:tokens for memory:sessions" in note for note in answer["notes"])
+        everything = ask(workspace, "recall", query=query, superseded=True)["result"]
+        by_path = {memory["path"]: memory for memory in everything}
+        assert by_path[".memories/tokens.md"]["superseded_by"] == ["memory:sessions"]
+
+
+def test_a_pack_has_the_successor_only(workspace: Workspace) -> None:
+    sections = workspace.packs.gather(task="access tokens signed with RS256").sections
+    paths = [piece.path for section in sections for piece in section.pieces]
+    assert ".memories/sessions.md" in paths
+    assert ".memories/tokens.md" not in paths
+
+
+def successors(workspace: Workspace, *names: str) -> dict[str, list[str]]:
+    corpus = workspace.corpus("memory")
+    documents = [document for document in corpus.documents() if document.path in names]
+    found = Succession(corpus, NOW).successors(documents)
+    return {name: [document.path for document in last] for name, last in found.items()}
+
+
+def test_chains_are_followed_and_circles_say_nothing(project: Project) -> None:
+    project.memory("a.md", "The first.\n\nsuperseded_by:: [[b]]\n")
+    project.memory("b.md", "The second.\n")
+    project.memory("c.md", "The third.\n\nsupersedes:: [[b]]\n")
+    project.memory("x.md", "One.\n\nsupersedes:: [[y]]\n")
+    project.memory("y.md", "Other.\n\nsupersedes:: [[x]]\n")
+    project.memory("z.md", "Itself.\n\nsupersedes:: [[z]]\n")
+    every = ("a.md", "b.md", "c.md", "x.md", "y.md", "z.md")
+    assert successors(project.open(), *every) == {"memory:a": ["c.md"], "memory:b": ["c.md"]}
+
+
+def test_an_archived_or_expired_memory_supersedes_nothing(project: Project) -> None:
+    project.memory("a.md", "The first.\n")
+    project.memory("b.md", "---\nstatus: archived\n---\nsupersedes:: [[a]]\n")
+    project.memory("c.md", "---\nexpires_at: 2020-01-01\n---\nsupersedes:: [[a]]\n")
+    assert successors(project.open(), "a.md") == {}
+
+
+def test_a_name_that_is_a_path_means_that_memory_alone(project: Project) -> None:
+    project.memory("plan.md", "The first.\n")
+    project.memory("other.md", "---\ntitle: plan\n---\nAnother.\n")
+    project.memory("new.md", "supersedes:: [[plan]]\n")
+    found = successors(project.open(), "plan.md", "other.md")
+    assert found == {"memory:plan": ["new.md"]}
