@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -208,6 +207,8 @@ def free_port() -> int:
 def _unprivileged() -> dict[str, object]:
     if os.getuid() != 0:
         return {}
+    import pwd
+
     user = pwd.getpwnam(UNPRIVILEGED)
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
@@ -216,6 +217,8 @@ def give(folder: Path) -> None:
     """Let the user that runs the server own a folder."""
     folder.chmod(0o700)
     if os.getuid() == 0:
+        import pwd
+
         user = pwd.getpwnam(UNPRIVILEGED)
         os.chown(folder, user.pw_uid, user.pw_gid)
 

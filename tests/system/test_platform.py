@@ -21,7 +21,6 @@ from ragdocs.system import (
     folder,
     held_file,
     local_socket,
-    platform,
     processes,
     signals,
 )
@@ -200,7 +199,7 @@ def test_files_are_written_whole_read_and_removed(tmp_path: Path, system: str) -
 
 
 def test_a_path_that_is_too_long_for_windows_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform.sys, "platform", "win32")
+    monkeypatch.setattr(sys, "platform", "win32")
     error = files.explain(FileNotFoundError(2, "not found"), "write", "x" * 300)
     assert "LongPathsEnabled" in error.hint
     assert not files.explain(FileNotFoundError(2, "not found"), "write", "x").hint
@@ -210,7 +209,7 @@ def test_a_path_that_is_too_long_for_windows_is_said_to_be(monkeypatch: pytest.M
 
 
 def test_the_folders_of_a_user_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform.sys, "platform", "win32")
+    monkeypatch.setattr(sys, "platform", "win32")
     environ = {"APPDATA": "/profile/Roaming", "LOCALAPPDATA": "/profile/Local"}
     assert folders.config_dir(environ) == Path("/profile/Roaming/ragdocs")
     assert folders.cache_dir(environ) == Path("/profile/Local/ragdocs/cache")
@@ -227,7 +226,7 @@ def test_the_folders_of_a_user_on_windows(monkeypatch: pytest.MonkeyPatch) -> No
 def test_clients_keep_their_settings_elsewhere(
     monkeypatch: pytest.MonkeyPatch, name: str, applications: str
 ) -> None:
-    monkeypatch.setattr(platform.sys, "platform", name)
+    monkeypatch.setattr(sys, "platform", name)
     machine = clients.machine(None, {"HOME": "/home/u", "USERPROFILE": "/home/u"})
     assert machine.folders["applications"] == Path(applications)
 

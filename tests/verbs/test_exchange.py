@@ -437,7 +437,7 @@ def test_what_was_exported_is_the_same_after_an_import(
 
 def test_the_history_of_memories_goes_along_in_json_lines(project: Project, tmp_path: Path) -> None:
     workspace = project.open()
-    store = workspace.memories.corpus.store
+    store = workspace.memories.corpus.versioned
     store.commit([Put("a.md", f"one, with {SECRET}\n", Expect.ABSENT)], "create")
     store.commit([Put("a.md", "two\n", Expect.PRESENT)], "edit")
     store.commit([Put("a.md", "three\n", Expect.PRESENT), Put("b.md", "new\n", Expect.ABSENT)])

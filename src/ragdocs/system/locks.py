@@ -202,6 +202,12 @@ def _try_lock_file(directory: Path) -> Release | None:
             _break_stale(folder)
             time.sleep(POLL_SECONDS)
             return None
+        except PermissionError:
+            if not platform.is_windows():
+                raise
+            # A file that is being removed keeps its name there for as long as somebody reads it.
+            time.sleep(POLL_SECONDS)
+            return None
         try:
             files.write_all(descriptor, record)
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -147,7 +147,7 @@ def _export_text(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _format_and_path(words: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, Path]:
+def _format_and_path(words: tuple[str, ...], known: Sequence[str]) -> tuple[str, Path]:
     """Return the format, empty if it is to be detected, and the path."""
     if len(words) == 1:
         return "", Path(words[0])

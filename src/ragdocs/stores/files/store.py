@@ -192,7 +192,7 @@ class FileStore:
         return decoded(version, self._history.recover(version))[0]
 
     def adopt(self, revisions: Sequence[tuple[Revision, str]], texts: Mapping[str, str]) -> None:
-        """Put earlier texts of new `texts` into the history, oldest first, before those are made."""
+        """Put earlier texts into the history, oldest first, before the new `texts` are made."""
         files.make_directories(self.root)
         with files.explained("write", self.root), lock(self.root):
             self._finish()

@@ -60,7 +60,7 @@ class Export:
     def _revisions(self) -> dict[str, list[Revision]]:
         """Return the revisions of every memory, oldest first."""
         revisions: dict[str, list[Revision]] = {}
-        for revision in reversed(self.corpus.store.history()):
+        for revision in reversed(self.corpus.versioned.history()):
             revisions.setdefault(revision.path, []).append(revision)
         return revisions
 
@@ -69,7 +69,7 @@ class Export:
         texts = []
         for revision in revisions:
             with contextlib.suppress(RagdocsError):
-                text = self.corpus.store.recover(revision.version)
+                text = self.corpus.versioned.recover(revision.version)
                 clean = self.corpus.redactor.redact(text).text
                 texts.append(EarlierText(clean, revision.at, revision.verb, revision.author))
         return texts

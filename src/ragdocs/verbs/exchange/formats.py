@@ -47,6 +47,12 @@ _LIST = (
     Format("logseq", "a Logseq graph", folder="logseq"),
     Format("html", "one page to read", is_read=False, is_written=True, is_file=True),
 )
-FORMATS = {form.name: form for form in _LIST}
-READABLE = tuple(form.name for form in _LIST if form.is_read)
-WRITABLE = tuple(form.name for form in _LIST if form.is_written)
+FORMATS: dict[str, Format] = {}
+READABLE: list[str] = []
+WRITABLE: list[str] = []
+for _form in _LIST:
+    FORMATS[_form.name] = _form
+    if _form.is_read:
+        READABLE.append(_form.name)
+    if _form.is_written:
+        WRITABLE.append(_form.name)
