@@ -76,8 +76,6 @@ class Place:
     index: Index
     # What other servers change, where a team shares the texts and the index.
     feed: Feed | None = None
-    # Drops what is too old of the history, where a server does that for all.
-    prune: Callable[[], None] | None = None
 
 
 class Workspace:
@@ -613,7 +611,7 @@ class Workspace:
         )
         corpus = self._made_corpus(lane, store, index)
         corpus.behind = partial(self.team.behind, scope)
-        return Place(corpus, store, index, Feed(database, scope), store.prune)
+        return Place(corpus, store, index, Feed(database, scope))
 
     def _made_corpus(self, lane: Lane, store: Readable, index: Index) -> Corpus:
         corpus = Corpus(lane, store, index, self.encoder, self.redactor)

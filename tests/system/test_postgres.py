@@ -12,6 +12,7 @@ from tests.postgres import Cluster, free_port
 from ragdocs import caller
 from ragdocs.caller import Caller
 from ragdocs.errors import ForbiddenError, UnavailableError
+from ragdocs.system.postgres import database as team_database
 from ragdocs.system.postgres import migrations
 from ragdocs.system.postgres.database import Database, without_password
 
@@ -119,7 +120,43 @@ def test_callers_see_and_change_what_their_grants_allow(database: Database) -> N
     caller.begin(Caller())
     assert seen == {"reader": 1, "writer": 1, "everywhere": 2, "stranger": 0, "": 0}
     assert changed == {"reader": 0, "writer": 1, "everywhere": 0, "stranger": 0, "": 0}
+    # Naming a scope only takes away.
+    with database.maintaining() as session:
+        scopes = session.execute("SELECT scope FROM things ORDER BY text").fetchall()
+    for name, numbers in (("reader", [1, 0]), ("everywhere", [1, 1]), ("stranger", [0, 0])):
+        for (scope,), number in zip(scopes, numbers, strict=True):
+            with (
+                caller.acting(dataclasses.replace(Caller(), name=name)),
+                database.turns(scope) as turns,
+            ):
+                assert len(turns.ask(("SELECT text FROM things", {}))[0]) == number
     with pytest.raises(ForbiddenError), database.writing() as session:
         session.execute("INSERT INTO things SELECT 1, 'x'")
     with pytest.raises(ForbiddenError), database.writing() as session:
         session.execute("INSERT INTO grants VALUES ('', 0, 'admin')")
+
+
+def test_many_callers_wait_for_few_connections_and_are_told_if_it_takes_too_long(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crowded = Database(cluster.address, connections=2)
+
+    def ask(number: int) -> int:
+        with crowded.maintaining() as session:
+            ((answer,),) = session.execute("SELECT %s::int", [number]).fetchall()
+        return int(answer)
+
+    with ThreadPoolExecutor(64) as callers:
+        assert list(callers.map(ask, range(256))) == list(range(256))
+    crowded.close()
+    monkeypatch.setattr(team_database, "QUEUE_SECONDS", 0.1)
+    alone = Database(cluster.address, connections=1)
+    with alone.session(), pytest.raises(UnavailableError, match="is busy; nothing was written"):
+        ask_alone(alone)
+    ask_alone(alone)
+    alone.close()
+
+
+def ask_alone(database: Database) -> None:
+    with database.maintaining() as session:
+        session.execute("SELECT 1")

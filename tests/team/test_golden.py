@@ -10,6 +10,7 @@ from tests import postgres
 from tests.golden import answers, build, calls, files, lines
 from tests.team.world import TeamWorld
 
+from ragdocs import caller
 from ragdocs.project.folders import user_name
 
 # What must differ besides the addresses of texts and what is said about the lanes.
@@ -39,7 +40,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamWorld]:
     cluster.start()
     base = tmp_path_factory.mktemp("team")
     world = TeamWorld(base, cluster)
-    build.build(base, world)
+    with caller.acting(caller.NOBODY):
+        build.build(base, world)
     yield world
     world.leave()
     cluster.remove()

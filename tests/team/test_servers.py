@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import psycopg
+import pytest
 from tests.conftest import Project
 from tests.team.conftest import Run, clone
 from tests.team.servers import ServerProcess, until
 
+from ragdocs.serve import follow
+from ragdocs.stores.postgres import pruning
 from ragdocs.types import Expect, Put
 from ragdocs.workspace import Workspace
 
@@ -92,3 +95,22 @@ def test_documentation_that_is_pushed_is_searched_by_servers_that_run(
         pushed = run("push", "--json").answer
         assert pushed["changed"] == ["docs/cranes.md"]
         until(lambda: "docs/cranes.md" in str(server.call("search_docs", query="cranes")))
+
+
+def test_a_server_drops_old_changes_of_a_team_that_writes_little(
+    shop: Project, team_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "KEEP_ALWAYS", 1)
+    monkeypatch.setattr(follow, "UPKEEP_SECONDS", 0.0)
+    monkeypatch.setattr(follow, "POLL_SECONDS", 0.1)
+    workspace = Workspace(shop.config(), lanes=("memory",))
+    store = workspace.corpus("memory").versioned
+    for number in range(3):
+        store.commit([Put("plan.md", f"Text {number}.")])
+    with psycopg.connect(team_address, autocommit=True) as session:
+        session.execute(b"UPDATE change_sets SET made_at = now() - interval '9 years'")
+    follower = follow.follow(workspace, lambda *_: None)
+    assert follower is not None
+    follower.start()
+    until(lambda: len(store.commits()) == 1)
+    follower.stop()

@@ -141,10 +141,13 @@ class Follower:
         self._workspace.follow_branch()
 
     def _prune(self, lane: str, place: Place) -> None:
+        """Drop what is too old of the history, where nobody writes enough to do it."""
+        from ragdocs.stores.postgres.texts import RowStore
+
         now = time.monotonic()
-        if place.prune is not None and now >= self._prune_at.get(lane, 0.0):
+        if isinstance(place.store, RowStore) and now >= self._prune_at.get(lane, 0.0):
             self._prune_at[lane] = now + PRUNE_SECONDS
-            place.prune()
+            place.store.prune()
 
 
 def follow(workspace: Workspace, listener: Listener) -> Follower | None:

@@ -510,8 +510,8 @@ def undo_memory_change(
         ),
     ] = None,
 ) -> Undone:
-    """Take back your last change of any memory, whole: a merge, a rename, a deletion, an edit. Fails
-    if somebody changed the same memories since.
+    """Take back your last change of any memory, whole: a merge, a rename, a deletion, an edit.
+    Fails if somebody changed the same memories since.
     """
     return layout_memories.undone(ask.workspace.versions.undo(expected_version))
 

@@ -158,7 +158,7 @@ class Versions:
         undone: list[Texts] = []
         store = self.corpus.versioned
         commits = store.commits()
-        own = [commit for commit in commits if store.is_own(commit)]
+        own = list(filter(store.is_own, commits))
         for commit in own:
             before = {step.path: step.version for step in commit.steps}
             after = _texts_after(commit)
