@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from ragdocs.verbs.memories.restating import Restating
     from ragdocs.verbs.memories.timeline import Timeline
     from ragdocs.verbs.memories.write import Memories
+    from ragdocs.verbs.quality.contradictions import Contradictions
     from ragdocs.verbs.quality.explain import Explain
     from ragdocs.verbs.quality.gaps import Gaps
     from ragdocs.verbs.quality.health import ProjectState
@@ -214,6 +215,13 @@ class Workspace:
 
         memory = self._corpus(MEMORY.name, "memory")
         return Restating(memory, self._corpus(DOCS.name, "docs"), self.access, self.clock)
+
+    @property
+    def contradictions(self) -> Contradictions:
+        """The verbs about memories that cannot all hold."""
+        from ragdocs.verbs.quality.contradictions import Contradictions
+
+        return Contradictions(self._corpus(MEMORY.name, "memory"), self.clock())
 
     @property
     def repairs(self) -> Repairs:

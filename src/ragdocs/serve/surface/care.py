@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from ragdocs.errors import ValidationError
 from ragdocs.serve.surface import Arg, Ask, layout_care, layout_handover, present_care, verb
 from ragdocs.serve.surface.care_shapes import (
+    ConflictingMemories,
     ConnectedClients,
     DocsSuggestions,
     DocumentationGaps,
@@ -107,6 +108,27 @@ def documentation_gaps(
     page.check_limit(limit)
     missing = ask.workspace.gaps.find()
     return layout_care.gaps(missing, ask.workspace.links.notes(), limit, ask.room)
+
+
+@verb(
+    command="memory conflicts",
+    toolset="memory",
+    title="Review conflicting memories",
+    effect="read",
+    tool=False,
+    page=True,
+    lanes=("memory",),
+    text=present_care.conflicts,
+    about="list memories that contradict each other, and those that others supersede",
+    shell_examples=("ragdocs memory conflicts", "ragdocs memory conflicts --json"),
+)
+def review_conflicts(ask: Ask) -> ConflictingMemories:
+    """List memories that contradict each other, because they say so or by their numbers and
+    negations, and memories that others supersede. Which of them holds is for a person to decide.
+    """
+    conflicts = ask.workspace.contradictions
+    notes = conflicts.corpus.notes()
+    return layout_care.conflicts(conflicts.find(), conflicts.superseded(), notes, ask.room)
 
 
 @verb(
