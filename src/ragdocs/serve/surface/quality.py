@@ -98,7 +98,7 @@ def lint_texts(
         return layout_quality.linted(leaks, ask.room)
     if "memory" not in ask.workspace.places:
         return layout_quality.linted(_problems(ask), ask.room)
-    repairs = ask.workspace.repairs
+    repairs = ask.workspace.tidying.repairs
     if not fix:
         # What can be repaired is looked for before the problems, as it would be repaired.
         count = len(repairs.plan())
