@@ -195,7 +195,12 @@ def gaps(missing: MissingDocs, notes: Sequence[str], limit: int, room: int) -> D
         for section in group.sections[:MOST_SECTIONS]:
             sections.append(SectionShape(path=section.document.path, line=section.line))
         repeated.append(RepeatedShape(heading=group.heading, sections=sections))
-    every = [list(map(_gap, missing.targets)), questions, _names(missing.unlinked), repeated]
+    every: list[list[Any]] = [
+        list(map(_gap, missing.targets)),
+        questions,
+        _names(missing.unlinked),
+        repeated,
+    ]
     share = room // len(every)
     shown: list[list[Any]] = []
     omitted = 0
