@@ -28,15 +28,17 @@ START_SECONDS = 60.0
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench commands", description=__doc__)
     parser.add_argument("--documents", type=int, default=200, help="of the project (default: 200)")
+    parser.add_argument("--memories", type=int, default=1000, help="of the project (default: 1000)")
     parser.add_argument("--repeats", type=int, default=5, help="of each command (default: 5)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rd-", ignore_cleanup_errors=True) as folder:
-        measure(Path(folder), options.documents, options.repeats)
+        measure(Path(folder), options.documents, options.repeats, options.memories)
 
 
-def measure(folder: Path, documents: int, repeats: int) -> None:
+def measure(folder: Path, documents: int, repeats: int, memories: int = 0) -> None:
     project = folder / "project"
     write(project, documents)
+    remember(project, memories)
     environ = {**os.environ, "RAGDOCS_EMBEDDING_MODEL": "hash"}
     environ.pop("RAGDOCS_SERVER_SHARED", None)
     for name in ("CACHE_HOME", "STATE_HOME", "DATA_HOME", "CONFIG_HOME", "RUNTIME_DIR"):
@@ -50,6 +52,7 @@ def measure(folder: Path, documents: int, repeats: int) -> None:
     row("--help", [*RAGDOCS, "--help"], project, alone, repeats, empty)
     row("search, alone", SEARCH, project, alone, repeats, empty)
     row("hook, alone", HOOK, project, alone, repeats, empty)
+    row(f"lint, {memories} memories", [*RAGDOCS, "lint"], project, alone, repeats, empty)
     window = subprocess.Popen(
         [*RAGDOCS, "mcp"], cwd=project, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -68,6 +71,21 @@ def write(project: Path, documents: int) -> None:
     for number in range(documents):
         text = f"# Page {number}\n\nTokens of kind {number} are refreshed every {number} minutes.\n"
         (project / f"docs/page{number}.md").write_text(text)
+
+
+def remember(project: Path, memories: int) -> None:
+    """Write memories of some sentences, each about something else."""
+    (project / ".memories").mkdir()
+    for number in range(memories):
+        text = f"---\ntype: fact\ntags: [t{number % 30}]\ncreated_at: 2026-01-02\n---\n"
+        for part in range(8):
+            name = f"{number * 7919 % 10007:x}part{part}"
+            text += (
+                f"The module {name} keeps its state in table{name} and reports to team{name}.\n\n"
+            )
+        (project / f".memories/{number}.md").write_text(
+            f"{text}See [[docs/page{number % 5}.md]].\n"
+        )
 
 
 def wait_for_server(runtime: Path) -> None:

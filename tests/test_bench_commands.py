@@ -9,13 +9,16 @@ ROWS = (
     "--help",
     "search, alone",
     "hook, alone",
+    "lint, 3 memories",
     "search, warm server",
     "hook, warm server",
 )
 
 
 def test_commands_measures_each_command_alone_and_through_a_server() -> None:
-    lines = run("commands", "--documents", "5", "--repeats", "1").splitlines()[1:]
+    lines = run("commands", "--documents", "5", "--memories", "3", "--repeats", "1").splitlines()[
+        1:
+    ]
     cpu = {}
     for line in lines:
         name, figures = line[:24].strip(), line[24:].split()

@@ -36,6 +36,7 @@ LAYERS = {
     "search": 4,
     "verbs": 5,
     "team": 6,
+    "tidying": 6,
     "workspace": 6,
     "serve": 7,
     "__main__": 8,
@@ -45,7 +46,7 @@ LAYERS = {
 BESIDE = {"stores", "engines"}
 BESIDE_MAY_USE = {"search.fields", "search.bm25", "search.newest"}
 # Who may know an implementation: the composition root and what starts it.
-ROOTS = {"team", "workspace", "serve", "__main__"}
+ROOTS = {"team", "tidying", "workspace", "serve", "__main__"}
 # Who calls an index; verbs ask a corpus.
 SEARCHES = {"search/corpus.py", "search/query.py"}
 # The parts of a corpus that read files into its index and measure its scores.

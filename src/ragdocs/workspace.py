@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property, partial
@@ -30,7 +30,7 @@ from ragdocs.system import files
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text import times
 from ragdocs.text.redaction.redact import CallersRedactor
-from ragdocs.types import Question, Report
+from ragdocs.types import Report
 
 # Each part of the verbs is imported when it is first called: most runs need few of them.
 if TYPE_CHECKING:
@@ -38,32 +38,26 @@ if TYPE_CHECKING:
     from ragdocs.stores.git.journal import JournalStore
     from ragdocs.stores.postgres.feed import Feed
     from ragdocs.stores.postgres.texts import RowStore
-    from ragdocs.stores.questions import QuestionLog
     from ragdocs.team import Team
+    from ragdocs.tidying import Tidying
     from ragdocs.verbs.commits import Commits
     from ragdocs.verbs.context.pack import Packs
     from ragdocs.verbs.context.repo import Repository
     from ragdocs.verbs.context.scope import Scope
     from ragdocs.verbs.docs import Documents
     from ragdocs.verbs.finding import Finding
-    from ragdocs.verbs.handover import Handovers
     from ragdocs.verbs.journal import Journal
     from ragdocs.verbs.links import Links
     from ragdocs.verbs.memories.banks import Elsewhere
     from ragdocs.verbs.memories.care import EntryCare
-    from ragdocs.verbs.memories.draft import Drafts
     from ragdocs.verbs.memories.edit import Edits
     from ragdocs.verbs.memories.entries import Entries
     from ragdocs.verbs.memories.history import Versions
     from ragdocs.verbs.memories.merge import Merges
     from ragdocs.verbs.memories.recall import Bank, Recall
-    from ragdocs.verbs.memories.restating import Restating
-    from ragdocs.verbs.memories.timeline import Timeline
     from ragdocs.verbs.memories.write import Memories
     from ragdocs.verbs.quality.explain import Explain
-    from ragdocs.verbs.quality.gaps import Gaps
     from ragdocs.verbs.quality.health import ProjectState
-    from ragdocs.verbs.quality.repairs import Repairs
     from ragdocs.verbs.texts import Texts
 
 
@@ -200,39 +194,20 @@ class Workspace:
 
         return Merges(self._corpus(MEMORY.name, "memory"), self.clock)
 
-    @property
-    def drafts(self) -> Drafts:
-        """The verbs that propose merges."""
-        from ragdocs.verbs.memories.draft import Drafts
+    @cached_property
+    def tidying(self) -> Tidying:
+        """The verbs that keep texts true and small."""
+        from ragdocs.tidying import Tidying
 
-        return Drafts(self._corpus(MEMORY.name, "memory"))
-
-    @property
-    def restating(self) -> Restating:
-        """The verbs about memories and documentation that say the same."""
-        from ragdocs.verbs.memories.restating import Restating
-
-        memory = self._corpus(MEMORY.name, "memory")
-        return Restating(memory, self._corpus(DOCS.name, "docs"), self.access, self.clock)
-
-    @property
-    def repairs(self) -> Repairs:
-        """The safe repairs of memories."""
-        from ragdocs.verbs import file_history
-        from ragdocs.verbs.quality.repairs import Repairs
-
-        corpus = self._corpus(MEMORY.name, "memory")
-        corpora = [place.corpus for place in self.places.values()]
-        root = self.config.root
-        committed = partial(file_history.first_commits, root, corpus.lane.base or MEMORY.base)
-        return Repairs(corpus, corpora, root, partial(file_history.renamed, root), committed)
-
-    @property
-    def timeline(self) -> Timeline:
-        """The verbs about what happened to memories."""
-        from ragdocs.verbs.memories.timeline import Timeline
-
-        return Timeline(self._corpus(MEMORY.name, "memory"), self.clock)
+        return Tidying(
+            self.config,
+            lambda: {name: place.corpus for name, place in self.places.items()},
+            self.corpus,
+            self.clock,
+            self.redactor,
+            lambda: self.links,
+            lambda: self.access,
+        )
 
     @cached_property
     def links(self) -> Links:
@@ -404,50 +379,6 @@ class Workspace:
             settings.default_salience_threshold,
             settings.max_results,
         )
-
-    @property
-    def gaps(self) -> Gaps:
-        """The verbs about what the documentation lacks."""
-        from ragdocs.verbs.quality.gaps import Gaps
-
-        docs = None
-        if DOCS.name in self.places:
-            docs = self.places[DOCS.name].corpus
-        questions = None
-        if self.questions is not None:
-            questions = self.questions.unanswered
-        return Gaps(self.links, docs, questions)
-
-    @property
-    def handovers(self) -> Handovers:
-        """The verbs about what somebody who takes over should know."""
-        from ragdocs.verbs import file_history
-        from ragdocs.verbs.handover import Handovers
-
-        corpora = {name: place.corpus for name, place in self.places.items()}
-        changed = partial(file_history.changed_files, self.config.root)
-        questions: Callable[[], Sequence[Question]] = tuple
-        if self.questions is not None:
-            questions = self.questions.unanswered
-        return Handovers(
-            corpora.get(MEMORY.name),
-            corpora.get(DOCS.name),
-            corpora.get(JOURNAL.name),
-            self.clock,
-            changed,
-            questions,
-        )
-
-    @cached_property
-    def questions(self) -> QuestionLog | None:
-        """What was asked and not found; None unless the user keeps it."""
-        from ragdocs.stores.questions import QuestionLog
-
-        if not self.config.server.keep_questions:
-            return None
-        key = project.project_key(registry.main_worktree(self.config.root))
-        path = project.state_dir() / "questions.sqlite"
-        return QuestionLog(path, key, lambda text: self.redactor.redact(text).text)
 
     @cached_property
     def access(self) -> AccessLog:

@@ -39,7 +39,7 @@ def test_a_text_is_cut_into_statements() -> None:
 def test_a_draft_has_each_statement_once_and_the_tags_of_all(project: Project) -> None:
     project.memory("a.md", "---\ntitle: A\ntags: [x]\n---\nKeys are hashed.\n\nOnly a.\n\nTwo.")
     project.memory("b.md", "---\ntags: [y]\n---\nKeys are hashed!\n\n## Notes\n\nOnly b.")
-    drafts = project.open().drafts
+    drafts = project.open().tidying.drafts
     draft = drafts.draft(["a.md", "b.md"])
     said = [(statement.text, statement.sources) for statement in draft.statements]
     assert said == [
@@ -93,7 +93,7 @@ def test_a_draft_unites_sections_and_puts_contradictions_side_by_side(project: P
         - Metrics are not counted either.
         """,
     )
-    draft = project.open().drafts.draft(["limits.md", "limits-2.md"])
+    draft = project.open().tidying.drafts.draft(["limits.md", "limits-2.md"])
     assert draft.content == (
         "---\ncreated_at: 2026-01-02\n---\n\n# Limits\n\n"
         "The gateway allows 100 requests per minute. Bursts are refused.[^s1]\n\n"
@@ -143,7 +143,7 @@ def test_the_timeline_tells_changes_and_memories_written_otherwise(project: Proj
     memories.create("other.md", "Text.", [], "fact")
     workspace.edits.rename("other.md", "renamed.md")
     memories.delete("renamed.md")
-    events = workspace.timeline.events().events
+    events = workspace.tidying.timeline.events().events
     told = [(event.verb, event.path, tuple(event.others)) for event in events]
     assert told == [
         ("delete", "renamed.md", ()),
@@ -154,8 +154,8 @@ def test_the_timeline_tells_changes_and_memories_written_otherwise(project: Proj
     ]
     assert not events[0].exists
     assert events[0].document is not None
-    page = workspace.timeline.events(limit=2, offset=1)
+    page = workspace.tidying.timeline.events(limit=2, offset=1)
     assert [event.verb for event in page.events] == ["rename", "create"]
     assert page.omitted == 2
-    assert len(workspace.timeline.events(until="2026-11-01").events) == 1
-    assert not workspace.timeline.events(until="2026-10-31").events
+    assert len(workspace.tidying.timeline.events(until="2026-11-01").events) == 1
+    assert not workspace.tidying.timeline.events(until="2026-10-31").events

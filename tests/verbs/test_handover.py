@@ -29,7 +29,7 @@ def busy(project: Project) -> Project:
         "GIT_AUTHOR_DATE": "2026-11-13T10:00:00Z",
         "GIT_COMMITTER_DATE": "2026-11-13T10:00:00Z",
     }
-    plain_git(project.root, "commit", "-m", "docs: say how the parser works", **moments)
+    plain_git(project.root, "commit", "-m", "docs: say how the parser works", **moments)  # type: ignore[arg-type]
     return project
 
 

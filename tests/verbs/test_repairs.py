@@ -43,7 +43,8 @@ def test_links_to_renamed_files_lead_to_their_new_names(repository: Project) -> 
     assert "-See [[src/old.py]]" in trial["diff"]
     assert text_of(repository, "plan.md") == text
     assert any(
-        "1 memories can be repaired" in note for note in ask(workspace, "lint_texts")["notes"]
+        "repairs are possible in 1 of the memories" in note
+        for note in ask(workspace, "lint_texts")["notes"]
     )
     done = ask(workspace, "lint_texts", fix=True)
     assert done["is_repaired"]

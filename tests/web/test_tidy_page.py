@@ -94,7 +94,8 @@ def test_the_other_groups_have_their_actions(desk: Desk) -> None:
         page = window.page
         assert "docs/disputes.md" in page.inner_text("#gaps")
         assert "src/gone.py" in page.inner_text("#broken")
-        assert page.inner_text('.nav [aria-current="page"] i') == "5"
+        assert page.inner_text('.nav [aria-current="page"] i') == "6"
+        assert "docs/broken.md" in page.inner_text("#pages")
         page.click("#ambiguous button >> nth=1")
         page.wait_for_selector("#ambiguous .done")
         assert "[[docs/b/overview.md]]" in files(desk)["skew.md"]
@@ -105,4 +106,24 @@ def test_the_other_groups_have_their_actions(desk: Desk) -> None:
         assert "old.md" not in files(desk)
         page.click("#expired .done button")
         page.wait_for_selector("#expired .suggestion:visible")
+    assert files(desk) == before
+
+
+def test_a_person_says_which_of_two_memories_holds(desk: Desk) -> None:
+    before = files(desk)
+    texts = {"limit-a.md": "The gateway allows 100 requests per minute.", "limit-b.md": ""}
+    texts["limit-b.md"] = texts["limit-a.md"].replace("100", "250")
+    for name, text in texts.items():
+        desk.ask("create_memory", filename=name, content=text, tags=[], memory_type="fact")
+    with desk.window() as window:
+        open_tidy(window)
+        page = window.page
+        assert "100 and 250" in page.inner_text("#contradictions")
+        page.click("#contradictions [data-act=holds] >> nth=1")
+        page.wait_for_selector("#contradictions .done:has-text('supersedes')")
+        assert "supersedes:: [[limit-a]]" in files(desk)["limit-b.md"]
+        window.open("/tidy?only=superseded")
+        assert "limit-a.md" in page.inner_text("#superseded")
+    for _ in range(3):
+        desk.ask("undo_memory_change")
     assert files(desk) == before

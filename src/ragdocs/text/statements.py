@@ -29,8 +29,9 @@ _REFERENCES = re.compile(
     r"|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\[\[[^\]]*\]\]|\[\^[^\]]*\]"
 )
 # Not the digits of a name such as EC2, or of a path.
+_FIGURE = re.compile(r"\w*\d\w*")
 _NUMBER = re.compile(r"(?<![\w/.-])\d+(?:[.,]\d+)*")
-_SUFFIXED_NOT = re.compile(r"(?:n['\u2019]t|\bcannot)\b", re.IGNORECASE)
+_SUFFIXED_NOT = re.compile(r"\b(?:\w+n['\u2019]t|cannot)\b", re.IGNORECASE)
 _NEGATIONS = frozenset(
     ("no", "not", "never", "none", "without", "neither", "nor", "cannot", "nothing", "nobody")
 )
@@ -73,6 +74,8 @@ class Wording:
     # Words of which others say the opposite.
     poles: frozenset[str]
     numbers: frozenset[str]
+    # Everything with a digit, also dates, issues and lines of files.
+    figures: frozenset[str]
     is_negated: bool
 
 
@@ -157,6 +160,7 @@ def wording(statement: str) -> Wording:
         content=frozenset(content),
         poles=frozenset(poles),
         numbers=numbers,
+        figures=frozenset(_FIGURE.findall(_ITEM.sub(" ", text, count=1))),
         is_negated=negations % 2 == 1,
     )
 
@@ -170,10 +174,10 @@ def likeness(left: Counter[str], right: Counter[str]) -> float:
 
 
 def same(left: str, right: str) -> bool:
-    """Tell whether two statements say the same."""
+    """Tell whether two statements say the same: then one of them can go."""
     ours = wording(left)
     theirs = wording(right)
-    if likeness(ours.words, theirs.words) < SAME_STATEMENT:
+    if ours.figures != theirs.figures or likeness(ours.words, theirs.words) < SAME_STATEMENT:
         return False
     return not opposite(left, right)
 

@@ -66,7 +66,7 @@ def written(
     from ragdocs.text.visible import framed
 
     shown = framed(answer)
-    if formats and form in formats:
+    if formats and form and form in formats:
         return Written(formats[form](shown), is_json=True)
     if as_json or form == "json":
         return Written(json.dumps(shown, indent=2, ensure_ascii=False), is_json=True)

@@ -160,12 +160,12 @@ class Ask:
 
     def note_question(self, question: str, hits: Iterable[Hit]) -> None:
         """Keep a question whose hits are all below the floor, where the user keeps such."""
-        if self.workspace.questions is None:
+        if self.workspace.tidying.questions is None:
             return
         from ragdocs.search.calibration import FLOOR
 
         is_found = any(hit.score >= FLOOR for hit in hits)
-        self.workspace.questions.note(question, self.now, found=is_found)
+        self.workspace.tidying.questions.note(question, self.now, found=is_found)
 
     @property
     def now(self) -> datetime:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from ragdocs.errors import ValidationError
 from ragdocs.serve.surface import Arg, Ask, layout_care, layout_handover, present_care, verb
 from ragdocs.serve.surface.care_shapes import (
+    ConflictingMemories,
     ConnectedClients,
     DocsSuggestions,
     DocumentationGaps,
@@ -92,7 +93,7 @@ def review_links(ask: Ask) -> LinkReview:
     page=True,
     lanes=LANES,
     text=present_care.gaps,
-    about="list what the documentation lacks: targets, questions, pages nobody links to, repetitions",
+    about="list what the documentation lacks: pages, answers, links to pages; and repetitions",
     examples=({}, {"limit": 50}),
     shell_examples=("ragdocs gaps --json | jq -r '.targets[].target'",),
 )
@@ -105,8 +106,29 @@ def documentation_gaps(
     from ragdocs.verbs import page
 
     page.check_limit(limit)
-    missing = ask.workspace.gaps.find()
+    missing = ask.workspace.tidying.gaps.find()
     return layout_care.gaps(missing, ask.workspace.links.notes(), limit, ask.room)
+
+
+@verb(
+    command="memory conflicts",
+    toolset="memory",
+    title="Review conflicting memories",
+    effect="read",
+    tool=False,
+    page=True,
+    lanes=("memory",),
+    text=present_care.conflicts,
+    about="list memories that contradict each other, and those that others supersede",
+    shell_examples=("ragdocs memory conflicts", "ragdocs memory conflicts --json"),
+)
+def review_conflicts(ask: Ask) -> ConflictingMemories:
+    """List memories that contradict each other, because they say so or by their numbers and
+    negations, and memories that others supersede. Which of them holds is for a person to decide.
+    """
+    conflicts = ask.workspace.tidying.contradictions
+    notes = conflicts.corpus.notes()
+    return layout_care.conflicts(conflicts.find(), conflicts.superseded(), notes, ask.room)
 
 
 @verb(
@@ -130,7 +152,7 @@ def suggest_docs_changes(
     from ragdocs.verbs import page
 
     page.check_limit(limit)
-    return layout_care.docs_changes(ask.workspace.restating.suggest(limit), ask.room)
+    return layout_care.docs_changes(ask.workspace.tidying.restating.suggest(limit), ask.room)
 
 
 @verb(
@@ -157,7 +179,7 @@ def write_handover(
     if not layout_handover.LEAST_CHARS <= max_chars <= layout_handover.MOST_CHARS:
         bounds = f"{layout_handover.LEAST_CHARS} to {layout_handover.MOST_CHARS}"
         raise ValidationError(f"max_chars is {max_chars}", f"Ask for {bounds} characters")
-    handover = ask.workspace.handovers.write(since or "")
+    handover = ask.workspace.tidying.handovers.write(since or "")
     return layout_handover.page(handover, ask.workspace.config.root.name, max_chars)
 
 
@@ -178,7 +200,7 @@ def draft_memory_merge(
     source_files: Annotated[list[str], Arg(help="the memories to compare", positional=True)],
 ) -> MergeDraftShape:
     """Compare memories statement by statement and propose one text that has each statement once."""
-    return layout_care.merge_draft(ask.workspace.drafts.draft(source_files), ask.now)
+    return layout_care.merge_draft(ask.workspace.tidying.drafts.draft(source_files), ask.now)
 
 
 @verb(
@@ -207,7 +229,9 @@ def memory_timeline(
     """
     from ragdocs.verbs.memories.timeline import SESSION_GAP
 
-    events = ask.workspace.timeline.events(since or "", until or "", limit=limit, offset=offset)
+    events = ask.workspace.tidying.timeline.events(
+        since or "", until or "", limit=limit, offset=offset
+    )
     return layout_care.timeline(events, SESSION_GAP.total_seconds(), ask.now)
 
 

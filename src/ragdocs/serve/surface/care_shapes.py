@@ -133,6 +133,39 @@ class DocumentationGaps(TypedDict):
     notes: list[str]
 
 
+class ClaimShape(TextName):
+    """One side of a contradiction; line and text are empty where the authors said so."""
+
+    version: str
+    line: int | None
+    text: str
+
+
+class ContradictionShape(TypedDict):
+    """Two memories that cannot both hold, and the words in which they differ."""
+
+    first: ClaimShape
+    second: ClaimShape
+    how: str
+
+
+class SupersededMemory(TypedDict):
+    """A memory that others supersede."""
+
+    memory: TextName
+    version: str
+    successors: list[TextName]
+
+
+class ConflictingMemories(TypedDict):
+    """What a person should decide; `omitted` counts what is not listed."""
+
+    contradictions: list[ContradictionShape]
+    superseded: list[SupersededMemory]
+    omitted: int
+    notes: list[str]
+
+
 class RestatedMemory(TypedDict):
     """A memory that a section says already; `diff` puts a link in the place of its text."""
 

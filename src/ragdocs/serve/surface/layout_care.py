@@ -12,7 +12,10 @@ from ragdocs.serve.surface.care_shapes import (
     AmbiguousLink,
     BrokenLink,
     CentreShape,
+    ClaimShape,
     ClientShape,
+    ConflictingMemories,
+    ContradictionShape,
     DayShape,
     DocsSuggestions,
     DocumentationGaps,
@@ -33,6 +36,7 @@ from ragdocs.serve.surface.care_shapes import (
     SessionShape,
     SideShape,
     StatementShape,
+    SupersededMemory,
     TextName,
 )
 from ragdocs.serve.surface.clients import Client
@@ -43,6 +47,8 @@ if TYPE_CHECKING:
     from ragdocs.verbs.memories.draft import MergeDraft, Side, Statement
     from ragdocs.verbs.memories.restating import DocsChanges
     from ragdocs.verbs.memories.timeline import Event, Events
+    from ragdocs.verbs.quality.contradictions import Contradiction
+    from ragdocs.verbs.quality.contradictions import Side as Claim
     from ragdocs.verbs.quality.gaps import MissingDocs
 
 # Links of each kind that are listed.
@@ -189,7 +195,12 @@ def gaps(missing: MissingDocs, notes: Sequence[str], limit: int, room: int) -> D
         for section in group.sections[:MOST_SECTIONS]:
             sections.append(SectionShape(path=section.document.path, line=section.line))
         repeated.append(RepeatedShape(heading=group.heading, sections=sections))
-    every = [list(map(_gap, missing.targets)), questions, _names(missing.unlinked), repeated]
+    every: list[list[Any]] = [
+        list(map(_gap, missing.targets)),
+        questions,
+        _names(missing.unlinked),
+        repeated,
+    ]
     share = room // len(every)
     shown: list[list[Any]] = []
     omitted = 0
@@ -208,6 +219,44 @@ def gaps(missing: MissingDocs, notes: Sequence[str], limit: int, room: int) -> D
         repeated=same,
         omitted=omitted,
         notes=notes,
+    )
+
+
+def conflicts(
+    contradictions: Sequence[Contradiction],
+    superseded: Sequence[tuple[Document, Sequence[Document]]],
+    notes: Sequence[str],
+    room: int,
+) -> ConflictingMemories:
+    """Lay out memories that cannot all hold, as many as fit."""
+    pairs = []
+    for item in contradictions:
+        pairs.append(
+            ContradictionShape(first=_claim(item.first), second=_claim(item.second), how=item.how)
+        )
+    replaced = []
+    for document, successors in superseded:
+        replaced.append(
+            SupersededMemory(
+                memory=_name(document), version=document.version, successors=_names(successors)
+            )
+        )
+    some = layouts.within(pairs, room // 2)
+    others = layouts.within(replaced, room // 2)
+    return ConflictingMemories(
+        contradictions=some,
+        superseded=others,
+        omitted=len(pairs) - len(some) + len(replaced) - len(others),
+        notes=list(notes),
+    )
+
+
+def _claim(side: Claim) -> ClaimShape:
+    return ClaimShape(
+        version=side.document.version,
+        line=side.line or None,
+        text=layouts.cut(side.text, LONGEST_CONTEXT),
+        **_name(side.document),
     )
 
 

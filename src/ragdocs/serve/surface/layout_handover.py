@@ -28,7 +28,9 @@ QUESTION_LOG = "searches on this machine"
 def page(handover: Handover, project: str, max_chars: int) -> HandoverPage:
     """Lay out a hand-over; each chapter gets its share of the room, and what others leave."""
     title = f"# Hand-over of {one_line(project)} since {handover.since.date().isoformat()}\n"
-    chapters = {name: list(map(_line, entries)) for name, entries in handover.chapters.items()}
+    chapters = {}
+    for name, entries in handover.chapters.items():
+        chapters[name] = list(map(_line, entries))
     rooms = _rooms(chapters, max_chars - len(title))
     shown = []
     text = title
@@ -56,7 +58,9 @@ def _text(line: HandoverLine) -> str:
     parts = [line["text"]]
     if line["remark"]:
         parts[0] += f" ({line['remark']})"
-    parts += [part for part in (line["date"], line["source"]) if part]
+    if line["date"]:
+        parts.append(line["date"])
+    parts.append(line["source"])
     return f"- {' · '.join(parts)}\n"
 
 
@@ -78,7 +82,7 @@ def _rooms(chapters: dict[str, list[HandoverLine]], room: int) -> dict[str, int]
     for name, lines in chapters.items():
         rest = HandoverChapter(name=name, lines=[], omitted=len(lines))
         empty[name] = len(_chapter_text(rest))
-        needs[name] = sum(len(_text(line)) for line in lines)
+        needs[name] = len("".join(map(_text, lines)))
     left = room - sum(empty.values())
     rooms = {}
     waiting = sorted(needs, key=lambda name: needs[name])

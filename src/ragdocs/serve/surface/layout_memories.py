@@ -127,11 +127,10 @@ def _linked_hit(hit: Hit, locate: Locate, now: datetime) -> LinkedHit:
         age=layouts.age(document.created_at, now),
         why=layouts.why(hit),
         links=links,
-        **layouts.provenance(document),
     )
     if hit.successors:
         result["superseded_by"] = layouts.superseded(hit)
-    return result
+    return cast("LinkedHit", {**result, **layouts.provenance(document)})
 
 
 def _anchor(links: Sequence[Link]) -> Link:

@@ -87,6 +87,35 @@ def gaps(answer: Any) -> str:
     return with_notes("\n".join(rows), answer["notes"])
 
 
+def conflicts(answer: Any) -> str:
+    """Write contradictions and superseded memories, one line each."""
+    answer = inline(answer)
+    rows = []
+    for item in answer["contradictions"]:
+        first, second = item["first"], item["second"]
+        row = f"{_claim(first)} contradicts {_claim(second)}"
+        if item["how"]:
+            row += f" ({item['how']})"
+        rows.append(row)
+    for item in answer["superseded"]:
+        names = ", ".join(text["path"] for text in item["successors"])
+        rows.append(f"{item['memory']['path']} is superseded by {names}")
+    if not rows:
+        rows.append("no contradictions, and nothing is superseded")
+    if answer["omitted"]:
+        rows.append(f"{answer['omitted']} more are not listed")
+    return with_notes("\n".join(rows), answer["notes"])
+
+
+def _claim(side: Any) -> str:
+    place: str = side["path"]
+    if side["line"]:
+        place += f":{side['line']}"
+    if side["text"]:
+        place += f" “{side['text']}”"
+    return place
+
+
 def docs_changes(answer: Any) -> str:
     """Write memories that a page restates and those that a page should have, as diffs."""
     blocks = []

@@ -98,11 +98,13 @@ def lint_texts(
         return layout_quality.linted(leaks, ask.room)
     if "memory" not in ask.workspace.places:
         return layout_quality.linted(_problems(ask), ask.room)
-    repairs = ask.workspace.repairs
+    repairs = ask.workspace.tidying.repairs
     if not fix:
         # What can be repaired is looked for before the problems, as it would be repaired.
         count = len(repairs.plan())
-        notes = [f"{count} memories can be repaired; `{REPAIR}` shows how"] if count else []
+        notes = []
+        if count:
+            notes.append(f"repairs are possible in {count} of the memories; `{REPAIR}` shows them")
         return layout_quality.linted(_problems(ask), ask.room, notes)
     if not dry_run and ask.role == "reader":
         raise ForbiddenError("repairs are for writers, and you are a reader", "Add --dry-run")

@@ -38,7 +38,12 @@ RECOUNT_SECONDS = 30.0
 MOST_COUNTED = 2_000
 SECTIONS = (
     ("merge", "Merge"),
+    ("contradictions", "Contradictions"),
+    ("superseded", "Superseded"),
+    ("restated", "Said by the docs"),
+    ("patches", "For the docs"),
     ("gaps", "Docs gaps"),
+    ("pages", "Pages"),
     ("broken", "Broken links"),
     ("ambiguous", "Ambiguous links"),
     ("expired", "Expired"),
@@ -47,6 +52,9 @@ SECTIONS = (
 # Verbs whose answers the page waits for only so long, with the sections that they fill.
 SLOW: Mapping[str, tuple[Mapping[str, Any], Sequence[str]]] = {
     "suggest_memory_merges": ({"limit": MOST_MERGES, "filter_type": None}, ("merge",)),
+    "review_conflicts": ({}, ("contradictions", "superseded")),
+    "suggest_docs_changes": ({}, ("restated", "patches")),
+    "documentation_gaps": ({}, ("pages",)),
     "review_links": ({}, ("gaps", "broken", "ambiguous")),
     "review_memories": ({"limit": MOST_REVIEWED}, ("unused",)),
 }
@@ -145,6 +153,13 @@ class Findings:
         suggestions = {"merge": self._groups()}
         for name in ("gaps", "broken", "ambiguous"):
             suggestions[name] = _with_addresses(links.get(name, ()), self._base)
+        conflicts = self._answers["review_conflicts"]
+        for name in ("contradictions", "superseded"):
+            suggestions[name] = _with_addresses(conflicts.get(name, ()), self._base)
+        changes = self._answers["suggest_docs_changes"]
+        for name in ("restated", "patches"):
+            suggestions[name] = _with_addresses(changes.get(name, ()), self._base)
+        suggestions["pages"] = _pages(self._answers["documentation_gaps"], self._base)
         for name, verb in (("expired", "expire_memories"), ("unused", "review_memories")):
             items = self._answers[verb].get("result", ())
             suggestions[name] = _entries(self._live, items, self._base)
@@ -247,12 +262,31 @@ def _with_addresses(items: Sequence[Any], base: str) -> list[dict[str, Any]]:
     listed = []
     for item in items:
         names: dict[str, Any] = {}
-        for field in ("memories", "candidates"):
+        for field in ("memories", "candidates", "successors"):
             names[field] = list(map(linked, item.get(field, ())))
-        if "memory" in item:
-            names["memory"] = linked(item["memory"])
+        for field in ("memory", "page", "first", "second"):
+            if field in item:
+                names[field] = linked(item[field])
         listed.append({**item, **names})
     return listed
+
+
+def _pages(gaps: Mapping[str, Any], base: str) -> list[dict[str, Any]]:
+    """Return what else the documentation lacks, as rows of what is missing and where."""
+    rows = []
+    for question in gaps.get("questions", ()):
+        why = f"asked {question['count']} times, nothing found"
+        rows.append({"what": question["question"], "why": why, "places": []})
+    for text in gaps.get("unlinked", ()):
+        place = {"path": text["path"], "address": address(base, "docs", text["path"])}
+        rows.append({"what": text["title"], "why": "nothing links to it", "places": [place]})
+    for group in gaps.get("repeated", ()):
+        places = []
+        for section in group["sections"]:
+            where = f"{address(base, 'docs', section['path'])}#L{section['line']}"
+            places.append({"path": f"{section['path']}:{section['line']}", "address": where})
+        rows.append({"what": group["heading"], "why": "says the same", "places": places})
+    return rows
 
 
 def _entries(live: Live, items: Sequence[Mapping[str, Any]], base: str) -> list[dict[str, Any]]:
@@ -333,11 +367,24 @@ class Count:
             except RagdocsError:
                 # Without a model there are no suggestions to merge; the page says so.
                 continue
-            for field in ("result", "broken", "ambiguous", "gaps"):
+            for field in COUNTED_FIELDS:
                 total += len(answer.get(field, ()))
         self._total = total
 
 
+COUNTED_FIELDS = (
+    "result",
+    "broken",
+    "ambiguous",
+    "gaps",
+    "contradictions",
+    "superseded",
+    "restated",
+    "patches",
+    "questions",
+    "unlinked",
+    "repeated",
+)
 COUNTED: Sequence[tuple[str, Mapping[str, Any]]] = (
     *((verb, arguments) for verb, (arguments, _) in SLOW.items()),
     ("expire_memories", {"dry_run": True}),

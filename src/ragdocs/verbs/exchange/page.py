@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from ragdocs.text import times
+from ragdocs.text.statements import split_statements
 from ragdocs.types import Document
 from ragdocs.verbs.exchange.exported import LINK, Exported, Names
 from ragdocs.verbs.exchange.note import digest
-from ragdocs.verbs.memories.draft import split_statements
 
 STYLE = """\
 body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.6 system-ui,sans-serif}

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ragdocs.text.statements import split_statements
 from ragdocs.types import Document
 from ragdocs.verbs.exchange import source
 from ragdocs.verbs.exchange.exported import Exported, Names
 from ragdocs.verbs.exchange.note import Note, file_name
-from ragdocs.verbs.memories.draft import split_statements
 
 ENTITY_TYPE = "entity_type"
 RELATIONS = "## Relations"

@@ -48,11 +48,10 @@ def changed_by(
 
 def difference(path: str, before: str, after: str) -> Difference:
     """Compare two texts of a file; a file that is not there has no text."""
-    names = []
-    for text in (before, after):
-        if text:
-            names.append(path)
-        else:
-            names.append("/dev/null")
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
+    old = new = path
+    if not before:
+        old = "/dev/null"
+    if not after:
+        new = "/dev/null"
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm="")
     return Difference(path, list(lines))

@@ -74,6 +74,17 @@ class Contradictions:
                 found.append(item)
         return found
 
+    def superseded(self) -> list[tuple[Document, Sequence[Document]]]:
+        """List the memories that others supersede, each with its successors."""
+        where = Filter(hidden=self.corpus.lane.hidden, alive_at=self.now)
+        documents = self.corpus.documents(where)
+        successors = Succession(self.corpus, self.now).successors(documents)
+        pairs: list[tuple[Document, Sequence[Document]]] = []
+        for document in documents:
+            if document.id in successors:
+                pairs.append((document, successors[document.id]))
+        return pairs
+
     def _written(self, documents: Sequence[Document]) -> Iterator[Contradiction]:
         """Yield what a link of the kind says."""
         current = {document.id for document in documents}

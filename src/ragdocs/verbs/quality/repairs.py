@@ -110,8 +110,10 @@ class Repairs:
                 counts[_letters(tag)][tag] += 1
         spellings = {}
         for letters, variants in counts.items():
-            by_use = sorted(variants, key=lambda tag, seen=variants: (-seen[tag], tag))  # type: ignore[misc]
-            spellings[letters] = by_use[0]
+            by_use = []
+            for tag, count in variants.items():
+                by_use.append((-count, tag))
+            spellings[letters] = min(by_use)[1]
         return spellings
 
     def _spelling(self, tag: str) -> str:

@@ -130,6 +130,18 @@ const acts = {
     );
   },
 
+  async holds(suggestion, button) {
+    const { path, other, version } = button.dataset;
+    const answer = await call("append_memory", {
+      filename: path,
+      content: `supersedes:: [[${other.replace(/\.md$/, "")}]]`,
+      expected_version: version || null,
+    });
+    done(suggestion, `${path} now supersedes ${other}.`, () =>
+      call("undo_memory_change", { expected_version: answer.version }),
+    );
+  },
+
   async mean(suggestion, button) {
     const { path, link, meant } = button.dataset;
     const answer = await call("edit_memory", {

@@ -1,0 +1,222 @@
+"""How often suggestions to tidy up are right: `python3 tasks.py bench merges`.
+
+Labels come from a program: a text of a labelled set is told again (every fourth sentence dropped,
+the order turned, small words left out), so which text says the same as which is known; everything
+else is another text. A statement is turned into its opposite by another number or a negation. Own
+pairs of statements are in `bench/_merge_examples.py`. Of the suggestions that are made at the
+thresholds in the code, precision is the share that is right, recall the share of pairs that are
+found. Figures of the merges need the built-in model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+from bench._labelled import DATA, Item, read
+from bench._measure import grid
+from bench._merge_examples import DIFFERENT, OPPOSITE, SAME
+
+from ragdocs.config import load
+from ragdocs.text import statements
+from ragdocs.types import Filter
+from ragdocs.verbs.memories.restating import Passages
+from ragdocs.workspace import Workspace
+
+SETS = ("k8s-links", "aws-qa", "cranfield", "scifact-train", "longmemeval-a")
+THRESHOLDS = (0.75, 0.8, 0.85, 0.9, 0.95)
+SHORTEST, LONGEST = 400, 4_000
+SMALL = frozenset(("the", "a", "an", "of", "that", "very", "also", "just"))
+_NUMBER = re.compile(r"(?<![\w./-])(?P<number>\d+)(?![\w.-])")
+_VERB = re.compile(r"\b(?P<verb>is|are|was|were|can|must|should|will|does)\b(?! not|n't)")
+
+# Pairs that were suggested, those of them that are right, and all that are right.
+Counts = tuple[int, int, int]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python3 tasks.py bench merges", description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA, help="the folder of the labelled sets")
+    parser.add_argument("--texts", type=int, default=120, help="of each set (default: 120)")
+    parser.add_argument("--no-model", action="store_true", help="leave out what needs the model")
+    options = parser.parse_args()
+    sets = {}
+    for name in SETS:
+        if (options.data / name).is_dir():
+            sets[name] = _texts(read(options.data / name).documents, options.texts)
+    if not sets:
+        print(f"no labelled sets in {options.data}: only the own examples are measured")
+    if sets and not options.no_model:
+        _print("memories that say the same, by threshold (0.85 is used)", _merges(sets))
+    if sets:
+        _print("memories that restate a passage", _restated(sets))
+    rows = [_row("own examples", *_opposites(*_own_pairs()))]
+    for name, texts in sets.items():
+        rows.append(_row(name, *_opposites(*_turned(texts))))
+    _print("statements that say the opposite", rows)
+    same = [(left, right) for left, right in SAME]
+    rows = [_row("own examples", *_judged(_is_same, same, [*OPPOSITE, *DIFFERENT]))]
+    _print("statements that say the same", rows)
+
+
+def _print(title: str, rows: Sequence[Sequence[str]]) -> None:
+    print(title)
+    print(grid(("set", "suggested", "right", "of", "precision", "recall"), rows))
+    print()
+
+
+def _row(name: str, suggested: int, right: int, total: int) -> tuple[str, ...]:
+    precision = right / suggested if suggested else 1.0
+    recall = right / total if total else 1.0
+    figures = (f"{precision:.3f}", f"{recall:.3f}")
+    return (name, str(suggested), str(right), str(total), *figures)
+
+
+def _texts(documents: Sequence[Item], count: int) -> list[str]:
+    """Return texts of the length of a memory, spread over a set."""
+    fitting = [item.text for item in documents if SHORTEST <= len(item.text) <= LONGEST]
+    unique = list(dict.fromkeys(fitting))
+    return Random(1).sample(unique, min(count, len(unique)))
+
+
+def told_again(text: str, random: Random) -> str:
+    """Say the same in other words, as far as a program can."""
+    told = []
+    for number, sentence in enumerate(statements.all_sentences(text)):
+        if number % 4 == 3:
+            continue
+        words = []
+        for word in sentence.split():
+            is_small = word.casefold() in SMALL
+            if not is_small or random.random() < 0.5:
+                words.append(word)
+        told.append(" ".join(words))
+    half = len(told) // 2
+    return "\n\n".join([*told[half:], *told[:half]])
+
+
+# --- merges ---
+
+
+def _merges(sets: dict[str, list[str]]) -> list[tuple[str, ...]]:
+    rows = []
+    for name, texts in sets.items():
+        random = Random(2)
+        copied = texts[: len(texts) // 2]
+        with tempfile.TemporaryDirectory() as folder:
+            memories = Path(folder) / ".memories"
+            memories.mkdir()
+            for number, text in enumerate(texts):
+                (memories / f"{number}.md").write_text(text)
+            for number, text in enumerate(copied):
+                (memories / f"{number}-again.md").write_text(told_again(text, random))
+            corpus = _open(Path(folder), lane="memory", model="").corpus("memory")
+            for threshold in THRESHOLDS:
+                pairs = corpus.similar(Filter(), threshold)
+                right = sum(_is_copy(first, second) for _, first, second in pairs)
+                rows.append(_row(f"{name} {threshold:g}", len(pairs), right, len(copied)))
+    return rows
+
+
+def _is_copy(first: str, second: str) -> bool:
+    return first.removesuffix("-again") == second.removesuffix("-again")
+
+
+def _open(root: Path, lane: str, model: str) -> Workspace:
+    flags: dict[str, object] = {"memory.enabled": True}
+    if model:
+        flags["embedding.model"] = model
+    workspace = Workspace(load(root, project=root, flags=flags), lanes=(lane,))
+    workspace.sync()
+    workspace.embed()
+    return workspace
+
+
+# --- the documentation ---
+
+
+def _restated(sets: dict[str, list[str]]) -> list[tuple[str, ...]]:
+    """Half of the texts that are told again are in the documentation, half are not."""
+    rows = []
+    for name, texts in sets.items():
+        random = Random(3)
+        known = len(texts) // 2
+        with tempfile.TemporaryDirectory() as folder:
+            docs = Path(folder) / "docs"
+            docs.mkdir()
+            for number, text in enumerate(texts[:known]):
+                (docs / f"{number}.md").write_text(f"# Page {number}\n\n{text}\n")
+            corpus = _open(Path(folder), lane="docs", model="none").corpus("docs")
+            pages = corpus.documents()
+            chunks = corpus.passages([page.id for page in pages], LONGEST * 2)
+            passages = Passages([(page, chunk) for page in pages for chunk in chunks[page.id]])
+            suggested = right = 0
+            for number, text in enumerate(texts):
+                beginning = "\n".join(list(statements.all_sentences(text))[:4])
+                found = passages.restating(told_again(beginning, random))
+                if found is not None:
+                    suggested += 1
+                    right += passages.items[found[1]][0].path == f"docs/{number}.md"
+        rows.append(_row(name, suggested, right, known))
+    return rows
+
+
+# --- statements ---
+
+Pairs = Sequence[tuple[str, str]]
+
+
+def _own_pairs() -> tuple[Pairs, Pairs]:
+    return OPPOSITE, [*SAME, *DIFFERENT]
+
+
+def _turned(texts: Sequence[str]) -> tuple[Pairs, Pairs]:
+    """Return sentences with their opposites, and with what says the same or something else."""
+    random = Random(4)
+    opposite = []
+    others = []
+    for text in texts:
+        sentences = list(statements.all_sentences(text))
+        for sentence, following in pairwise(sentences):
+            others += [(sentence, told_again(sentence, random)), (sentence, following)]
+            turned = _opposite(sentence, random)
+            if turned:
+                opposite.append((sentence, turned))
+    return opposite, others
+
+
+def _opposite(sentence: str, random: Random) -> str:
+    """Give a sentence another number, or a negation; nothing where it has neither."""
+    if len(statements.wording(sentence).content) < 4:
+        return ""
+    number = _NUMBER.search(sentence)
+    if number and random.random() < 0.5:
+        other = str(int(number["number"]) * 3 + 7)
+        return sentence[: number.start()] + other + sentence[number.end() :]
+    verb = _VERB.search(sentence)
+    if verb:
+        return f"{sentence[: verb.end()]} not{sentence[verb.end() :]}"
+    return ""
+
+
+def _opposites(right: Pairs, wrong: Pairs) -> Counts:
+    return _judged(lambda one, other: bool(statements.opposite(one, other)), right, wrong)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return statements.same(one, other)
+
+
+def _judged(judge: Callable[[str, str], bool], right: Pairs, wrong: Pairs) -> Counts:
+    hits = sum(judge(*pair) for pair in right)
+    false = sum(judge(*pair) for pair in wrong)
+    return hits + false, hits, len(right)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""The verbs that keep texts true and small, put together for one project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, partial
+
+from ragdocs.config import Config
+from ragdocs.lanes import DOCS, JOURNAL, MEMORY
+from ragdocs.project import folders as project
+from ragdocs.project import registry
+from ragdocs.protocols import AccessLog
+from ragdocs.search.corpus import Corpus
+from ragdocs.stores.questions import QuestionLog
+from ragdocs.text.redaction.redact import Redactor
+from ragdocs.types import Question
+from ragdocs.verbs import file_history
+from ragdocs.verbs.handover import Handovers
+from ragdocs.verbs.links import Links
+from ragdocs.verbs.memories.draft import Drafts
+from ragdocs.verbs.memories.restating import Restating
+from ragdocs.verbs.memories.timeline import Timeline
+from ragdocs.verbs.quality.contradictions import Contradictions
+from ragdocs.verbs.quality.gaps import Gaps
+from ragdocs.verbs.quality.repairs import Repairs
+
+
+@dataclass
+class Tidying:
+    """What a person asks now and then about memories and documentation."""
+
+    config: Config
+    # The lanes that are open now.
+    corpora: Callable[[], Mapping[str, Corpus]]
+    # Returns a lane, or says why it is closed.
+    corpus: Callable[[str], Corpus]
+    clock: Callable[[], datetime]
+    redactor: Redactor
+    links: Callable[[], Links]
+    access: Callable[[], AccessLog]
+
+    @property
+    def drafts(self) -> Drafts:
+        """Proposals for merges."""
+        return Drafts(self.corpus(MEMORY.name))
+
+    @property
+    def timeline(self) -> Timeline:
+        """What happened to memories."""
+        return Timeline(self.corpus(MEMORY.name), self.clock)
+
+    @property
+    def contradictions(self) -> Contradictions:
+        """Memories that cannot all hold."""
+        return Contradictions(self.corpus(MEMORY.name), self.clock())
+
+    @property
+    def restating(self) -> Restating:
+        """Memories and documentation that say the same."""
+        docs = self.corpus(DOCS.name)
+        return Restating(self.corpus(MEMORY.name), docs, self.access(), self.clock)
+
+    @property
+    def repairs(self) -> Repairs:
+        """Safe repairs of memories."""
+        corpus = self.corpus(MEMORY.name)
+        root = self.config.root
+        committed = partial(file_history.first_commits, root, corpus.lane.base or MEMORY.base)
+        renamed = partial(file_history.renamed, root)
+        return Repairs(corpus, list(self.corpora().values()), root, renamed, committed)
+
+    @property
+    def gaps(self) -> Gaps:
+        """What the documentation lacks."""
+        unanswered = None
+        if self.questions is not None:
+            unanswered = self.questions.unanswered
+        return Gaps(self.links(), self.corpora().get(DOCS.name), unanswered)
+
+    @property
+    def handovers(self) -> Handovers:
+        """What somebody who takes over should know."""
+        corpora = self.corpora()
+        unanswered: Callable[[], Sequence[Question]] = tuple
+        if self.questions is not None:
+            unanswered = self.questions.unanswered
+        return Handovers(
+            corpora.get(MEMORY.name),
+            corpora.get(DOCS.name),
+            corpora.get(JOURNAL.name),
+            self.clock,
+            partial(file_history.changed_files, self.config.root),
+            unanswered,
+        )
+
+    @cached_property
+    def questions(self) -> QuestionLog | None:
+        """What was asked and not found; None unless the user keeps it."""
+        if not self.config.server.keep_questions:
+            return None
+        key = project.project_key(registry.main_worktree(self.config.root))
+        path = project.state_dir() / "questions.sqlite"
+        return QuestionLog(path, key, lambda text: self.redactor.redact(text).text)
