@@ -22,11 +22,12 @@ from ragdocs.system.heap import give_back
 
 if TYPE_CHECKING:
     # Opening a workspace imports every engine: only the background thread does it.
+    from ragdocs.places import Place
     from ragdocs.search.corpus import Corpus
     from ragdocs.serve.follow import Follower
     from ragdocs.serve.watch import Watcher
     from ragdocs.types import Document
-    from ragdocs.workspace import Place, Workspace
+    from ragdocs.workspace import Workspace
 
 logger = logging.getLogger("ragdocs")
 
