@@ -93,6 +93,7 @@ HOMES = {
         "serve/surface/context_shapes.py",
         "serve/surface/quality_shapes.py",
         "serve/surface/care_shapes.py",
+        "serve/surface/living_shapes.py",
     },
 }
 # The protocol's own packages belong to the rim, in any module of it.

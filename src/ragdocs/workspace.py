@@ -290,7 +290,8 @@ class Workspace:
             project.project_key(self.config.root),
         )
         own = places.get(MEMORY.name), places.get(DOCS.name)
-        return Packs(self.config.root, *own, lambda: self.repository, files, self.clock)
+        drift = self.living.drift
+        return Packs(self.config.root, *own, lambda: self.repository, files, self.clock, drift)
 
     @cached_property
     def outlines(self) -> SideFile:

@@ -21,8 +21,8 @@ LINE_BYTES = 6
 MOST_COMPARED = 3_000
 # The share of its lines that a part must have kept to be the same under another name.
 LIKENESS = 0.6
-# A part with fewer lines looks like many others.
-LEAST_LINES = 3
+# A part with fewer lines below its name looks like many others.
+LEAST_LINES = 2
 # Readers of these formats start processes or unpack archives.
 _NOT_READ = frozenset({"office", "notebook"})
 
@@ -75,14 +75,17 @@ def every(path: str, data: bytes) -> list[Part]:
 
 
 def alike(part_signature: bytes, candidates: Sequence[Part]) -> Part | None:
-    """Return the candidate that kept most lines of a part, if it kept enough of them."""
-    old = Counter(_rows(part_signature))
+    """Return the candidate that kept most lines of a part, if it kept enough of them.
+
+    The first line is the name, which may differ.
+    """
+    old = Counter(_rows(part_signature)[1:])
     if old.total() < LEAST_LINES:
         return None
     best: Part | None = None
     best_share = LIKENESS
     for candidate in candidates:
-        new = Counter(_rows(candidate.signature))
+        new = Counter(_rows(candidate.signature)[1:])
         share = (old & new).total() / max(old.total(), new.total())
         if share > best_share:
             best, best_share = candidate, share

@@ -75,7 +75,7 @@ def search(
         limit,
         offset,
     )
-    answer = layout_finding.found(found, workspace.finding.location, ask.now, offset, explain)
+    answer = layout_finding.found(found, workspace.finding.location, ask, offset, explain)
     for closed in workspace.closed.values():
         answer["notes"].append(str(closed))
     if not answer["result"] and ask.rim == "command":

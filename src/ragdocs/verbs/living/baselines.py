@@ -64,7 +64,7 @@ class Baselines:
         for link in self.targets.links(document):
             known = earlier.get((link.target, link.heading))
             if known is not None and keeps(known):
-                baselines.append(known)
+                baselines.append(replace(known, version=document.version))
                 continue
             path = self.targets.path(link.target)
             content = self._content(path, link.heading)

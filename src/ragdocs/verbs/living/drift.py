@@ -172,7 +172,7 @@ class Drift:
         A memory whose files changed since they were last compared is left out, and compared
         behind the answer.
         """
-        found = {}
+        found: dict[str, list[LinkState]] = {}
         world: _World | None = None
         for document in documents:
             if not document.links:
@@ -327,7 +327,7 @@ class Drift:
                 gone = removed[0]
             keeps = partial(_keeps, corpus, document, verb)
             try:
-                self._baselines.record(document, _author(), gone=gone, keeps=keeps)
+                self._baselines.record(document, author(), gone=gone, keeps=keeps)
             except RagdocsError as error:
                 # The memory is written; what is not known is worked out later.
                 logger.warning("The links of %s were not noted: %s", document.path, error)
@@ -340,7 +340,7 @@ class Drift:
         document = corpus.get(path)
         if document is None or document.path != path:
             raise NotFoundError(f"{path} is not indexed yet", "Ask again in a few seconds")
-        check = Check(self._baselines.clock().astimezone(UTC), _author())
+        check = Check(self._baselines.clock().astimezone(UTC), author())
         self._baselines.record(document, check.author, VERIFIED)
         is_kept = self.ledger.note_check(path, check)
         return VerifiedMemory(document, check, self.states(document), is_kept)
@@ -459,6 +459,6 @@ def _keeps(corpus: Corpus, document: Document, verb: str, baseline: Baseline) ->
     return frontmatter.split(before)[1] == frontmatter.split(after)[1]
 
 
-def _author() -> str:
+def author() -> str:
     """Return who asks: a program that is connected, or the user of this process."""
     return caller.author.get() or caller.current().name or user_name()

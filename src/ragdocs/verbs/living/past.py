@@ -23,6 +23,8 @@ MOST_RENAMING = 5_000
 MOST_FILES = 50_000
 SECONDS = 20.0
 OUTPUT = 64_000_000
+# A name that no object has.
+NOTHING = "-"
 _TERMS = Terms(seconds=SECONDS, most=OUTPUT)
 
 
@@ -62,14 +64,24 @@ class Past:
         names = []
         for commit, path in wanted:
             is_plain = git.is_hash(commit) and "\n" not in path
-            names.append(f"{commit}:{self._prefix}{path}" if is_plain else "-")
+            name = NOTHING
+            if is_plain:
+                name = f"{commit}:{self._prefix}{path}"
+            names.append(name)
         return self._objects(names)
 
     def blob(self, name: str) -> bytes | None:
         """Return the content with this name, if the repository has it."""
-        if not git.is_hash(name):
-            return None
-        return self._objects([name])[0]
+        return self.blobs([name])[0]
+
+    def blobs(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return the contents with these names, None for what the repository does not have."""
+        wanted = []
+        for name in names:
+            wanted.append(name)
+            if not git.is_hash(name):
+                wanted[-1] = NOTHING
+        return self._objects(wanted)
 
     def first(self, path: str, after: datetime) -> str:
         """Return the first commit after a moment that has a change of this path."""
@@ -166,7 +178,7 @@ class Past:
     def _sizes(self, names: Sequence[str]) -> list[int]:
         """Return the size of each blob, or -1 for what is none."""
         sizes = []
-        stdin = "".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
+        stdin = "\n".join([*names, ""]).encode(errors="surrogateescape")
         options = ["cat-file", "--batch-check=%(objecttype) %(objectsize)"]
         try:
             output = git.run(self._root, options, stdin=stdin, terms=_TERMS)
@@ -174,8 +186,9 @@ class Past:
             return [-1] * len(names)
         for line in output.decode(errors="replace").splitlines():
             kind, _, size = line.partition(" ")
-            is_blob = kind == "blob" and size.isdigit()
-            sizes.append(int(size) if is_blob else -1)
+            sizes.append(-1)
+            if kind == "blob" and size.isdigit():
+                sizes[-1] = int(size)
         if len(sizes) != len(names):
             return [-1] * len(names)
         return sizes
@@ -183,7 +196,7 @@ class Past:
     def _read(self, names: Sequence[str]) -> dict[str, bytes]:
         if not names:
             return {}
-        stdin = "".join(f"{name}\n" for name in names).encode(errors="surrogateescape")
+        stdin = "\n".join([*names, ""]).encode(errors="surrogateescape")
         try:
             output = git.run(self._root, ["cat-file", "--batch"], stdin=stdin, terms=_TERMS)
         except UnavailableError:

@@ -156,8 +156,10 @@ class Targets:
     def _is_own(self, document: Document) -> bool:
         """Tell whether a memory is of this project; the user's bank has those of others too."""
         corpus = self._corpora().get(document.lane)
-        if corpus is None or corpus.lane.base:
-            return corpus is not None
+        if corpus is None or not corpus.lane.writable:
+            return False
+        if corpus.lane.base:
+            return True
         owner = document.extra.get("project")
         return owner is None or owner == registry.main_worktree(self.root).name
 
