@@ -150,7 +150,7 @@ class Workspace:
         """The verbs of the memory lane."""
         from ragdocs.verbs.memories.write import Memories
 
-        return Memories(self._corpus(MEMORY.name, "memory"), self.clock)
+        return Memories(self._corpus(MEMORY.name, "memory"), self.clock, self.living.refs.head)
 
     @property
     def edits(self) -> Edits:

@@ -114,7 +114,7 @@ def test_reports_are_markdown_and_sarif(repository: Repository) -> None:
 
 def test_the_hook_of_the_documentation_works_in_plain_git(repository: Repository) -> None:
     page = (Path(__file__).parents[2] / "docs/living-links.md").read_text()
-    script = page.partition("<!-- hook -->\n```sh\n")[2].partition("```")[0]
+    script = page.partition("<!-- hook -->\n```bash\n")[2].partition("```")[0]
     assert "ragdocs affected --staged" in script
     hook = repository.root / ".git/hooks/pre-commit"
     hook.parent.mkdir(exist_ok=True)

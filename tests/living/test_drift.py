@@ -221,3 +221,13 @@ def test_a_memory_says_that_it_is_of_another_branch(repository: Repository) -> N
     assert state() == "merged here, the branch is gone"
     repository.git("reset", "--quiet", "--hard", "HEAD~1")
     assert state() == "the branch is gone"
+
+
+def test_a_new_memory_has_the_branch_and_the_commit(repository: Repository) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", MEMORY, [])
+    state = repository.document(workspace, "m.md").git
+    assert state is not None
+    assert state.branch == "main"
+    assert repository.git("rev-parse", "HEAD").startswith(state.commit)
+    assert state.commit

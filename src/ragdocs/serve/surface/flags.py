@@ -81,16 +81,16 @@ def _memories(ask: Ask, documents: Sequence[Document]) -> list[Document]:
     return memories
 
 
-def drift_words(links: Sequence[LinkState]) -> str:
+def drift_words(links: Sequence[LinkState], most: int = MOST_NAMED) -> str:
     """Say what became of the links of a memory: "ok", or which of them are not what they were."""
     deviating = [link for link in links if link.state in COMPARED[1:]]
     if not deviating:
         if any(link.state in COMPARED for link in links):
             return "ok"
         return ""
-    named = [f"{link_name(link)} {state_words(link)}" for link in deviating[:MOST_NAMED]]
-    if len(deviating) > MOST_NAMED:
-        named.append(f"and {len(deviating) - MOST_NAMED} more")
+    named = [f"{link_name(link)} {state_words(link)}" for link in deviating[:most]]
+    if len(deviating) > most:
+        named.append(f"and {len(deviating) - most} more")
     return "; ".join(named)
 
 

@@ -159,7 +159,8 @@ def _head(piece: Piece, now: datetime) -> str:
     parts = [_one_line(title)]
     if piece.path:
         parts += [_one_line(_position(piece)), days_old(piece.at, now)]
-    drift = drift_words(piece.links)
+    # The room of a pack is for what texts say.
+    drift = drift_words(piece.links, 1)
     if drift:
         parts.append(_one_line(f"links: {drift}"))
     return " · ".join(filter(None, parts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -38,6 +38,7 @@ RECOUNT_SECONDS = 30.0
 MOST_COUNTED = 2_000
 SECTIONS = (
     ("merge", "Merge"),
+    ("drift", "Drifted"),
     ("gaps", "Docs gaps"),
     ("broken", "Broken links"),
     ("ambiguous", "Ambiguous links"),
@@ -47,6 +48,7 @@ SECTIONS = (
 # Verbs whose answers the page waits for only so long, with the sections that they fill.
 SLOW: Mapping[str, tuple[Mapping[str, Any], Sequence[str]]] = {
     "suggest_memory_merges": ({"limit": MOST_MERGES, "filter_type": None}, ("merge",)),
+    "review_drift": ({"limit": MOST_REVIEWED, "diff": "hide"}, ("drift",)),
     "review_links": ({}, ("gaps", "broken", "ambiguous")),
     "review_memories": ({"limit": MOST_REVIEWED}, ("unused",)),
 }
@@ -143,6 +145,8 @@ class Findings:
         """Return all suggestions by section."""
         links = self._answers["review_links"]
         suggestions = {"merge": self._groups()}
+        memories = self._answers["review_drift"].get("result", ())
+        suggestions["drift"] = list(_drifted(memories, self._base))
         for name in ("gaps", "broken", "ambiguous"):
             suggestions[name] = _with_addresses(links.get(name, ()), self._base)
         for name, verb in (("expired", "expire_memories"), ("unused", "review_memories")):
@@ -253,6 +257,19 @@ def _with_addresses(items: Sequence[Any], base: str) -> list[dict[str, Any]]:
             names["memory"] = linked(item["memory"])
         listed.append({**item, **names})
     return listed
+
+
+def _drifted(memories: Sequence[Mapping[str, Any]], base: str) -> Iterator[dict[str, Any]]:
+    """Yield a row for each link that does not lead to what it did."""
+    for memory in memories:
+        path = memory["filename"]
+        place = address(base, "memory", path)
+        for link in memory["links"]:
+            yield {
+                "memory": {**memory, "path": path, "address": place},
+                "link": link,
+                "sign": "missing" if link["state"] == "missing" else "changed",
+            }
 
 
 def _entries(live: Live, items: Sequence[Mapping[str, Any]], base: str) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from ragdocs.verbs.living.mentions import Mentions, is_telling, spellings
 
 # How sure each reason is that a text speaks about a change, from 0 to 1.
 GONE_PART, CHANGED_PART, LINKED, IMPACTED = 1.0, 0.9, 0.8, 0.8
-RENAMED_NAME, GONE_NAME, NAMED_PATH, FOLDER, CHANGED_NAME = 0.7, 0.6, 0.5, 0.4, 0.3
+RENAMED_NAME, GONE_NAME, NAMED_PATH, FOLDER = 0.7, 0.6, 0.5, 0.4
 # A name that more documents mention is a word like any other.
 MOST_MENTIONING = 12
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,200}?)[ \t#]*$", re.MULTILINE)
@@ -252,11 +252,6 @@ def _words(changes: Sequence[FileChange]) -> Iterator[tuple[str, Reason]]:
             else:
                 words = f"mentions {word}, which is gone from {change.path}"
                 yield word, Reason(words, change.path, GONE_NAME)
-        for name in sorted(change.changed):
-            word = name.rpartition(".")[2]
-            if is_telling(word):
-                words = f"mentions {word}, which changed in {change.path}"
-                yield word, Reason(words, change.path, CHANGED_NAME)
 
 
 def _surest(reasons: Sequence[Reason]) -> list[Reason]:

@@ -93,9 +93,17 @@ class Past:
         return output.decode().partition("\n")[0]
 
     def renamed(self, path: str, since: str) -> str:
-        """Return the name that a file has now by the renames since a commit, or "" for none."""
+        """Return the name that a file of a commit has now by the renames between, or "" for none.
+
+        Renames that only the other branch has are taken back first.
+        """
+        if not git.is_hash(since):
+            return ""
         current = f"{self._prefix}{path}"
-        for old, new in self._renames_since(since):
+        for old, new in reversed(self._renames_in(f"HEAD..{since}")):
+            if new == current:
+                current = old
+        for old, new in self._renames_in(f"{since}..HEAD"):
             if old == current:
                 current = new
         name = current.removeprefix(self._prefix)
@@ -134,21 +142,21 @@ class Past:
             self._moments.append(Moment(latest, commit))
         return self._moments
 
-    def _renames_since(self, since: str) -> list[tuple[str, str]]:
-        """Return the renames in commits that came after one, the oldest first."""
+    def _renames_in(self, revisions: str) -> list[tuple[str, str]]:
+        """Return the renames in a range of commits, the oldest first."""
         self._refresh()
-        if not git.is_hash(since) or not self._commit:
+        if not self._commit:
             return []
-        if since not in self._renames:
+        if revisions not in self._renames:
             options = ["log", "--reverse", "--topo-order", "-M", "--diff-filter=R", "-z"]
             options += ["--name-status", "--format=", f"--max-count={MOST_RENAMING}"]
             try:
-                output = git.run(self._root, options, [f"{since}..HEAD"], terms=_TERMS)
+                output = git.run(self._root, options, [revisions], terms=_TERMS)
             except RagdocsError:
                 # The commit is gone, as after a rebase.
                 output = b""
-            self._renames[since] = _read_renames(output.decode(errors="surrogateescape"))
-        return self._renames[since]
+            self._renames[revisions] = _read_renames(output.decode(errors="surrogateescape"))
+        return self._renames[revisions]
 
     def _refresh(self) -> None:
         commit = self._refs.head().commit
