@@ -10,6 +10,8 @@ import pytest
 from tests.asking import ask
 from tests.living.repositories import CODE, Repository, lose_record
 
+from ragdocs.verbs.living.drift import LinkState
+
 GUIDE = "# Guide\n\n## Install\n\nRun the script.\nThen wait.\nThen go on.\n\n## Use\n\nCall it.\n"
 MEMORY = "On [[src/a.py]], [[src/a.py#step_3]], [[docs/guide.md#Install]] and [[src/later.py]].\n"
 
@@ -23,8 +25,8 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
-def described(states: dict[str, object]) -> dict[str, str]:
-    return {name: state.state for name, state in states.items()}  # type: ignore[attr-defined]
+def described(states: dict[str, LinkState]) -> dict[str, str]:
+    return {name: state.state for name, state in states.items()}
 
 
 def test_links_are_compared_with_what_they_were_when_the_memory_was_written(

@@ -30,7 +30,7 @@ LOST = "(the text at that time is not in git)"
 NOT_KEPT = "that could not be written down: the record of links cannot be used"
 
 # Returns the diff of a link's target.
-Differ = Callable[["DriftedMemory", "LinkState"], "list[str] | None"]
+Differ = Callable[["LinkState"], "list[str] | None"]
 # Returns a path of a lane as seen from the root of the project.
 Locate = Callable[[str, str], str]
 
@@ -62,7 +62,7 @@ def _drifted(
     for link in shown:
         content = ""
         if differ is not None:
-            content = _diff(differ(memory, link), min(LONGEST_DIFF, room // (2 * len(shown))))
+            content = _diff(differ(link), min(LONGEST_DIFF, room // (2 * len(shown))))
         links.append(_link(link, content))
     return DriftedShape(
         filename=document.path,

@@ -11,7 +11,6 @@ from ragdocs.serve.surface.parameters import Filename
 
 if TYPE_CHECKING:
     from ragdocs.verbs.living.changes import Diffs, FileChange
-    from ragdocs.verbs.living.drift import DriftedMemory, LinkState
 
 LANES = ("docs", "memory")
 # Passages of a report, which no model has to read.
@@ -82,11 +81,9 @@ def review_drift(
     """
     drift = ask.workspace.living.drift
     memories = drift.drifted("memory", filename or "")
-
-    def differ(memory: DriftedMemory, link: LinkState) -> list[str] | None:
-        return drift.difference(memory.document, link)
-
-    shown = differ if diff == "show" else None
+    shown = None
+    if diff == "show":
+        shown = drift.difference
     return layout_living.drift_review(memories, limit, shown, ask.room, ask.now)
 
 
@@ -107,7 +104,7 @@ def affected_texts(
     ask: Ask,
     revisions: Annotated[
         str | None,
-        Arg(help="A..B, A...B, or A for A..HEAD; else what is not committed", positional=True),
+        Arg(help="A..B or A...B; else what is uncommitted", positional=True),
     ] = None,
     staged: Annotated[bool, Arg(help="what the next commit would change")] = False,
     files: Annotated[

@@ -6,7 +6,7 @@ import difflib
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
@@ -42,6 +42,8 @@ LEAST_CHANGE, MOVED_CHANGE, UNCOUNTED_CHANGE = 0.05, 0.2, 0.5
 MOST_IMPORTANCE = 10.0
 # Memories that wait to be looked at behind a search.
 MOST_WAITING = 200
+# Memories that a server compares without being asked, and at once.
+MOST_WARMED, WARMED_AT_ONCE = 2_000, 50
 # Lines around a change in a diff.
 AROUND = 2
 
@@ -63,6 +65,7 @@ class LinkState:
     # A path, or a path and a heading or a definition.
     moved_to: str = ""
     change: float = 0.0
+    baseline: Baseline | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,19 @@ class Drift:
             else:
                 found[document.id] = [look.state for look in looks]
         return found
+
+    def warm(self, stop: Callable[[], bool]) -> None:
+        """Compare the links of the newest memories, so that the next search knows of them."""
+        now = self._baselines.clock()
+        for corpus in self._corpora().values():
+            if not corpus.lane.writable:
+                continue
+            documents = corpus.documents(order="newest", limit=MOST_WARMED, now=now)
+            linking = [document for document in documents if document.links]
+            for start in range(0, len(linking), WARMED_AT_ONCE):
+                if stop():
+                    return
+                self.look(linking[start : start + WARMED_AT_ONCE])
 
     def settle(self) -> None:
         """Wait until what was asked for behind an answer is compared."""
@@ -371,9 +387,9 @@ class Drift:
         """Return when a memory was last found to be still true, and by whom."""
         return self.ledger.check(document.path)
 
-    def difference(self, document: Document, link: LinkState) -> list[str] | None:
+    def difference(self, link: LinkState) -> list[str] | None:
         """Return what changed in the target of a link, as a diff; None if its old text is lost."""
-        baseline = self.ledger.of(document.path).get((link.link.target, link.link.heading))
+        baseline = link.baseline
         if baseline is None or not baseline.digest:
             return None
         data = self._past.blob(baseline.blob)
@@ -419,6 +435,7 @@ def _state(
         how=baseline.how,
         moved_to=moved_to,
         change=change,
+        baseline=baseline,
     )
 
 
