@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ragdocs import config
+from ragdocs.places import Place
 from ragdocs.protocols import Vectors
 from ragdocs.search.encoders.minilm import OnnxEncoder
 from ragdocs.types import Chunk, Document
-from ragdocs.workspace import Place, Workspace
+from ragdocs.workspace import Workspace
 
 COMMON = """
 the of and to a in is that for it as with be on by are this from or an at which not can if when has

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ragdocs import __version__, caller
 from ragdocs.caller import Role
@@ -17,6 +18,7 @@ from ragdocs.engines.local.index import LocalIndex
 from ragdocs.engines.local.snapshot import POINTER
 from ragdocs.errors import UnavailableError
 from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
+from ragdocs.places import Place, corpora
 from ragdocs.project import folders as project
 from ragdocs.project import layout, registry
 from ragdocs.project.identity import repository_id
@@ -36,8 +38,6 @@ from ragdocs.types import Report
 if TYPE_CHECKING:
     from ragdocs.stores.git.commits import CommitStore
     from ragdocs.stores.git.journal import JournalStore
-    from ragdocs.stores.postgres.feed import Feed
-    from ragdocs.stores.postgres.texts import RowStore
     from ragdocs.team import Team
     from ragdocs.tidying import Tidying
     from ragdocs.verbs.commits import Commits
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ragdocs.verbs.finding import Finding
     from ragdocs.verbs.journal import Journal
     from ragdocs.verbs.links import Links
+    from ragdocs.verbs.living.living import Living
     from ragdocs.verbs.memories.banks import Elsewhere
     from ragdocs.verbs.memories.care import EntryCare
     from ragdocs.verbs.memories.edit import Edits
@@ -59,17 +60,6 @@ if TYPE_CHECKING:
     from ragdocs.verbs.quality.explain import Explain
     from ragdocs.verbs.quality.health import ProjectState
     from ragdocs.verbs.texts import Texts
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A corpus together with its parts."""
-
-    corpus: Corpus
-    store: FileStore | CommitStore | JournalStore | RowStore
-    index: Index
-    # What other servers change, where a team shares the texts and the index.
-    feed: Feed | None = None
 
 
 class Workspace:
@@ -145,8 +135,7 @@ class Workspace:
         """The search over all lanes that are open."""
         from ragdocs.verbs.finding import Finding
 
-        corpora = {name: place.corpus for name, place in self.places.items()}
-        return Finding(corpora, self.clock)
+        return Finding(corpora(self.places), self.clock)
 
     @property
     def documents(self) -> Documents:
@@ -160,7 +149,7 @@ class Workspace:
         """The verbs of the memory lane."""
         from ragdocs.verbs.memories.write import Memories
 
-        return Memories(self._corpus(MEMORY.name, "memory"), self.clock)
+        return Memories(self._corpus(MEMORY.name, "memory"), self.clock, self.living.refs.head)
 
     @property
     def edits(self) -> Edits:
@@ -181,11 +170,7 @@ class Workspace:
         """The verbs of one memory or document as a person reads it."""
         from ragdocs.verbs.texts import Texts
 
-        corpora = {}
-        for lane in (DOCS.name, MEMORY.name):
-            if lane in self.places:
-                corpora[lane] = self.places[lane].corpus
-        return Texts(corpora, self.config.root, self.clock)
+        return Texts(corpora(self.places, MEMORY, DOCS), self.config.root, self.clock)
 
     @property
     def merges(self) -> Merges:
@@ -214,11 +199,15 @@ class Workspace:
         """The verbs about the links between memories and documents."""
         from ragdocs.verbs.links import Links
 
-        corpora = {}
-        for lane in (MEMORY.name, DOCS.name):
-            if lane in self.places:
-                corpora[lane] = self.places[lane].corpus
-        return Links(corpora, self.config.root, self.clock)
+        return Links(corpora(self.places, MEMORY, DOCS), self.config.root, self.clock)
+
+    @cached_property
+    def living(self) -> Living:
+        """The verbs about what became of what memories and documents are about."""
+        from ragdocs.verbs.living.living import Living
+
+        opened = partial(corpora, self.places)
+        return Living(self.config.root, opened, self.clock, self.redactor)
 
     @cached_property
     def elsewhere(self) -> Elsewhere:
@@ -293,7 +282,7 @@ class Workspace:
         from ragdocs.verbs.context.pack import Packs
         from ragdocs.verbs.context.repomap import CODE, RepoMap
 
-        places = {name: place.corpus for name, place in self.places.items()}
+        places = corpora(self.places)
         files = RepoMap(
             FileStore(self.config.root, CODE),
             self.outlines,
@@ -301,7 +290,8 @@ class Workspace:
             project.project_key(self.config.root),
         )
         own = places.get(MEMORY.name), places.get(DOCS.name)
-        return Packs(self.config.root, *own, lambda: self.repository, files, self.clock)
+        drift = self.living.drift
+        return Packs(self.config.root, *own, lambda: self.repository, files, self.clock, drift)
 
     @cached_property
     def outlines(self) -> SideFile:
@@ -547,6 +537,9 @@ class Workspace:
     def _made_corpus(self, lane: Lane, store: Readable, index: Index) -> Corpus:
         corpus = Corpus(lane, store, index, self.encoder, self.redactor)
         corpus.embedding_unavailable = self.embedding_unavailable or corpus.embedding_unavailable
+        if lane.writable:
+            # Weak, or a workspace would keep its indexes in memory and its files open for longer.
+            corpus.recorder = partial(_note_written, weakref.ref(self))
         return corpus
 
     def _read_only(self, lane: Lane, root: Path, directory: Path) -> Corpus | None:
@@ -588,6 +581,12 @@ class Workspace:
             hint = hint or f"Turn it on: write enabled = true under [{section}] in config.toml"
             raise UnavailableError(f"the {section} lane is switched off for this project", hint)
         return self.places[lane].corpus
+
+
+def _note_written(workspace: weakref.ref[Workspace], *news: Any) -> None:
+    opened = workspace()
+    if opened is not None:
+        opened.living.drift.note_written(*news)
 
 
 def _recipe(lane: Lane) -> str:

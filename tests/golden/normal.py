@@ -23,6 +23,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
     (re.compile(r"(just now, )\d+ calls"), r"\1<count> calls"),
     (re.compile(r"(last seen alive )\d\S+"), r"\1<time>"),
     (re.compile(r"(milliseconds, p50 / p95: ).*"), r"\1<times>"),
+    (re.compile(r"\b(\d{4}-\d\d-\d\d by) [^\s\"]+"), r"\1 <user>"),
     (re.compile(r"(?<=repository )[0-9a-f]{32}\b"), "<repository>"),
     (re.compile(r"<home>[\w./-]+"), lambda path: KEY.sub("<key>", path[0])),
 )

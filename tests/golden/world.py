@@ -69,7 +69,12 @@ class World:
         """Do what comes before the first command; nothing where texts are files."""
 
     def save(self) -> None:
-        """Keep the present state as the one that scenarios begin with."""
+        """Keep the present state as the one that scenarios begin with.
+
+        What linked files were is worked out from history: the database of it may be half written.
+        """
+        for file in (self.home / "state/ragdocs").glob("links.sqlite*"):
+            file.unlink()
         shutil.copytree(self.root, self._saved, symlinks=True)
         self._states = states(self.root)
 

@@ -163,3 +163,26 @@ def test_nothing_is_wider_than_the_window(place: Office, width: int, scheme: str
         for path in ("plan.md", "sessions.md", "sessions.md?raw"):
             visit.open(f"/text/memory/{path}")
             assert not visit.is_wider_than_the_window(), path
+
+
+def test_what_drifted_is_flagged_everywhere_and_found_to_be_still_true(place: Office) -> None:
+    place.project.write("src/drifting.py", "one = 1\n")
+    content = "# A drifting zebra\n\nIt is in [[src/drifting.py]].\n"
+    place.ask("create_memory", filename="drifting.md", content=content, tags=[])
+    place.project.write("src/drifting.py", "one = 2\n")
+    with place.visit() as visit:
+        visit.open("/text/memory/drifting.md")
+        assert "1 link is not what it was" in visit.text("#drifted")
+        assert visit.page.locator("#links .flag.changed").count() == 1
+        visit.open("/?q=zebra")
+        visit.page.wait_for_selector(".flag.changed:has-text('1 linked file changed')")
+        for _ in range(20):
+            visit.open("/tidy")
+            if "Still being looked for" not in visit.text():
+                break
+        visit.page.click("#drift [data-memory='drifting.md'] [data-act=verify]")
+        visit.page.wait_for_selector("#toast:has-text('still true')")
+        visit.open("/text/memory/drifting.md")
+        assert visit.page.locator("#drifted").count() == 0
+        assert visit.page.locator("#links .flag.ok").count() == 1
+    place.ask("delete_memory", filename="drifting.md")

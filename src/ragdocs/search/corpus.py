@@ -114,6 +114,8 @@ class Corpus:
         self.behind: Callable[[], Sequence[str]] | None = None
         # Told of the documents that were indexed and of the paths that are gone.
         self.listener: Callable[[Sequence[Document], Sequence[str]], None] | None = None
+        # Told what a caller wrote, and by which verb.
+        self.recorder: Callable[[Corpus, Sequence[Written], str], None] | None = None
 
     @property
     def versioned(self) -> Versioned:
@@ -229,6 +231,8 @@ class Corpus:
         paths = {result.path for result in written}
         self.sync(paths)
         self._encode(self.index.claim_missing(ENCODED_IN_A_WRITE, paths))
+        if self.recorder is not None:
+            self.recorder(self, written, verb)
         return written
 
     def search(self, query: Query, now: datetime, vector: Vectors | None = None) -> Findings:

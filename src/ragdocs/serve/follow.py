@@ -15,8 +15,9 @@ from ragdocs.errors import RagdocsError, UnavailableError
 
 if TYPE_CHECKING:
     # Opening a workspace imports every engine.
+    from ragdocs.places import Place
     from ragdocs.types import Document
-    from ragdocs.workspace import Place, Workspace
+    from ragdocs.workspace import Workspace
 
 Listener = Callable[[str, Sequence["Document"], Sequence[str]], None]
 

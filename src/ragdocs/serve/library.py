@@ -23,6 +23,7 @@ from ragdocs.serve.surface import (
     finding,
     journal,
     listing,
+    living,
     memories,
     quality,
     recall,
@@ -181,6 +182,9 @@ class Project:
     explain_search = _Method(quality.explain_search)
     lint_texts = _Method(quality.lint_texts)
     verify_index = _Method(quality.verify_index)
+    verify_memory = _Method(living.verify_memory)
+    review_drift = _Method(living.review_drift)
+    affected_texts = _Method(living.affected_texts)
     link_graph = _Method(care.link_graph)
     review_links = _Method(care.review_links)
     draft_memory_merge = _Method(care.draft_memory_merge)

@@ -56,6 +56,7 @@ _COMMANDS = frozenset(
         "cat-file",
         "commit-tree",
         "config",
+        "diff-index",
         "diff-tree",
         "fast-import",
         "fetch",
@@ -80,6 +81,7 @@ _COMMANDS = frozenset(
 )
 _DIFFS = ("--no-ext-diff", "--no-textconv")
 _SAFER = {
+    "diff-index": (*_DIFFS, "--ignore-submodules=all"),
     "diff-tree": _DIFFS,
     "fetch": ("--no-recurse-submodules", "--upload-pack=git-upload-pack"),
     "hash-object": ("--no-filters",),
@@ -89,7 +91,7 @@ _SAFER = {
     "status": ("--ignore-submodules=all",),
 }
 # Commands that read files through filters.
-_FILTERING = frozenset({"ls-files", "status"})
+_FILTERING = frozenset({"diff-index", "ls-files", "status"})
 # Commands that read no object, as long as they are asked about HEAD alone.
 _WITHOUT_OBJECTS = frozenset({"config", "rev-parse", "symbolic-ref"})
 # The last word on every setting that names a program; a repository's own file, and what it

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import PurePosixPath
@@ -121,6 +122,27 @@ def outline(path: str, data: bytes) -> tuple[str, ...]:
     return tuple(_walk(tree.root_node, data, 0, 0))
 
 
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A definition by its name, those of its owners before it, and where it stands in the file."""
+
+    name: str
+    start: int
+    stop: int
+
+
+def symbols(path: str, data: bytes) -> list[Symbol]:
+    """Return the named definitions of a source file, in order; members as Owner.member."""
+    suffix = PurePosixPath(path).suffix
+    language = _language(*GRAMMARS.get(suffix, ("", "")))
+    if language is None:
+        return []
+    from tree_sitter import Parser
+
+    tree = Parser(language).parse(data)
+    return list(_named(tree.root_node, data, "", 0))
+
+
 def missing() -> list[str]:
     """Name the packages without which some languages are not outlined."""
     packages = {"tree_sitter"}
@@ -168,6 +190,43 @@ def _walk(node: Node, data: bytes, depth: int, level: int) -> Iterator[str]:
             body = child.child_by_field_name("body")
             if body is not None:
                 yield from _walk(body, data, depth + 1, level + 1)
+
+
+def _named(node: Node, data: bytes, owner: str, level: int) -> Iterator[Symbol]:
+    """Yield the named definitions below a node."""
+    if level >= _DEEPEST_NODE:
+        return
+    for child in node.named_children:
+        if child.type in _THROUGH:
+            yield from _named(child, data, owner, level + 1)
+            continue
+        is_group = child.type in _GROUPS
+        if not is_group and not _is_definition(child):
+            continue
+        name = _name(child, data)
+        if not name:
+            continue
+        qualified = f"{owner}.{name}".removeprefix(".")
+        yield Symbol(qualified, child.start_byte, child.end_byte)
+        body = child.child_by_field_name("body")
+        if is_group and body is not None:
+            yield from _named(body, data, qualified, level + 1)
+
+
+def _name(node: Node, data: bytes) -> str:
+    """Return the name of a definition, wherever its grammar puts it."""
+    for field in ("name", "type"):
+        named = node.child_by_field_name(field)
+        # The type of a function in C is that of its result.
+        if named is not None and (field == "name" or node.type == "impl_item"):
+            return _text(data, named.start_byte, named.end_byte)
+    declared = node.child_by_field_name("declarator")
+    while declared is not None:
+        inner = declared.child_by_field_name("declarator")
+        if inner is None:
+            return _text(data, declared.start_byte, declared.end_byte).rpartition("::")[2]
+        declared = inner
+    return ""
 
 
 def _is_definition(node: Node) -> bool:

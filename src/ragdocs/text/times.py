@@ -162,6 +162,17 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+def written(value: object) -> datetime | None:
+    """Read a time of a field; one without a zone is in UTC."""
+    try:
+        moment = datetime.fromisoformat(str(value))
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
 def _start(words: str, text: str, now: datetime) -> datetime:
     counted = _COUNTED_BACK.fullmatch(words)
     if counted:

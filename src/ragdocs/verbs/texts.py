@@ -69,6 +69,7 @@ class LinkBack:
 class Neighbourhood:
     """What a text links to, what links to it, and memories that say something alike."""
 
+    document: Document
     out: Sequence[LinkOut]
     back: Sequence[LinkBack]
     similar: Sequence[tuple[Document, float]]
@@ -125,7 +126,7 @@ class Texts:
                 near.add(outward.destination.document.id)
         for backward in back:
             near.add(backward.document.id)
-        return Neighbourhood(out, back, self._similar(text, near))
+        return Neighbourhood(text.document, out, back, self._similar(text, near))
 
     def draft_links(self, lane: str, path: str, content: str) -> list[LinkOut]:
         """Return the links that a text would have at a path, and where they lead."""

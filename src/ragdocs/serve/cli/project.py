@@ -15,7 +15,8 @@ from ragdocs.serve.cli.progress import Progress
 from ragdocs.serve.start import load_config
 
 if TYPE_CHECKING:
-    from ragdocs.workspace import Place, Workspace
+    from ragdocs.places import Place
+    from ragdocs.workspace import Workspace
 
 # A person reads in a terminal that scrolls; an agent's answers have a budget of their own.
 ROOM = 1_000_000

@@ -16,10 +16,11 @@ from ragdocs.serve.cli.progress import Progress
 from ragdocs.serve.start import load_config
 
 if TYPE_CHECKING:
+    from ragdocs.places import Place
     from ragdocs.stores.postgres.exchange import Transfer
     from ragdocs.stores.postgres.push import PushPlan
     from ragdocs.text.redaction.redact import Redactor
-    from ragdocs.workspace import Place, Workspace
+    from ragdocs.workspace import Workspace
 
 PUSH_EXAMPLES = """\
 examples:

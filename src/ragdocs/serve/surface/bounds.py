@@ -85,6 +85,7 @@ PARAMETERS: dict[str, Bound] = {
     **dict.fromkeys(("paths", "impacted_paths", "files"), PATHS),
     "entryTypes": KINDS,
     "around": NAME,
+    **dict.fromkeys(("revisions", "diff", "report"), LINE),
     **dict.fromkeys(("until", "ghosts"), WORD),
     "source_files": SOURCES,
     "source_versions": SOURCES,

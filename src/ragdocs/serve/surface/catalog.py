@@ -15,6 +15,7 @@ from ragdocs.serve.surface import (
     finding,
     journal,
     listing,
+    living,
     memories,
     quality,
     recall,
@@ -35,6 +36,7 @@ NOUNS = (
     context,
     journal,
     quality,
+    living,
     care,
 )
 

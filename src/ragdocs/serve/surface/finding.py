@@ -77,7 +77,7 @@ def search(
     )
     if not offset and not any((lanes, kinds, tags, path, since, status)):
         ask.note_question(query, [lane_hit.hit for lane_hit in found.hits])
-    answer = layout_finding.found(found, workspace.finding.location, ask.now, offset, explain)
+    answer = layout_finding.found(found, workspace.finding.location, ask, offset, explain)
     for closed in workspace.closed.values():
         answer["notes"].append(str(closed))
     if not answer["result"] and ask.rim == "command":

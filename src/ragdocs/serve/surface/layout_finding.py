@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ragdocs.serve.surface import layouts
+from ragdocs.serve.surface import Ask, layouts
+from ragdocs.serve.surface.flags import flags_of
 
 if TYPE_CHECKING:
     # The verbs bring the engines with them: whoever answers has imported them.
@@ -40,11 +41,17 @@ def filters(
     )
 
 
-def found(
-    result: Found, locate: Locate, now: datetime, offset: int, explain: bool
-) -> dict[str, Any]:
+def found(result: Found, locate: Locate, ask: Ask, offset: int, explain: bool) -> dict[str, Any]:
     """Lay out one page of hits, and the counts beside it."""
+    now = ask.now
     hits = [_hit(lane_hit, locate, now, explain) for lane_hit in result.hits]
+    documents = [lane_hit.hit.document for lane_hit in result.hits]
+    flags = flags_of(ask, documents)
+    for shape, document in zip(hits, documents, strict=True):
+        flags.add(shape, document)
+        counts = flags.counts(document)
+        if counts:
+            shape["links"] = counts
     below = None
     if result.below is not None:
         below = _hit(result.below, locate, now, explain)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
 from ragdocs.serve.surface import layouts
+from ragdocs.serve.surface.flags import Flags
 from ragdocs.serve.surface.shapes import (
     Cluster,
     ClusterDraft,
@@ -58,12 +59,19 @@ Locate = Callable[[str], str]
 
 
 def hits(
-    findings: Findings, locate: Locate, room: int, now: datetime, *, explain: bool = False
+    findings: Findings,
+    locate: Locate,
+    room: int,
+    now: datetime,
+    flags: Flags,
+    *,
+    explain: bool = False,
 ) -> MemoryHits:
     """Lay out memories that a query found, each by its best passage."""
 
     def shape(hit: Hit) -> MemoryHit:
-        return _hit(hit, locate, now, explain=explain)
+        laid_out = _hit(hit, locate, now, explain=explain)
+        return cast("MemoryHit", flags.add(laid_out, hit.document))
 
     results, omitted, notes = layouts.fit(findings, shape, room)
     return MemoryHits(result=results, omitted=omitted, notes=notes)
@@ -93,11 +101,14 @@ def _hit(hit: Hit, locate: Locate, now: datetime, *, explain: bool) -> MemoryHit
     return cast("MemoryHit", {**result, **layouts.provenance(document)})
 
 
-def linked(findings: Findings, locate: Locate, room: int, now: datetime) -> LinkedHits:
+def linked(
+    findings: Findings, locate: Locate, room: int, now: datetime, flags: Flags
+) -> LinkedHits:
     """Lay out memories that link to a document."""
 
     def shape(hit: Hit) -> LinkedHit:
-        return _linked_hit(hit, locate, now)
+        laid_out = _linked_hit(hit, locate, now)
+        return cast("LinkedHit", flags.add(laid_out, hit.document))
 
     results, omitted, notes = layouts.fit(findings, shape, room)
     for hit in findings.hits[: len(results)]:

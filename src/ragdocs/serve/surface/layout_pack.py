@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ragdocs.serve.surface import layouts
 from ragdocs.serve.surface.context_shapes import Pack
+from ragdocs.serve.surface.flags import drift_words
 from ragdocs.text.sections import STEP
 from ragdocs.verbs.context.budget import Filled, Piece, Section, fill
 
@@ -158,6 +159,10 @@ def _head(piece: Piece, now: datetime) -> str:
     parts = [_one_line(title)]
     if piece.path:
         parts += [_one_line(_position(piece)), days_old(piece.at, now)]
+    # The room of a pack is for what texts say.
+    drift = drift_words(piece.links, 1)
+    if drift:
+        parts.append(_one_line(f"links: {drift}"))
     return " · ".join(filter(None, parts))
 
 

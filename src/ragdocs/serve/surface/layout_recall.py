@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ragdocs.serve.surface import layouts
+from ragdocs.serve.surface.flags import Flags
 from ragdocs.serve.surface.shapes import GitShape, Recalled, RecalledMemory, Remembered
 from ragdocs.system.names import own_id
 from ragdocs.types import GitContext
@@ -27,7 +28,7 @@ def remembered(memory: RememberedMemory) -> Remembered:
     return Remembered(id=memory.id, path=memory.path, warnings=warnings)
 
 
-def recalled(recollection: Recollection, room: int, now: datetime) -> Recalled:
+def recalled(recollection: Recollection, room: int, now: datetime, flags: Flags) -> Recalled:
     """Lay out memories with when and where they were written."""
     memories = recollection.memories
     count = max(1, len(memories))
@@ -41,6 +42,8 @@ def recalled(recollection: Recollection, room: int, now: datetime) -> Recalled:
             shape["superseded_by"] = layouts.superseded(memory.hit)
         if recollection.everywhere:
             shape["project"] = layouts.cut(memory.project, layouts.LONGEST_TITLE)
+        if memory.bank.home:
+            flags.add(shape, memory.hit.document)
         shapes.append(shape)
         content = memory.text(max(room, layouts.LEAST_CONTENT))
         if recollection.is_search and len(content) > room // count - BESIDE_CONTENT:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ragdocs.serve.surface import layouts
+from ragdocs.serve.surface.flags import COMPARED, state_words
 from ragdocs.serve.surface.shapes import (
     ComparedTexts,
     LinkBackShape,
@@ -19,6 +20,7 @@ from ragdocs.serve.surface.shapes import (
     TextLinks,
     TextShape,
 )
+from ragdocs.text.links import TOUCHES
 from ragdocs.text.visible import visible
 from ragdocs.types import Document
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from ragdocs.text.merge import Region
     from ragdocs.text.redaction.redact import Redaction
     from ragdocs.text.redaction.spans import Finding
+    from ragdocs.verbs.living.drift import LinkState
     from ragdocs.verbs.texts import LinkBack, LinkOut, Neighbourhood, WholeText
 
 
@@ -78,6 +81,19 @@ def links(neighbourhood: Neighbourhood, room: int, now: datetime) -> TextLinks:
         back_omitted=len(back) - len(shown_back),
         similar=similar,
     )
+
+
+def add_states(answer: TextLinks, states: Sequence[LinkState]) -> None:
+    """Say beside each link of a memory what became of its target."""
+    by_target = {(state.link.target, state.link.heading): state for state in states}
+    for shape in answer["out"]:
+        state = by_target.get((shape["target"], shape["heading"]))
+        if state is None or state.state not in COMPARED or shape["kind"] == TOUCHES:
+            continue
+        shape["drift_state"] = state.state
+        shape["drift"] = state_words(state)
+        if state.moved_to:
+            shape["moved_to"] = state.moved_to
 
 
 def draft_links(outward: Sequence[LinkOut], room: int) -> TextLinks:

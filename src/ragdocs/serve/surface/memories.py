@@ -14,6 +14,7 @@ from ragdocs.serve.surface import (
     verb,
 )
 from ragdocs.serve.surface.entry_shapes import Expired, Reviewed
+from ragdocs.serve.surface.flags import checked_words, compared, flags_of
 from ragdocs.serve.surface.parameters import (
     AnyTag,
     ExpectedVersion,
@@ -214,7 +215,15 @@ def read_memory(ask: Ask, filename: Filename, lines: Lines = None) -> MemoryText
 
     update_memory and the other writing tools can check the version.
     """
-    return layout_memories.text(ask.workspace.memories.read(filename, lines), ask.room)
+    memory = ask.workspace.memories.read(filename, lines)
+    answer = layout_memories.text(memory, ask.room)
+    document = ask.workspace.corpus("memory").get(memory.path)
+    if document is not None and document.version == memory.source.version:
+        answer = compared(ask, [document]).add(answer, document)
+        check = ask.workspace.living.drift.check(document)
+        if check is not None:
+            answer["verified"] = checked_words(check)
+    return answer
 
 
 @verb(
@@ -254,7 +263,10 @@ def search_memories(
     )
     if not filter_tags and not filter_type:
         ask.note_question(query, findings.hits)
-    return layout_memories.hits(findings, memories.locate, ask.room, ask.now, explain=explain)
+    flags = flags_of(ask, [hit.document for hit in findings.hits])
+    return layout_memories.hits(
+        findings, memories.locate, ask.room, ask.now, flags, explain=explain
+    )
 
 
 @verb(
@@ -283,7 +295,8 @@ def search_linked_memories(
     """
     memories = ask.workspace.memories
     findings = memories.linked(query, target_document, limit)
-    return layout_memories.linked(findings, memories.locate, ask.room, ask.now)
+    flags = flags_of(ask, [hit.document for hit in findings.hits])
+    return layout_memories.linked(findings, memories.locate, ask.room, ask.now, flags)
 
 
 @verb(

@@ -25,6 +25,9 @@ PROVENANCE = (
     ("source", "from {}"),
     ("branch", "on branch {}"),
     ("commit", "at {}"),
+    ("branch_state", "{}"),
+    ("drift", "links: {}"),
+    ("verified", "verified {}"),
 )
 
 

@@ -9,6 +9,9 @@ from ragdocs.serve.surface import layouts, present_quality
 from ragdocs.serve.surface.present import inline, listing, quote, superseded
 from ragdocs.serve.surface.present_docs import signals
 
+# What is said beside a memory, where there is something to say.
+FLAGS = (("branch_state", ", {}"), ("drift", ", links: {}"))
+
 
 def found(answer: Mapping[str, Any]) -> str:
     """Write the results of all lanes, or of the one that was named."""
@@ -30,6 +33,9 @@ def _block(number: str, hit: Mapping[str, Any]) -> str:
     kind = hit["lane"]
     if hit["lane"] == "memory":
         kind = f"memory, {hit['type']}, {hit['age']}"
+    for name, pattern in FLAGS:
+        if hit.get(name):
+            kind += pattern.format(hit[name])
     reason = ""
     if "why" in hit:
         reason = f"   why: {hit['why']}\n"

@@ -19,6 +19,8 @@ def links(answer: TextLinks) -> str:
     rows = [plural(len(shown["out"]), "link")]
     for link in shown["out"]:
         state = "" if link["state"] == "indexed" else f" ({link['state']})"
+        if "drift" in link:
+            state += f": {link['drift']}"
         rows.append(f"   {link['kind']} {link['target']}{state}")
     rows.append(f"linked from {plural(len(shown['back']), 'text')}")
     for source in shown["back"]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from ragdocs.serve.surface import Arg, Ask, layout_recall, present_recall, verb
 from ragdocs.serve.surface import timeline as days
+from ragdocs.serve.surface.flags import flags_of
 from ragdocs.serve.surface.parameters import AnyTag, Limit, Since, Tags
 from ragdocs.serve.surface.shapes import Recalled, Remembered
 
@@ -98,7 +99,9 @@ def recall(
         scope=scope,
         superseded=superseded,
     )
-    answer = layout_recall.recalled(recollection, ask.room, ask.now)
+    own = [memory.hit.document for memory in recollection.memories if memory.bank.home]
+    flags = flags_of(ask, own)
+    answer = layout_recall.recalled(recollection, ask.room, ask.now, flags)
     if timeline:
         grouped: Any = {**answer, "result": days.days(answer["result"])}
         answer = grouped

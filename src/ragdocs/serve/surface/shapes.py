@@ -51,6 +51,10 @@ class Provenance(TypedDict, total=False):
     source: str
     branch: str
     commit: str
+    # What became of that branch, where another one is checked out.
+    branch_state: str
+    # "ok", or which linked files are not what they were when the memory was written.
+    drift: str
 
 
 class MemoryHit(Provenance):
@@ -134,6 +138,11 @@ class MemoryText(TypedDict):
     version: str
     lines: str
     omitted: str
+    # As in a search.
+    drift: NotRequired[str]
+    branch_state: NotRequired[str]
+    # When the memory was last found to be still true, and by whom.
+    verified: NotRequired[str]
 
 
 class Stats(TypedDict):
@@ -256,6 +265,8 @@ class RecalledMemory(TypedDict):
     project: NotRequired[str]
     score: NotRequired[float]
     superseded_by: NotRequired[list[str]]
+    drift: NotRequired[str]
+    branch_state: NotRequired[str]
 
 
 class Recalled(TypedDict):
@@ -383,6 +394,10 @@ class LinkOutShape(TypedDict):
     path: str
     title: str
     type: str
+    # Of a memory: "ok", or what became of the target since the memory was written or verified.
+    drift: NotRequired[str]
+    drift_state: NotRequired[str]
+    moved_to: NotRequired[str]
 
 
 class LinkBackShape(TypedDict):

@@ -49,7 +49,11 @@ def text_links(ask: Ask, path: TextPath, text_lane: TextLane = "memory") -> Text
     """List the links of a memory or a document with where they lead, the sentences that link to it,
     and memories that say something alike.
     """
-    return layout_texts.links(ask.workspace.texts.neighbourhood(text_lane, path), ask.room, ask.now)
+    near = ask.workspace.texts.neighbourhood(text_lane, path)
+    answer = layout_texts.links(near, ask.room, ask.now)
+    states = ask.workspace.living.drift.states(near.document)
+    layout_texts.add_states(answer, states)
+    return answer
 
 
 @verb(

@@ -18,6 +18,8 @@ READABLE = ("docs", "memory")
 TYPED = ("memory",)
 COMMIT = "commit"
 NOUNS = {"docs": "document", "memory": "memory", "journal": "journal entry", "commits": "commit"}
+# What became of linked files, and the sign that each has.
+FLAGS = {"changed": "changed", "moved": "changed", "missing": "missing"}
 # Of the drawing, in pixels.
 BAR_WIDTH = 176
 GAP = 1
@@ -75,7 +77,22 @@ def shown(hit: Mapping[str, Any], marking: Marking, base: str) -> dict[str, Any]
         "bar": bar,
         "rows": rows,
         "is_below": hit["score"] < FLOOR,
+        "flags": flags(hit),
     }
+
+
+def flags(hit: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what is off about a memory: its sign, and the words beside it."""
+    counts = hit.get("links", {})
+    shown = []
+    for state, sign in FLAGS.items():
+        count = counts.get(state, 0)
+        if count:
+            noun = "linked file" if count == 1 else "linked files"
+            shown.append((sign, f"{count} {noun} {state}"))
+    if "branch_state" in hit:
+        shown.append(("changed", hit["branch_state"]))
+    return shown
 
 
 def _href(hit: Mapping[str, Any], base: str) -> str:

@@ -66,6 +66,7 @@ def routes(live: Live) -> list[BaseRoute]:
             fields=fields_of(text),
             links=neighbourhood,
             missing_links=count_missing(neighbourhood["out"]),
+            drifted=count_drifted(neighbourhood["out"]),
             changes=changes,
             change=await chosen_change(live, text, changes, chosen),
         )
@@ -176,6 +177,11 @@ def pieces(context: str) -> list[tuple[str, bool]]:
 def count_missing(out: Sequence[Mapping[str, Any]]) -> int:
     """Count the links that lead nowhere."""
     return sum(link["state"] == "missing" for link in out)
+
+
+def count_drifted(out: Sequence[Mapping[str, Any]]) -> int:
+    """Count the links that do not lead to what they did."""
+    return sum(link.get("drift_state", "ok") != "ok" for link in out)
 
 
 async def history(live: Live, lane: Lane, path: str) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,6 +42,7 @@ SECTIONS = (
     ("superseded", "Superseded"),
     ("restated", "Said by the docs"),
     ("patches", "For the docs"),
+    ("drift", "Drifted"),
     ("gaps", "Docs gaps"),
     ("pages", "Pages"),
     ("broken", "Broken links"),
@@ -55,6 +56,7 @@ SLOW: Mapping[str, tuple[Mapping[str, Any], Sequence[str]]] = {
     "review_conflicts": ({}, ("contradictions", "superseded")),
     "suggest_docs_changes": ({}, ("restated", "patches")),
     "documentation_gaps": ({}, ("pages",)),
+    "review_drift": ({"limit": MOST_REVIEWED, "diff": "hide"}, ("drift",)),
     "review_links": ({}, ("gaps", "broken", "ambiguous")),
     "review_memories": ({"limit": MOST_REVIEWED}, ("unused",)),
 }
@@ -151,6 +153,8 @@ class Findings:
         """Return all suggestions by section."""
         links = self._answers["review_links"]
         suggestions = {"merge": self._groups()}
+        memories = self._answers["review_drift"].get("result", ())
+        suggestions["drift"] = list(_drifted(memories, self._base))
         for name in ("gaps", "broken", "ambiguous"):
             suggestions[name] = _with_addresses(links.get(name, ()), self._base)
         conflicts = self._answers["review_conflicts"]
@@ -287,6 +291,19 @@ def _pages(gaps: Mapping[str, Any], base: str) -> list[dict[str, Any]]:
             places.append({"path": f"{section['path']}:{section['line']}", "address": where})
         rows.append({"what": group["heading"], "why": "says the same", "places": places})
     return rows
+
+
+def _drifted(memories: Sequence[Mapping[str, Any]], base: str) -> Iterator[dict[str, Any]]:
+    """Yield a row for each link that does not lead to what it did."""
+    for memory in memories:
+        path = memory["filename"]
+        place = address(base, "memory", path)
+        for link in memory["links"]:
+            yield {
+                "memory": {**memory, "path": path, "address": place},
+                "link": link,
+                "sign": "missing" if link["state"] == "missing" else "changed",
+            }
 
 
 def _entries(live: Live, items: Sequence[Mapping[str, Any]], base: str) -> list[dict[str, Any]]:

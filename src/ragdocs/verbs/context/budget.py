@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from ragdocs.verbs.living.drift import LinkState
+
 # An item takes no more than this part of its section while others wait, and never less than some
 # sentences.
 ITEM_SHARE = 2
@@ -29,6 +31,8 @@ class Piece:
     lines: tuple[int, int] | None = None
     # Of a decision: the files and folders that it is about.
     impacts: tuple[str, ...] = ()
+    # Of a memory: what became of the files that it links to.
+    links: tuple[LinkState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 from ragdocs.errors import ParseError
 from ragdocs.lanes import Lane
 from ragdocs.search import parse
-from ragdocs.text import frontmatter
+from ragdocs.text import frontmatter, times
 from ragdocs.types import Document, Source
 
 # The kinds, and the folder of each.
@@ -105,7 +105,7 @@ def read(kind: str, source: Source, lane: Lane, location: str) -> Item:
         fields=fields,
         body=bare(body),
         created=created,
-        updated=_moment(fields.get("updated_at")) or created,
+        updated=times.written(fields.get("updated_at")) or created,
     )
 
 
@@ -135,14 +135,3 @@ def with_own_ids(items: Sequence[Item]) -> list[Item]:
 def bare(text: str) -> str:
     """Return a text as it is compared: line ends alike, nothing empty around it."""
     return text.replace("\r\n", "\n").strip("\n").rstrip()
-
-
-def _moment(value: object) -> datetime | None:
-    """Read a time of a field; one without a zone is in UTC."""
-    try:
-        moment = datetime.fromisoformat(str(value))
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None

@@ -25,6 +25,7 @@ from ragdocs.verbs.context.items import FOLDERS, Item
 from ragdocs.verbs.context.repo import Repository
 from ragdocs.verbs.context.repomap import Map, RepoMap
 from ragdocs.verbs.context.scope import FOLDER, Scope
+from ragdocs.verbs.living.drift import Drift, LinkState
 from ragdocs.verbs.memories.find import spellings
 from ragdocs.verbs.memories.succession import Succession
 
@@ -113,6 +114,7 @@ class Packs:
     repository: Callable[[], Repository]
     files: RepoMap
     clock: Callable[[], datetime]
+    drift: Drift
 
     def gather(
         self,
@@ -138,9 +140,10 @@ class Packs:
             passages = self._hits(self.docs, goal, now, None)
         heading = "Memories" if goal.probe else "Latest memories"
         documents = [hit.document for hit in (*memories.hits, *passages.hits)]
+        states = self.drift.look(documents)
         sections += [
-            _remembered("memories", heading, memories, self.memory),
-            _remembered("docs", "Documentation", passages, self.docs),
+            _remembered("memories", heading, memories, self.memory, states),
+            _remembered("docs", "Documentation", passages, self.docs, states),
             self._outlined(goal, documents, max_chars),
         ]
         branch = ""
@@ -238,6 +241,7 @@ class Packs:
             path=_location(self.memory, item.path),
             at=item.updated,
             impacts=tuple(item.paths),
+            links=tuple(self.drift.states(item.document)),
         )
 
     def _hits(
@@ -411,7 +415,13 @@ def _summaries(summaries: Summaries) -> Section:
     )
 
 
-def _remembered(name: str, heading: str, chosen: Chosen, corpus: Corpus | None) -> Section:
+def _remembered(
+    name: str,
+    heading: str,
+    chosen: Chosen,
+    corpus: Corpus | None,
+    states: Mapping[str, Sequence[LinkState]],
+) -> Section:
     """Return the passages of a lane."""
     pieces = []
     for hit in chosen.hits:
@@ -424,6 +434,7 @@ def _remembered(name: str, heading: str, chosen: Chosen, corpus: Corpus | None) 
             at=document.created_at or document.modified_at,
             headings=passage.headings,
             lines=(passage.start_line, passage.end_line),
+            links=tuple(states[document.id]),
         )
         pieces.append(piece)
     return Section(

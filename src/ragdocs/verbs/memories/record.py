@@ -10,7 +10,9 @@ from hashlib import sha256
 from typing import Any
 
 from ragdocs.errors import ValidationError
+from ragdocs.system.git import SHORT_HASH
 from ragdocs.system.names import ENTRIES
+from ragdocs.system.refs import Head
 from ragdocs.text import frontmatter, times
 from ragdocs.text.checks import check_tags
 from ragdocs.types import ENTRY_KINDS, MEMORY_KINDS, GitContext
@@ -29,6 +31,18 @@ def fields(kind: str, tags: Sequence[str], now: datetime) -> dict[str, object]:
         "tags": list(tags),
         "created_at": times.stamp(now),
     }
+
+
+def at_head(head: Head) -> dict[str, object]:
+    """Return the branch and the commit that are checked out as a field, if there are any."""
+    state: dict[str, object] = {}
+    if head.branch:
+        state["branch"] = head.branch
+    if head.commit:
+        state["commit"] = head.commit[:SHORT_HASH]
+    if not state:
+        return {}
+    return {"git": state}
 
 
 def moment_fields(

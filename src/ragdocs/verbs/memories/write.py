@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ragdocs.errors import ConflictError, NotFoundError
+from ragdocs.system.refs import Head
 from ragdocs.text import frontmatter
 from ragdocs.text.checks import check_content, check_tags
 from ragdocs.text.merge import proposing
@@ -34,6 +35,9 @@ class SavedMemory:
 class Memories(ReadableMemories):
     """What can be asked of the memory lane."""
 
+    # What is checked out where the memories are about.
+    head: Callable[[], Head] = lambda: Head("", "")
+
     def create(
         self,
         filename: str,
@@ -45,7 +49,7 @@ class Memories(ReadableMemories):
         path = references.new_path(self.corpus, filename)
         record.check_kind(memory_type)
         check_content(content)
-        fields = record.fields(memory_type, [], self.clock())
+        fields = {**record.fields(memory_type, [], self.clock()), **record.at_head(self.head())}
         text = record.add_tags(frontmatter.merge(content, fields), check_tags(tags))
         written = self.corpus.commit([Put(path, text, Expect.ABSENT)])[0]
         return self._saved("created", path, written, record.kind_warnings(memory_type))

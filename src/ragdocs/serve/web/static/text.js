@@ -77,6 +77,12 @@ on("#archive", async () => {
   announce(own, next === "archived" ? "Archived" : "No longer archived", saved.version);
 });
 
+on("#verify", async () => {
+  const answer = await call("verify_memory", { filename: path });
+  toast(`Marked as still true: ${answer.verified}`);
+  if (!answer.links.length) document.querySelector("#drifted").hidden = true;
+});
+
 on("#delete", async () => {
   await call("delete_memory", { filename: path, expected_version: version });
   announce(own, "Moved to the trash", version);

@@ -142,6 +142,21 @@ const acts = {
     );
   },
 
+  async verify(suggestion, button) {
+    const { path } = button.dataset;
+    const answer = await call("verify_memory", { filename: path });
+    if (answer.links.length) {
+      toast(`Still to correct: ${answer.links.join("; ")}`);
+      return;
+    }
+    for (const row of suggestions()) {
+      if (row.dataset.memory !== path) continue;
+      row.hidden = true;
+      recount(-1, row);
+    }
+    toast(`Marked as still true: ${path}`);
+  },
+
   async mean(suggestion, button) {
     const { path, link, meant } = button.dataset;
     const answer = await call("edit_memory", {

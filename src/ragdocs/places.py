@@ -1,0 +1,36 @@
+"""A lane of an open project: its corpus together with the parts it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ragdocs.lanes import Lane
+from ragdocs.protocols import Index
+from ragdocs.search.corpus import Corpus
+from ragdocs.stores.files.store import FileStore
+
+# Each is imported where a lane of its kind is opened.
+if TYPE_CHECKING:
+    from ragdocs.stores.git.commits import CommitStore
+    from ragdocs.stores.git.journal import JournalStore
+    from ragdocs.stores.postgres.feed import Feed
+    from ragdocs.stores.postgres.texts import RowStore
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A corpus together with its parts."""
+
+    corpus: Corpus
+    store: FileStore | CommitStore | JournalStore | RowStore
+    index: Index
+    # What other servers change, where a team shares the texts and the index.
+    feed: Feed | None = None
+
+
+def corpora(places: Mapping[str, Place], *lanes: Lane) -> dict[str, Corpus]:
+    """Return the corpora of these lanes, or of all, as far as they are open."""
+    names = [lane.name for lane in lanes] or list(places)
+    return {name: places[name].corpus for name in names if name in places}

@@ -1,0 +1,148 @@
+"""Living links: memories whose files changed, and texts that a change concerns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from ragdocs.errors import ValidationError
+from ragdocs.serve.surface import Arg, Ask, layout_living, present_living, verb
+from ragdocs.serve.surface.living_shapes import AffectedAnswer, DriftReview, VerifiedShape
+from ragdocs.serve.surface.parameters import Filename
+
+if TYPE_CHECKING:
+    from ragdocs.verbs.living.changes import Diffs, FileChange
+
+LANES = ("docs", "memory")
+# Passages of a report, which no model has to read.
+MOST_REPORTED = 200
+REPORT_CHARS = 200_000
+
+
+@verb(
+    command="memory verify",
+    toolset="quality",
+    title="Verify a memory",
+    situation="a memory that you found to be still true",
+    effect="replace",
+    role="writer",
+    lanes=("memory",),
+    text=present_living.verified,
+    about="note that a memory is still true, so that its links are compared from today on",
+    examples=({"filename": "auth-plan.md"},),
+)
+def verify_memory(
+    ask: Ask,
+    filename: Filename,
+    in_file: Annotated[
+        bool, Arg(help="also write verified_at and verified_by into its frontmatter")
+    ] = False,
+) -> VerifiedShape:
+    """Note that a memory is still true today, after you compared it with what it links to. Its
+    links then count as unchanged until their files change again.
+
+    The note is local to this working copy; `in_file` writes it into the memory, for everybody.
+    """
+    drift = ask.workspace.living.drift
+    warnings: list[str] = []
+    if in_file:
+        from ragdocs.serve.surface import layouts
+        from ragdocs.verbs.living.drift import author
+        from ragdocs.verbs.memories.revise import Edit
+
+        fields = {"verified_at": layouts.iso(ask.now), "verified_by": author()}
+        edited = ask.workspace.edits.edit(filename, Edit(fields=fields))
+        warnings = layouts.removed(edited.written)
+    return layout_living.verified(drift.verify(filename, "memory"), warnings)
+
+
+@verb(
+    command="drift",
+    toolset="quality",
+    title="Review drift",
+    situation="memories whose files changed since",
+    effect="read",
+    lanes=LANES,
+    text=present_living.drift_review,
+    columns=("filename", "weight", "title", "verified"),
+    about="list memories whose linked files changed, moved or are missing, worst first",
+    examples=({}, {"filename": "auth-plan.md"}),
+)
+def review_drift(
+    ask: Ask,
+    filename: Annotated[str | None, Arg(help="one memory only", positional=True)] = None,
+    limit: Annotated[int, Arg(help="how many memories", command_default=20)] = 5,
+    diff: Annotated[
+        Literal["show", "hide"], Arg(help="whether to show what changed in the files")
+    ] = "show",
+) -> DriftReview:
+    """List memories whose linked files, sections or definitions changed, moved or are missing since
+    the memory was written or verified, worst first, with what changed. Correct them, or call
+    verify_memory for those that are still true.
+    """
+    drift = ask.workspace.living.drift
+    memories = drift.drifted("memory", filename or "")
+    shown = None
+    if diff == "show":
+        shown = drift.difference
+    return layout_living.drift_review(memories, limit, shown, ask.room, ask.now)
+
+
+@verb(
+    command="affected",
+    toolset="quality",
+    title="List affected texts",
+    situation="what a change makes outdated, before you commit it",
+    effect="read",
+    lanes=LANES,
+    text=present_living.affected,
+    columns=("location", "line", "header_path", "reasons"),
+    about="list memories, decisions and documentation that speak about what a diff changes",
+    examples=({}, {"staged": True}, {"revisions": "main...HEAD"}, {"files": ["src/auth.py"]}),
+    shell_examples=("ragdocs affected origin/main...HEAD --report markdown",),
+)
+def affected_texts(
+    ask: Ask,
+    revisions: Annotated[
+        str | None,
+        Arg(help="A..B or A...B; else what is uncommitted", positional=True),
+    ] = None,
+    staged: Annotated[bool, Arg(help="what the next commit would change")] = False,
+    files: Annotated[
+        list[str] | None, Arg(help="these files, as if all of them changed", flag="--file")
+    ] = None,
+    limit: Annotated[int, Arg(help="how many passages", command_default=50)] = 20,
+    report: Annotated[
+        Literal["text", "markdown", "sarif"],
+        Arg(help="markdown for a pull request, sarif for code scanning", only="people"),
+    ] = "text",
+) -> AffectedAnswer:
+    """List memories, decisions, conventions and sections of the documentation that speak about what
+    a change concerns: by links, impacted paths, mentioned paths, and headings or definitions that
+    were renamed or removed. Call it before you commit, and correct what is outdated.
+    """
+    texts = ask.workspace.living.affected
+    found = texts.by(_changes(texts.diffs, revisions, staged, files))
+    locate = ask.workspace.finding.location
+    if report == "text":
+        return layout_living.affected(found, locate, limit, ask.room)
+    answer = layout_living.affected(found, locate, MOST_REPORTED, REPORT_CHARS)
+    write = present_living.markdown if report == "markdown" else present_living.sarif
+    answer["report"] = write(answer)
+    return answer
+
+
+def _changes(
+    diffs: Diffs, revisions: str | None, staged: bool, files: list[str] | None
+) -> list[FileChange]:
+    """Return the changes that are asked about, of one kind."""
+    if sum(map(bool, (revisions, staged, files))) > 1:
+        raise ValidationError(
+            "revisions, staged and files are three different questions", "Give one of them"
+        )
+    if files:
+        return diffs.named(files)
+    if staged:
+        return diffs.staged()
+    if revisions:
+        return diffs.between(revisions)
+    return diffs.uncommitted()

@@ -1,0 +1,281 @@
+"""Which memories, decisions and documentation speak about what a diff changes."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ragdocs.search.corpus import Corpus
+from ragdocs.system.names import link_key
+from ragdocs.text.links import IMPACTS, TOUCHES
+from ragdocs.text.sections import STEP
+from ragdocs.types import Chunk, Document, Link
+from ragdocs.verbs.living.changes import Diffs, FileChange
+from ragdocs.verbs.living.mentions import Mentions, is_telling, spellings
+
+# How sure each reason is that a text speaks about a change, from 0 to 1.
+GONE_PART, CHANGED_PART, LINKED, IMPACTED = 1.0, 0.9, 0.8, 0.8
+RENAMED_NAME, GONE_NAME, NAMED_PATH, FOLDER = 0.7, 0.6, 0.5, 0.4
+# A name that more documents mention is a word like any other.
+MOST_MENTIONING = 12
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,200}?)[ \t#]*$", re.MULTILINE)
+# Reasons that are given for one text.
+MOST_REASONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a text is affected: what of it changed, how that is known, and how sure it is."""
+
+    words: str
+    path: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedText:
+    """A text that speaks about what changed, at the passage where it does so."""
+
+    document: Document
+    headings: tuple[str, ...]
+    line: int
+    reasons: Sequence[Reason]
+    # Whether the same diff changes it, too.
+    is_changed: bool = False
+
+    @property
+    def weight(self) -> float:
+        """How sure it is that somebody should look at it."""
+        return self.reasons[0].weight
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """Texts that speak about a change, the surest first, and what was compared."""
+
+    texts: Sequence[AffectedText]
+    files: int
+    notes: Sequence[str] = ()
+
+
+@dataclass
+class _Found:
+    """The passages of one document that speak about a change, with the reasons."""
+
+    document: Document
+    reasons: dict[tuple[str, ...], list[Reason]] = field(default_factory=dict)
+    lines: dict[tuple[str, ...], int] = field(default_factory=dict)
+
+    def add(self, headings: tuple[str, ...], line: int, reason: Reason) -> None:
+        self.reasons.setdefault(headings, []).append(reason)
+        self.lines.setdefault(headings, line)
+
+
+class AffectedTexts:
+    """What can be asked about the texts that a change concerns."""
+
+    def __init__(self, corpora: Callable[[], Mapping[str, Corpus]], diffs: Diffs) -> None:
+        self._corpora = corpora
+        self.diffs = diffs
+        self._mentions = Mentions()
+
+    def by(self, changes: Sequence[FileChange]) -> Affected:
+        """Return the texts that speak about what these changes concern."""
+        corpora = self._corpora()
+        self._mentions.refresh(corpora.values())
+        found: dict[tuple[str, str], _Found] = {}
+        by_name = _by_name(changes)
+        for corpus in corpora.values():
+            for document in corpus.documents():
+                for link in document.links:
+                    self._follow(corpus, document, link, by_name, found)
+        self._add_mentions(corpora, changes, found)
+        return self._result(corpora, changes, found)
+
+    def _follow(
+        self,
+        corpus: Corpus,
+        document: Document,
+        link: Link,
+        by_name: Mapping[str, Sequence[FileChange]],
+        found: dict[tuple[str, str], _Found],
+    ) -> None:
+        """Note a link that leads to something that changed."""
+        if link.kind == TOUCHES:
+            return
+        key = link_key(link.target)
+        for change in by_name.get(key, ()):
+            reason = _link_reason(link, change)
+            if reason is not None:
+                headings, line = self._place(corpus, document, link)
+                entry = found.setdefault((document.lane, document.path), _Found(document))
+                entry.add(headings, line, reason)
+
+    def _place(self, corpus: Corpus, document: Document, link: Link) -> tuple[tuple[str, ...], int]:
+        """Return the headings and the line of the passage that a link stands in."""
+        if link.kind == IMPACTS:
+            return (), 1
+        words = link.context.strip()
+        target = link.target
+        passages = corpus.passages([document.id], 100_000_000)[document.id]
+        for passage in passages:
+            flat = " ".join(passage.text.split())
+            if words in flat or (target in flat and link.heading in flat):
+                return _place(passage, target)
+        return (), 1
+
+    def _add_mentions(
+        self,
+        corpora: Mapping[str, Corpus],
+        changes: Sequence[FileChange],
+        found: dict[tuple[str, str], _Found],
+    ) -> None:
+        """Note passages that name a changed file or a definition that is not there any more."""
+        for word, reason in _words(changes):
+            mentions = self._mentions.of(word)
+            paths = {path for _, path, _ in mentions}
+            if len(paths) > MOST_MENTIONING:
+                continue
+            for lane, path, passage in mentions:
+                corpus = corpora.get(lane)
+                document = corpus.get(passage.doc_id) if corpus else None
+                if document is None or document.path == reason.path:
+                    continue
+                entry = found.setdefault((lane, path), _Found(document))
+                entry.add(*_place(passage, word), reason)
+
+    def _result(
+        self,
+        corpora: Mapping[str, Corpus],
+        changes: Sequence[FileChange],
+        found: Mapping[tuple[str, str], _Found],
+    ) -> Affected:
+        changed = {change.path for change in changes}
+        texts = []
+        for (lane, path), entry in found.items():
+            corpus = corpora[lane]
+            base = corpus.lane.base
+            location = f"{base}/{path}" if base else path
+            is_hidden = entry.document.status in corpus.lane.hidden
+            if is_hidden:
+                continue
+            for headings, reasons in entry.reasons.items():
+                texts.append(
+                    AffectedText(
+                        entry.document,
+                        headings,
+                        entry.lines[headings],
+                        _surest(reasons),
+                        location in changed,
+                    )
+                )
+        texts.sort(key=lambda text: (-text.weight, text.document.path, text.line))
+        return Affected(texts, len(changes))
+
+
+def _by_name(changes: Sequence[FileChange]) -> dict[str, list[FileChange]]:
+    """Map the names of changed files and of their folders in links to the changes."""
+    by_name: dict[str, list[FileChange]] = defaultdict(list)
+    for change in changes:
+        names: dict[str, None] = {}
+        for path in change.paths:
+            names[link_key(path)] = None
+            names[link_key(path.removesuffix(".md"))] = None
+            folder = path.rpartition("/")[0]
+            while folder:
+                names[link_key(f"{folder}/*")] = None
+                folder = folder.rpartition("/")[0]
+        for name in names:
+            by_name[name].append(change)
+    return by_name
+
+
+def _link_reason(link: Link, change: FileChange) -> Reason | None:
+    """Say what a link has to do with a change, or None if it leads to another part of the file."""
+    path = change.path
+    if link.target.endswith("/*"):
+        return Reason(f"impacts {link.target}", path, FOLDER)
+    if change.before != path and link_key(link.target) != link_key(path):
+        return Reason(f"links to {change.before}, now {path}", path, GONE_PART)
+    if not link.heading or change.is_whole:
+        if link.kind == IMPACTS:
+            return Reason(f"impacts {path}", path, IMPACTED)
+        return Reason(f"links to {path}", path, LINKED)
+    return _part_reason(link.heading, change)
+
+
+def _part_reason(heading: str, change: FileChange) -> Reason | None:
+    """Say what became of the section or definition that a link leads to, if anything did."""
+    path = change.path
+    for old, new in change.renamed:
+        if _means(heading, old):
+            return Reason(f"links to {path}#{old}, now {new}", path, GONE_PART)
+    for name in change.gone:
+        if _means(heading, name):
+            return Reason(f"links to {path}#{name}, which is gone", path, GONE_PART)
+    for name in change.changed:
+        if _means(heading, name):
+            return Reason(f"links to {path}#{name}", path, CHANGED_PART)
+    return None
+
+
+def _means(heading: str, name: str) -> bool:
+    """Tell whether a link's heading may name a part: the whole path of it, or its end."""
+    wanted = _folded(heading.removesuffix("()"))
+    steps = name.replace(STEP, "\0").replace(".", "\0").split("\0")
+    return wanted in (_folded(name), _folded(steps[-1]))
+
+
+def _folded(name: str) -> str:
+    letters = [sign for sign in name.casefold() if sign.isalnum()]
+    return "".join(letters)
+
+
+def _words(changes: Sequence[FileChange]) -> Iterator[tuple[str, Reason]]:
+    """Yield the words that mention what changed, each with the reason that it is one."""
+    for change in changes:
+        for path in change.paths:
+            for word in spellings(path):
+                yield word, Reason(f"mentions {path}", change.path, NAMED_PATH)
+        if not change.is_code:
+            continue
+        renamed = dict(change.renamed)
+        for name in sorted(change.gone):
+            word = name.rpartition(".")[2]
+            if not is_telling(word):
+                continue
+            if name in renamed:
+                words = f"mentions {word}, now {renamed[name]} in {change.path}"
+                yield word, Reason(words, change.path, RENAMED_NAME)
+            else:
+                words = f"mentions {word}, which is gone from {change.path}"
+                yield word, Reason(words, change.path, GONE_NAME)
+
+
+def _surest(reasons: Sequence[Reason]) -> list[Reason]:
+    """Return the reasons of a passage, each once, the surest first."""
+    distinct = {reason.words: reason for reason in reasons}
+    ordered = sorted(distinct.values(), key=lambda reason: (-reason.weight, reason.words))
+    # A link has the path in it.
+    linked = {reason.path for reason in ordered if reason.weight > RENAMED_NAME}
+    shown = []
+    for reason in ordered:
+        if reason.weight != NAMED_PATH or reason.path not in linked:
+            shown.append(reason)
+    return shown[:MOST_REASONS]
+
+
+def _place(passage: Chunk, word: str) -> tuple[tuple[str, ...], int]:
+    """Return the headings above a word of a passage, and its line in the file."""
+    position = passage.text.find(word)
+    if position < 0:
+        return passage.headings, passage.start_line
+    before = passage.text[:position]
+    line = min(passage.end_line, passage.start_line + before.count("\n"))
+    # A passage may have several short sections, of which only the first is above all of it.
+    inner = _HEADING.findall(before)
+    if not inner or inner[-1] in passage.headings:
+        return passage.headings, line
+    return (*passage.headings, inner[-1]), line

@@ -1,0 +1,218 @@
+"""What a diff changes: files, and inside them headings and definitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragdocs.errors import UnavailableError, ValidationError
+from ragdocs.project.formats import suffix_of
+from ragdocs.system import git
+from ragdocs.system.git import Terms
+from ragdocs.text import outline, parts
+from ragdocs.text.parts import Part
+from ragdocs.verbs.living.past import Past
+from ragdocs.verbs.living.targets import Targets
+
+# Files of one diff that are looked into; of more, only the names count.
+MOST_PARSED = 500
+MOST_FILES = 10_000
+_TERMS = Terms(seconds=20.0, most=32_000_000)
+# The commit before the first one.
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_NO_BLOB = re.compile("0+")
+_RANGE = re.compile(r"(?P<first>.*?)(?P<dots>\.\.\.?)(?P<last>.*)")
+_HINT = "Give one as main..HEAD, v1.2...HEAD or HEAD~3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """A file in a diff: its path, the one it had before, and the parts of it that changed.
+
+    `changed` are headings or definitions with another text, `gone` those that are not there any
+    more, `renamed` maps such a one to the name it has now. `is_whole` says that all of it counts.
+    """
+
+    path: str
+    before: str
+    changed: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
+    renamed: tuple[tuple[str, str], ...] = ()
+    is_whole: bool = True
+    is_code: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The names of the file, before and after."""
+        return tuple(dict.fromkeys((self.before, self.path)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One file of git's raw diff: paths and contents before and after, "" for none."""
+
+    before: str
+    path: str
+    old: str
+    new: str
+
+
+class Diffs:
+    """Reads diffs of a project's repository."""
+
+    def __init__(self, root: Path, past: Past, targets: Targets, top: Path | None) -> None:
+        self._root = root
+        self._past = past
+        self._targets = targets
+        self._prefix = ""
+        if top is not None and top != root:
+            self._prefix = f"{root.relative_to(top).as_posix()}/"
+
+    def between(self, revisions: str) -> list[FileChange]:
+        """Return what changed between two revisions: A..B, A...B, or A for A..HEAD."""
+        written = _RANGE.fullmatch(revisions.strip())
+        first, dots, last = revisions.strip(), "..", "HEAD"
+        if written:
+            first = written["first"] or "HEAD"
+            dots = written["dots"]
+            last = written["last"] or "HEAD"
+        old = self._commit(first)
+        new = self._commit(last)
+        if dots == "...":
+            base = self._run(["merge-base"], [old, new], codes=(0, 1)).decode().strip()
+            old = base or _EMPTY_TREE
+        options = ["diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev"]
+        return self._changes(self._run(options, [old, new]))
+
+    def staged(self) -> list[FileChange]:
+        """Return what the next commit would change."""
+        options = ["diff-index", "--cached", "-M", "--raw", "-z", "--no-abbrev"]
+        return self._changes(self._run(options, [self._head()]))
+
+    def uncommitted(self) -> list[FileChange]:
+        """Return what differs from the last commit, new files included."""
+        options = ["diff-index", "-M", "--raw", "-z", "--no-abbrev"]
+        changes = self._changes(self._run(options, [self._head()]))
+        options = ["ls-files", "--others", "--exclude-standard", "-z"]
+        for name in self._run(options).decode(errors="surrogateescape").split("\0"):
+            if name:
+                changes.append(FileChange(path=name, before=name))
+        return changes
+
+    def named(self, files: Sequence[str]) -> list[FileChange]:
+        """Return these files as if all of them changed."""
+        changes = []
+        for name in files:
+            relative = name
+            if Path(name).is_absolute():
+                if not Path(name).is_relative_to(self._root):
+                    raise ValidationError(
+                        f"{name[:80]!r} is outside the project", "Name files such as src/auth.py"
+                    )
+                relative = Path(name).relative_to(self._root).as_posix()
+            clean = relative.replace("\\", "/").removeprefix("./")
+            changes.append(FileChange(path=clean, before=clean))
+        return changes
+
+    def _head(self) -> str:
+        options = ["rev-parse", "--verify", "--quiet", "HEAD"]
+        return self._run(options, codes=(0, 1)).decode().strip() or _EMPTY_TREE
+
+    def _commit(self, revision: str) -> str:
+        """Return the commit that a revision names; it is never taken for an option or a path."""
+        if not revision or revision.startswith("-"):
+            raise ValidationError(f"{revision[:80]!r} is not a revision", _HINT)
+        try:
+            found = self._run(["rev-parse", "--verify", "--quiet"], [f"{revision}^{{commit}}"])
+        except UnavailableError as error:
+            if git.find(self._root) is None:
+                raise
+            raise ValidationError(
+                f"there is no commit {revision[:80]!r} in this repository",
+                f"{_HINT}; a clone in CI may need its whole history (fetch-depth: 0)",
+            ) from error
+        # git may repeat the mark before the operands.
+        return found.decode().split()[-1]
+
+    def _run(
+        self, options: Sequence[str], operands: Sequence[str] = (), codes: tuple[int, ...] = (0,)
+    ) -> bytes:
+        terms = Terms(seconds=_TERMS.seconds, most=_TERMS.most, codes=codes)
+        return git.run(self._root, options, operands, terms=terms)
+
+    def _changes(self, raw: bytes) -> list[FileChange]:
+        entries = self._entries(raw.decode(errors="surrogateescape"))
+        looked = entries[:MOST_PARSED]
+        names = []
+        for entry in looked:
+            names += [entry.old, entry.new]
+        blobs = self._past.blobs(names)
+        changes = []
+        for position, entry in enumerate(looked):
+            old, new = blobs[2 * position], blobs[2 * position + 1]
+            if not entry.new and self._targets.stamp(entry.path) is not None:
+                # Changed in the working tree only.
+                new = self._targets.read(entry.path)
+            if old != new or entry.before != entry.path:
+                changes.append(_change(entry, old, new))
+        for entry in entries[MOST_PARSED:MOST_FILES]:
+            changes.append(FileChange(path=entry.path, before=entry.before))
+        return changes
+
+    def _entries(self, raw: str) -> list[_Entry]:
+        fields = iter(raw.split("\0"))
+        entries = []
+        for header in fields:
+            if not header.startswith(":"):
+                continue
+            _, _, old, new, status = header.split(" ")
+            before = path = next(fields)
+            if status[0] in "RC":
+                path = next(fields)
+            if status[0] == "C":
+                before = path
+            if path.startswith(self._prefix) or before.startswith(self._prefix):
+                before = before.removeprefix(self._prefix)
+                path = path.removeprefix(self._prefix)
+                entries.append(_Entry(before, path, _blob(old), _blob(new)))
+        return entries
+
+
+def _blob(name: str) -> str:
+    return "" if _NO_BLOB.fullmatch(name) else name
+
+
+def _change(entry: _Entry, old: bytes | None, new: bytes | None) -> FileChange:
+    """Compare the sections or definitions of a file before and after."""
+    before = _parts(entry.before, old)
+    after = _parts(entry.path, new)
+    changed = set()
+    gone = set()
+    renamed = []
+    fresh = [part for name, part in after.items() if name not in before]
+    for name, part in before.items():
+        same = after.get(name)
+        if same is None:
+            gone.add(name)
+            now = parts.alike(part.signature, fresh)
+            if now is not None:
+                renamed.append((name, now.name))
+        elif same.digest != part.digest:
+            changed.add(name)
+    return FileChange(
+        path=entry.path,
+        before=entry.before,
+        changed=frozenset(changed | {part.name for part in fresh}),
+        gone=frozenset(gone),
+        renamed=tuple(renamed),
+        is_whole=not before and not after,
+        is_code=suffix_of(entry.path) in outline.GRAMMARS,
+    )
+
+
+def _parts(path: str, data: bytes | None) -> dict[str, Part]:
+    if data is None:
+        return {}
+    return {part.name: part for part in parts.every(path, data)}

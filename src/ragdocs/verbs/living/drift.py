@@ -1,0 +1,481 @@
+"""Whether the files that a memory links to are still what they were when it was written."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple
+
+from ragdocs import caller
+from ragdocs.errors import NotFoundError, RagdocsError
+from ragdocs.project.folders import user_name
+from ragdocs.search.corpus import Corpus
+from ragdocs.system.refs import Refs, Stamp
+from ragdocs.text import frontmatter, parts
+from ragdocs.text.parts import Part
+from ragdocs.text.redaction.redact import Redactor
+from ragdocs.types import UNSAID_IMPORTANCE, Document, Filter, Link, Written
+from ragdocs.verbs import references
+from ragdocs.verbs.living.baselines import ADDING, SLACK, Baselines
+from ragdocs.verbs.living.ledger import VERIFIED, Baseline, Check, Ledger
+from ragdocs.verbs.living.past import Past
+from ragdocs.verbs.living.targets import Finder, Targets
+
+logger = logging.getLogger("ragdocs")
+
+OK, CHANGED, MOVED, MISSING = "ok", "changed", "moved", "missing"
+# Nothing is known about what was there, such as a file that is still to be written.
+UNKNOWN = "unknown"
+# The worst first.
+STATES = (MISSING, MOVED, CHANGED)
+# Links of one memory whose files a search asks the file system about.
+MOST_STATED = 6
+# A file that was written so shortly before it was looked at may change within the same tick.
+TICK = 100_000_000
+# What became of a target, from 0 to 1, where lines cannot be counted or say too little.
+LEAST_CHANGE, MOVED_CHANGE, UNCOUNTED_CHANGE = 0.05, 0.2, 0.5
+MOST_IMPORTANCE = 10.0
+# Memories that wait to be looked at behind a search.
+MOST_WAITING = 200
+# Memories that a server compares without being asked, and at once.
+MOST_WARMED, WARMED_AT_ONCE = 2_000, 50
+# Lines around a change in a diff.
+AROUND = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkState:
+    """What became of the target of one link since its memory was written or verified."""
+
+    link: Link
+    path: str
+    state: str
+    # The moment that it is compared with, and who wrote or verified the memory then, if known.
+    since: datetime | None = None
+    author: str = ""
+    how: str = ""
+    # Lines that came and went; None where only times are known.
+    added: int | None = None
+    removed: int | None = None
+    # A path, or a path and a heading or a definition.
+    moved_to: str = ""
+    change: float = 0.0
+    baseline: Baseline | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DriftedMemory:
+    """A memory whose links are not what they were: the worse, the higher its weight."""
+
+    document: Document
+    weight: float
+    links: Sequence[LinkState]
+    check: Check | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedMemory:
+    """A memory that somebody found to be still true."""
+
+    document: Document
+    check: Check
+    links: Sequence[LinkState]
+    # Whether that was written down.
+    is_kept: bool
+
+
+class _Look(NamedTuple):
+    """The state of one link, and the stamps of the files that it follows from."""
+
+    state: LinkState
+    paths: tuple[str, ...]
+    stamps: tuple[Stamp | None, ...]
+
+
+class _Seen(NamedTuple):
+    """What was seen of a memory: when, in which state of ledger and HEAD, and of which version."""
+
+    version: str
+    ledger: tuple[int, int]
+    commit: str
+    at: int
+    looks: Sequence[_Look]
+
+
+class _World(NamedTuple):
+    """The state of ledger and HEAD for one answer, and the stamps that were asked for."""
+
+    ledger: tuple[int, int]
+    commit: str
+    stamps: dict[str, Stamp | None]
+
+
+class Drift:
+    """What can be asked about the links of memories and what became of their targets."""
+
+    def __init__(
+        self,
+        corpora: Callable[[], Mapping[str, Corpus]],
+        targets: Targets,
+        past: Past,
+        baselines: Baselines,
+        redactor: Redactor,
+    ) -> None:
+        self._corpora = corpora
+        self._targets = targets
+        self._past = past
+        self._baselines = baselines
+        self._redactor = redactor
+        self._seen: dict[str, _Seen] = {}
+        self._looking = threading.Lock()
+        self._waiting: dict[str, Document] = {}
+        self._waiting_lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def ledger(self) -> Ledger:
+        """The baselines of this working copy."""
+        return self._baselines.ledger
+
+    @property
+    def refs(self) -> Refs:
+        """The refs of this working copy."""
+        return self._baselines.refs
+
+    # --- states ---
+
+    def states(self, document: Document) -> list[LinkState]:
+        """Return what became of each file that a memory links to."""
+        return self.look([document])[document.id]
+
+    def look(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
+        """Return what became of the links of several memories, compared now."""
+        with self._looking:
+            found: dict[str, list[LinkState]] = {}
+            unseen = []
+            world = self._world()
+            for document in documents:
+                looks = self._valid(document, world)
+                if looks is None or any(look.state.state in (MISSING, MOVED) for look in looks):
+                    unseen.append(document)
+                else:
+                    found[document.id] = [look.state for look in looks]
+            for document_id, looks in self._look(unseen).items():
+                found[document_id] = [look.state for look in looks]
+            return found
+
+    def known(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
+        """Return the states that are known without reading a file: stamps alone are compared.
+
+        A memory whose files changed since they were last compared is left out, and compared
+        behind the answer.
+        """
+        found: dict[str, list[LinkState]] = {}
+        world: _World | None = None
+        for document in documents:
+            if not document.links:
+                found[document.id] = []
+                continue
+            world = world or self._world()
+            looks = self._valid(document, world)
+            if looks is None:
+                self._wait_for(document)
+            else:
+                found[document.id] = [look.state for look in looks]
+        return found
+
+    def warm(self, stop: Callable[[], bool]) -> None:
+        """Compare the links of the newest memories, so that the next search knows of them."""
+        now = self._baselines.clock()
+        for corpus in self._corpora().values():
+            if not corpus.lane.writable:
+                continue
+            documents = corpus.documents(order="newest", limit=MOST_WARMED, now=now)
+            linking = [document for document in documents if document.links]
+            for start in range(0, len(linking), WARMED_AT_ONCE):
+                if stop():
+                    return
+                self.look(linking[start : start + WARMED_AT_ONCE])
+
+    def settle(self) -> None:
+        """Wait until what was asked for behind an answer is compared."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _world(self) -> _World:
+        return _World(self.ledger.state(), self.refs.head().commit, {})
+
+    def _valid(self, document: Document, world: _World) -> Sequence[_Look] | None:
+        """Return what was seen of a memory, if nothing changed since."""
+        seen = self._seen.get(document.id)
+        if seen is None or seen.version != document.version:
+            return None
+        if (seen.ledger, seen.commit) != (world.ledger, world.commit):
+            return None
+        for look in seen.looks[:MOST_STATED]:
+            for path, before in zip(look.paths, look.stamps, strict=True):
+                if path not in world.stamps:
+                    world.stamps[path] = self._targets.stamp(path)
+                stamp = world.stamps[path]
+                is_fresh = stamp is not None and stamp[0] > seen.at - TICK
+                if stamp != before or is_fresh:
+                    return None
+        return seen.looks
+
+    def _look(self, documents: Sequence[Document]) -> dict[str, Sequence[_Look]]:
+        if not documents:
+            return {}
+        commit = self.refs.head().commit
+        finder = self._targets.finder()
+        known = self._baselines.known(documents)
+        state = self.ledger.state()
+        found: dict[str, Sequence[_Look]] = {}
+        for document in documents:
+            at = int(datetime.now(UTC).timestamp() * 1e9)
+            looks = [self._compare(link, baseline, finder) for link, baseline in known[document.id]]
+            self._seen[document.id] = _Seen(document.version, state, commit, at, looks)
+            found[document.id] = looks
+        return found
+
+    def _compare(self, link: Link, baseline: Baseline | None, finder: Finder) -> _Look:
+        path = self._targets.path(link.target) if baseline is None else baseline.path
+        stamp = self._targets.stamp(path)
+        if baseline is None:
+            state = LinkState(link=link, path=path, state=UNKNOWN)
+            if stamp is not None and self._targets.is_folder(path):
+                state = LinkState(link=link, path=path, state=OK)
+            return _Look(state, (path,), (stamp,))
+        try:
+            state = self._state(link, baseline, finder)
+        except RagdocsError:
+            # A file that cannot be read is not missing.
+            state = LinkState(link=link, path=path, state=UNKNOWN)
+        moved = state.moved_to.partition("#")[0]
+        if moved and moved != path:
+            return _Look(state, (path, moved), (stamp, self._targets.stamp(moved)))
+        return _Look(state, (path,), (stamp,))
+
+    def _state(self, link: Link, baseline: Baseline, finder: Finder) -> LinkState:
+        path = baseline.path
+        moved_to = ""
+        if self._targets.stamp(path) is None:
+            path = self._moved(baseline, finder)
+            if not path:
+                return _state(link, baseline, MISSING, change=1.0)
+            moved_to = path
+        content = self._targets.content(path, baseline.name)
+        if content is None:
+            return self._renamed_part(link, baseline, path)
+        if not baseline.digest:
+            return self._by_time(link, baseline, path)
+        if content.digest != baseline.digest:
+            return _compared(link, baseline, content.signature, moved_to)
+        if moved_to:
+            return _state(link, baseline, MOVED, moved_to=moved_to, change=MOVED_CHANGE)
+        return _state(link, baseline, OK)
+
+    def _renamed_part(self, link: Link, baseline: Baseline, path: str) -> LinkState:
+        """Look for a section or a definition that is not there under its name any more."""
+        same = parts.alike(baseline.signature, self._targets.parts(path))
+        if same is None:
+            return _state(link, baseline, MISSING, change=1.0)
+        return _compared(link, baseline, same.signature, f"{path}#{same.name}")
+
+    def _by_time(self, link: Link, baseline: Baseline, path: str) -> LinkState:
+        """Tell by its time alone whether a file changed."""
+        stamp = self._targets.stamp(path)
+        assert stamp is not None
+        if datetime.fromtimestamp(stamp[0] / 1e9, UTC) <= baseline.at + SLACK:
+            return _state(link, baseline, OK)
+        return _state(link, baseline, CHANGED, change=UNCOUNTED_CHANGE)
+
+    def _moved(self, baseline: Baseline, finder: Finder) -> str:
+        """Return the name that a file has now, or "" if it is gone."""
+        renamed = self._past.renamed(baseline.path, baseline.commit)
+        if renamed and self._targets.stamp(renamed) is not None:
+            return renamed
+        return finder.same(baseline.path, baseline.blob, baseline.size)
+
+    # --- behind a search ---
+
+    def _wait_for(self, document: Document) -> None:
+        """Have a memory looked at by a thread of its own."""
+        with self._waiting_lock:
+            if len(self._waiting) < MOST_WAITING:
+                self._waiting[document.id] = document
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(
+                    target=self._look_behind, name="ragdocs-drift", daemon=True
+                )
+                self._thread.start()
+
+    def _look_behind(self) -> None:
+        while True:
+            with self._waiting_lock:
+                documents = list(self._waiting.values())
+                self._waiting.clear()
+                if not documents:
+                    self._thread = None
+                    return
+            try:
+                self.look(documents)
+            except RagdocsError:
+                # The next reader meets the same and reports it.
+                continue
+
+    # --- writing down ---
+
+    def note_written(self, corpus: Corpus, written: Sequence[Written], verb: str) -> None:
+        """Write down what the links of memories lead to that were just written."""
+        removed = [change.path for change in written if not change.version]
+        for position, change in enumerate(written):
+            document = corpus.get(change.path)
+            if not change.version or document is None or document.path != change.path:
+                continue
+            gone = ""
+            if verb == "rename" and removed and position == 0:
+                gone = removed[0]
+            keeps = partial(_keeps, corpus, document, verb)
+            try:
+                self._baselines.record(document, author(), gone=gone, keeps=keeps)
+            except RagdocsError as error:
+                # The memory is written; what is not known is worked out later.
+                logger.warning("The links of %s were not noted: %s", document.path, error)
+
+    def verify(self, filename: str, lane: str) -> VerifiedMemory:
+        """Write down that a memory is still true, with what its links lead to now."""
+        corpus = self._corpora()[lane]
+        path = references.memory_path(corpus, filename)
+        corpus.store.read(path)
+        document = corpus.get(path)
+        if document is None or document.path != path:
+            raise NotFoundError(f"{path} is not indexed yet", "Ask again in a few seconds")
+        check = Check(self._baselines.clock().astimezone(UTC), author())
+        self._baselines.record(document, check.author, VERIFIED)
+        is_kept = self.ledger.note_check(path, check)
+        return VerifiedMemory(document, check, self.states(document), is_kept)
+
+    # --- what to look at ---
+
+    def drifted(self, lane: str, filename: str = "") -> list[DriftedMemory]:
+        """List the memories whose links are not what they were, worst first."""
+        corpus = self._corpora()[lane]
+        now = self._baselines.clock()
+        documents = corpus.documents(Filter(hidden=corpus.lane.hidden, alive_at=now))
+        if filename:
+            path = references.memory_path(corpus, filename)
+            corpus.store.read(path)
+            documents = [document for document in documents if document.path == path]
+        linking = [document for document in documents if document.links]
+        states = self.look(linking)
+        rows = []
+        for document in linking:
+            deviating = [link for link in states[document.id] if link.state in STATES]
+            if deviating:
+                check = self.ledger.check(document.path)
+                rows.append(DriftedMemory(document, _weight(document, deviating), deviating, check))
+        rows.sort(key=lambda row: (-row.weight, row.document.path))
+        return rows
+
+    def check(self, document: Document) -> Check | None:
+        """Return when a memory was last found to be still true, and by whom."""
+        return self.ledger.check(document.path)
+
+    def difference(self, link: LinkState) -> list[str] | None:
+        """Return what changed in the target of a link, as a diff; None if its old text is lost."""
+        baseline = link.baseline
+        if baseline is None or not baseline.digest:
+            return None
+        data = self._past.blob(baseline.blob)
+        if data is None:
+            return None
+        before = parts.find(baseline.path, data, baseline.name)
+        after = self._present(link, baseline)
+        if before is None:
+            return None
+        rows = difflib.unified_diff(
+            self._lines(before),
+            self._lines(after) if after is not None else [],
+            baseline.path,
+            link.moved_to or baseline.path,
+            n=AROUND,
+            lineterm="",
+        )
+        return list(rows)
+
+    def _present(self, link: LinkState, baseline: Baseline) -> Part | None:
+        path, _, name = (link.moved_to or baseline.path).partition("#")
+        if link.state == MISSING:
+            return None
+        data = self._targets.read(path)
+        if data is None:
+            return None
+        return parts.find(path, data, name or baseline.name)
+
+    def _lines(self, part: Part) -> list[str]:
+        """Return the lines of a file without the secrets that stand in it."""
+        return self._redactor.redact("\n".join(part.text)).text.split("\n")
+
+
+def _state(
+    link: Link, baseline: Baseline, state: str, *, moved_to: str = "", change: float = 0.0
+) -> LinkState:
+    return LinkState(
+        link=link,
+        path=baseline.path,
+        state=state,
+        since=baseline.at,
+        author=baseline.author,
+        how=baseline.how,
+        moved_to=moved_to,
+        change=change,
+        baseline=baseline,
+    )
+
+
+def _compared(link: Link, baseline: Baseline, signature: bytes, moved_to: str) -> LinkState:
+    """Return how much of a target changed."""
+    added, removed = parts.changed_lines(baseline.signature, signature)
+    lines = max(1, len(baseline.signature) // parts.LINE_BYTES)
+    change = min(1.0, max(LEAST_CHANGE, (added + removed) / lines))
+    if moved_to:
+        change = max(change, MOVED_CHANGE)
+    state = _state(link, baseline, MOVED if moved_to else CHANGED, moved_to=moved_to, change=change)
+    return replace(state, added=added, removed=removed)
+
+
+def _weight(document: Document, links: Sequence[LinkState]) -> float:
+    """Return importance times change, from 0 to 1."""
+    importance = document.importance
+    if importance is None:
+        importance = UNSAID_IMPORTANCE
+    share = min(max(importance, 0.0), MOST_IMPORTANCE) / MOST_IMPORTANCE
+    return share * max(link.change for link in links)
+
+
+def _keeps(corpus: Corpus, document: Document, verb: str, baseline: Baseline) -> bool:
+    """Tell whether a write says nothing about a link: it adds to the text, or leaves it as it is.
+
+    Only whoever writes a text anew has looked at what it is about.
+    """
+    if verb in ADDING:
+        return True
+    if baseline.version == document.version:
+        return False
+    try:
+        before = corpus.versioned.recover(baseline.version)
+        after = corpus.store.read(document.path).text
+    except RagdocsError:
+        return False
+    return frontmatter.split(before)[1] == frontmatter.split(after)[1]
+
+
+def author() -> str:
+    """Return who asks: a program that is connected, or the user of this process."""
+    return caller.author.get() or caller.current().name or user_name()

@@ -1,0 +1,105 @@
+"""Which passages mention a path or the name of a definition, without linking to it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from ragdocs.search.corpus import Corpus
+from ragdocs.types import Chunk, Document
+
+# All passages of a document; no document is longer.
+WHOLE = 100_000_000
+# Documents whose passages are read at once.
+BATCH = 500
+# A word of code: what stands between backticks, or looks like a path or like no word of a sentence.
+_CODE = re.compile(r"`([^`\n]{2,200})`")
+_PATH = re.compile(r"(?<![\w./-])(?:\.{0,2}/)?((?:[\w.@-]{1,80}/){0,12}[\w@-][\w.@-]{0,80})")
+_LINK = re.compile(r"\[\[[^\[\]\n]{1,600}\]\]|\]\([^()\s]{1,600}\)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,80}")
+_COMPOUND = re.compile(r"[a-z0-9]_[a-z0-9]|[a-z][A-Z]", re.IGNORECASE)
+
+
+class Mentions:
+    """Words of code in all passages, read once for each version of a document."""
+
+    def __init__(self) -> None:
+        # By lane and path: the version, and the words with the passages they stand in.
+        self._read: dict[tuple[str, str], tuple[str, Mapping[str, list[Chunk]]]] = {}
+        self._words: dict[str, set[tuple[str, str]]] = defaultdict(set)
+
+    def refresh(self, corpora: Iterable[Corpus]) -> None:
+        """Read the passages of documents that are new or changed, and forget those that went."""
+        present = set()
+        for corpus in corpora:
+            unread = []
+            for document in corpus.documents():
+                key = (document.lane, document.path)
+                present.add(key)
+                if self._read.get(key, ("", {}))[0] != document.version:
+                    unread.append(document)
+            for start in range(0, len(unread), BATCH):
+                self._read_all(corpus, unread[start : start + BATCH])
+        for key in self._read.keys() - present:
+            self._forget(key)
+
+    def of(self, word: str) -> list[tuple[str, str, Chunk]]:
+        """Return the lane, the path and the passage of every mention of a word."""
+        found = []
+        for key in sorted(self._words.get(word, ())):
+            for passage in self._read[key][1][word]:
+                found.append((*key, passage))
+        return found
+
+    def _read_all(self, corpus: Corpus, documents: list[Document]) -> None:
+        ids = [document.id for document in documents]
+        passages = corpus.passages(ids, WHOLE)
+        for document in documents:
+            key = (document.lane, document.path)
+            self._forget(key)
+            words: dict[str, list[Chunk]] = defaultdict(list)
+            for passage in passages.get(document.id, ()):
+                for word in words_of(passage.text):
+                    words[word].append(passage)
+            self._read[key] = document.version, words
+            for word in words:
+                self._words[word].add(key)
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        for word in self._read.pop(key, ("", {}))[1]:
+            self._words[word].discard(key)
+
+
+def words_of(text: str) -> set[str]:
+    """Return the paths and the names of code in a passage, each path also by its last parts."""
+    words: set[str] = set()
+    # Links are followed, not read.
+    text = _LINK.sub(" ", text)
+    for path in _PATH.findall(text):
+        if "/" in path or "." in path[1:-1]:
+            words.add(path.rstrip("."))
+    for code in _CODE.findall(text):
+        words.update(_NAME.findall(code))
+    for name in _NAME.findall(text):
+        if _COMPOUND.search(name):
+            words.add(name)
+    return words
+
+
+def is_telling(name: str) -> bool:
+    """Tell whether a name is no word of a sentence: of several words, or that of a class."""
+    is_compound = _COMPOUND.search(name.strip("_")) is not None
+    return is_compound or name[:1].isupper()
+
+
+def spellings(path: str) -> list[str]:
+    """Return the ways in which a text may mention a path: whole, or by its last parts.
+
+    A bare file name may be that of another file.
+    """
+    steps = path.split("/")
+    names = []
+    for start in range(max(1, len(steps) - 1)):
+        names.append("/".join(steps[start:]))
+    return names

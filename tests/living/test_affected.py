@@ -1,0 +1,141 @@
+"""Which texts speak about what a diff changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.asking import ask
+from tests.living.repositories import CODE, Repository
+
+from ragdocs.errors import ValidationError
+from ragdocs.workspace import Workspace
+
+GUIDE = """# Guide
+
+## Steps
+
+Call `step_three` first, see [the code](../src/a.py).
+
+## Install
+
+See [[src/b.py#step_1]].
+
+## Names
+
+The module `src/c.py` holds names.
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "project")
+    for name in "abc":
+        made.write(f"src/{name}.py", CODE.replace("step_3", "step_three"))
+    made.write("docs/guide.md", GUIDE)
+    made.write(".memories/plan.md", "The plan follows [[docs/guide.md#Install]].\n")
+    made.commit()
+    return made
+
+
+def affected(workspace: Workspace, **arguments: Any) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for text in ask(workspace, "affected_texts", **arguments)["result"]:
+        heading = text["header_path"].rpartition(" › ")[2]
+        found[f"{text['location']} {heading}".strip()] = text["reasons"]
+    return found
+
+
+def test_links_names_and_mentions_lead_to_what_changed(repository: Repository) -> None:
+    workspace = repository.open()
+    workspace.repository.upsert_decision(
+        "Keep the steps", "They are small", impacted_paths=["src/a.py"]
+    )
+    assert affected(workspace) == {}
+    repository.write(
+        "src/a.py", (repository.root / "src/a.py").read_text().replace("step_three", "step_four")
+    )
+    found = affected(workspace)
+    steps = found["docs/guide.md Steps"]
+    assert "links to src/a.py" in steps
+    assert "mentions step_three, now step_four in src/a.py" in steps
+    decisions = [name for name in found if name.startswith(".memories/repo/")]
+    assert [found[name] for name in decisions] == [["impacts src/a.py"]]
+    repository.write(
+        "src/b.py", (repository.root / "src/b.py").read_text().replace("return 9", "x")
+    )
+    assert "docs/guide.md Install" not in affected(workspace, staged=False), "another definition"
+    assert affected(workspace, files=["src/c.py"]) == {"docs/guide.md Names": ["mentions src/c.py"]}
+
+
+def test_headings_and_renames_count_in_every_kind_of_diff(repository: Repository) -> None:
+    workspace = repository.open()
+    repository.write("docs/guide.md", GUIDE.replace("## Install", "## Set up"))
+    repository.git("mv", "src/a.py", "src/z.py")
+    expected = {".memories/plan.md": ["links to docs/guide.md#Guide › Install, now Guide › Set up"]}
+    assert affected(workspace, staged=True).keys() == {"docs/guide.md Steps"}
+    repository.git("add", "-A", "--", ":!.memories")
+    workspace.sync()
+    found = affected(workspace, staged=True)
+    assert found["docs/guide.md Steps"][0] == "links to src/a.py, now src/z.py"
+    assert {name: found[name] for name in expected} == expected
+    repository.commit()
+    for revisions in ("HEAD~1..HEAD", "HEAD~1", "HEAD~1...HEAD"):
+        assert affected(workspace, revisions=revisions) == found
+    assert affected(workspace, staged=True) == {}
+
+
+@pytest.mark.parametrize(
+    "revisions",
+    ["--output=/tmp/x", "-p..HEAD", "HEAD..--help", "nothing", "HEAD:src", "a b", "..-x", "@{u}\n"],
+)
+def test_revisions_that_are_none_are_refused(repository: Repository, revisions: str) -> None:
+    workspace = repository.open()
+    with pytest.raises(ValidationError):
+        ask(workspace, "affected_texts", revisions=revisions)
+
+
+def test_reports_are_markdown_and_sarif(repository: Repository) -> None:
+    workspace = repository.open()
+    answer = ask(workspace, "affected_texts", files=["src/c.py"], report="markdown")
+    assert "| `docs/guide.md:13` Guide › Names | mentions src/c.py |" in answer["report"]
+    answer = ask(workspace, "affected_texts", files=["src/c.py"], report="sarif")
+    run = json.loads(answer["report"])["runs"][0]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {
+        "artifactLocation": {"uri": "docs/guide.md"},
+        "region": {"startLine": 13},
+    }
+
+
+def test_the_hook_of_the_documentation_works_in_plain_git(repository: Repository) -> None:
+    page = (Path(__file__).parents[2] / "docs/living-links.md").read_text()
+    script = page.partition("<!-- hook -->\n```bash\n")[2].partition("```")[0]
+    assert "ragdocs affected --staged" in script
+    hook = repository.root / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(script)
+    hook.chmod(0o755)
+    repository.write("src/c.py", CODE)
+    repository.git("add", "src/c.py")
+    command = ["git", "-C", str(repository.root), "-c", "user.name=A", "-c", "user.email=a@b.c"]
+    done = subprocess.run(
+        [*command, "commit", "-m", "x"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "docs/guide.md:13" in done.stdout + done.stderr
+
+
+def environment() -> dict[str, str]:
+    """Return an environment in which the command of this installation is found."""
+    import sys
+
+    folder = str(Path(sys.executable).parent)
+    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}

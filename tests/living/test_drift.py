@@ -1,0 +1,235 @@
+"""What became of the files that memories link to."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.asking import ask
+from tests.living.repositories import CODE, Repository, lose_record
+
+from ragdocs.verbs.living.drift import LinkState
+
+GUIDE = "# Guide\n\n## Install\n\nRun the script.\nThen wait.\nThen go on.\n\n## Use\n\nCall it.\n"
+MEMORY = "On [[src/a.py]], [[src/a.py#step_3]], [[docs/guide.md#Install]] and [[src/later.py]].\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "project")
+    made.write("src/a.py", CODE)
+    made.write("docs/guide.md", GUIDE)
+    made.commit()
+    return made
+
+
+def described(states: dict[str, LinkState]) -> dict[str, str]:
+    return {name: state.state for name, state in states.items()}
+
+
+def test_links_are_compared_with_what_they_were_when_the_memory_was_written(
+    repository: Repository,
+) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", MEMORY, [])
+    states = repository.states(workspace, "m.md")
+    assert described(states) == {
+        "src/a.py": "ok",
+        "src/a.py#step_3": "ok",
+        "docs/guide.md#Install": "ok",
+        "src/later.py": "unknown",
+    }
+    repository.write("src/a.py", CODE.replace("return 7", "return 70\n    # more"))
+    repository.write("docs/guide.md", GUIDE.replace("Call it.", "Call it twice."))
+    states = repository.states(workspace, "m.md")
+    changed = states["src/a.py"]
+    assert (changed.state, changed.added, changed.removed) == ("changed", 2, 1)
+    assert states["src/a.py#step_3"].state == "ok", "another definition changed"
+    assert states["docs/guide.md#Install"].state == "ok", "another section changed"
+
+
+def test_what_moved_is_found_under_its_new_name(repository: Repository) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", MEMORY, [])
+    repository.git("mv", "src/a.py", "src/b.py")
+    states = repository.states(workspace, "m.md")
+    assert states["src/a.py"].moved_to == "src/b.py", "the same content, not committed yet"
+    repository.write("src/b.py", CODE.replace("return 7", "return 70"))
+    repository.commit()
+    states = repository.states(workspace, "m.md")
+    assert (states["src/a.py"].state, states["src/a.py"].moved_to) == ("moved", "src/b.py")
+    assert (states["src/a.py"].added, states["src/a.py"].removed) == (1, 1)
+    assert states["src/a.py#step_3"].state == "moved"
+    repository.write("docs/guide.md", GUIDE.replace("## Install", "## Set up"))
+    states = repository.states(workspace, "m.md")
+    assert states["docs/guide.md#Install"].moved_to == "docs/guide.md#Guide › Set up"
+    repository.git("rm", "--quiet", "-f", "src/b.py")
+    assert repository.states(workspace, "m.md")["src/a.py"].state == "missing"
+
+
+def test_a_lost_record_is_worked_out_from_history(
+    repository: Repository, own_directories: Path
+) -> None:
+    workspace = repository.open()
+    repository.tick()
+    workspace.memories.create("m.md", MEMORY, [])
+    repository.write("src/a.py", CODE.replace("return 7", "return 70"))
+    repository.write("src/later.py", CODE)
+    repository.commit()
+    before = described(repository.states(workspace, "m.md"))
+    assert before["src/a.py"] == "changed"
+    lose_record(own_directories)
+    again = repository.open()
+    states = repository.states(again, "m.md")
+    assert states["src/a.py"].how == "history"
+    assert described(states) == {**before, "src/later.py": "ok"}, "it was first committed later"
+
+
+def test_without_git_times_of_files_tell_what_changed(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "project")
+    (repository.root / ".git").rename(tmp_path / "gone")
+    repository.write("src/a.py", CODE)
+    repository.write("src/b.py", CODE)
+    repository.write(
+        ".memories/m.md",
+        f"---\ncreated_at: {repository.now.isoformat()}\n---\n[[src/a.py]] [[src/b.py]]\n",
+    )
+    for path, hours in (("src/a.py", -1), ("src/b.py", 1)):
+        moment = (repository.now + timedelta(hours=hours)).timestamp()
+        os.utime(repository.root / path, (moment, moment))
+    states = repository.states(repository.open(), "m.md")
+    assert states["src/a.py"].state == "ok"
+    assert (states["src/b.py"].state, states["src/b.py"].added) == ("changed", None)
+
+
+def test_only_a_new_text_or_a_check_makes_links_ok_again(repository: Repository) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", MEMORY, [])
+    repository.write("src/a.py", CODE.replace("return 7", "return 70"))
+    workspace.memories.append("m.md", "And more.")
+    ask(workspace, "edit_memory", filename="m.md", fields={"status": "active", "importance": 8})
+    workspace.edits.rename("m.md", "n.md")
+    assert repository.states(workspace, "n.md")["src/a.py"].state == "changed"
+    answer = ask(workspace, "verify_memory", filename="n.md")
+    assert answer["links"] == []
+    assert repository.states(workspace, "n.md")["src/a.py"].state == "ok"
+    repository.write("src/a.py", CODE)
+    assert repository.states(workspace, "n.md")["src/a.py"].state == "changed"
+    workspace.memories.update("n.md", "Now [[src/a.py]] is as it was.\n")
+    assert repository.states(workspace, "n.md")["src/a.py"].state == "ok"
+
+
+def test_a_check_in_the_file_travels_with_the_memory(
+    repository: Repository, own_directories: Path
+) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", MEMORY, [])
+    repository.write("src/a.py", CODE.replace("return 7", "return 70"))
+    repository.commit()
+    repository.tick()
+    ask(workspace, "verify_memory", filename="m.md", in_file=True)
+    text = (repository.root / ".memories/m.md").read_text()
+    assert "verified_at: " in text
+    lose_record(own_directories)
+    assert repository.states(repository.open(), "m.md")["src/a.py"].state == "ok"
+
+
+def test_answers_say_what_became_of_the_links(repository: Repository) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", MEMORY, [])
+    hit = ask(workspace, "search_memories", query="later guide")["result"][0]
+    assert hit["drift"] == "ok"
+    repository.write("src/a.py", CODE.replace("return 7", "return 70"))
+    words = f"src/a.py changed since {repository.now.date()} (+1 -1 lines)"
+    for verb, arguments in (
+        ("search_memories", {"query": "later guide"}),
+        ("search_linked_memories", {"query": "", "target_document": "src/a.py"}),
+        ("search", {"query": "later guide", "lane": ["memory"]}),
+        ("recall", {}),
+    ):
+        hit = ask(workspace, verb, **arguments)["result"][0]
+        assert hit["drift"] == words, verb
+    assert ask(workspace, "read_memory", filename="m.md")["drift"] == words
+    assert words in ask(workspace, "build_context")["context"]
+    links = ask(workspace, "text_links", path="m.md")["out"]
+    assert links[0]["drift"] == words.removeprefix("src/a.py ")
+
+
+def test_the_worst_is_listed_first_with_what_changed(repository: Repository) -> None:
+    workspace = repository.open()
+    for name, importance in (("low.md", 2), ("high.md", 9)):
+        text = f"---\nimportance: {importance}\n---\nAbout [[src/a.py]].\n"
+        workspace.memories.create(name, text, [])
+    workspace.memories.create("other.md", "About [[docs/guide.md]].\n", [])
+    repository.write("src/a.py", CODE.replace("return 7", "return 70"))
+    answer = ask(workspace, "review_drift")
+    assert [row["filename"] for row in answer["result"]] == ["high.md", "low.md"]
+    assert "-    return 7\n+    return 70" in answer["result"][0]["links"][0]["content"]
+    secret = "ghp_" + "x7Kq9ZpL2mWv4RtB8nYc3HdF6gJs1QaE5uXo"
+    repository.write("src/a.py", CODE.replace("return 7", f'token = "{secret}"'))
+    assert secret not in str(ask(workspace, "review_drift"))
+
+
+def test_a_search_of_a_server_compares_stamps_only(repository: Repository) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", MEMORY, [])
+    drift = workspace.living.drift
+    document = repository.document(workspace, "m.md")
+    old = (repository.now.timestamp(),) * 2
+    for path in ("src/a.py", "docs/guide.md"):
+        os.utime(repository.root / path, old)
+    assert drift.known([document]) == {}, "nothing was read yet"
+    drift.settle()
+    assert drift.known([document])[document.id][0].state == "ok"
+    repository.write("src/a.py", CODE.replace("return 7", "return 70"))
+    os.utime(repository.root / "src/a.py", old)
+    assert drift.known([document]) == {}, "the file is another one"
+    drift.settle()
+    assert drift.known([document])[document.id][0].state == "changed"
+
+
+def test_links_out_of_the_project_are_never_read(repository: Repository, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("one\n")
+    (repository.root / "leak.txt").symlink_to(tmp_path / "secret.txt")
+    workspace = repository.open()
+    workspace.memories.create("m.md", "[[leak.txt]] [[.git/config]]\n", [])
+    (tmp_path / "secret.txt").write_text("two\n")
+    states = repository.states(workspace, "m.md")
+    assert set(described(states).values()) == {"unknown"}
+    assert ask(workspace, "review_drift")["result"] == []
+
+
+def test_a_memory_says_that_it_is_of_another_branch(repository: Repository) -> None:
+    workspace = repository.open()
+    repository.git("switch", "--quiet", "-c", "feature/x")
+    repository.commit()
+    workspace.recall.remember("A note about parsers")
+    note = ask(workspace, "recall")["result"][0]
+    assert "branch_state" not in note
+    repository.git("switch", "--quiet", "main")
+
+    def state() -> str:
+        words: str = ask(workspace, "recall")["result"][0]["branch_state"]
+        return words
+
+    assert state() == "another branch, not merged here"
+    repository.git("merge", "--quiet", "--no-ff", "-m", "merge", "feature/x")
+    assert state() == "merged here"
+    repository.git("pack-refs", "--all")
+    assert state() == "merged here"
+    repository.git("branch", "--quiet", "-D", "feature/x")
+    assert state() == "merged here, the branch is gone"
+    repository.git("reset", "--quiet", "--hard", "HEAD~1")
+    assert state() == "the branch is gone"
+
+
+def test_a_new_memory_has_the_branch_and_the_commit(repository: Repository) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", MEMORY, [])
+    state = repository.document(workspace, "m.md").git
+    assert state is not None
+    assert state.branch == "main"
+    assert repository.git("rev-parse", "HEAD").startswith(state.commit)
+    assert state.commit
