@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from ragdocs.project.formats import BY_SUFFIX, FORMATS
 
+# The version that is shown where none is named: the one that readers are sent to.
+NEWEST = "newest"
+
 
 def _readmes() -> list[str]:
     """Return the names of a project's first page, with the usual ending of each format."""
@@ -77,6 +80,9 @@ class Lane:
     largest: int = 10_000_000
     # Statuses left out of a search unless asked for.
     hidden: tuple[str, ...] = ()
+    # Whether a page in several languages or versions is one result, and the version that is shown.
+    has_variants: bool = False
+    version: str = NEWEST
     chunking: Chunking = field(default_factory=Chunking)
     ranking: Ranking = field(default_factory=Ranking)
 
@@ -87,6 +93,7 @@ DOCS = Lane(
     # read.
     include=(*(f"docs/**/*{suffix}" for suffix in BY_SUFFIX), *_readmes()),
     gitignore=True,
+    has_variants=True,
     default_kind="document",
     ranking=Ranking(support_weight=0.2),
 )

@@ -77,6 +77,7 @@ def docs_lane(config: Config) -> Lane:
         include=globs.include,
         exclude=globs.exclude,
         gitignore=docs.gitignore,
+        version=docs.version,
         largest=config.watch.largest_kb * 1000,
     )
 

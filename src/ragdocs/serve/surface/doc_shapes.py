@@ -10,6 +10,14 @@ from typing_extensions import TypedDict
 from ragdocs.serve.surface.shapes import SignalShape
 
 
+class Sibling(TypedDict):
+    """The same page in another language or version."""
+
+    path: str
+    language: NotRequired[str]
+    version: NotRequired[str]
+
+
 class DocHit(TypedDict):
     """A passage of the documentation."""
 
@@ -22,6 +30,7 @@ class DocHit(TypedDict):
     tags: list[str]
     modified_at: str | None
     why: str
+    siblings: NotRequired[list[Sibling]]
     signals: NotRequired[list[SignalShape]]
 
 

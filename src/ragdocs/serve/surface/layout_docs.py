@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.doc_shapes import DocHit, DocHits, DocText
+from ragdocs.serve.surface.doc_shapes import DocHit, DocHits, DocText, Sibling
 from ragdocs.serve.surface.journal_shapes import CommitHit, CommitHits
 from ragdocs.text.formats.journal import SUFFIX
-from ragdocs.types import Document, Findings, Hit
+from ragdocs.types import Document, Findings, Hit, Variant
 
 if TYPE_CHECKING:
     from ragdocs.text.sections import Section
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 HEADINGS_SHARE = 4
 # Paths of a commit that are listed.
 MOST_PATHS = 10
+# Other languages and versions of a page that are named.
+MOST_SIBLINGS = 8
 
 
 def passages(findings: Findings, room: int, *, explain: bool) -> DocHits:
@@ -80,8 +82,24 @@ def _passage(hit: Hit, *, explain: bool) -> DocHit:
         modified_at=layouts.moment(hit.document.modified_at),
         why=layouts.why(hit),
     )
+    if hit.siblings:
+        shape["siblings"] = siblings(hit)
     if explain:
         shape["signals"] = layouts.signals(hit)
+    return shape
+
+
+def siblings(hit: Hit) -> list[Sibling]:
+    """Lay out the other languages and versions of a page."""
+    return list(map(_sibling, hit.siblings[:MOST_SIBLINGS]))
+
+
+def _sibling(variant: Variant) -> Sibling:
+    shape = Sibling(path=variant.path)
+    if variant.language:
+        shape["language"] = variant.language
+    if variant.version:
+        shape["version"] = variant.version
     return shape
 
 

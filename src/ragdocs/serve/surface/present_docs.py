@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.doc_shapes import DocHits, DocText
+from ragdocs.serve.surface.doc_shapes import DocHits, DocText, Sibling
 from ragdocs.serve.surface.present import inline, listing, quote, whole
 from ragdocs.serve.surface.shapes import SignalShape
 
@@ -18,9 +18,22 @@ def documents(answer: DocHits) -> str:
         blocks.append(
             f"{number}. {hit['path']}:{hit['lines']} · {heading} · score {hit['score']:.2f}\n"
             f"   why: {hit['why']}\n"
+            f"{also(hit.get('siblings'))}"
             f"{quote(hit['content'])}{signals(hit.get('signals'))}"
         )
     return listing(blocks, answer["omitted"], answer["notes"], "passages")
+
+
+def also(siblings: Sequence[Sibling] | None) -> str:
+    """Write in which other languages and versions a page is there, or nothing without any."""
+    if not siblings:
+        return ""
+    names = []
+    for sibling in siblings:
+        labels = [sibling.get("language"), sibling.get("version")]
+        label = " ".join(filter(None, labels))
+        names.append(f"{label} {sibling['path']}".lstrip())
+    return f"   also: {', '.join(names)}\n"
 
 
 def document(answer: DocText) -> str:
