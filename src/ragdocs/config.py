@@ -47,6 +47,12 @@ class DocsConfig:
         'Version that is shown of a page which is there in several, such as "2.1"; "newest" for '
         "the one that readers are sent to.",
     )
+    sources: tuple[str, ...] = declare(
+        (),
+        'Documentation beyond the project, as in ["~/handbook", "git:~/src/tool@v2.1", '
+        '"pip:starlette", "npm:zod", "llms:~/docs/tool/llms.txt"].',
+        personal=True,
+    )
     commits: bool = declare(
         False, "Whether the project's own commits are searched, too: search_commits."
     )

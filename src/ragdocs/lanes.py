@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragdocs.project.formats import BY_SUFFIX, FORMATS
 
@@ -97,6 +97,9 @@ DOCS = Lane(
     default_kind="document",
     ranking=Ranking(support_weight=0.2),
 )
+
+# Documentation beyond the project: a store of its own says which files.
+SOURCES = replace(DOCS, name="sources", include=tuple(f"**/*{suffix}" for suffix in BY_SUFFIX))
 
 MEMORY = Lane(
     name="memory",

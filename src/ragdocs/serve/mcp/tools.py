@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # The size of an answer of a client's model; an overview is shorter.
 MOST_TOKENS = 4000
+# Lanes of a verb that needs one of them.
+MOST_ALTERNATIVES = 3
 # Where a server that cannot start shows its reason.
 REASON_TOOL = "index_status"
 # The parameter that the SDK fills by asking the client's model.
@@ -90,9 +92,11 @@ def closed_lane(verb: Verb, config: Config) -> str:
         "memory": config.memory.enabled,
         "journal": config.journal.enabled,
         "commits": config.docs.commits,
+        "sources": bool(config.docs.sources),
     }
-    # A verb of several lanes makes do with those that are there.
-    if len(verb.lanes) == 1 and not is_open[verb.lanes[0]]:
+    # A verb of several lanes makes do with those that are there; the state can be told without any.
+    needs_one = 0 < len(verb.lanes) <= MOST_ALTERNATIVES
+    if needs_one and not any(is_open[lane] for lane in verb.lanes):
         return verb.lanes[0]
     return ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.doc_shapes import DocHits, DocText, Sibling
+from ragdocs.serve.surface.doc_shapes import DocHits, DocText, Sibling, SourceList
 from ragdocs.serve.surface.present import inline, listing, quote, whole
 from ragdocs.serve.surface.shapes import SignalShape
 
@@ -22,6 +22,20 @@ def documents(answer: DocHits) -> str:
             f"{quote(hit['content'])}{signals(hit.get('signals'))}"
         )
     return listing(blocks, answer["omitted"], answer["notes"], "passages")
+
+
+def sources(answer: SourceList) -> str:
+    """Write one source a line, and below it what a reader should know."""
+    rows = []
+    for source in inline(answer)["result"]:
+        head = f"{source['name']} {source['version']}".rstrip()
+        if source["problem"]:
+            rows.append(f"{head} · cannot be read: {source['problem']} ({source['line']})")
+            continue
+        rows.append(f"{head} · {source['documents']} documents · {source['location']}")
+        if source["note"]:
+            rows.append(f"   {source['note']}")
+    return "\n".join(rows) or "no sources are configured"
 
 
 def also(siblings: Sequence[Sibling] | None) -> str:

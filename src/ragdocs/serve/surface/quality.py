@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from ragdocs.serve.surface import Arg, Ask, layout_quality, present_quality, verb
 from ragdocs.serve.surface.quality_shapes import Explained, Linted, Verified
 
-LaneName = Literal["docs", "memory"]
-LANES = ("docs", "memory", "journal", "commits")
+LaneName = Literal["docs", "sources", "memory"]
+LANES = ("docs", "sources", "memory", "journal", "commits")
 
 
 @verb(
@@ -18,7 +18,7 @@ LANES = ("docs", "memory", "journal", "commits")
     title="Explain a search",
     situation="a document that a search should have found",
     effect="read",
-    lanes=("docs", "memory"),
+    lanes=("docs", "sources", "memory"),
     meaning=True,
     text=present_quality.explained,
     about="why a search finds a document, or at which stage it drops out",
