@@ -129,6 +129,33 @@ def test_a_branch_that_moves_and_a_package_that_is_upgraded_are_read_again(
     assert hit["path"] == "tool@main/guide.md"
 
 
+def test_a_change_in_a_source_concerns_its_document_or_its_version(
+    project: Project, handbook: Path, tmp_path: Path
+) -> None:
+    zod = project.root / "node_modules/zod"
+    zod.mkdir(parents=True)
+    (zod / "README.md").write_text("# Zod")
+    (zod / "package.json").write_text('{"version": "3.1.0"}')
+    tool = repository(tmp_path / "tool", guide="# Guide")
+    workspace = configured(project, handbook, "npm:zod", f"git:{tool}@main")
+    shelf = workspace.places["sources"].store
+    travel = handbook / "rules/travel.md"
+    assert shelf.relative(str(travel)) == "handbook@local/rules/travel.md"
+    assert shelf.relative(str(zod / "package.json")) == ""
+    assert shelf.relative(str(tool / ".git/refs/heads/main")) == ""
+    assert shelf.relative(str(tmp_path / "elsewhere.md")) is None
+    assert all(folder.is_dir() for folder, _ in shelf.watched())
+    corpus = workspace.corpus("sources")
+    travel.write_text("# Travel\n\nOkapi expenses.")
+    (zod / "package.json").write_text('{"version": "3.2.0"}')
+    corpus.sync({"handbook@local/rules/travel.md"})
+    assert corpus.stamps().keys() >= {"handbook@local/rules/travel.md", "zod@3.1.0/README.md"}
+    assert ask(workspace, "search_docs", query="okapi expenses")["result"]
+    corpus.sync({""})
+    assert "zod@3.2.0/README.md" in corpus.stamps()
+    assert "zod@3.1.0/README.md" not in corpus.stamps()
+
+
 def test_two_versions_of_one_source_are_one_page(project: Project, tmp_path: Path) -> None:
     root = repository(tmp_path / "tool", guide="# Guide\n\nzebra flags")
     plain_git(root, "tag", "v1.9")
@@ -218,7 +245,7 @@ def test_a_search_makes_at_most_four_calls_to_each_index(project: Project, handb
     for name in ("docs", "sources"):
         corpus = workspace.corpus(name)
         counters.append(Counting(corpus.index))
-        corpus.index = counters[-1]  # type: ignore[assignment]
+        corpus.index = counters[-1]
     vector = workspace.corpus("docs").encoded("zebra expenses")
     for counter in counters:
         counter.calls.clear()

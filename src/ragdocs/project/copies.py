@@ -118,13 +118,13 @@ _UNMISTAKABLE = frozenset(
     ]
 )
 # What people write behind a README for a language that has other letters.
-_COUNTRIES = frozenset(["br", "cn", "jp", "kr", "tw", "ua"])
+COUNTRIES = frozenset(["br", "cn", "jp", "kr", "tw", "ua"])
 _REGION = re.compile(r"([a-z]{2})[-_](?:[a-z]{2}|hans|hant|latn|cyrl|419)", re.IGNORECASE)
 SUFFIXED = re.compile(r"(.+?)([._-])([A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?)")
 TRANSLATED_FOLDERS = frozenset(
     {"i18n", "l10n", "locale", "locales", "lang", "translations", "translated"}
 )
-_VERSION = re.compile(
+VERSION = re.compile(
     r"(?:v|version-|release-)?\d+(?:\.\d+)*\.(?:\d+|x)|(?:v|version-|release-)\d+",
     re.IGNORECASE,
 )
@@ -178,17 +178,18 @@ class Copies:
         self._below: Counter[str] = Counter()
         self._html: Counter[str] = Counter()
         children: defaultdict[str, set[str]] = defaultdict(set)
+        # There are far fewer folders than documents.
+        counts: Counter[tuple[str, bool]] = Counter()
         for path in self._paths:
-            kind = documentation_format(path)
-            counter = self._below
-            if kind is not None and kind.name == "HTML":
-                counter = self._html
+            counts[path.rpartition("/")[0], _is_web_page(path)] += 1
+        for (folder, is_html), count in counts.items():
+            counter = self._html if is_html else self._below
             parent = ""
-            for name in path.split("/")[:-1]:
+            for name in filter(None, folder.split("/")):
                 children[parent].add(name)
-                counter[parent] += 1
+                counter[parent] += count
                 parent = _join(parent, name)
-            counter[parent] += 1
+            counter[parent] += count
         self._folders: dict[str, Copy] = {}
         # Also those of originals, where these have a folder of their own.
         self.variant_folders: dict[str, VariantFolder] = {}
@@ -271,7 +272,7 @@ class Copies:
 
     def _find_versions(self, parent: str, names: Iterable[str]) -> None:
         """Note the folders of a parent that hold the same documents for other releases."""
-        versions = sorted(filter(_VERSION.fullmatch, names), key=version_order)
+        versions = sorted(filter(VERSION.fullmatch, names), key=version_order)
         current = [name for name in _CURRENT if name in names]
         if not versions:
             return
@@ -320,15 +321,22 @@ class Copies:
         original, separator, ending = match.groups()
         language = language_of(ending)
         if separator != ".":
-            is_language = language in _UNMISTAKABLE or ending.casefold() in _COUNTRIES
+            is_language = language in _UNMISTAKABLE or ending.casefold() in COUNTRIES
         else:
-            is_language = bool(language) or ending.casefold() in _COUNTRIES
+            is_language = bool(language) or ending.casefold() in COUNTRIES
         if not is_language or language == "en":
             return None
         for beside in (original, f"{original}{separator}en"):
             if f"{folder}{slash}{beside}{dot}{suffix}" in self._paths:
                 return Copy("translation", path, ending)
         return None
+
+
+def _is_web_page(path: str) -> bool:
+    if not path.casefold().endswith((".html", ".htm")):
+        return False
+    kind = documentation_format(path)
+    return kind is not None and kind.name == "HTML"
 
 
 def _join(parent: str, name: str) -> str:

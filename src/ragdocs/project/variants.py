@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ragdocs.lanes import NEWEST
 from ragdocs.project.copies import (
     SUFFIXED,
     TRANSLATED_FOLDERS,
+    VERSION,
     VERSIONED_FOLDER,
     Copies,
     language_of,
@@ -25,6 +26,8 @@ _TRANSLATED_DOCS = "docusaurus-plugin-content-docs"
 _VERSIONED_TREE = re.compile(r"(?P<name>[^/@]+)@(?P<version>[^/]+)")
 _VERSION_MARK = re.compile(r"(?:v|version-|release-)(?=\d)", re.IGNORECASE)
 _NAMED_VERSION = re.compile(r"(?<![\w.-])(?:v|version-|release-)?\d+(?:\.\w+)*", re.IGNORECASE)
+# The ending of a name that may be a language, as in README.ja.md and index.pt-br.md.
+_SUFFIX = re.compile(r"[._-][A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?\.[^./]+$")
 # Choices that are remembered: each differs by folder, language or version.
 _MOST_CHOICES = 64
 
@@ -34,24 +37,35 @@ class _Member:
     """A document of a family, and how near it is to the original."""
 
     variant: Variant
-    # The two letters of its language, or nothing for that of the original.
-    language: str
-    is_original_language: bool
-    is_original_version: bool
+    place: _Place
 
     def order(self, language: str, version: str) -> tuple[object, ...]:
         """Return what members are sorted by, the one that is shown first."""
-        own_version = plain_version(self.variant.version)
-        is_asked = bool(version) and own_version == version
-        newest_first = [-number for number in version_order(own_version)]
+        place = self.place
         return (
-            not (language and self.language == language),
-            not self.is_original_language,
-            not is_asked,
-            not self.is_original_version,
-            newest_first,
+            not (language and place.language == language),
+            not place.is_original_language,
+            not (version and place.version == version),
+            not place.is_original_version,
+            place.newest_first,
             self.variant.path,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """What the folders of a document, and the ending of its name, say about it."""
+
+    # Without languages and versions.
+    common: str
+    language_label: str = ""
+    version_label: str = ""
+    # The two letters of the language, or nothing for that of the original.
+    language: str = ""
+    version: str = ""
+    newest_first: tuple[int, ...] = ()
+    is_original_language: bool = True
+    is_original_version: bool = True
 
 
 class Families:
@@ -61,13 +75,7 @@ class Families:
         self._paths = frozenset(paths)
         self._families: dict[str, Sequence[_Member]] = {}
         self._family_of: dict[str, str] = {}
-        members: defaultdict[str, list[_Member]] = defaultdict(list)
-        copies = Copies(self._paths)
-        is_possible = copies.variant_folders or any(map(_is_marked, self._paths))
-        for path in sorted(self._paths) if is_possible else ():
-            key, member = _read(path, copies)
-            members[key].append(member)
-        for key, same in members.items():
+        for key, same in _by_page(self._paths).items():
             family = _distinct(same)
             if len(family) > 1:
                 self._families[key] = family
@@ -131,13 +139,13 @@ class Families:
         for family in self._families.values():
             for member in family:
                 # A page outside of all folders of languages is hardly ever in one of those.
-                yield member.language or "en"
+                yield member.place.language or "en"
 
     def _all_versions(self) -> Iterator[str]:
         for family in self._families.values():
             for member in family:
-                if member.variant.version:
-                    yield plain_version(member.variant.version)
+                if member.place.version:
+                    yield member.place.version
 
 
 def plain_version(label: str) -> str:
@@ -147,23 +155,48 @@ def plain_version(label: str) -> str:
     return _VERSION_MARK.sub("", label.strip().casefold(), count=1)
 
 
-def _is_marked(path: str) -> bool:
-    """Tell whether a path alone may say that there are other languages or versions of it."""
-    stem = path.rpartition("/")[2].rpartition(".")[0]
-    is_in_tree = _VERSIONED_TREE.match(path) is not None
-    return is_in_tree or SUFFIXED.fullmatch(stem) is not None
+def _by_page(paths: frozenset[str]) -> dict[str, list[_Member]]:
+    """Map each page to its documents; nothing where no name speaks of languages or versions."""
+    pages: defaultdict[str, list[_Member]] = defaultdict(list)
+    folders = {path.rpartition("/")[0] for path in paths}
+    has_trees = any(map(_VERSIONED_TREE.match, folders))
+    has_suffixes = any(map(_SUFFIX.search, paths))
+    if not has_trees and not has_suffixes and not any(map(_is_marked, folders)):
+        return pages
+    copies = Copies(paths)
+    if not has_trees and not has_suffixes and not copies.variant_folders:
+        return pages
+    places: dict[str, _Place] = {}
+    for path in sorted(paths):
+        folder, _, name = path.rpartition("/")
+        if folder not in places:
+            places[folder] = _place(folder, copies)
+        place = places[folder]
+        suffix = _suffix_language(path, copies)
+        if suffix:
+            name, place = _without_suffix(name, place, suffix)
+        variant = Variant(path, place.language_label, place.version_label)
+        pages[f"{place.common}/{name}"].append(_Member(variant, place))
+    return pages
 
 
-def _read(path: str, copies: Copies) -> tuple[str, _Member]:
-    """Return a path without its language and version, and what these are."""
-    labels: dict[str, str] = {}
+def _is_marked(folder: str) -> bool:
+    """Tell whether a name on the way to a folder may be that of a language or a version."""
+    for name in folder.split("/"):
+        if language_of(name) or VERSION.fullmatch(name):
+            return True
+    return False
+
+
+def _place(folder: str, copies: Copies) -> _Place:
+    """Return a folder without languages and versions, and which these are."""
+    labels = {"translation": "", "version": ""}
     is_original = {"translation": True, "version": True}
     common: list[str] = []
-    *folders, name = path.split("/")
-    for depth, folder in enumerate(folders, start=1):
-        place = "/".join(folders[:depth])
-        variant = copies.variant_folders.get(place)
-        tree = _VERSIONED_TREE.fullmatch(folder)
+    names = folder.split("/")
+    for depth, name in enumerate(names, start=1):
+        variant = copies.variant_folders.get("/".join(names[:depth]))
+        tree = _VERSIONED_TREE.fullmatch(name)
         if variant is not None:
             labels[variant.kind] = variant.label
             is_original[variant.kind] = variant.is_original
@@ -171,24 +204,34 @@ def _read(path: str, copies: Copies) -> tuple[str, _Member]:
         elif depth == 1 and tree is not None:
             labels["version"] = tree["version"]
             common.append(f"{tree['name']}@")
-        elif folder == _TRANSLATED_DOCS:
+        elif name == _TRANSLATED_DOCS:
             common.append("docs")
-        elif folder != "current" or folders[depth - 2] != _TRANSLATED_DOCS:
-            common.append(folder)
-    suffix = _suffix_language(path, copies)
-    if suffix:
-        stem, _, ending = name.rpartition(".")
-        name = f"{stem[: -len(suffix) - 1]}.{ending}"
-        labels["translation"] = suffix
-        is_original["translation"] = language_of(suffix) == "en"
-    language = labels.get("translation", "")
-    member = _Member(
-        Variant(path, language, labels.get("version", "")),
-        language_of(language),
-        is_original["translation"],
-        is_original["version"],
+        elif name != "current" or names[depth - 2] != _TRANSLATED_DOCS:
+            common.append(name)
+    version = plain_version(labels["version"])
+    return _Place(
+        common="/".join(common),
+        language_label=labels["translation"],
+        version_label=labels["version"],
+        language=language_of(labels["translation"]),
+        version=version,
+        newest_first=tuple(-number for number in version_order(version)),
+        is_original_language=is_original["translation"],
+        is_original_version=is_original["version"],
     )
-    return "/".join((*common, name)), member
+
+
+def _without_suffix(name: str, place: _Place, suffix: str) -> tuple[str, _Place]:
+    """Return a name without the language at its end, and the place with that language."""
+    stem, _, ending = name.rpartition(".")
+    language = language_of(suffix)
+    translated = replace(
+        place,
+        language_label=suffix,
+        language=language,
+        is_original_language=language == "en",
+    )
+    return f"{stem[: -len(suffix) - 1]}.{ending}", translated
 
 
 def _drop_parent(folders: list[str]) -> None:
@@ -203,6 +246,8 @@ def _drop_parent(folders: list[str]) -> None:
 
 def _suffix_language(path: str, copies: Copies) -> str:
     """Return the language at the end of a file's name, as in README.ja.md and index.en.md."""
+    if not _SUFFIX.search(path):
+        return ""
     copy = copies.translated_file(path)
     if copy is not None:
         return copy.label

@@ -29,6 +29,8 @@ class Edition:
     version: str
     store: WatchedTexts
     note: str = ""
+    # The file that names the version, where the store does not watch it.
+    marker: Path | None = None
 
 
 # Finds the version of a source that is there now.

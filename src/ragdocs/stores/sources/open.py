@@ -65,7 +65,8 @@ def _npm(source: SourceLine, root: Path, lane: Lane) -> Edition:
     package = packages.find_node_package(root, source.place)
     # Whoever installs packages tells git to ignore them.
     store = folder_store(package.folder, replace(lane, gitignore=False))
-    return Edition(tidy(package.version), store, _npm_note(store))
+    marker = package.folder / "package.json"
+    return Edition(tidy(package.version), store, _npm_note(store), marker)
 
 
 @lru_cache(MOST_OPEN)

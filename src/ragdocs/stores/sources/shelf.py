@@ -126,7 +126,7 @@ class Shelf:
             if source.edition is None:
                 continue
             relative = source.edition.store.relative(path)
-            if relative == "":
+            if relative == "" or path == str(source.edition.marker):
                 # It may have another version now.
                 return ""
             if relative is not None:
