@@ -77,6 +77,14 @@ def test_a_folder_that_is_named_shows_what_is_in_it(translated: Workspace) -> No
     assert len(answer["result"][0]["siblings"]) == 5
 
 
+def test_a_language_that_is_named_wins_over_that_of_the_question(translated: Workspace) -> None:
+    query = "how to check the OAuth2PasswordBearer"
+    for language in ("ru", "ru-RU"):
+        found = paths(ask(translated, "search_docs", query=query, language=language))
+        assert found
+        assert all(path.startswith("docs/ru/") for path in found)
+
+
 def test_an_untranslated_page_is_found_in_any_language(
     translated: Workspace, project: Project
 ) -> None:

@@ -185,6 +185,8 @@ def test_an_unreadable_source_is_an_error_and_never_an_absence(
     status = ask(workspace, "index_status")
     problems = next(lane["problems"] for lane in status["lanes"] if lane["lane"] == "sources")
     assert problems.keys() >= {"handbook@local", "zod", "nonsense"}
+    notes = ask(workspace, "search_docs", query="nothing has such words", path="docs")["notes"]
+    assert any(note.startswith("the source handbook@local cannot be read") for note in notes)
     with pytest.raises(NotFoundError) as refused:
         ask(workspace, "search_docs", query="x", source="zod")
     assert refused.value.hint.startswith("It cannot be read: zod is not installed")

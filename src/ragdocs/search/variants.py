@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ragdocs.lanes import Lane
+from ragdocs.project.copies import language_of
 from ragdocs.project.variants import Families
 from ragdocs.text.query_language import query_language
 from ragdocs.types import Filter, Findings, Query, Variant
@@ -37,7 +38,7 @@ class PageVariants:
         if not families.languages or only_placed != Filter():
             return query
         text = " ".join(probe.text for probe in query.probes)
-        language = query.language or query_language(text, families.languages)
+        language = language_of(query.language) or query_language(text, families.languages)
         version = query.version or families.named_version(text) or self._lane.version
         hidden = families.hidden(where.prefix, language, version)
         return replace(query, where=replace(where, without=hidden))

@@ -56,8 +56,12 @@ class Documents:
         path: str = "",
         tags: Sequence[str] = (),
         source: str = "",
+        language: str = "",
     ) -> Findings:
-        """Find the passages that answer a question, in all documentation or in one source."""
+        """Find the passages that answer a question, in all documentation or in one source.
+
+        Of a page in several languages the one of the question is shown, if none is named.
+        """
         check_limit(limit)
         check_query(query)
         now = self.clock()
@@ -66,7 +70,9 @@ class Documents:
         unknown: list[str] = []
         for corpus, prefix in self._scopes(path.strip(), source.strip()):
             where = Filter(prefix=prefix, tags=tuple(tags))
-            search = Query(probes=(Probe(query),), limit=limit, where=where, floored=True)
+            search = Query(
+                probes=(Probe(query),), limit=limit, where=where, floored=True, language=language
+            )
             if vector is None:
                 vector = corpus.encoded(query)
             found.append(corpus.search(search, now, vector))
@@ -75,6 +81,17 @@ class Documents:
         # A tag that one of them has is no unknown one.
         notes = [note for note in dict.fromkeys(unknown) if unknown.count(note) == len(found)]
         return replace(findings, notes=(*notes, *findings.notes))
+
+    def unreadable_sources(self) -> dict[str, str]:
+        """Map the sources that could not be read to the reason."""
+        if self.sources is None:
+            return {}
+        reasons = {}
+        for name, reason in self.sources.skipped.items():
+            # Of a source that can be read, single documents are left out.
+            if "/" not in name:
+                reasons[name] = reason
+        return reasons
 
     def _scopes(self, path: str, source: str) -> list[tuple[Corpus, str]]:
         """Return what is searched: each corpus with what the paths of its documents begin with."""

@@ -32,6 +32,9 @@ def search_docs(
     tags: AnyTag = None,
     source: Source = "",
     explain: Explain = False,
+    language: Annotated[
+        str, Arg(help="of pages in several languages, such as de", metavar="CODE", only="people")
+    ] = "",
 ) -> DocHits:
     """Find passages of the documentation. Call it before you answer a question about the project or
     change its code.
@@ -40,9 +43,13 @@ def search_docs(
     why it matched. A source is documentation beyond the project; "project" is its own.
     """
     documents = ask.workspace.documents
-    findings = documents.search(query, limit, path=path, tags=tags or (), source=source)
+    findings = documents.search(
+        query, limit, path=path, tags=tags or (), source=source, language=language
+    )
     answer = layout_docs.passages(findings, ask.room, explain=explain)
-    if not answer["result"]:
+    if not answer["result"] and not source:
+        for name, reason in documents.unreadable_sources().items():
+            answer["notes"].append(f"the source {name} cannot be read: {reason}")
         from ragdocs.serve import outside
 
         # A command ends with its answer, a server must not keep its callers waiting.
