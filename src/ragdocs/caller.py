@@ -30,6 +30,8 @@ class Caller:
     role: Role = "admin"
     # Whether the credential is for one project only.
     confined: bool = False
+    # Whether the caller came with a credential and may be somebody else than the user.
+    remote: bool = False
     session: str = field(default_factory=lambda: token_hex(8))
     # The value of MEMORY_BRANCH_SCOPE.
     branch_scope: str = ""

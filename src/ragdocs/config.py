@@ -42,6 +42,17 @@ class DocsConfig:
     )
     exclude: tuple[str, ...] = declare((), "Globs of files to leave out.", globs=True)
     gitignore: bool = declare(DOCS.gitignore, "Whether files that git ignores are left out.")
+    version: str = declare(
+        DOCS.version,
+        'Version that is shown of a page which is there in several, such as "2.1"; "newest" for '
+        "the one that readers are sent to.",
+    )
+    sources: tuple[str, ...] = declare(
+        (),
+        'Documentation beyond the project, as in ["~/handbook", "git:~/src/tool@v2.1", '
+        '"pip:starlette", "npm:zod", "llms:~/docs/tool/llms.txt"].',
+        personal=True,
+    )
     commits: bool = declare(
         False, "Whether the project's own commits are searched, too: search_commits."
     )

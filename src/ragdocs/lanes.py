@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragdocs.project.formats import BY_SUFFIX, FORMATS
+
+# The version that is shown where none is named: the one that readers are sent to.
+NEWEST = "newest"
 
 
 def _readmes() -> list[str]:
@@ -77,6 +80,11 @@ class Lane:
     largest: int = 10_000_000
     # Statuses left out of a search unless asked for.
     hidden: tuple[str, ...] = ()
+    # Whether the texts are those of the user who runs this process, whoever else may ask.
+    is_personal: bool = False
+    # Whether a page in several languages or versions is one result, and the version that is shown.
+    has_variants: bool = False
+    version: str = NEWEST
     chunking: Chunking = field(default_factory=Chunking)
     ranking: Ranking = field(default_factory=Ranking)
 
@@ -87,8 +95,17 @@ DOCS = Lane(
     # read.
     include=(*(f"docs/**/*{suffix}" for suffix in BY_SUFFIX), *_readmes()),
     gitignore=True,
+    has_variants=True,
     default_kind="document",
     ranking=Ranking(support_weight=0.2),
+)
+
+# Documentation beyond the project: a store of its own says which files.
+SOURCES = replace(
+    DOCS,
+    name="sources",
+    include=tuple(f"**/*{suffix}" for suffix in BY_SUFFIX),
+    is_personal=True,
 )
 
 MEMORY = Lane(

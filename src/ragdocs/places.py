@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ragdocs import caller
 from ragdocs.lanes import Lane
 from ragdocs.protocols import Index
 from ragdocs.search.corpus import Corpus
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ragdocs.stores.git.journal import JournalStore
     from ragdocs.stores.postgres.feed import Feed
     from ragdocs.stores.postgres.texts import RowStore
+    from ragdocs.stores.sources.shelf import Shelf
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +26,19 @@ class Place:
     """A corpus together with its parts."""
 
     corpus: Corpus
-    store: FileStore | CommitStore | JournalStore | RowStore
+    store: FileStore | CommitStore | JournalStore | RowStore | Shelf
     index: Index
     # What other servers change, where a team shares the texts and the index.
     feed: Feed | None = None
 
 
 def corpora(places: Mapping[str, Place], *lanes: Lane) -> dict[str, Corpus]:
-    """Return the corpora of these lanes, or of all, as far as they are open."""
+    """Return the corpora of these lanes, or of all, as far as they are open to the caller."""
     names = [lane.name for lane in lanes] or list(places)
-    return {name: places[name].corpus for name in names if name in places}
+    is_remote = caller.current().remote
+    opened = {}
+    for name in names:
+        place = places.get(name)
+        if place is not None and not (is_remote and place.corpus.lane.is_personal):
+            opened[name] = place.corpus
+    return opened

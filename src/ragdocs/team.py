@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,8 +26,10 @@ from ragdocs.system.postgres.database import Database
 from ragdocs.system.postgres.migrations import Migration
 
 if TYPE_CHECKING:
+    from ragdocs.search.corpus import Corpus
     from ragdocs.stores.summaries import Limits
     from ragdocs.text.redaction.redact import Redactor
+    from ragdocs.verbs.memories.recall import Bank
 
 # The lane of summaries, which has a scope for each branch.
 SUMMARIES = "summaries"
@@ -216,6 +219,20 @@ class Team:
             values = [lane.name, self.project.number, most]
             rows = session.execute(_OTHERS, values).fetchall()
         return [OtherProject(*row) for row in rows]
+
+    def banks(self, lane: Lane, corpus_of: Callable[[int], Corpus]) -> tuple[list[Bank], list[str]]:
+        """Return the memories of other projects, and notes about those that are left out."""
+        from ragdocs.verbs.memories.banks import MOST_BANKS
+        from ragdocs.verbs.memories.recall import Bank
+
+        others = self.others(lane, MOST_BANKS + 1)
+        banks = []
+        for other in others[:MOST_BANKS]:
+            banks.append(Bank(other.name, other.identity, corpus_of(other.scope)))
+        notes = []
+        if len(others) > MOST_BANKS:
+            notes.append(f"only the {MOST_BANKS} projects that changed last were asked")
+        return banks, notes
 
     def repository_id(self, branch: str) -> str:
         """Return a name for the repository and a branch, which all clones share."""

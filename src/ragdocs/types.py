@@ -153,6 +153,8 @@ class Filter:
     min_importance: float = 0.0
     min_confidence: float = 0.0
     alive_at: datetime | None = None
+    # Paths that are left out: of pages that another language or version stands for.
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,19 @@ class Query:
     pool: int = 0
     # Importance that documents have earned, by id, on top of what they say themselves.
     earned: Mapping[str, float] = field(default_factory=dict)
+    # The language and the version that are shown of a page which has several, if not those of the
+    # question and of the lane.
+    language: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A page in one language and version, as the names of its folders say; "" if none does."""
+
+    path: str
+    language: str = ""
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +212,8 @@ class Signal:
 class Hit:
     """A chunk that answers a query, with the reasons why.
 
-    `words` are those of the query that stand in it.
+    `words` are those of the query that stand in it, `siblings` the same page in other languages and
+    versions.
     """
 
     document: Document
@@ -208,6 +224,7 @@ class Hit:
     words: tuple[str, ...] = ()
     # The documents that say that they supersede this one.
     successors: tuple[Document, ...] = ()
+    siblings: tuple[Variant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,21 +14,18 @@ from typing import TYPE_CHECKING, Any
 from ragdocs import __version__, caller
 from ragdocs.caller import Role
 from ragdocs.config import NO_DATABASE, Config
-from ragdocs.engines.local.index import LocalIndex
-from ragdocs.engines.local.snapshot import POINTER
+from ragdocs.engines.local.opening import current_generation, open_index
 from ragdocs.errors import UnavailableError
-from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, Lane
+from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, SOURCES, Lane
 from ragdocs.places import Place, corpora
 from ragdocs.project import folders as project
 from ragdocs.project import layout, registry
 from ragdocs.project.identity import repository_id
-from ragdocs.project.signing import signing_key
 from ragdocs.protocols import AccessLog, Index, Readable, Summaries
 from ragdocs.search.chunk import CHUNKER
 from ragdocs.search.corpus import Corpus, Progress
 from ragdocs.search.encoders.choose import configured_encoder
 from ragdocs.stores.files.store import FileStore
-from ragdocs.system import files
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text import times
 from ragdocs.text.redaction.redact import CallersRedactor
@@ -38,6 +35,7 @@ from ragdocs.types import Report
 if TYPE_CHECKING:
     from ragdocs.stores.git.commits import CommitStore
     from ragdocs.stores.git.journal import JournalStore
+    from ragdocs.stores.sources.shelf import Shelf, SourceState
     from ragdocs.team import Team
     from ragdocs.tidying import Tidying
     from ragdocs.verbs.commits import Commits
@@ -107,6 +105,9 @@ class Workspace:
                 self._open_shared(docs)
             else:
                 self._open(docs, lambda: FileStore(config.root, docs, trusted_root=trusted))
+        if config.docs.sources:
+            # Always of this machine: a team shares what a project has.
+            self._open(layout.sources_lane(config), self._shelf)
         if config.memory.enabled:
             memory = layout.memory_lane(config)
             # The user's own bank is nobody else's.
@@ -122,7 +123,9 @@ class Workspace:
 
     def corpus(self, lane: str) -> Corpus:
         """Return the pipeline of a lane, for those who look into it rather than ask it."""
-        return self._corpus(lane, lane)
+        if lane in self.places and lane not in corpora(self.places):
+            raise UnavailableError(f"the {lane} lane is for the user of this machine only")
+        return self._corpus(lane, lane, layout.SWITCHES.get(lane, ""))
 
     def explain(self, lane: str) -> Explain:
         """Return the verb that tells why a search of a lane finds what it finds."""
@@ -142,7 +145,20 @@ class Workspace:
         """The verbs of the documentation lane."""
         from ragdocs.verbs.docs import Documents
 
-        return Documents(self._corpus(DOCS.name, "docs"), self.clock)
+        opened = corpora(self.places, DOCS, SOURCES)
+        if not opened or DOCS.name in self.closed:
+            opened = {DOCS.name: self._corpus(DOCS.name, "docs")}
+        return Documents(opened.get(DOCS.name), self.clock, opened.get(SOURCES.name))
+
+    def sources(self) -> list[SourceState]:
+        """Tell how each source beyond the project stands."""
+        from ragdocs.stores.sources.shelf import Shelf
+
+        if not corpora(self.places, SOURCES):
+            return []
+        store = self.places[SOURCES.name].store
+        assert isinstance(store, Shelf)
+        return store.states()
 
     @property
     def memories(self) -> Memories:
@@ -170,7 +186,8 @@ class Workspace:
         """The verbs of one memory or document as a person reads it."""
         from ragdocs.verbs.texts import Texts
 
-        return Texts(corpora(self.places, MEMORY, DOCS), self.config.root, self.clock)
+        lanes = (DOCS, SOURCES, MEMORY)
+        return Texts(corpora(self.places, *lanes), self.config.root, self.clock)
 
     @property
     def merges(self) -> Merges:
@@ -214,7 +231,7 @@ class Workspace:
         """The memories of this user's other projects."""
         from ragdocs.verbs.memories.banks import Elsewhere, Snapshots
 
-        snapshots = Snapshots(_generation, self._read_only)
+        snapshots = Snapshots(current_generation, self._read_only)
         return Elsewhere(self.config, layout.memory_lane(self.config), snapshots)
 
     @property
@@ -231,23 +248,9 @@ class Workspace:
         if caller.current().confined:
             return [], ["your token is for this project only"]
         if MEMORY.name in self._shared:
-            return self._team_banks()
+            lane = replace(self._shared[MEMORY.name], writable=False)
+            return self.team.banks(lane, lambda scope: self._shared_place(lane, scope).corpus)
         return self.elsewhere.banks()
-
-    def _team_banks(self) -> tuple[list[Bank], list[str]]:
-        from ragdocs.verbs.memories.banks import MOST_BANKS
-        from ragdocs.verbs.memories.recall import Bank
-
-        lane = replace(self._shared[MEMORY.name], writable=False)
-        others = self.team.others(lane, MOST_BANKS + 1)
-        banks = []
-        for other in others[:MOST_BANKS]:
-            place = self._shared_place(lane, other.scope)
-            banks.append(Bank(other.name, other.identity, place.corpus))
-        notes = []
-        if len(others) > MOST_BANKS:
-            notes.append(f"only the {MOST_BANKS} projects that changed last were asked")
-        return banks, notes
 
     @property
     def entries(self) -> Entries:
@@ -346,8 +349,7 @@ class Workspace:
         """The verbs of the project's own history."""
         from ragdocs.verbs.commits import Commits
 
-        hint = "Turn it on: write commits = true under [docs] in config.toml"
-        return Commits(self._corpus(COMMITS.name, "commits", hint), self.clock)
+        return Commits(self.corpus(COMMITS.name), self.clock)
 
     @property
     def journal(self) -> Journal:
@@ -440,7 +442,8 @@ class Workspace:
         """Tell how each index stands against its files."""
         from ragdocs.verbs.quality.health import ProjectState, closed_state, lane_state
 
-        lanes = [lane_state(place.corpus, self.identity) for place in self.places.values()]
+        opened = corpora(self.places).values()
+        lanes = [lane_state(corpus, self.identity) for corpus in opened]
         for name in self._shared:
             if name in self.closed:
                 lanes.append(closed_state(name, self.identity, str(self.closed[name])))
@@ -469,6 +472,11 @@ class Workspace:
         configured = self.config.memory.branch_scope
         return configured if is_stronger else caller.current().branch_scope or configured
 
+    def _shelf(self) -> Shelf:
+        from ragdocs.stores.sources.open import open_shelf
+
+        return open_shelf(self.config, self.redactor)
+
     def _commit_store(self) -> CommitStore:
         from ragdocs.stores.git.commits import CommitStore
 
@@ -483,7 +491,9 @@ class Workspace:
             root, author=journal.author, auto_gc=journal.auto_gc, ignored_by=self.config.root
         )
 
-    def _open(self, lane: Lane, make: Callable[[], FileStore | CommitStore | JournalStore]) -> None:
+    def _open(
+        self, lane: Lane, make: Callable[[], FileStore | CommitStore | JournalStore | Shelf]
+    ) -> None:
         """Open a lane; one that must not be opened stays closed, says why when asked.
 
         And leaves the others alone.
@@ -552,17 +562,7 @@ class Workspace:
         return corpus
 
     def _index(self, lane: Lane, directory: Path | None) -> Index:
-        key = signing_key() if directory else b""
-        cache = os.path.realpath(project.cache_dir())
-        private = directory is not None and directory.is_relative_to(cache)
-        return LocalIndex(
-            directory,
-            recipe=_recipe(lane),
-            encoder=self._vectors_of(),
-            dim=self.dim,
-            key=key,
-            mapped=private,
-        )
+        return open_index(directory, recipe=_recipe(lane), encoder=self._vectors_of(), dim=self.dim)
 
     def _vectors_of(self) -> str:
         """Return what the vectors of this workspace are made by."""
@@ -591,8 +591,3 @@ def _note_written(workspace: weakref.ref[Workspace], *news: Any) -> None:
 
 def _recipe(lane: Lane) -> str:
     return f"{CHUNKER}/{lane.chunking.target}/{lane.chunking.limit}"
-
-
-def _generation(directory: Path) -> bytes:
-    """Return what names the current generation of an index."""
-    return files.read_bytes(directory / POINTER, limit=200)

@@ -226,6 +226,7 @@ class IndexContract:
         assert listed(index, linked_to=("src/auth.py", "other")) == ["f/a.md", "g/c.md"]
         assert listed(index, prefix="f/", linked_to=("src/auth.py",)) == ["f/a.md"]
         assert listed(index, linked_to=("nowhere",)) == []
+        assert listed(index, without=frozenset({"f/a.md", "gone.md"})) == ["f/b.md", "g/c.md"]
 
     def test_a_filter_applies_before_the_cut_by_words_and_by_meaning(self, index: Index) -> None:
         crowd = [entry(f"c{n}.md", f"token token token {n}") for n in range(60)]

@@ -175,3 +175,20 @@ def test_whoever_wrote_is_named_in_the_history(shop: Project, run: Run, team_add
     assert run("memory", "create", "plan.md", "--content", "Cranes lift grain.").code == 0
     with psycopg.connect(team_address) as session:
         assert session.execute("SELECT author FROM change_sets").fetchall() == [(user_name(),)]
+
+
+def test_sources_stay_on_this_machine_and_a_translated_page_is_one(
+    shop: Project, run: Run, tmp_path: Path
+) -> None:
+    shop.doc("en/cranes.md", "# Cranes\n\nThe cranes lift grain, and this is how.\n")
+    shop.doc("de/cranes.md", "# Kräne\n\nDie cranes heben Getreide, und so geht das.\n")
+    (tmp_path / "handbook").mkdir()
+    (tmp_path / "handbook/rules.md").write_text("# Rules\n\nNobody stands below cranes.\n")
+    run("push")
+    sources = ("--set", f"docs.sources={tmp_path / 'handbook'}")
+    found = run("docs", "search", "how the cranes lift", *sources, "--json").answer["result"]
+    assert {hit["path"] for hit in found} == {"docs/en/cranes.md", "handbook@local/rules.md"}
+    found = run("docs", "search", "wie die cranes heben", "--json").answer["result"]
+    assert [hit["path"] for hit in found] == ["docs/de/cranes.md"]
+    assert "sources are on this machine only" in run("status", *sources).out
+    assert "handbook" not in run("team", "status").out

@@ -118,19 +118,19 @@ _UNMISTAKABLE = frozenset(
     ]
 )
 # What people write behind a README for a language that has other letters.
-_COUNTRIES = frozenset(["br", "cn", "jp", "kr", "tw", "ua"])
+COUNTRIES = frozenset(["br", "cn", "jp", "kr", "tw", "ua"])
 _REGION = re.compile(r"([a-z]{2})[-_](?:[a-z]{2}|hans|hant|latn|cyrl|419)", re.IGNORECASE)
-_SUFFIXED = re.compile(r"(.+?)([._-])([A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?)")
-_TRANSLATED_FOLDERS = frozenset(
+SUFFIXED = re.compile(r"(.+?)([._-])([A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?)")
+TRANSLATED_FOLDERS = frozenset(
     {"i18n", "l10n", "locale", "locales", "lang", "translations", "translated"}
 )
-_VERSION = re.compile(
+VERSION = re.compile(
     r"(?:v|version-|release-)?\d+(?:\.\d+)*\.(?:\d+|x)|(?:v|version-|release-)\d+",
     re.IGNORECASE,
 )
 # Names of the copy that readers are sent to, the best one first.
 _CURRENT = ("latest", "current", "stable")
-_VERSIONED_FOLDER = "versioned_docs"
+VERSIONED_FOLDER = "versioned_docs"
 
 _ALWAYS_GENERATED = frozenset(
     {*BUILT, "autosummary", "apidoc", "apidocs", "doxygen", "generated", "javadoc", "typedoc"}
@@ -159,6 +159,16 @@ class Copy:
     label: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class VariantFolder:
+    """A folder that stands for a language or a version, among others with the same documents."""
+
+    kind: Literal["translation", "version"]
+    label: str
+    # Whether it holds the main language, or the version that readers are sent to.
+    is_original: bool
+
+
 class Copies:
     """The documents of a project that are no originals."""
 
@@ -168,18 +178,21 @@ class Copies:
         self._below: Counter[str] = Counter()
         self._html: Counter[str] = Counter()
         children: defaultdict[str, set[str]] = defaultdict(set)
+        # There are far fewer folders than documents.
+        counts: Counter[tuple[str, bool]] = Counter()
         for path in self._paths:
-            kind = documentation_format(path)
-            counter = self._below
-            if kind is not None and kind.name == "HTML":
-                counter = self._html
+            counts[path.rpartition("/")[0], _is_web_page(path)] += 1
+        for (folder, is_html), count in counts.items():
+            counter = self._html if is_html else self._below
             parent = ""
-            for name in path.split("/")[:-1]:
+            for name in filter(None, folder.split("/")):
                 children[parent].add(name)
-                counter[parent] += 1
+                counter[parent] += count
                 parent = _join(parent, name)
-            counter[parent] += 1
+            counter[parent] += count
         self._folders: dict[str, Copy] = {}
+        # Also those of originals, where these have a folder of their own.
+        self.variant_folders: dict[str, VariantFolder] = {}
         for parent, names in sorted(children.items()):
             self._find_translations(parent, names)
             self._find_versions(parent, names)
@@ -198,7 +211,7 @@ class Copies:
             return Copy("release notes", path, name)
         if _NO_PROSE.fullmatch(name):
             return Copy("no prose", path, name)
-        return self._translated_file(path)
+        return self.translated_file(path)
 
     def _kind_of_folder(self, name: str, place: str, above: Sequence[str]) -> Kind | None:
         if name in _ALWAYS_GENERATED:
@@ -217,22 +230,24 @@ class Copies:
         """Note the folders of a parent that hold the same documents in other languages."""
         languages = {}
         for name in names:
-            language = _language(name)
+            language = language_of(name)
             if language:
                 languages[name] = language
         if not self._is_language_set(parent, languages):
             return
         original = self._original_language(parent, languages)
         for name in languages:
-            if name != original:
-                place = _join(parent, name)
+            place = _join(parent, name)
+            is_original = name == original
+            self.variant_folders[place] = VariantFolder("translation", name, is_original)
+            if not is_original:
                 self._folders[place] = Copy("translation", place, name)
 
     def _is_language_set(self, parent: str, languages: Mapping[str, str]) -> bool:
         known = set(languages.values()) & (_UNMISTAKABLE | {"en"})
         if len(languages) > 1:
             return bool(known)
-        is_for_languages = parent.rpartition("/")[2].casefold() in _TRANSLATED_FOLDERS
+        is_for_languages = parent.rpartition("/")[2].casefold() in TRANSLATED_FOLDERS
         return bool(known & _UNMISTAKABLE or (known and is_for_languages))
 
     def _original_language(self, parent: str, languages: Mapping[str, str]) -> str:
@@ -240,7 +255,7 @@ class Copies:
         english = [name for name, language in languages.items() if language == "en"]
         if english:
             return min(english, key=lambda name: (len(name), name))
-        if parent.rpartition("/")[2].casefold() in _TRANSLATED_FOLDERS:
+        if parent.rpartition("/")[2].casefold() in TRANSLATED_FOLDERS:
             counted_in = parent.rpartition("/")[0]
         else:
             counted_in = parent
@@ -257,12 +272,12 @@ class Copies:
 
     def _find_versions(self, parent: str, names: Iterable[str]) -> None:
         """Note the folders of a parent that hold the same documents for other releases."""
-        versions = sorted(filter(_VERSION.fullmatch, names), key=_version_order)
+        versions = sorted(filter(VERSION.fullmatch, names), key=version_order)
         current = [name for name in _CURRENT if name in names]
         if not versions:
             return
         is_repeated = self._repeats(parent, versions)
-        is_for_versions = parent.rpartition("/")[2] == _VERSIONED_FOLDER
+        is_for_versions = parent.rpartition("/")[2] == VERSIONED_FOLDER
         is_alone = len(versions) + len(current) == 1
         if is_alone and not is_repeated and not is_for_versions:
             return
@@ -278,8 +293,10 @@ class Copies:
         else:
             original = versions[-1]
         for name in (*versions, *current):
-            if name != original:
-                place = _join(parent, name)
+            place = _join(parent, name)
+            is_original = name == original
+            self.variant_folders[place] = VariantFolder("version", name, is_original)
+            if not is_original:
                 self._folders[place] = Copy("version", place, name)
 
     def _repeats(self, parent: str, versions: Sequence[str]) -> bool:
@@ -294,19 +311,19 @@ class Copies:
             repeated += _join(parent, path.removeprefix(prefix)) in self._paths
         return repeated >= _ORIGINAL_SHARE * count
 
-    def _translated_file(self, path: str) -> Copy | None:
+    def translated_file(self, path: str) -> Copy | None:
         """Return why a file is a translation of the one beside it, as README.ja.md is."""
         folder, slash, name = path.rpartition("/")
         stem, dot, suffix = name.rpartition(".")
-        match = _SUFFIXED.fullmatch(stem)
+        match = SUFFIXED.fullmatch(stem)
         if match is None:
             return None
         original, separator, ending = match.groups()
-        language = _language(ending)
+        language = language_of(ending)
         if separator != ".":
-            is_language = language in _UNMISTAKABLE or ending.casefold() in _COUNTRIES
+            is_language = language in _UNMISTAKABLE or ending.casefold() in COUNTRIES
         else:
-            is_language = bool(language) or ending.casefold() in _COUNTRIES
+            is_language = bool(language) or ending.casefold() in COUNTRIES
         if not is_language or language == "en":
             return None
         for beside in (original, f"{original}{separator}en"):
@@ -315,13 +332,20 @@ class Copies:
         return None
 
 
+def _is_web_page(path: str) -> bool:
+    if not path.casefold().endswith((".html", ".htm")):
+        return False
+    kind = documentation_format(path)
+    return kind is not None and kind.name == "HTML"
+
+
 def _join(parent: str, name: str) -> str:
     if parent:
         return f"{parent}/{name}"
     return name
 
 
-def _language(name: str) -> str:
+def language_of(name: str) -> str:
     """Return the language that a folder or an ending is named after, or nothing."""
     code = name.casefold()
     region = _REGION.fullmatch(code)
@@ -332,7 +356,8 @@ def _language(name: str) -> str:
     return ""
 
 
-def _version_order(name: str) -> tuple[int, ...]:
+def version_order(name: str) -> tuple[int, ...]:
+    """Return what versions are sorted by, the newest last."""
     return tuple(map(int, re.findall(r"\d+", name)))
 
 

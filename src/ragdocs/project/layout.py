@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ragdocs.config import Config
 from ragdocs.errors import UnavailableError
-from ragdocs.lanes import DOCS, JOURNAL, MEMORY, Lane
+from ragdocs.keys import USER_FILE
+from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, SOURCES, Lane
 from ragdocs.project.documentation import Globs, default_globs
 from ragdocs.project.folders import (
     MEMORIES,
@@ -20,6 +21,12 @@ from ragdocs.project.folders import (
     project_key,
     resolved,
 )
+
+# How lanes are turned on that have no section of their own.
+SWITCHES = {
+    COMMITS.name: "Turn it on: write commits = true under [docs] in config.toml",
+    SOURCES.name: f"Add a line to sources under [docs] in {USER_FILE}",
+}
 
 
 def memory_root(config: Config, environ: Environ | None = None) -> Path:
@@ -77,8 +84,14 @@ def docs_lane(config: Config) -> Lane:
         include=globs.include,
         exclude=globs.exclude,
         gitignore=docs.gitignore,
+        version=docs.version,
         largest=config.watch.largest_kb * 1000,
     )
+
+
+def sources_lane(config: Config) -> Lane:
+    """Return the lane of the documentation beyond the project."""
+    return replace(SOURCES, version=config.docs.version, largest=config.watch.largest_kb * 1000)
 
 
 def memory_lane(config: Config) -> Lane:

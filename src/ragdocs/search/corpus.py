@@ -42,6 +42,7 @@ from ragdocs.search.query import (
 )
 from ragdocs.search.query import search as search_snapshot
 from ragdocs.search.reading import ReadFiles, Reading
+from ragdocs.search.variants import PageVariants
 from ragdocs.text import times
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import (
@@ -107,6 +108,8 @@ class Corpus:
         self._reading = Reading(lane, store, index)
         # Files that a look at all of them found new or changed and has not read yet.
         self.unread = 0
+        # Which pages are there in several languages or versions.
+        self.variants = PageVariants(lane)
         self._writing = threading.Lock()
         # While callers are served before the first look at all files has ended.
         self._early: EarlyReader | None = None
@@ -168,7 +171,13 @@ class Corpus:
         if only is None:
             self._early = None
             self.unread = 0
+        self._learn_variants(once=False)
         return replace(report, skipped=dict(self.skipped), seconds=time.monotonic() - started)
+
+    def _learn_variants(self, *, once: bool) -> None:
+        """Find pages in several languages or versions; with `once`, unless that was ever done."""
+        if self.lane.has_variants and not (once and self.variants.is_known):
+            self.variants.learn(self.index.stamps())
 
     def _catch_up(self, paths: Sequence[str], progress: Progress | None) -> Report:
         """Bring the index up to the store, where all other paths are known to be the same."""
@@ -215,6 +224,8 @@ class Corpus:
             if progress:
                 info = self.index.info()
                 progress("embedding", info.vectors, info.passages)
+        # Before the first search needs it.
+        self._learn_variants(once=True)
         info = self.index.info()
         if self.embedding_unavailable or info.vectors >= info.passages:
             self._measure()
@@ -244,12 +255,14 @@ class Corpus:
         started = time.perf_counter()
         self._hasten()
         info = self.index.info()
-        plan = self._plan(query, info, now, vector)
+        self._learn_variants(once=True)
+        plan = self._plan(self.variants.chosen(query), info, now, vector)
         encoded = time.perf_counter()
         gauges = self._gauges(info)
         # Encoding takes longer than all the rest and is done before the snapshot is taken.
         with self.index.snapshot() as snapshot:
             findings = search_snapshot(plan, snapshot, gauges)
+        findings = self.variants.grouped(findings)
         seconds = {"encode": encoded - started, **findings.seconds}
         findings = replace(findings, notes=self._notes(info), seconds=seconds)
         if not query.floored:

@@ -410,7 +410,7 @@ def with_weak_note(findings: Findings, reason: str) -> Findings:
 
 def narrows(where: Filter) -> bool:
     """Tell whether whoever searches has asked for a part of the lane."""
-    asked_for = replace(where, hidden=(), alive_at=None)
+    asked_for = replace(where, hidden=(), alive_at=None, without=frozenset())
     return asked_for != Filter()
 
 

@@ -130,6 +130,7 @@ class Project:
     # One line a verb: parameters, results and documentation are those of the declaration.
     search_docs = _Method(docs.search_docs)
     read_doc = _Method(docs.read_doc)
+    list_sources = _Method(docs.list_sources)
     search_commits = _Method(docs.search_commits)
     search = _Method(finding.search)
     index_status = _Method(upkeep.index_status)

@@ -149,7 +149,11 @@ class Live:
         """Tell whether the lanes of a verb are read, or whether waiting will not help."""
         if self.settled:
             return True
-        return verb is not None and bool(verb.lanes) and self._read_lanes.issuperset(verb.lanes)
+        if verb is None or not verb.lanes or self._workspace is None:
+            return False
+        # A lane that is not configured is not waited for.
+        lanes = self._workspace.places.keys() & set(verb.lanes)
+        return bool(lanes) and self._read_lanes.issuperset(lanes)
 
     def patience_for(self, verb: Verb | None) -> float:
         """Return the seconds that are left to wait for the index.

@@ -143,6 +143,8 @@ class Terms:
     # configuration but settings that are known to be harmless: the journal's own, which is written
     # to.
     here: bool = False
+    # Whether the folder is a bare repository itself.
+    bare: bool = False
 
 
 def run(
@@ -312,6 +314,8 @@ def _named_repository(root: Path, command: str, terms: Terms) -> list[str]:
     if terms.here:
         found = repository.own_folder(root)
         _refuse_settings(found.own / "config", terms)
+    elif terms.bare:
+        found = repository.bare_folder(root)
     else:
         found = _checked_repository(root, command)
     return [f"--git-dir={found.own}", f"--work-tree={found.top}"]

@@ -103,14 +103,31 @@ def refuse_alternates(folder: Path) -> None:
 def check_bare(folder: Path) -> None:
     """Raise unless a folder is a whole bare repository, as the remote of a journal must be."""
     hint = "Make one with `git init --bare FOLDER` and use its address"
-    has_parts = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
-    if folder.name == ".git" or os.path.lexists(folder / ".git") or not has_parts:
+    if not is_bare(folder):
         raise UnavailableError(
             f"{folder} is not a bare repository, so it is no remote for a journal", hint
         )
     _refuse_commondir(folder)
     _refuse_links(folder, ignored=_NEVER_READ, deep=_READ_DEEPLY)
     refuse_alternates(folder)
+
+
+def is_bare(folder: Path) -> bool:
+    """Tell whether a folder looks like a bare repository."""
+    has_parts = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+    return has_parts and folder.name != ".git" and not os.path.lexists(folder / ".git")
+
+
+def bare_folder(folder: Path) -> Repository:
+    """Return a bare repository that is read, which must be whole and the user's own."""
+    if not is_bare(folder):
+        raise UnavailableError(f"{folder} is not a bare repository")
+    _refuse_other_owner(folder)
+    _refuse_commondir(folder)
+    found = Repository(folder, folder, folder)
+    check_contents(found)
+    refuse_alternates(folder)
+    return found
 
 
 def _repository_at(top: Path) -> Repository:

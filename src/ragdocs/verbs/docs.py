@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ragdocs.errors import NotFoundError, ValidationError
+from ragdocs.project.sources import OWN, split_path
 from ragdocs.search.corpus import Corpus
 from ragdocs.text import sections
 from ragdocs.text.formats.reading import read
 from ragdocs.text.sections import Section
-from ragdocs.types import Document, Filter, Findings, Probe, Query
+from ragdocs.types import Document, Filter, Findings, Hit, Probe, Query
 from ragdocs.verbs import filters, references
 from ragdocs.verbs.page import check_limit, check_query
 
@@ -39,27 +40,112 @@ class DocumentText:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What can be asked of the documentation."""
+    """What can be asked of the documentation: that of the project, and of other sources."""
 
-    corpus: Corpus
+    # Nothing where the project's own documentation is switched off.
+    corpus: Corpus | None
     clock: Callable[[], datetime]
+    # Nothing where no sources are configured.
+    sources: Corpus | None = None
 
     def search(
-        self, query: str, limit: int = 5, *, path: str = "", tags: Sequence[str] = ()
+        self,
+        query: str,
+        limit: int = 5,
+        *,
+        path: str = "",
+        tags: Sequence[str] = (),
+        source: str = "",
+        language: str = "",
     ) -> Findings:
-        """Find the passages that answer a question."""
+        """Find the passages that answer a question, in all documentation or in one source.
+
+        Of a page in several languages the one of the question is shown, if none is named.
+        """
         check_limit(limit)
         check_query(query)
-        where = Filter(prefix=self._prefix(path), tags=tuple(tags))
-        search = Query(probes=(Probe(query),), limit=limit, where=where, floored=True)
-        findings = self.corpus.search(search, self.clock())
-        unknown = filters.unknown(self.corpus, tags)
-        return replace(findings, notes=(*unknown, *findings.notes))
+        now = self.clock()
+        vector = None
+        found = []
+        unknown: list[str] = []
+        for corpus, prefix in self._scopes(path.strip(), source.strip()):
+            where = Filter(prefix=prefix, tags=tuple(tags))
+            search = Query(
+                probes=(Probe(query),), limit=limit, where=where, floored=True, language=language
+            )
+            if vector is None:
+                vector = corpus.encoded(query)
+            found.append(corpus.search(search, now, vector))
+            unknown += filters.unknown(corpus, tags)
+        findings = _merged(found, limit)
+        # A tag that one of them has is no unknown one.
+        notes = [note for note in dict.fromkeys(unknown) if unknown.count(note) == len(found)]
+        return replace(findings, notes=(*notes, *findings.notes))
+
+    def unreadable_sources(self) -> dict[str, str]:
+        """Map the sources that could not be read to the reason."""
+        if self.sources is None:
+            return {}
+        reasons = {}
+        for name, reason in self.sources.skipped.items():
+            # Of a source that can be read, single documents are left out.
+            if "/" not in name:
+                reasons[name] = reason
+        return reasons
+
+    def _scopes(self, path: str, source: str) -> list[tuple[Corpus, str]]:
+        """Return what is searched: each corpus with what the paths of its documents begin with."""
+        if source and source != OWN:
+            return [self._source_scope(source, path)]
+        is_in_source = split_path(path) is not None
+        if self.sources is not None and is_in_source and not source:
+            return [(self.sources, _prefix(self.sources, path))]
+        if self.corpus is not None and (path or source):
+            return [(self.corpus, _prefix(self.corpus, path))]
+        if source:
+            raise NotFoundError("the project's own documentation is switched off")
+        return [(corpus, "") for corpus in self._corpora()]
+
+    def _corpora(self) -> list[Corpus]:
+        return [corpus for corpus in (self.corpus, self.sources) if corpus is not None]
+
+    def _source_scope(self, source: str, path: str) -> tuple[Corpus, str]:
+        """Return the corpus of the sources, and the beginning of the paths of one of them."""
+        names = self._source_names(source)
+        if self.sources is None or not names:
+            raise NotFoundError(f"there is no source {source[:80]!r}", self._source_hint(source))
+        if path:
+            return self.sources, _prefix(self.sources, f"{names[-1]}/{path.strip('/')}")
+        if source in names:
+            return self.sources, f"{source}/"
+        # All its versions.
+        return self.sources, f"{source}@"
+
+    def _source_names(self, source: str) -> list[str]:
+        """Return the folders of a source, one for each of its versions."""
+        if self.sources is None:
+            return []
+        names = set()
+        for path in self.sources.stamps():
+            folder = path.partition("/")[0]
+            if source in {folder, folder.partition("@")[0]}:
+                names.add(folder)
+        return sorted(names)
+
+    def _source_hint(self, source: str) -> str:
+        """Say why a source is not there, or which there are."""
+        if self.sources is None:
+            return "None are configured: add a line to docs.sources in your own configuration"
+        for name, reason in self.sources.skipped.items():
+            if name.partition("@")[0] == source.partition("@")[0]:
+                return f"It cannot be read: {reason}"
+        names = {path.partition("@")[0] for path in self.sources.stamps()}
+        return f"There are {', '.join(sorted({OWN, *names}))}"
 
     def read(self, path: str, heading: str = "", span: Span | None = None) -> DocumentText:
         """Return a document with the lines that are meant: these, or those of a section."""
-        document, anchor = self._find(path)
-        text = self.corpus.store.read(document.path).text
+        corpus, document, anchor = self._find(path)
+        text = corpus.store.read(document.path).text
         text = text.replace("\r\n", "\n").rstrip("\n")
         page = read(text, document.path)
         if page.numbers:
@@ -75,38 +161,73 @@ class Documents:
             document, text, outline, span, numbers=page.numbers, by_heading=bool(wanted)
         )
 
-    def _prefix(self, path: str) -> str:
-        """Return what the paths of a folder begin with, or the path itself of a document."""
-        name = references.inside(self.corpus, path.strip().removeprefix("./")).strip("/")
-        if not name or name in self.corpus.stamps([name]):
-            return name
-        return f"{name}/"
-
-    def _find(self, path: str) -> tuple[Document, str]:
+    def _find(self, path: str) -> tuple[Corpus, Document, str]:
         """Find a document by path, id, or path without its ending, with an optional #heading."""
         reference = path.strip().removeprefix("./")
-        name = references.inside(self.corpus, reference).partition("#")[0]
+        corpora = self._corpora()
+        name = references.inside(corpora[0], reference).partition("#")[0]
         if not name:
             raise ValidationError(
                 "path is empty", "Give the path of a search result, such as docs/guide.md"
             )
-        # A name may have a number sign itself: the longest that is there is meant.
-        parts = reference.split("#")
-        for count in range(len(parts), 0, -1):
-            document = references.find(self.corpus, "#".join(parts[:count]))
-            if document is not None:
-                return document, "#".join(parts[count:])
-        for count in range(len(parts), 0, -1):
-            document = self.corpus.read_file(
-                references.inside(self.corpus, "#".join(parts[:count]))
-            )
-            if document is not None:
-                return document, "#".join(parts[count:])
+        for corpus in corpora:
+            found = _in_corpus(corpus, reference)
+            if found is not None:
+                return corpus, *found
         hint = "<search documentation> finds documents by their content"
-        similar = difflib.get_close_matches(name, self.corpus.stamps(), n=3, cutoff=0.5)
+        paths: list[str] = []
+        for corpus in corpora:
+            paths += corpus.stamps()
+        similar = difflib.get_close_matches(name, paths, n=3, cutoff=0.5)
         if similar:
             hint = f"Did you mean {', '.join(similar)}?"
         raise NotFoundError(f"there is no document {name[:200]!r} in the documentation", hint)
+
+
+def _in_corpus(corpus: Corpus, reference: str) -> tuple[Document, str] | None:
+    """Return the document of a corpus that is meant, and the heading behind its name."""
+    # A name may have a number sign itself: the longest that is there is meant.
+    parts = reference.split("#")
+    for count in range(len(parts), 0, -1):
+        document = references.find(corpus, "#".join(parts[:count]))
+        if document is not None:
+            return document, "#".join(parts[count:])
+    for count in range(len(parts), 0, -1):
+        document = corpus.read_file(references.inside(corpus, "#".join(parts[:count])))
+        if document is not None:
+            return document, "#".join(parts[count:])
+    return None
+
+
+def _prefix(corpus: Corpus, path: str) -> str:
+    """Return what the paths of a folder begin with, or the path itself of a document."""
+    name = references.inside(corpus, path.strip().removeprefix("./")).strip("/")
+    if not name or name in corpus.stamps([name]):
+        return name
+    return f"{name}/"
+
+
+def _merged(found: Sequence[Findings], limit: int) -> Findings:
+    """Return the best hits of several searches; their scores are on one scale."""
+    if len(found) == 1:
+        return found[0]
+    hits: list[Hit] = []
+    omitted = 0
+    notes: dict[str, None] = {}
+    for findings in found:
+        hits += findings.hits
+        omitted += findings.omitted
+    for findings in found:
+        # What one has nothing about, another may have.
+        if findings.hits or not hits:
+            notes.update(dict.fromkeys(findings.notes))
+    hits.sort(key=lambda hit: -hit.score)
+    return Findings(
+        hits=tuple(hits[:limit]),
+        omitted=omitted + max(0, len(hits) - limit),
+        notes=tuple(notes),
+        seconds=found[0].seconds,
+    )
 
 
 def _section_span(

@@ -309,6 +309,9 @@ class Catalog:
                 if path.startswith(where.prefix):
                     below.append(doc_id)
             mask &= self._slots_of(below)
+        if where.without:
+            left_out = [self._by_path[path] for path in where.without if path in self._by_path]
+            mask &= ~self._slots_of(left_out)
         if where.alive_at:
             mask &= self._expires.values > where.alive_at.timestamp()
         return mask & self._in_range(where)

@@ -65,6 +65,7 @@ def _required(where: Filter, name: str, values: dict[str, Any]) -> list[str]:
         ("kinds", "d.kind_key = ANY (?)", _keys(where.kinds)),
         ("statuses", "d.status_key = ANY (?)", _keys(where.statuses)),
         ("tags", "d.tag_keys && ?::text[]", _keys(where.tags)),
+        ("without", "d.path <> ALL (?)", list(map(stored, sorted(where.without)))),
         ("links", f"d.doc_id IN ({_POINTING})", link_targets(where.linked_to)),
     ):
         if words:

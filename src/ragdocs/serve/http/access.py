@@ -90,6 +90,7 @@ def _caller(principal: Principal, _session: str) -> Caller:
         member=principal.member,
         role=principal.role,
         confined=principal.project != EVERY_PROJECT,
+        remote=principal.name != OWNER,
         session=principal.key,
     )
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # The size of an answer of a client's model; an overview is shorter.
 MOST_TOKENS = 4000
+# The lanes of verbs that cannot do anything without one of them.
+DOCUMENTATION = ("docs", "sources")
 # Where a server that cannot start shows its reason.
 REASON_TOOL = "index_status"
 # The parameter that the SDK fills by asking the client's model.
@@ -90,9 +92,11 @@ def closed_lane(verb: Verb, config: Config) -> str:
         "memory": config.memory.enabled,
         "journal": config.journal.enabled,
         "commits": config.docs.commits,
+        "sources": bool(config.docs.sources),
     }
     # A verb of several lanes makes do with those that are there.
-    if len(verb.lanes) == 1 and not is_open[verb.lanes[0]]:
+    needs_one = len(verb.lanes) == 1 or verb.lanes == DOCUMENTATION
+    if needs_one and not any(is_open[lane] for lane in verb.lanes):
         return verb.lanes[0]
     return ""
 

@@ -69,6 +69,7 @@ PARAMETERS: dict[str, Bound] = {
             "kind",
             "lane",
             "text_lane",
+            "language",
             "scope",
             "branch_scope",
         ),

@@ -10,6 +10,14 @@ from typing_extensions import TypedDict
 from ragdocs.serve.surface.shapes import SignalShape
 
 
+class Sibling(TypedDict):
+    """The same page in another language or version."""
+
+    path: str
+    language: NotRequired[str]
+    version: NotRequired[str]
+
+
 class DocHit(TypedDict):
     """A passage of the documentation."""
 
@@ -22,6 +30,10 @@ class DocHit(TypedDict):
     tags: list[str]
     modified_at: str | None
     why: str
+    # Beyond the project: the name of the source, and its version.
+    source: NotRequired[str]
+    version: NotRequired[str]
+    siblings: NotRequired[list[Sibling]]
     signals: NotRequired[list[SignalShape]]
 
 
@@ -42,3 +54,21 @@ class DocText(TypedDict):
     lines: str
     headings: list[str]
     omitted: str
+
+
+class SourceShape(TypedDict):
+    """Documentation beyond the project; a source that cannot be read has a problem."""
+
+    name: str
+    line: str
+    version: str
+    documents: int
+    location: str
+    note: str
+    problem: str
+
+
+class SourceList(TypedDict):
+    """All sources that are configured."""
+
+    result: list[SourceShape]

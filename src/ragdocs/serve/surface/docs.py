@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from ragdocs.serve.surface import Arg, Ask, layout_docs, present_docs, present_journal, verb
-from ragdocs.serve.surface.doc_shapes import DocHits, DocText
+from ragdocs.serve.surface.doc_shapes import DocHits, DocText, SourceList
 from ragdocs.serve.surface.journal_shapes import CommitHits
-from ragdocs.serve.surface.parameters import AnyTag, Explain, Limit, Lines, Query, Since
+from ragdocs.serve.surface.parameters import AnyTag, Explain, Limit, Lines, Query, Since, Source
 from ragdocs.verbs.page import parse_lines
 
 
@@ -17,7 +17,7 @@ from ragdocs.verbs.page import parse_lines
     title="Search documentation",
     situation="a question about the project or a change to its code",
     effect="read",
-    lanes=("docs",),
+    lanes=("docs", "sources"),
     meaning=True,
     text=present_docs.documents,
     columns=("path", "lines", "score", "header_path"),
@@ -30,19 +30,28 @@ def search_docs(
     limit: Limit = 5,
     path: Annotated[str, Arg(help="only below this folder")] = "",
     tags: AnyTag = None,
+    source: Source = "",
     explain: Explain = False,
+    language: Annotated[
+        str, Arg(help="of pages in several languages, such as de", metavar="CODE", only="people")
+    ] = "",
 ) -> DocHits:
-    """Find passages of this project's documentation. Call it before you answer a question about the
-    project or change its code.
+    """Find passages of the documentation. Call it before you answer a question about the project or
+    change its code.
 
     Passages match by meaning and by words. Each has its path, heading, lines, score and the reason
-    why it matched.
+    why it matched. A source is documentation beyond the project; "project" is its own.
     """
-    findings = ask.workspace.documents.search(query, limit, path=path, tags=tags or ())
-    if not path and not tags:
+    documents = ask.workspace.documents
+    findings = documents.search(
+        query, limit, path=path, tags=tags or (), source=source, language=language
+    )
+    if not any((path, tags, source, language)):
         ask.note_question(query, findings.hits)
     answer = layout_docs.passages(findings, ask.room, explain=explain)
-    if not answer["result"]:
+    if not answer["result"] and not source:
+        for name, reason in documents.unreadable_sources().items():
+            answer["notes"].append(f"the source {name} cannot be read: {reason}")
         from ragdocs.serve import outside
 
         # A command ends with its answer, a server must not keep its callers waiting.
@@ -56,7 +65,7 @@ def search_docs(
     title="Read a document",
     situation="the text around a result",
     effect="read",
-    lanes=("docs",),
+    lanes=("docs", "sources"),
     text=present_docs.document,
     about="print a document, a section or some lines of it",
     examples=(
@@ -76,6 +85,26 @@ def read_doc(
     """
     reading = ask.workspace.documents.read(path, heading or "", parse_lines(lines))
     return layout_docs.document(reading, ask.room)
+
+
+@verb(
+    command="docs sources",
+    toolset="docs",
+    title="List sources",
+    effect="read",
+    tool=False,
+    page=True,
+    lanes=("sources",),
+    current=False,
+    text=present_docs.sources,
+    columns=("name", "version", "documents", "location"),
+    about="list the documentation beyond the project: versions, documents, what cannot be read",
+)
+def list_sources(ask: Ask) -> SourceList:
+    """List the documentation beyond the project that you have configured, each source with its
+    version, the number of its documents, or why it cannot be read.
+    """
+    return layout_docs.sources(ask.workspace.sources())
 
 
 @verb(

@@ -10,8 +10,8 @@ from ragdocs.serve.surface.docs import search_docs
 from ragdocs.serve.surface.memories import search_memories
 from ragdocs.serve.surface.parameters import AnyTag, Explain, Limit, Query, Since
 
-LANES = ("docs", "memory", "journal", "commits")
-LaneName = Literal["docs", "memory", "journal", "commits", "all"]
+LANES = ("docs", "sources", "memory", "journal", "commits")
+LaneName = Literal["docs", "sources", "memory", "journal", "commits", "all"]
 # Lanes whose own search answers a command that names them alone, in the shape that it always had.
 OWN_SEARCHES = (["docs"], ["memory"])
 
@@ -49,6 +49,14 @@ def search(
     status: Annotated[str, Arg(help='only with this status, such as archived; "all" for any')] = "",
     archived: Annotated[bool, Arg(help="archived memories too")] = False,
     offset: Annotated[int, Arg(help="how many results to pass over", metavar="COUNT")] = 0,
+    source: Annotated[
+        str,
+        Arg(
+            help='only this source of documentation; "project" for its own',
+            metavar="NAME",
+            only="command",
+        ),
+    ] = "",
     explain: Explain = False,
 ) -> dict[str, Any]:
     """Search the documentation, the memories, the journal and the commits at once, by meaning,
@@ -56,6 +64,8 @@ def search(
     value of each filter.
     """
     lanes = [name for name in lane or () if name != "all"]
+    if source and not lanes:
+        lanes = ["docs"]
     if ask.rim == "command" and lanes in OWN_SEARCHES:
         if since or status or offset:
             raise ValidationError(
@@ -63,7 +73,7 @@ def search(
                 f"Leave out --lane {lanes[0]}, or those options",
             )
         if lanes == ["docs"]:
-            return dict(search_docs(ask, query, limit, path, tags, explain))
+            return dict(search_docs(ask, query, limit, path, tags, source, explain))
         return dict(search_memories(ask, query, limit, tags, _single(kinds), archived, explain))
     workspace = ask.workspace
     for name in lanes:

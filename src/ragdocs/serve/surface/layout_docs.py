@@ -6,13 +6,22 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ragdocs.project.sources import split_path
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.doc_shapes import DocHit, DocHits, DocText
+from ragdocs.serve.surface.doc_shapes import (
+    DocHit,
+    DocHits,
+    DocText,
+    Sibling,
+    SourceList,
+    SourceShape,
+)
 from ragdocs.serve.surface.journal_shapes import CommitHit, CommitHits
 from ragdocs.text.formats.journal import SUFFIX
-from ragdocs.types import Document, Findings, Hit
+from ragdocs.types import Document, Findings, Hit, Variant
 
 if TYPE_CHECKING:
+    from ragdocs.stores.sources.shelf import SourceState
     from ragdocs.text.sections import Section
     from ragdocs.verbs.docs import DocumentText
 
@@ -20,6 +29,8 @@ if TYPE_CHECKING:
 HEADINGS_SHARE = 4
 # Paths of a commit that are listed.
 MOST_PATHS = 10
+# Other languages and versions of a page that are named.
+MOST_SIBLINGS = 8
 
 
 def passages(findings: Findings, room: int, *, explain: bool) -> DocHits:
@@ -30,6 +41,23 @@ def passages(findings: Findings, room: int, *, explain: bool) -> DocHits:
 
     results, omitted, notes = layouts.fit(findings, shape, room)
     return DocHits(result=results, omitted=omitted, notes=notes)
+
+
+def sources(states: Sequence[SourceState]) -> SourceList:
+    """Lay out the documentation beyond the project."""
+    shapes = []
+    for state in states:
+        shape = SourceShape(
+            name=state.name,
+            line=state.line,
+            version=state.version,
+            documents=state.documents,
+            location=state.location,
+            note=state.note,
+            problem=state.problem,
+        )
+        shapes.append(shape)
+    return SourceList(result=shapes)
 
 
 def document(reading: DocumentText, room: int) -> DocText:
@@ -80,8 +108,27 @@ def _passage(hit: Hit, *, explain: bool) -> DocHit:
         modified_at=layouts.moment(hit.document.modified_at),
         why=layouts.why(hit),
     )
+    source = split_path(hit.document.path)
+    if source is not None:
+        shape["source"], shape["version"], _ = source
+    if hit.siblings:
+        shape["siblings"] = siblings(hit)
     if explain:
         shape["signals"] = layouts.signals(hit)
+    return shape
+
+
+def siblings(hit: Hit) -> list[Sibling]:
+    """Lay out the other languages and versions of a page."""
+    return list(map(_sibling, hit.siblings[:MOST_SIBLINGS]))
+
+
+def _sibling(variant: Variant) -> Sibling:
+    shape = Sibling(path=variant.path)
+    if variant.language:
+        shape["language"] = variant.language
+    if variant.version:
+        shape["version"] = variant.version
     return shape
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ragdocs.serve.surface import Ask, layouts
+from ragdocs.serve.surface import Ask, layout_docs, layouts
 from ragdocs.serve.surface.flags import flags_of
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ def _hit(lane_hit: LaneHit, locate: Locate, now: datetime, explain: bool) -> dic
         shape["parts"] = parts(hit)
         shape["words"] = list(hit.words)
         shape["why"] = layouts.why(hit)
+    if hit.siblings:
+        shape["siblings"] = layout_docs.siblings(hit)
     if explain and hit.signals:
         shape["signals"] = layouts.signals(hit)
     return shape

@@ -12,6 +12,7 @@ Query = Annotated[str, Arg(help="what to look for", positional=True, words=True)
 Limit = Annotated[int, Arg(help="how many")]
 Tags = Annotated[list[str] | None, Arg(help="tags to give it", flag="--tag")]
 AnyTag = Annotated[list[str] | None, Arg(help="with any of these tags", flag="--tag")]
+Source = Annotated[str, Arg(help="such as zod", metavar="NAME")]
 Explain = Annotated[bool, Arg(help="show the parts of each score")]
 Lines = Annotated[str | None, Arg(help="such as 10-40")]
 Filename = Annotated[str, Arg(help="file name or id", positional=True)]

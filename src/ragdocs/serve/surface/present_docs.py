@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.doc_shapes import DocHits, DocText
+from ragdocs.serve.surface.doc_shapes import DocHits, DocText, Sibling, SourceList
 from ragdocs.serve.surface.present import inline, listing, quote, whole
 from ragdocs.serve.surface.shapes import SignalShape
 
@@ -18,9 +18,36 @@ def documents(answer: DocHits) -> str:
         blocks.append(
             f"{number}. {hit['path']}:{hit['lines']} · {heading} · score {hit['score']:.2f}\n"
             f"   why: {hit['why']}\n"
+            f"{also(hit.get('siblings'))}"
             f"{quote(hit['content'])}{signals(hit.get('signals'))}"
         )
     return listing(blocks, answer["omitted"], answer["notes"], "passages")
+
+
+def sources(answer: SourceList) -> str:
+    """Write one source a line, and below it what a reader should know."""
+    rows = []
+    for source in inline(answer)["result"]:
+        head = f"{source['name']} {source['version']}".rstrip()
+        if source["problem"]:
+            rows.append(f"{head} · cannot be read: {source['problem']} ({source['line']})")
+            continue
+        rows.append(f"{head} · {source['documents']} documents · {source['location']}")
+        if source["note"]:
+            rows.append(f"   {source['note']}")
+    return "\n".join(rows) or "no sources are configured"
+
+
+def also(siblings: Sequence[Sibling] | None) -> str:
+    """Write in which other languages and versions a page is there, or nothing without any."""
+    if not siblings:
+        return ""
+    names = []
+    for sibling in siblings:
+        labels = [sibling.get("language"), sibling.get("version")]
+        label = " ".join(filter(None, labels))
+        names.append(f"{label} {sibling['path']}".lstrip())
+    return f"   also: {', '.join(names)}\n"
 
 
 def document(answer: DocText) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ragdocs.serve.surface import layouts, present_quality
 from ragdocs.serve.surface.present import inline, listing, quote, superseded
-from ragdocs.serve.surface.present_docs import signals
+from ragdocs.serve.surface.present_docs import also, signals
 
 # What is said beside a memory, where there is something to say.
 FLAGS = (("branch_state", ", {}"), ("drift", ", links: {}"))
@@ -39,6 +39,7 @@ def _block(number: str, hit: Mapping[str, Any]) -> str:
     reason = ""
     if "why" in hit:
         reason = f"   why: {hit['why']}\n"
+    reason += also(hit.get("siblings"))
     head = f"{number}{hit['location']}:{hit['lines']} · {heading} · {kind}"
     return (
         f"{head} · score {hit['score']:.2f}\n"

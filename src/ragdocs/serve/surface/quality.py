@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ragdocs.verbs.quality.lint import Problem
 
 REPAIR = "ragdocs lint --fix --dry-run"
-LaneName = Literal["docs", "memory"]
-LANES = ("docs", "memory", "journal", "commits")
+LaneName = Literal["docs", "sources", "memory"]
+LANES = ("docs", "sources", "memory", "journal", "commits")
 
 
 @verb(
@@ -23,7 +23,7 @@ LANES = ("docs", "memory", "journal", "commits")
     title="Explain a search",
     situation="a document that a search should have found",
     effect="read",
-    lanes=("docs", "memory"),
+    lanes=("docs", "sources", "memory"),
     meaning=True,
     text=present_quality.explained,
     about="why a search finds a document, or at which stage it drops out",

@@ -9,7 +9,7 @@ from ragdocs.serve.surface.shapes import ComparedTexts, SecretsFound, TextLinks,
 
 # Not called `lane`: a command opens only the lane of that name, and links lead to others.
 TextLane = Annotated[
-    Literal["docs", "memory"],
+    Literal["docs", "sources", "memory"],
     Arg(help="whether it is documentation or a memory", flag="--lane"),
 ]
 TextPath = Annotated[str, Arg(help="its path, as a result names it", positional=True)]
@@ -22,7 +22,7 @@ TextPath = Annotated[str, Arg(help="its path, as a result names it", positional=
     effect="read",
     tool=False,
     page=True,
-    lanes=("docs", "memory"),
+    lanes=("docs", "sources", "memory"),
     text=present_texts.text,
     about="print a memory or a document whole, with its fields",
     examples=({"path": "plan.md"}, {"path": "docs/guide.md", "text_lane": "docs"}),
@@ -39,7 +39,7 @@ def show_text(ask: Ask, path: TextPath, text_lane: TextLane = "memory") -> TextS
     effect="read",
     tool=False,
     page=True,
-    lanes=("docs", "memory"),
+    lanes=("docs", "sources", "memory"),
     meaning=True,
     text=present_texts.links,
     about="list what a text links to, what links to it, and similar memories",
@@ -63,7 +63,7 @@ def text_links(ask: Ask, path: TextPath, text_lane: TextLane = "memory") -> Text
     effect="read",
     tool=False,
     page=True,
-    lanes=("docs", "memory"),
+    lanes=("docs", "sources", "memory"),
     text=present_texts.links,
     about="list what a text would link to if it was saved",
     shell_examples=("ragdocs text draft plan.md < plan.md",),

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from ragdocs.serve import indexing
 from ragdocs.serve.surface import Ask, ServerState, layout_quality, present_quality, verb
-from ragdocs.serve.surface.quality_shapes import Status
+from ragdocs.serve.surface.quality_shapes import LaneStatus, Status
 
-LANES = ("docs", "memory", "journal", "commits")
+LANES = ("docs", "sources", "memory", "journal", "commits")
+# Lanes that are made of several sources.
+LISTED_BY_SOURCE = ("sources",)
 # A command answers from an index that it has just brought up to date, and watches nothing.
 ALONE = ServerState(ready=True, watcher="off", heartbeat=None)
+
+
+def _add_sources(ask: Ask, lane: LaneStatus) -> None:
+    """Say which version of each source is read or why none is, and that a team has none of it."""
+    for source in ask.workspace.sources():
+        if source.problem:
+            lane["problems"][source.folder] = source.problem
+            continue
+        note = f"{source.name} {source.version}: {source.documents} documents"
+        lane["notes"].append("; ".join(filter(None, [note, source.note])))
+    if ask.workspace.shared_lanes:
+        lane["notes"].append(
+            "sources are on this machine only: others of your team do not see them"
+        )
 
 
 @verb(
@@ -37,6 +53,8 @@ def index_status(ask: Ask) -> Status:
     processes = indexing.at_work(ask.workspace.config)
     for lane in status["lanes"]:
         lane["notes"] += notes.get(lane["lane"], [])
+        if lane["lane"] in LISTED_BY_SOURCE:
+            _add_sources(ask, lane)
         for process in processes:
             if process.stage.startswith(f"{lane['lane']}:"):
                 lane["notes"].append(process.words)

@@ -13,11 +13,17 @@ from ragdocs.serve.web.excerpt import excerpt, query_terms
 from ragdocs.text.terms import terms
 
 # Lanes whose texts have a page of their own.
-READABLE = ("docs", "memory")
+READABLE = ("docs", "sources", "memory")
 # Lanes whose documents have a type that a reader wants to know.
 TYPED = ("memory",)
 COMMIT = "commit"
-NOUNS = {"docs": "document", "memory": "memory", "journal": "journal entry", "commits": "commit"}
+NOUNS = {
+    "docs": "document",
+    "sources": "document of a source",
+    "memory": "memory",
+    "journal": "journal entry",
+    "commits": "commit",
+}
 # What became of linked files, and the sign that each has.
 FLAGS = {"changed": "changed", "moved": "changed", "missing": "missing"}
 # Of the drawing, in pixels.

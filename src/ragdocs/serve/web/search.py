@@ -25,7 +25,13 @@ LIMIT = 8
 # Rows of a facet that are always there, and those that are folded away.
 MOST_ROWS = 6
 MOST_MORE = 20
-LANES = {"docs": "Documents", "memory": "Memories", "journal": "Journal", "commits": "Commits"}
+LANES = {
+    "docs": "Documents",
+    "sources": "Sources",
+    "memory": "Memories",
+    "journal": "Journal",
+    "commits": "Commits",
+}
 PERIODS = {"today": "today", "7d": "last 7 days", "30d": "last 30 days"}
 # What `explain` calls the stages of a search, in their order, and what the page calls them.
 STAGES = ("indexed", "passes the filters", "candidate", "above the floor", "within the limit")

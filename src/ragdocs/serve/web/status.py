@@ -30,9 +30,10 @@ TOKEN_BAR = 120
 # The origin of a setting that nobody has set.
 DEFAULT = "default"
 # Lanes whose texts have a page, and what people call the lanes.
-READABLE = frozenset({"docs", "memory"})
+READABLE = frozenset({"docs", "sources", "memory"})
 LABELS = {
     "docs": "Documents",
+    "sources": "Sources",
     "memory": "Memories",
     "journal": "Journal",
     "commits": "Commits",

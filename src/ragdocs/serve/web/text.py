@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from ragdocs.caller import current
 from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, ValidationError
-from ragdocs.lanes import DOCS, MEMORY, Lane
+from ragdocs.lanes import DOCS, MEMORY, SOURCES, Lane
 from ragdocs.project import layout
 from ragdocs.serve.live import Live
 from ragdocs.serve.web import difference, markdown
@@ -22,7 +22,7 @@ from ragdocs.serve.web.ask import ask
 from ragdocs.serve.web.view import page
 from ragdocs.text import frontmatter, links
 
-LANES = {lane.name: lane for lane in (DOCS, MEMORY)}
+LANES = {lane.name: lane for lane in (DOCS, SOURCES, MEMORY)}
 # Endings of texts that are rendered; others are shown as they are.
 RENDERED = (".md", ".markdown", ".mdx", ".qmd")
 # Changes that are listed; the verb has them all.

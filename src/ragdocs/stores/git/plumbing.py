@@ -59,6 +59,10 @@ class Blobs:
         """Return the content with this name, if the repository has it."""
         return self._read([name])[0]
 
+    def several(self, names: Sequence[str]) -> list[Blob | None]:
+        """Return the contents with these names, as far as the repository has them."""
+        return self._read(names)
+
     def cache(self, commit: str, path: str, blob: Blob | None) -> None:
         """Keep a file of a commit in memory, for the next one who reads it."""
         excess = len(self._cached) - MOST_CACHED + 1

@@ -88,7 +88,7 @@ class Explain:
             measured=measured,
             missing=_missing(query, measured),
         )
-        reason = self._objection(document, where, now)
+        reason = self._objection(document, where, now) or self._other_variant(query, document)
         if not reason:
             return explanation
         if reason == EXPIRED:
@@ -133,6 +133,17 @@ class Explain:
         if not self._passes(document, Filter(kinds=where.kinds)):
             return "filtered: it has not the type asked for"
         return ""
+
+    def _other_variant(self, query: str, document: Document) -> str:
+        """Say in which other language or version the page is shown, if it is."""
+        chosen = self.corpus.variants.chosen(Query(probes=(Probe(query),)))
+        if document.path not in chosen.where.without:
+            return ""
+        shown = ""
+        for sibling in self.corpus.variants.siblings(document.path):
+            if sibling.path not in chosen.where.without:
+                shown = sibling.path
+        return f"filtered: the page is shown in another language or version: {shown}"
 
     def _passes(self, document: Document, where: Filter) -> bool:
         return any(document.id == other.id for other in self.corpus.documents(where))

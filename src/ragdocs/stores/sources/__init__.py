@@ -1,0 +1,1 @@
+"""Text beyond the project: other folders, revisions of repositories, installed packages."""
