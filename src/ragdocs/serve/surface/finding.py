@@ -67,11 +67,7 @@ def search(
     if source and not lanes:
         lanes = ["docs"]
     if ask.rim == "command" and lanes in OWN_SEARCHES:
-        if since or status or offset:
-            raise ValidationError(
-                "--since, --status and --offset are for a search of all lanes",
-                f"Leave out --lane {lanes[0]}, or those options",
-            )
+        _refuse(lanes[0], since, status, offset)
         if lanes == ["docs"]:
             return dict(search_docs(ask, query, limit, path, tags, source, explain))
         return dict(search_memories(ask, query, limit, tags, _single(kinds), archived, explain))
@@ -95,6 +91,15 @@ def search(
 
         answer["notes"] += outside.empty_notes(workspace, wait=True)
     return answer
+
+
+def _refuse(lane: str, *options: object) -> None:
+    """Refuse options that the own search of a lane does not have."""
+    if any(options):
+        raise ValidationError(
+            "--since, --status and --offset are for a search of all lanes",
+            f"Leave out --lane {lane}, or those options",
+        )
 
 
 def _status(status: str, archived: bool) -> str:

@@ -44,10 +44,12 @@ def filters(
 def found(result: Found, locate: Locate, ask: Ask, offset: int, explain: bool) -> dict[str, Any]:
     """Lay out one page of hits, and the counts beside it."""
     now = ask.now
-    hits = [_hit(lane_hit, locate, now, explain) for lane_hit in result.hits]
     documents = [lane_hit.hit.document for lane_hit in result.hits]
     flags = flags_of(ask, documents)
-    for shape, document in zip(hits, documents, strict=True):
+    hits = []
+    for lane_hit, document in zip(result.hits, documents, strict=True):
+        shape = _hit(lane_hit, locate, now, explain)
+        hits.append(shape)
         flags.add(shape, document)
         counts = flags.counts(document)
         if counts:
