@@ -134,9 +134,10 @@ class Restating:
         """Return memories that a page restates, and those that a page should have."""
         documents = self._memories()
         restated = sorted(self._restated(documents), key=_most_alike)
-        said = {item.memory.id for item in restated}
-        others = [document for document in documents if document.id not in said]
-        patches = self._patches(others, limit)
+        others = {document.id: document for document in documents}
+        for item in restated:
+            del others[item.memory.id]
+        patches = self._patches(list(others.values()), limit)
         return DocsChanges(restated[:limit], patches, self.docs.notes())
 
     def _memories(self) -> list[Document]:
@@ -151,7 +152,8 @@ class Restating:
         items = []
         chunks = self.docs.passages([page.id for page in pages], MOST_CHARACTERS)
         for page in pages:
-            items += [(page, passage) for passage in chunks[page.id]]
+            for passage in chunks[page.id]:
+                items.append((page, passage))
         passages = Passages(items)
         texts = self.memory.passages([document.id for document in documents], MOST_CHARACTERS)
         for document in documents:
@@ -172,9 +174,12 @@ class Restating:
         if passage.headings:
             target += f"#{passage.headings[-1]}"
         first = body.lstrip("\n").partition("\n")[0]
-        title = f"{first}\n\n" if statements.is_heading(first) else ""
-        gap = "\n" if header else ""
-        return difference(memory.path, text, f"{header}{gap}{title}See [[{target}]].\n")
+        after = header
+        if header:
+            after += "\n"
+        if statements.is_heading(first):
+            after += f"{first}\n\n"
+        return difference(memory.path, text, f"{after}See [[{target}]].\n")
 
     def _patches(self, documents: Sequence[Document], limit: int) -> list[DocsPatch]:
         """Return the memories that were used most, as additions to the page nearest to each."""
