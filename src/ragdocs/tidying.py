@@ -14,6 +14,7 @@ from ragdocs.project import registry
 from ragdocs.protocols import AccessLog
 from ragdocs.search.corpus import Corpus
 from ragdocs.stores.questions import QuestionLog
+from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import Question
 from ragdocs.verbs import file_history
@@ -22,7 +23,7 @@ from ragdocs.verbs.links import Links
 from ragdocs.verbs.memories.draft import Drafts
 from ragdocs.verbs.memories.restating import Restating
 from ragdocs.verbs.memories.timeline import Timeline
-from ragdocs.verbs.quality.contradictions import Contradictions
+from ragdocs.verbs.quality.contradictions import TABLES, Contradictions
 from ragdocs.verbs.quality.gaps import Gaps
 from ragdocs.verbs.quality.repairs import Repairs
 
@@ -54,7 +55,13 @@ class Tidying:
     @property
     def contradictions(self) -> Contradictions:
         """Memories that cannot all hold."""
-        return Contradictions(self.corpus(MEMORY.name), self.clock())
+        return Contradictions(self.corpus(MEMORY.name), self.clock(), self._compared)
+
+    @cached_property
+    def _compared(self) -> SideFile:
+        """The statements of all projects of this user that are known to contradict each other."""
+        path = project.cache_dir() / "contradictions.sqlite"
+        return SideFile(path, TABLES, name="cache of contradictions", wait_seconds=0.5)
 
     @property
     def restating(self) -> Restating:

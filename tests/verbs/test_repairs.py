@@ -83,13 +83,19 @@ def test_contradictions_are_notes_and_fail_nothing(project: Project) -> None:
     project.memory("d.md", f"{HEAD}Something else.\n")
     project.memory("e.md", f"{HEAD}The gateway allows 300 requests.\n\nsupersedes:: [[f]]\n")
     project.memory("f.md", f"{HEAD}The gateway allowed 50 requests per minute.\n")
-    rows = ask(project.open(), "lint_texts")["result"]
+    workspace = project.open()
+    rows = ask(workspace, "lint_texts")["result"]
+    # What is known about texts that have not changed is not looked for again.
+    assert ask(project.open(), "lint_texts")["result"] == rows
     assert {row["rule"] for row in rows} == {"contradiction"}
     assert {row["level"] for row in rows} == {"note"}
     texts = [row["problem"] for row in rows]
     assert texts[0] == "says that it contradicts d.md"
     assert any("b.md:6 (100 and 200)" in text for text in texts)
     assert not any("f.md" in text for text in texts)
+    ask(workspace, "update_memory", filename="b.md", content=f"{HEAD}Something new.\n")
+    texts = [row["problem"] for row in ask(workspace, "lint_texts")["result"]]
+    assert texts == ["says that it contradicts d.md"]
 
 
 def test_problems_are_written_as_other_programs_read_them(

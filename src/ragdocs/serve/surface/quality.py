@@ -126,7 +126,7 @@ def _problems(ask: Ask) -> list[Problem]:
         corpora = [place.corpus for place in places.values()]
         problems += lint.dead_ends(ask.workspace.config.root, places["docs"].corpus, corpora)
     if "memory" in places:
-        problems += lint.contradictions(places["memory"].corpus, ask.now)
+        problems += lint.contradictions(ask.workspace.tidying.contradictions)
     return lint.by_path(problems)
 
 

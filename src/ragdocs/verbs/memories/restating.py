@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from operator import attrgetter
 
 from ragdocs.protocols import AccessLog
 from ragdocs.search.corpus import Corpus
@@ -135,9 +134,10 @@ class Restating:
         """Return memories that a page restates, and those that a page should have."""
         documents = self._memories()
         restated = sorted(self._restated(documents), key=_most_alike)
-        said = {item.memory.id for item in restated}
-        others = [document for document in documents if document.id not in said]
-        patches = self._patches(others, limit)
+        others = {document.id: document for document in documents}
+        for item in restated:
+            del others[item.memory.id]
+        patches = self._patches(list(others.values()), limit)
         return DocsChanges(restated[:limit], patches, self.docs.notes())
 
     def _memories(self) -> list[Document]:
@@ -150,14 +150,14 @@ class Restating:
     def _restated(self, documents: Sequence[Document]) -> Iterator[Restatement]:
         pages = self.docs.documents()
         items = []
-        chunks = self.docs.passages(list(map(_id, pages)), MOST_CHARACTERS)
+        chunks = self.docs.passages([page.id for page in pages], MOST_CHARACTERS)
         for page in pages:
             for passage in chunks[page.id]:
                 items.append((page, passage))
         passages = Passages(items)
-        texts = self.memory.passages(list(map(_id, documents)), MOST_CHARACTERS)
+        texts = self.memory.passages([document.id for document in documents], MOST_CHARACTERS)
         for document in documents:
-            text = "\n\n".join(map(_text, texts[document.id]))
+            text = "\n\n".join([passage.text for passage in texts[document.id]])
             found = passages.restating(_prose(text))
             if found is not None:
                 share, position = found
@@ -173,12 +173,13 @@ class Restating:
         target = page.path
         if passage.headings:
             target += f"#{passage.headings[-1]}"
-        if header:
-            header += "\n"
         first = body.lstrip("\n").partition("\n")[0]
+        after = header
+        if header:
+            after += "\n"
         if statements.is_heading(first):
-            header += f"{first}\n\n"
-        return difference(memory.path, text, f"{header}See [[{target}]].\n")
+            after += f"{first}\n\n"
+        return difference(memory.path, text, f"{after}See [[{target}]].\n")
 
     def _patches(self, documents: Sequence[Document], limit: int) -> list[DocsPatch]:
         """Return the memories that were used most, as additions to the page nearest to each."""
@@ -219,10 +220,6 @@ class Restating:
         title = memory.title
         after = f"{before.rstrip()}\n\n## {title}\n\n{body}\n"
         return difference(page.path, before, after)
-
-
-_id = attrgetter("id")
-_text = attrgetter("text")
 
 
 def _most_alike(item: Restatement) -> tuple[float, str]:

@@ -5,14 +5,19 @@ Their authors say so, or nearly the same statement has other numbers or a negati
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from hashlib import sha256
 from itertools import combinations
 from math import ceil
 
 from ragdocs.search.corpus import Corpus
+from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text import statements
 from ragdocs.text.links import CONTRADICTS, SUPERSEDES
 from ragdocs.types import Document, Filter
@@ -25,6 +30,11 @@ MOST_CHARACTERS = 20_000
 MOST_STATEMENTS = 60_000
 # Statements with two rare words in common; more of them share a phrase, not a fact.
 MOST_ALIKE = 40
+# Changes whenever statements are compared in another way, so that nothing old is found again.
+COMPARISON = "1"
+TABLES = "CREATE TABLE IF NOT EXISTS contradictions (key TEXT PRIMARY KEY, found TEXT NOT NULL);"
+# States of projects whose contradictions are known.
+MOST_CACHED = 100
 # Rare words of a statement that are looked at.
 MOST_RARE = 6
 
@@ -56,6 +66,8 @@ class Contradictions:
 
     corpus: Corpus
     now: datetime
+    # What was found in texts that have not changed since.
+    cache: SideFile | None = None
 
     def find(self) -> list[Contradiction]:
         """List contradictions, those that an author wrote down first."""
@@ -68,7 +80,7 @@ class Contradictions:
                 current.append(document)
         found = [*self._circles(current), *self._written(current)]
         pairs = {_pair(item) for item in found}
-        for item in self._opposite(current):
+        for item in self._remembered(current):
             if _pair(item) not in pairs:
                 pairs.add(_pair(item))
                 found.append(item)
@@ -101,13 +113,28 @@ class Contradictions:
         by_pair: dict[tuple[str, str], Document] = {}
         for document in documents:
             for link in document.links:
-                other = find(self.corpus, link.target) if link.kind == SUPERSEDES else None
+                if link.kind != SUPERSEDES:
+                    continue
+                other = find(self.corpus, link.target)
                 if other is None or other.id == document.id:
                     continue
                 by_pair[document.id, other.id] = document
                 if (other.id, document.id) in by_pair:
                     sides = Side(other, 0, ""), Side(document, 0, "")
                     yield Contradiction(*sides, "each says that it supersedes the other")
+
+    def _remembered(self, documents: Sequence[Document]) -> list[Contradiction]:
+        """Return what statements contradict each other, from the cache if no text has changed."""
+        if self.cache is None:
+            return list(self._opposite(documents))
+        versions = sorted(f"{document.id} {document.version}" for document in documents)
+        key = sha256("\n".join([COMPARISON, *versions]).encode()).hexdigest()
+        stored = self.cache.ask(partial(_load, key))
+        if stored is not None:
+            return _unpacked(stored, documents)
+        found = list(self._opposite(documents))
+        self.cache.ask(partial(_store, key, _packed(found)))
+        return found
 
     def _opposite(self, documents: Sequence[Document]) -> Iterator[Contradiction]:
         """Yield statements that are nearly the same and say the opposite, the first of two texts.
@@ -136,6 +163,43 @@ class Contradictions:
             if len(sides) > MOST_STATEMENTS:
                 break
         return sides
+
+
+def _load(key: str, connection: sqlite3.Connection) -> str | None:
+    row = connection.execute("SELECT found FROM contradictions WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        return None
+    return str(row[0])
+
+
+def _store(key: str, found: str, connection: sqlite3.Connection) -> None:
+    with connection:
+        connection.execute("INSERT OR REPLACE INTO contradictions VALUES (?, ?)", (key, found))
+        connection.execute(
+            "DELETE FROM contradictions WHERE rowid <= (SELECT MAX(rowid) FROM contradictions) - ?",
+            (MOST_CACHED,),
+        )
+
+
+def _packed(found: Sequence[Contradiction]) -> str:
+    rows = []
+    for item in found:
+        sides = []
+        for side in (item.first, item.second):
+            sides.append((side.document.id, side.line, side.text))
+        rows.append((*sides, item.how))
+    return json.dumps(rows)
+
+
+def _unpacked(stored: str, documents: Sequence[Document]) -> list[Contradiction]:
+    by_id = {document.id: document for document in documents}
+    found = []
+    for first, second, how in json.loads(stored):
+        sides = []
+        for document_id, line, text in (first, second):
+            sides.append(Side(by_id[document_id], line, text))
+        found.append(Contradiction(sides[0], sides[1], how))
+    return found
 
 
 def _pair(item: Contradiction) -> frozenset[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from ragdocs.search.corpus import Corpus
@@ -54,10 +53,11 @@ def leaks(corpus: Corpus) -> list[Problem]:
     return problems
 
 
-def contradictions(corpus: Corpus, now: datetime) -> list[Problem]:
+def contradictions(conflicts: Contradictions) -> list[Problem]:
     """List memories that contradict each other, for a person to decide which holds."""
+    corpus = conflicts.corpus
     problems = []
-    for item in Contradictions(corpus, now).find():
+    for item in conflicts.find():
         first, second = item.first, item.second
         other = second.document.path
         text = f"says that it contradicts {other}"
