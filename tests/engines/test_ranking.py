@@ -17,6 +17,7 @@ from tests.postgres import Cluster
 from ragdocs import caller
 from ragdocs.caller import Caller
 from ragdocs.engines.local.index import LocalIndex
+from ragdocs.engines.postgres import candidates as searching
 from ragdocs.engines.postgres import graphs, words
 from ragdocs.engines.postgres.index import PostgresIndex
 from ragdocs.lanes import DOCS, MEMORY, Lane
@@ -296,6 +297,7 @@ def test_any_search_finds_and_measures_the_same_in_both_engines(
         patch.setattr(words, "FETCHED_SHARE", 0)
         patch.setattr(words, "FETCHED_MORE", first)
         patch.setattr(words, "LISTED_SHARE", listed)
+        patch.setattr(searching, "MOST_AT_ONCE", filled % 3)
         assert_same_found((rows, local), probes, wheres, k)
 
 

@@ -36,6 +36,9 @@ from ragdocs.system.postgres.database import Rows, Statement
 # Marks of a document and a slot; no slot is that large.
 SLOT_BITS = 32
 NO_SLOT = 2**31 - 1
+# Of more documents than this that could not be ruled out, only the words are fetched at first: few
+# of them are among the best, and vectors and cards cost several times as much.
+MOST_AT_ONCE = 100
 
 
 class Key(NamedTuple):
@@ -189,12 +192,15 @@ class CandidateSearch:
 
     def _gather(self, also: Collection[str]) -> None:
         """Fetch what is missing: cards and products of documents, and documents not ruled out."""
-        wanted: set[int] = set()
+        missing = self._not_ruled_out()
+        if len(missing) > MOST_AT_ONCE:
+            self._score_missing(missing)
+            missing = set()
+        wanted = set(missing)
         for columns in self._found_by_words().values():
             wanted.update(self._pool.numbers[self._pool.owners[columns]].tolist())
         for near in self._near.values():
             wanted.update(near["document"].tolist())
-        wanted.update(self._not_ruled_out())
         wanted -= self._details.keys()
         if not wanted and not also:
             return
@@ -216,6 +222,17 @@ class CandidateSearch:
             if len(answers) > 1:
                 payloads = words.read_payloads(answers[1])
             self._score(words.as_fetched(fetched), payloads)
+
+    def _score_missing(self, missing: Collection[int]) -> None:
+        """Fetch the words of documents and score them."""
+        columns = f"d.doc_id, ({words.flags(self._conditions)})::bigint, d.path, d.lengths"
+        values = {"scope": self._scope, "wanted": words.array(missing)}
+        for condition in self._conditions:
+            values |= condition.values
+        sql = f"SELECT {columns} FROM documents d WHERE {_chosen(())} ORDER BY d.path"
+        payloads = self._payloads(self._spellings(), missing, ())
+        fetched, postings = self._ask((sql, values), payloads)
+        self._score(words.as_fetched(fetched), words.read_payloads(postings))
 
     def _not_ruled_out(self) -> set[int]:
         """Return the documents that may have a better passage than the k-th best so far."""
