@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragdocs.search.corpus import Corpus
@@ -86,13 +86,15 @@ class AffectedTexts:
         corpora = self._corpora()
         self._mentions.refresh(corpora.values())
         found: dict[tuple[str, str], _Found] = {}
+        changed = frozenset(change.path for change in changes)
+        changes = _without_memories(changes, corpora.values())
         by_name = _by_name(changes)
         for corpus in corpora.values():
             for document in corpus.documents():
                 for link in document.links:
                     self._follow(corpus, document, link, by_name, found)
         self._add_mentions(corpora, changes, found)
-        return self._result(corpora, changes, found)
+        return Affected(self._texts(corpora, changed, found), len(changes))
 
     def _follow(
         self,
@@ -146,13 +148,12 @@ class AffectedTexts:
                 entry = found.setdefault((lane, path), _Found(document))
                 entry.add(*_place(passage, word), reason)
 
-    def _result(
+    def _texts(
         self,
         corpora: Mapping[str, Corpus],
-        changes: Sequence[FileChange],
+        changed: frozenset[str],
         found: Mapping[tuple[str, str], _Found],
-    ) -> Affected:
-        changed = {change.path for change in changes}
+    ) -> list[AffectedText]:
         texts = []
         for (lane, path), entry in found.items():
             corpus = corpora[lane]
@@ -172,7 +173,16 @@ class AffectedTexts:
                     )
                 )
         texts.sort(key=lambda text: (-text.weight, text.document.path, text.line))
-        return Affected(texts, len(changes))
+        return texts
+
+
+def _without_memories(changes: Sequence[FileChange], corpora: Iterable[Corpus]) -> list[FileChange]:
+    """Leave out memories, which are no part of the work that they are about."""
+    folders = []
+    for corpus in corpora:
+        if corpus.lane.writable and corpus.lane.base:
+            folders.append(f"{corpus.lane.base}/")
+    return [change for change in changes if not change.path.startswith(tuple(folders))]
 
 
 def _by_name(changes: Sequence[FileChange]) -> dict[str, list[FileChange]]:
