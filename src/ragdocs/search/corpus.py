@@ -30,7 +30,7 @@ from ragdocs.search.calibration import Gauge, Gauges
 from ragdocs.search.cleaning import clean
 from ragdocs.search.early import EarlyReader
 from ragdocs.search.encoders.vectors import half_precision, mostly_latin
-from ragdocs.search.measuring import measure_gauges
+from ragdocs.search.measuring import measure_gauges, query_languages
 from ragdocs.search.query import (
     Measured,
     Plan,
@@ -306,11 +306,12 @@ class Corpus:
     ) -> ProbeVector:
         """Return what is searched for a probe: a source without weight is left out."""
         text = probe.text if ranking.keyword_weight else ""
+        languages = query_languages(probe.text, info)
         if not ranking.vector_weight or not info.vectors or not self._can_read(probe.text):
-            return ProbeVector(probe.name, text)
+            return ProbeVector(probe.name, text, languages=languages)
         if vector is None:
             vector = self._vector(probe.text)
-        return ProbeVector(probe.name, text, vector)
+        return ProbeVector(probe.name, text, vector, languages)
 
     def get(self, name: str) -> Document | None:
         """Return a document by its id or its path."""
@@ -375,11 +376,12 @@ class Corpus:
         vector = None
         if info.vectors and self._can_read(text):
             vector = self._vector(text)
-        probe = ProbeVector("query", text, vector)
+        probe = ProbeVector("query", text, vector, query_languages(text, info))
         with self.index.snapshot() as snapshot:
             # All passages are ranked, so that the rank of the last one can be told too.
             candidates = snapshot.candidates([probe], [Filter()], info.passages, [document_id])
-            return measure(candidates, snapshot, self.lane.ranking, text, (document_id, passage_id))
+            target = (document_id, passage_id)
+            return measure(candidates, snapshot, self.lane.ranking, probe, target)
 
     def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
         """Map each indexed path, or each of these that is indexed, to its stamp and version."""
