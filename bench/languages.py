@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench import _baselines, _corpora, _known_items, _labelled, _projects
+from bench import _baselines, _corpora, _known_items, _labelled, _projects, _report
 from bench._labelled import Item, Labelled
 from bench._measure import grid
 from bench._projects import Project
 
 from ragdocs.verbs.quality.measures import DEEP, Measures, compare, measure
 
+ROOT = Path(__file__).resolve().parent.parent
 TREES = _labelled.DATA / "trees"
 # What a language is called by the other engine and by its stemmer.
 NAMES = {
@@ -83,13 +84,17 @@ def main() -> None:
         for chosen in sets:
             project = _projects.write(chosen, work / chosen.name)
             outcomes.append(_outcome(project, chosen, meaning=options.meaning))
-        print(_table("Each language by itself", outcomes))
+        tables = [_table("Each language by itself", outcomes)]
         if len(sets) > 1 and not options.apart:
             whole = _known_items.joined(sets)
             project = _projects.write(whole, work / whole.name)
             outcomes = [_outcome(project, one, meaning=options.meaning) for one in sets]
-            print()
-            print(_table("All languages in one project", outcomes))
+            tables.append(_table("All languages in one project", outcomes))
+    printed = "\n\n".join(tables)
+    print(printed)
+    if options.write:
+        body = f"`python3 tasks.py bench languages`\n\n{printed}"
+        _report.replace_block(ROOT / "docs" / "internals" / "quality.md", "languages", body)
     _labelled.say(f"{time.process_time() / 60:.1f} processor minutes")
 
 

@@ -56,7 +56,7 @@ def field_terms(entry: IndexedDocument) -> list[FieldTerms]:
             language = own_language
         if text:
             shared[field] = list(terms(text, language))
-    passages = []
+    passages: list[FieldTerms] = []
     for chunk, language in zip(entry.chunks, languages, strict=True):
         passages.append({**_own_terms(chunk, language), **shared})
     return passages

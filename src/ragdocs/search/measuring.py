@@ -64,3 +64,8 @@ def best_score(index: Index, ranking: Ranking, question: str, vector: Vectors | 
 def query_languages(text: str, info: IndexInfo) -> tuple[str, ...]:
     """Return the languages by whose stems the words of a query are looked for in an index."""
     return languages.of_query(text, info.languages, info.passages)
+
+
+def query_language(text: str, info: IndexInfo) -> str:
+    """Return the language of a query; English, where nothing tells it."""
+    return languages.detect(text) or query_languages(text, info)[0]
