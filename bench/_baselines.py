@@ -19,6 +19,8 @@ PLAIN_DEPTH = 100
 INSTALL = "python -m pip install bm25s PyStemmer"
 
 Ranked = list[str]
+# Cuts texts into lists of tokens.
+Tokens = Callable[[Sequence[str]], Any]
 
 
 def rrf(rankings: Iterable[Ranked]) -> Ranked:
@@ -34,6 +36,11 @@ def bm25s(project: Project) -> Callable[[Item], Ranked] | None:
     """Return another keyword engine over the very passages of our index, where it is installed."""
     if not (find_spec("bm25s") and find_spec("Stemmer")):
         return None
+    return keyword_engine(project, _english)
+
+
+def keyword_engine(project: Project, tokens: Tokens) -> Callable[[Item], Ranked]:
+    """Return another keyword engine over the very passages of our index."""
     texts, names, groups = [], [], []
     documents = project.corpus.documents()
     held = project.corpus.passages([document.id for document in documents], WHOLE)
@@ -42,7 +49,7 @@ def bm25s(project: Project) -> Callable[[Item], Ranked] | None:
             texts.append(f"{document.title}\n{' '.join(chunk.headings)}\n{chunk.text}")
             names.append(project.ids[document.path])
             groups.append(document.path.partition("/")[0])
-    match = _matcher(texts)
+    match = _matcher(texts, tokens)
 
     def ask(question: Item) -> Ranked:
         ranked: dict[str, None] = {}
@@ -56,18 +63,18 @@ def bm25s(project: Project) -> Callable[[Item], Ranked] | None:
     return ask
 
 
-def _matcher(texts: Sequence[str]) -> Callable[[str], Iterable[int]]:
+def _english(texts: Sequence[str]) -> Any:
     # Imported by name: neither is among our requirements.
     engines, stemmers = import_module("bm25s"), import_module("Stemmer")
+    # The stemmer keeps state: a new one for each call costs nothing.
+    stemmer = stemmers.Stemmer("english")
+    return engines.tokenize(
+        list(texts), stopwords="en", stemmer=stemmer, show_progress=False, return_ids=False
+    )
 
-    def tokens(some: Sequence[str]) -> Any:
-        # The stemmer keeps state: a new one for each call costs nothing.
-        stemmer = stemmers.Stemmer("english")
-        return engines.tokenize(
-            list(some), stopwords="en", stemmer=stemmer, show_progress=False, return_ids=False
-        )
 
-    engine = engines.BM25()
+def _matcher(texts: Sequence[str], tokens: Tokens) -> Callable[[str], Iterable[int]]:
+    engine = import_module("bm25s").BM25()
     engine.index(tokens(texts), show_progress=False)
 
     def match(text: str) -> Iterable[int]:

@@ -55,6 +55,22 @@ def label(folder: Path, documents: list[object], question: str, answer: str) -> 
     (folder / "meta.json").write_text("{}")
 
 
+def test_languages_makes_its_questions_from_the_pages(tmp_path: Path) -> None:
+    pages = {
+        "de/lampen.md": "# Lampen\n\n## Grüne Lampen kaufen\n\nDie grünen Lampen sind im Laden.\n",
+        "de/schiffe.md": "# Schiffe\n\n## Segel und Ruder\n\nSie fahren über das Meer.\n",
+        "zh/令牌.md": "# 令牌\n\n## 更新会话令牌\n\n会话的令牌保存在内存中。\n",
+    }
+    for name, text in pages.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    printed = run("languages", "--pages", str(tmp_path))
+    rows = [line for line in printed.splitlines() if line.startswith("| de")]
+    assert len(rows) == 2
+    assert "words alone" in printed
+    assert " 1.0000 " in rows[0] or " 0.5000 " in rows[0]
+
+
 def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> None:
     cats = {"_id": "animals/cats.md", "title": "Cats", "text": "They purr when they are happy."}
     ships = {"_id": "ships.md", "title": "Ships", "text": "They sail over the sea."}

@@ -44,11 +44,15 @@ Documents = list[Document]
 
 @dataclass(frozen=True, slots=True)
 class ProbeVector:
-    """A text to search for; without words or without a vector that source is not searched."""
+    """A text to search for; without words or without a vector that source is not searched.
+
+    Its words are looked for by their stems in each of the languages.
+    """
 
     name: str
     text: str
     vector: Vectors | None = None
+    languages: tuple[str, ...] = ("en",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,8 @@ class IndexInfo:
     links: int
     vector_search: str = "exact"
     calibration: Mapping[str, float] = field(default_factory=dict)
+    # The number of passages in each language whose words have stems of their own, without English.
+    languages: Mapping[str, int] = field(default_factory=dict)
 
 
 class Readable(Protocol):
@@ -167,9 +173,15 @@ class Snapshot(Protocol):
         """Map each document to those it links to that pass the filter, with their first passage."""
 
     def load(
-        self, keys: Sequence[PassageKey], words: Sequence[str] = ()
+        self,
+        keys: Sequence[PassageKey],
+        words: Sequence[str] = (),
+        languages: Sequence[str] = ("en",),
     ) -> Sequence[tuple[Document, Chunk, tuple[str, ...]]]:
-        """Return passages with their documents, and which of these words stand in each."""
+        """Return passages with their documents, and which of these words stand in each.
+
+        A word stands in a passage by its stems in any of the languages.
+        """
 
     def get(self, name: str) -> Document | None:
         """Return a document by its id or its path."""

@@ -26,6 +26,10 @@ def matching(table: KeywordTable, text: str, k: int, mask: np.ndarray) -> list[t
     return list(zip(rows.tolist(), scores[rows].tolist(), strict=True))
 
 
+def analysed(texts: dict[str, str]) -> dict[str, list[str]]:
+    return {field: list(terms(text)) for field, text in texts.items()}
+
+
 class Bench:
     """A keyword table with the mask that a catalog would give it."""
 
@@ -36,7 +40,8 @@ class Bench:
 
     def apply(self, added: dict[int, str], removed: tuple[int, ...] = ()) -> None:
         self.table.write(
-            ({"body": text, "title": f"page {row}"} for row, text in added.items()), removed
+            (analysed({"body": text, "title": f"page {row}"}) for row, text in added.items()),
+            removed,
         )
         self.table.adopt(added)
         self.alive = (self.alive | set(added)) - set(removed)
@@ -121,7 +126,7 @@ def test_ranking_agrees_with_whooshs_own(prose_bench: Bench) -> None:
 
 def titled(rows: dict[int, dict[str, str]]) -> Bench:
     bench = Bench()
-    bench.table.write(rows.values())
+    bench.table.write(map(analysed, rows.values()))
     bench.table.adopt(rows)
     bench.alive, bench.highest = set(rows), max(rows)
     return bench

@@ -192,6 +192,63 @@ def test_several_probes_are_the_same_in_both_engines(
             assert_alike(rows.search(query, NOW), local.search(query, NOW), query)
 
 
+SENTENCES = {
+    "de": "Die Abhängigkeiten werden nicht mit dem Container gelöst und sind in der Datei {}.",
+    "fr": "Les dépendances ne sont pas résolues avec le conteneur et sont dans le fichier {}.",
+    "en": "The dependencies are not resolved with the container and they are in your file {}.",
+    "ru": "Зависимости не разрешаются вместе с контейнером, они находятся в файле {}.",
+}
+
+
+def translated() -> list[IndexedDocument]:
+    """Make pages in four languages, some of two passages in different languages."""
+    made = []
+    for number in range(40):
+        language = list(SENTENCES)[number % 4]
+        name = f"{language}/page-{number}"
+        sentence = SENTENCES[language].format(number % 7)
+        first = Chunk(f"{name}#0", name, ("Dateien",), 3 * sentence, 1, 2, digest(name))
+        chunks = [first]
+        if number % 5 == 0:
+            other = 3 * SENTENCES["de"].format(number)
+            chunks.append(Chunk(f"{name}#1", name, (), other, 3, 4, digest(f"{name} 1")))
+        title = sentence.split()[1]
+        document = Document(id=name, lane="docs", path=f"{name}.md", title=title, version="1")
+        made.append(IndexedDocument(document, tuple(chunks), "s"))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "languages"),
+    [
+        ("welche Abhängigkeit wird nicht gelöst", {"de"}),
+        ("la dépendance du fichier", {"fr"}),
+        ("which dependency is in the file", {"en"}),
+        ("зависимостей в файлах", {"ru"}),
+        ("dependency container", {"en"}),
+        ("Abhangigkeit", {"de"}),
+        ("container Datei fichier 3", set()),
+        ("conteneurr zzzz", set()),
+        (" ".join(f"wort{n} dépendances{n} Datei" for n in range(70)), set()),
+    ],
+)
+def test_stems_of_several_languages_are_the_same_in_both_engines(
+    shared: Database, tmp_path: Path, text: str, languages: set[str]
+) -> None:
+    caller.begin(dataclasses.replace(Caller(), name="tester"))
+    encoder = HashEncoder()
+    local, rows = both_engines(shared, encoder, translated())
+    assert local.info().languages == rows.info().languages
+    assert set(local.info().languages) == {"de", "fr", "ru"}
+    searching = [corpus(DOCS, index, encoder, tmp_path) for index in (local, rows)]
+    query = Query(probes=(Probe(text),), limit=20)
+    mine, theirs = (one.search(query, NOW) for one in searching)
+    assert_alike(theirs, mine, query)
+    if languages:
+        assert mine.hits[0].document.path[:2] in languages
+        assert mine.hits[0].words
+
+
 def test_the_best_are_the_same_with_vectors_of_the_model(shared: Database, tmp_path: Path) -> None:
     encoder = OnnxEncoder()
     local, rows = both_engines(shared, encoder, documents(15))

@@ -77,6 +77,10 @@ class _OpaqueSnapshot:
         return hidden
 
     def load(
-        self, keys: Sequence[PassageKey], words: Sequence[str] = ()
+        self,
+        keys: Sequence[PassageKey],
+        words: Sequence[str] = (),
+        languages: Sequence[str] = ("en",),
     ) -> Sequence[tuple[Document, Chunk, tuple[str, ...]]]:
-        return self._inner.load([self._keys[cast("str", key)] for key in keys], words)
+        inner = [self._keys[cast("str", key)] for key in keys]
+        return self._inner.load(inner, words, languages)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ragdocs.search.fields import fields, objection, telling
+from ragdocs.search.fields import objection, shared_fields, telling
 from ragdocs.types import Chunk, Document, IndexedDocument
 
 
@@ -39,7 +39,7 @@ def test_words_that_every_title_has_are_left_out_unless_there_are_no_others() ->
 def test_a_file_goes_by_its_name_or_by_that_of_its_folder(
     path: str, name: str, folder: str
 ) -> None:
-    [found] = fields(entry(path, "Title"))
+    found = shared_fields(entry(path, "Title"))
     assert (found["name"], found["path"]) == (name, folder)
 
 
@@ -54,11 +54,11 @@ def test_a_file_goes_by_its_name_or_by_that_of_its_folder(
 def test_first_words_that_were_taken_for_a_title_count_where_they_stand_only(
     title: str, text: str, indexed: str
 ) -> None:
-    assert fields(entry("2026-05-03/101500_a1b2.md", title, text))[0]["title"] == indexed
+    assert shared_fields(entry("2026-05-03/101500_a1b2.md", title, text))["title"] == indexed
 
 
 def test_a_date_is_searched_as_people_say_it() -> None:
-    assert fields(entry("a.md", "A"))[0]["date"] == "3 May 2026"
+    assert shared_fields(entry("a.md", "A"))["date"] == "3 May 2026"
 
 
 def of_passages(*texts: str) -> IndexedDocument:

@@ -9,7 +9,7 @@ from tests.conftest import Project
 
 from ragdocs.serve.live import Live
 from ragdocs.serve.web import search
-from ragdocs.serve.web.excerpt import SHOWN, excerpt, query_terms
+from ragdocs.serve.web.excerpt import SHOWN, excerpt
 
 
 def page_of(project: Project, path: str, **flags: object) -> tuple[int, str]:
@@ -62,7 +62,7 @@ def test_a_page_with_little_on_it_says_why(
 def test_the_words_of_a_query_are_marked_as_they_are_searched(
     query: str, passage: str, marked: list[str]
 ) -> None:
-    pieces = excerpt(passage, query_terms(query))
+    pieces = excerpt(passage, query)
     runs = [run for piece in pieces for run in piece.runs]
     assert [run.text for run in runs if run.is_marked] == marked
     assert "".join(run.text for run in runs) == passage.replace("`", "")
@@ -72,7 +72,7 @@ def test_a_long_passage_is_cut_around_the_words() -> None:
     passage = (
         f"# Title\n\n{'filler ' * 200}the **webhook** was [delivered](x.md) twice. {'rest ' * 200}"
     )
-    pieces = excerpt(passage, query_terms("webhook delivered twice"))
+    pieces = excerpt(passage, "webhook delivered twice")
     text = "".join(run.text for piece in pieces for run in piece.runs)
     assert "the webhook was delivered twice." in text
     assert text.startswith("… ")

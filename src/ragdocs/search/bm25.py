@@ -9,11 +9,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
-from ragdocs.text.terms import STOP_TERMS, is_compound, terms
+from ragdocs.text.languages import ENGLISH
+from ragdocs.text.terms import is_compound, stop_terms, terms
 
 Floats = npt.NDArray[np.float32]
 # How often a term stands in a field of each passage, and how long that field is there.
@@ -63,11 +65,29 @@ class QueryTerm:
     weight: float
 
 
-def query_terms(text: str) -> list[str]:
-    """Return the different terms of a query without stop words, or with them if all are."""
-    distinct = dict.fromkeys(islice(terms(text[:LONGEST_QUERY]), MOST_LOOKUPS))
-    meaningful = [term for term in distinct if term not in STOP_TERMS]
+def query_terms(text: str, languages: Sequence[str] = (ENGLISH,)) -> list[str]:
+    """Return the different terms of a query without stop words, or with them if all are.
+
+    They are the stems of the first of the languages that the query may be in.
+    """
+    distinct = dict.fromkeys(islice(terms(text[:LONGEST_QUERY], languages[0]), MOST_LOOKUPS))
+    meaningful = [term for term in distinct if not _is_stop_term(term, languages)]
     return meaningful or list(distinct)
+
+
+def _is_stop_term(term: str, languages: Sequence[str]) -> bool:
+    return any(term in stop_terms(language) for language in languages)
+
+
+def other_stems(text: str, languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Map terms of a query to the stems of the same words in its other languages."""
+    first = list(islice(terms(text[:LONGEST_QUERY], languages[0]), MOST_LOOKUPS))
+    stems: dict[str, dict[str, None]] = {}
+    for language in languages[1:]:
+        for term, other in zip(first, terms(text[:LONGEST_QUERY], language), strict=False):
+            if other != term:
+                stems.setdefault(term, {})[other] = None
+    return {term: tuple(others) for term, others in stems.items()}
 
 
 def weigh(
@@ -75,22 +95,26 @@ def weigh(
     frequencies: Mapping[str, int],
     count: int,
     spellings: Callable[[str], Sequence[str]],
+    stems: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[QueryTerm]:
     """Weigh the terms of a query by rarity, the rarest first.
 
     `frequencies` has the number of passages of each term, `count` that of all passages, and
-    `spellings` returns the terms that resemble one that is found nowhere.
+    `spellings` returns the terms that resemble one that is found nowhere. `stems` has the stems of
+    the same word in other languages; a passage has that of its own.
     """
     existing = []
     unknown = []
     for term in query:
-        if not frequencies[term]:
+        forms = [form for form in (term, *stems.get(term, ())) if frequencies[form] > 0]
+        if not forms:
             unknown.append(term)
             continue
-        weight = rarity(count, frequencies[term])
+        frequency = min(count, sum(frequencies[form] for form in forms))
+        weight = rarity(count, frequency)
         if is_compound(term):
             weight *= COMPOUND_WEIGHT
-        existing.append(QueryTerm(((term, 1.0),), weight))
+        existing.append(QueryTerm(tuple((form, 1.0) for form in forms), weight))
     existing.sort(key=lambda term: -term.weight)
     # A word nobody wrote weighs as much as the rarest word, so that a query of unknown words
     # scores low.

@@ -30,7 +30,7 @@ from ragdocs.search.calibration import Gauge, Gauges
 from ragdocs.search.cleaning import clean
 from ragdocs.search.early import EarlyReader
 from ragdocs.search.encoders.vectors import half_precision, mostly_latin
-from ragdocs.search.measuring import measure_gauges
+from ragdocs.search.measuring import measure_gauges, query_language, query_languages
 from ragdocs.search.query import (
     Measured,
     Plan,
@@ -44,6 +44,7 @@ from ragdocs.search.query import search as search_snapshot
 from ragdocs.search.reading import ReadFiles, Reading
 from ragdocs.search.variants import PageVariants
 from ragdocs.text import times
+from ragdocs.text.languages import ENGLISH
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import (
     Change,
@@ -82,6 +83,10 @@ REMEASURED = 0.1
 # A filter that leaves no more documents than this has said what is meant: all of them can be looked
 # at, and the best are shown even if they are weak.
 FEW_DOCUMENTS = 20
+# What the vote of an English model is worth for a query in another language. In German pages
+# meaning with its whole weight lost 1.6 points nDCG@10 on words alone; up to this part of it gains
+# a little.
+FOREIGN_VOTE = 0.2
 
 
 class Corpus:
@@ -297,7 +302,7 @@ class Corpus:
             hidden = self.lane.hidden
         where = replace(where, alive_at=where.alive_at or now, hidden=hidden)
         probes = tuple(probe for probe in query.probes if probe.text.strip())
-        ranking = self._ranking(query)
+        ranking = self._ranking(query, info)
         ready = tuple(self._probe(probe, ranking, info, vector) for probe in probes)
         # While passages are being encoded, those without a vector may just not be done.
         has_unread = self._latin_only() and info.vectors >= info.passages
@@ -323,11 +328,12 @@ class Corpus:
     ) -> ProbeVector:
         """Return what is searched for a probe: a source without weight is left out."""
         text = probe.text if ranking.keyword_weight else ""
+        languages = query_languages(probe.text, info)
         if not ranking.vector_weight or not info.vectors or not self._can_read(probe.text):
-            return ProbeVector(probe.name, text)
+            return ProbeVector(probe.name, text, languages=languages)
         if vector is None:
             vector = self._vector(probe.text)
-        return ProbeVector(probe.name, text, vector)
+        return ProbeVector(probe.name, text, vector, languages)
 
     def get(self, name: str) -> Document | None:
         """Return a document by its id or its path."""
@@ -392,11 +398,12 @@ class Corpus:
         vector = None
         if info.vectors and self._can_read(text):
             vector = self._vector(text)
-        probe = ProbeVector("query", text, vector)
+        probe = ProbeVector("query", text, vector, query_languages(text, info))
         with self.index.snapshot() as snapshot:
             # All passages are ranked, so that the rank of the last one can be told too.
             candidates = snapshot.candidates([probe], [Filter()], info.passages, [document_id])
-            return measure(candidates, snapshot, self.lane.ranking, text, (document_id, passage_id))
+            target = (document_id, passage_id)
+            return measure(candidates, snapshot, self.lane.ranking, probe, target)
 
     def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
         """Map each indexed path, or each of these that is indexed, to its stamp and version."""
@@ -510,11 +517,16 @@ class Corpus:
         """Tell whether the vector of a text would say anything."""
         return not self._latin_only() or mostly_latin(text)
 
-    def _ranking(self, query: Query) -> Ranking:
-        if query.weights is None:
-            return self.lane.ranking
-        vector, keyword = query.weights
-        return replace(self.lane.ranking, vector_weight=vector, keyword_weight=keyword)
+    def _ranking(self, query: Query, info: IndexInfo) -> Ranking:
+        """Return how sources are weighed, where the query does not say it."""
+        ranking = self.lane.ranking
+        if query.weights is not None:
+            vector, keyword = query.weights
+            return replace(ranking, vector_weight=vector, keyword_weight=keyword)
+        text = " ".join(probe.text for probe in query.probes)
+        if self._latin_only() and query_language(text, info) != ENGLISH:
+            return replace(ranking, vector_weight=FOREIGN_VOTE * ranking.vector_weight)
+        return ranking
 
     def _vector(self, text: str) -> Vectors | None:
         if self.encoder is None or self.embedding_unavailable:

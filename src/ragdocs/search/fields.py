@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from ragdocs.text.terms import STOP_TERMS, terms
-from ragdocs.types import IndexedDocument
+from ragdocs.text.languages import ENGLISH, STEMMED, decide, evidence
+from ragdocs.text.terms import stop_terms, terms
+from ragdocs.types import Chunk, IndexedDocument
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -19,22 +22,77 @@ MOST_TERMS = 200_000
 # Characters below which no text has so many terms that it takes long.
 PLAIN_SIZE = 500_000
 NAMELESS = ("index", "readme")
+# Fields whose words are in the language of the document; names of files are mostly English.
+IN_ITS_LANGUAGE = ("title", "tags")
+# A passage in another language than English has a term that says so: no word has this mark.
+LANGUAGE_MARK = ":"
+
+FieldTerms = Mapping[str, list[str]]
 
 
 @lru_cache(maxsize=4096)
-def meant(word: str) -> frozenset[str]:
+def meant(word: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the terms that a word of a query asks for."""
-    return frozenset(terms(word)) - STOP_TERMS
+    return frozenset(terms(word, language)) - stop_terms(language)
 
 
-def fields(entry: IndexedDocument) -> list[dict[str, str]]:
-    """Return the text of each field of each passage."""
-    shared = _shared(entry)
-    texts = []
+def language_term(language: str) -> str:
+    """Return the term of all passages in a language."""
+    return f"{LANGUAGE_MARK}{language}"
+
+
+# The terms of the languages whose passages are counted: in all others words stay as they are.
+LANGUAGE_TERMS = {language_term(language): language for language in STEMMED if language != ENGLISH}
+
+
+def field_terms(entry: IndexedDocument) -> list[FieldTerms]:
+    """Return the terms of each field of each passage, stemmed by the language of the passage."""
+    languages = passage_languages(entry)
+    shared = {}
+    own_language = _main_language(languages)
+    for field, text in shared_fields(entry, own_language).items():
+        language = ENGLISH
+        if field in IN_ITS_LANGUAGE:
+            language = own_language
+        if text:
+            shared[field] = list(terms(text, language))
+    passages: list[FieldTerms] = []
+    for chunk, language in zip(entry.chunks, languages, strict=True):
+        passages.append({**_own_terms(chunk, language), **shared})
+    return passages
+
+
+def _own_terms(chunk: Chunk, language: str) -> dict[str, list[str]]:
+    """Return the terms of the fields that a passage has for itself."""
+    body = list(terms(chunk.text, language))
+    marker = language_term(language)
+    if marker in LANGUAGE_TERMS:
+        body.append(marker)
+    own = {}
+    if body:
+        own["body"] = body
+    headings = " ".join(chunk.headings)
+    if headings:
+        own["headings"] = list(terms(headings, language))
+    return own
+
+
+def passage_languages(entry: IndexedDocument) -> list[str]:
+    """Return the language of each passage; one that says too little has that of its document."""
+    of_passages = []
+    together: Counter[str] = Counter()
     for chunk in entry.chunks:
-        own = {"body": chunk.text, "headings": " ".join(chunk.headings)}
-        texts.append({**own, **shared})
-    return texts
+        counts = evidence(chunk.text)
+        together.update(counts)
+        of_passages.append(counts)
+    of_document = decide(together) or ENGLISH
+    return [decide(counts, unless=of_document) for counts in of_passages]
+
+
+def _main_language(languages: list[str]) -> str:
+    """Return the language of most passages; of equally many, the first by its code."""
+    counts = Counter(languages)
+    return min(counts, key=lambda language: (-counts[language], language), default=ENGLISH)
 
 
 def objection(entry: IndexedDocument, seconds: float) -> str:
@@ -59,7 +117,7 @@ def objection(entry: IndexedDocument, seconds: float) -> str:
     return ""
 
 
-def _shared(entry: IndexedDocument) -> dict[str, str]:
+def shared_fields(entry: IndexedDocument, language: str = ENGLISH) -> dict[str, str]:
     """Return the fields that all passages of a document share."""
     document = entry.document
     file = PurePosixPath(document.path)
@@ -71,7 +129,7 @@ def _shared(entry: IndexedDocument) -> dict[str, str]:
         "date": "",
     }
     if not _borrowed(entry):
-        shared["title"] = telling(document.title)
+        shared["title"] = telling(document.title, language)
     if file.parent.name:
         shared["path"] = str(file.parent)
     created = document.created_at
@@ -88,9 +146,9 @@ def _name(file: PurePosixPath) -> str:
     return file.stem
 
 
-def telling(title: str) -> str:
+def telling(title: str, language: str = ENGLISH) -> str:
     """Return the words of a title that a query may ask for, or all of them if it has no others."""
-    return " ".join(word for word in title.split() if meant(word)) or title
+    return " ".join(word for word in title.split() if meant(word, language)) or title
 
 
 def _borrowed(entry: IndexedDocument) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from ragdocs.lanes import Ranking
-from ragdocs.protocols import Index, ProbeVector, Vectors
+from ragdocs.protocols import Index, IndexInfo, ProbeVector, Vectors
 from ragdocs.search import calibration
 from ragdocs.search.calibration import Gauge, Gauges
 from ragdocs.search.query import Plan, score_candidates
+from ragdocs.text import languages
 from ragdocs.types import Filter, Probe, Query
 
 # Returns the vector of a text, or nothing if there is no model.
@@ -53,8 +54,18 @@ def best_score(index: Index, ranking: Ranking, question: str, vector: Vectors | 
     """Return the highest score of a question before links and calibration."""
     probe = Probe(question)
     text = question if ranking.keyword_weight else ""
-    ready = ProbeVector(probe.name, text, vector)
+    ready = ProbeVector(probe.name, text, vector, query_languages(question, index.info()))
     plan = Plan(Query(probes=(probe,)), (ready,), ranking, NEVER)
     with index.snapshot() as snapshot:
         candidates = snapshot.candidates(plan.probes, [Filter()], plan.pool)
     return float(score_candidates(plan, candidates).scores.totals.max(initial=0.0))
+
+
+def query_languages(text: str, info: IndexInfo) -> tuple[str, ...]:
+    """Return the languages by whose stems the words of a query are looked for in an index."""
+    return languages.of_query(text, info.languages, info.passages)
+
+
+def query_language(text: str, info: IndexInfo) -> str:
+    """Return the language of a query; English, where nothing tells it."""
+    return languages.detect(text) or query_languages(text, info)[0]

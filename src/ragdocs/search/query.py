@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -62,6 +63,11 @@ class Plan:
     def text(self) -> str:
         """The texts of all probes."""
         return " ".join(probe.text for probe in self.query.probes)
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages that the words of any probe are looked for in."""
+        return list(dict.fromkeys(chain.from_iterable(probe.languages for probe in self.probes)))
 
     @property
     def pool(self) -> int:
@@ -290,7 +296,7 @@ def _hits(plan: Plan, scored: Scored, snapshot: Snapshot) -> tuple[tuple[Hit, ..
         scored.scores.totals, scored.documents, plan.query, plan.ranking, plan.now
     )
     keys = [scored.keys[choice.column] for choice in chosen]
-    loaded = snapshot.load(keys, query_words(plan.text))
+    loaded = snapshot.load(keys, query_words(plan.text), plan.languages)
     names = {link_key(name) for name in plan.query.where.linked_to}
     hits = []
     for choice, (document, passage, words) in zip(chosen, loaded, strict=True):
@@ -322,7 +328,11 @@ class Measured:
 
 
 def measure(
-    candidates: Candidates, snapshot: Snapshot, ranking: Ranking, text: str, target: tuple[str, str]
+    candidates: Candidates,
+    snapshot: Snapshot,
+    ranking: Ranking,
+    probe: ProbeVector,
+    target: tuple[str, str],
 ) -> Measured:
     """Measure a passage of a document; the ids of both are the target, "" for the best passage."""
     document_id, passage_id = target
@@ -334,7 +344,8 @@ def measure(
     keyword = candidates.raw.get(("query", "keyword"), nothing)
     meaning = candidates.raw.get(("query", "vector"), nothing)
     totals = ranking.keyword_weight * keyword + ranking.vector_weight * meaning
-    loaded = snapshot.load([candidates.keys[column] for column in columns], query_words(text))
+    keys = [candidates.keys[column] for column in columns]
+    loaded = snapshot.load(keys, query_words(probe.text), probe.languages)
     position = int(np.argmax(totals[columns.start : columns.stop]))
     for other, (_, passage, _) in enumerate(loaded):
         if passage.id == passage_id:

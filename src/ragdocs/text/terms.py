@@ -1,29 +1,46 @@
-"""The terms of a text: stemmed words, identifiers whole and split, pairs of CJK characters."""
+"""The terms of a text: stemmed words, identifiers whole and split, n-grams where no spaces are."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from functools import cache
 
-from whoosh.lang.porter2 import stem as porter
+from ragdocs.text.languages import ENGLISH, LONGEST_STEM, fold, stemmer, stop_words
 
 # Part of the index's recipe: a change here rebuilds every index.
-ANALYSER = "3"
+ANALYSER = "4"
 
-# Runs of letters and digits, joined by single marks as in src/auth.py, max_chars, all-MiniLM-L6-v2.
-# The repetition is bounded so that a megabyte of "a.a.a" costs linear time and makes no megabyte
-# term.
-_COMPOUND = re.compile(r"[^\W_]{1,80}(?:[_.\-/][^\W_]{1,80}){0,11}")
+# Vowel signs and the like, which stand on letters and are none to Python: of South and South-East
+# Asia, where they make the word, and accents for which there is no letter with the accent.
+_SIGNS = (
+    "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84"
+    "\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u3099\u309a"
+)
+_HAS_SIGNS = re.compile(f"[{_SIGNS}]")
 _MARKS = "_.-/"
-_PART = re.compile(r"[^\W_]+")
+
+
+def _compounds(letter: str) -> re.Pattern[str]:
+    # Runs of letters and digits, joined by single marks as in src/auth.py, max_chars,
+    # all-MiniLM-L6-v2. The repetition is bounded so that a megabyte of "a.a.a" costs linear time
+    # and makes no megabyte term.
+    return re.compile(rf"{letter}{{1,80}}(?:[_.\-/]{letter}{{1,80}}){{0,11}}")
+
+
+_LETTER = r"[^\W_]"
+_SIGNED_LETTER = rf"(?:{_LETTER}|[{_SIGNS}])"
+_COMPOUND = _compounds(_LETTER)
+_SIGNED_COMPOUND = _compounds(_SIGNED_LETTER)
+_JOINT = re.compile(r"[_.\-/]")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
-_CJK = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]+")
-_LONGEST = 64
-# No English suffix leaves less.
-_LEAST_STEMMED = 3
+# Written without spaces: Chinese, Japanese and Korean, whose characters are syllables or words, and
+# Thai, Lao, Myanmar and Khmer, whose letters are sounds.
+_CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_SOUNDS = "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+_UNSPACED = re.compile(f"(?P<pairs>[{_CJK}\U00020000-\U0003ffff]+)|(?P<triples>[{_SOUNDS}]+)")
 
 # Left out of a query unless it has nothing else: what every question has, and what joins words.
 # Pronouns stay, rare as they are in documentation: "my" and "I" tell what somebody said of
@@ -34,17 +51,28 @@ _STOP_WORDS = (
     "to up was were what when where which who whom why will with would"
 )
 
+Stem = Callable[[str], str]
 
-def terms(text: str) -> Iterator[str]:
-    """Yield the terms of a text, in order; the same rules serve documents and queries."""
-    folded = _fold(text)
-    for match in _COMPOUND.finditer(folded):
+
+def terms(text: str, language: str = ENGLISH) -> Iterator[str]:
+    """Yield the terms of a text, in order; the same rules serve documents and queries.
+
+    The language decides about stems only: in any language a text has as many terms, and each
+    stands for the same word.
+    """
+    stem = stemmer(language)
+    pattern = _COMPOUND
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+        if _HAS_SIGNS.search(text):
+            pattern = _SIGNED_COMPOUND
+    for match in pattern.finditer(text):
         compound = match.group()
-        parts = _PART.findall(compound)
-        if len(parts) > 1 and len(compound) <= _LONGEST:
-            yield compound.casefold()
+        parts = _JOINT.split(compound)
+        if len(parts) > 1 and len(compound) <= LONGEST_STEM:
+            yield fold(compound).casefold()
         for part in parts:
-            yield from _word(part)
+            yield from _word(part, stem)
 
 
 def is_compound(term: str) -> bool:
@@ -52,53 +80,45 @@ def is_compound(term: str) -> bool:
     return any(map(term.__contains__, _MARKS))
 
 
-def _word(word: str) -> Iterator[str]:
+def _word(word: str, stem: Stem) -> Iterator[str]:
     """Yield a word's stem, and the stems of the words that its humps part."""
-    if _CJK.search(word):
-        yield from _characters(word)
+    if not word.isascii() and _UNSPACED.search(word):
+        yield from _characters(word, stem)
         return
     lowered = word.casefold()
     yield stem(lowered)
     if word == lowered or word == word.upper():
         return
-    pieces = _CAMEL.findall(word)
+    pieces = _CAMEL.findall(fold(word))
     if len(pieces) > 1:
         for piece in pieces:
             yield stem(piece.casefold())
 
 
-def _characters(word: str) -> Iterator[str]:
-    """Yield every two neighbouring characters of CJK, which is written without spaces."""
+def _characters(word: str, stem: Stem) -> Iterator[str]:
+    """Yield every two neighbouring characters of CJK, every three of Thai and its neighbours."""
     end = 0
-    for match in _CJK.finditer(word):
+    for match in _UNSPACED.finditer(word):
         if match.start() > end:
-            yield from _word(word[end : match.start()])
+            yield from _word(word[end : match.start()], stem)
         run = match.group()
-        if len(run) == 1:
+        size = 2 if match["pairs"] else 3
+        if len(run) <= size:
             yield run
-        for first, second in pairwise(run):
-            yield first + second
+        else:
+            for start in range(len(run) - size + 1):
+                yield run[start : start + size]
         end = match.end()
     if end < len(word):
-        yield from _word(word[end:])
+        yield from _word(word[end:], stem)
 
 
-def _fold(text: str) -> str:
-    """Drop compatibility forms and accents, keep case: the split of identifiers needs it."""
-    if text.isascii():
-        return text
-    decomposed = unicodedata.normalize("NFKD", text)
-    letters = [letter for letter in decomposed if not unicodedata.combining(letter)]
-    # Recomposing brings Hangul syllables back together; Latin accents are gone by then.
-    return unicodedata.normalize("NFC", "".join(letters))
-
-
-@lru_cache(maxsize=65536)
-def stem(word: str) -> str:
-    """Return the English stem of a word of ASCII letters; other words stay as they are."""
-    if len(word) < _LEAST_STEMMED or not word.isascii() or not word.isalpha():
-        return word[:_LONGEST]
-    return str(porter(word))[:_LONGEST]
+@cache
+def stop_terms(language: str) -> frozenset[str]:
+    """Return the terms of the words that join others in a language."""
+    if language == ENGLISH:
+        return STOP_TERMS
+    return frozenset(terms(" ".join(stop_words(language)), language))
 
 
 STOP_TERMS = frozenset(terms(_STOP_WORDS))

@@ -24,7 +24,7 @@ from ragdocs.engines.local.postings import KeywordTable
 from ragdocs.engines.local.vectors import VectorTable, build_graph
 from ragdocs.engines.local.view import LocalSnapshot
 from ragdocs.protocols import IndexInfo, Vectors
-from ragdocs.search.fields import fields
+from ragdocs.search.fields import LANGUAGE_TERMS, FieldTerms, field_terms
 from ragdocs.system import files
 from ragdocs.system.heap import without_collection
 from ragdocs.system.locks import lock
@@ -133,7 +133,16 @@ class LocalIndex:
                 links=len(self._graph),
                 vector_search=self._vectors.method,
                 calibration=self._calibration,
+                languages=self._languages(),
             )
+
+    def _languages(self) -> dict[str, int]:
+        """Count the passages in each language that has stems of its own, without English."""
+        counts = {}
+        for term, count in self._keywords.count(LANGUAGE_TERMS, self._catalog.alive).items():
+            if count:
+                counts[LANGUAGE_TERMS[term]] = count
+        return counts
 
     def calibrate(self, calibration: Mapping[str, float]) -> None:
         """Keep what scores are measured by."""
@@ -157,12 +166,12 @@ class LocalIndex:
     ) -> None:
         """Add or replace documents, drop paths, and note new stamps, in one step."""
         with self._applying:
-            texts: list[dict[str, str]] = []
+            passages: list[FieldTerms] = []
             for entry in changed:
-                texts += fields(entry)
-            is_long = len(texts) > MOST_AT_ONCE
+                passages += field_terms(entry)
+            is_long = len(passages) > MOST_AT_ONCE
             if is_long:
-                self._keywords.write(texts)
+                self._keywords.write(passages)
             with self._lock:
                 gone = self._remove([*removed, *(entry.document.path for entry in changed)])
                 added = self._add(changed)
@@ -170,7 +179,7 @@ class LocalIndex:
                 if not added and not gone:
                     return
                 if gone or not is_long:
-                    self._keywords.write(() if is_long else texts, gone)
+                    self._keywords.write(() if is_long else passages, gone)
                 self._keywords.adopt(added)
                 self._table().remove(gone)
                 self._bare.difference_update(gone)

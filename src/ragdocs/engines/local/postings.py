@@ -12,7 +12,8 @@ import numpy as np
 from ragdocs.engines.local.catalog import BestFirst, by_row
 from ragdocs.engines.local.segments import Buffer, Floats, Mask, Rows, Segment, Segments
 from ragdocs.search import bm25
-from ragdocs.text.terms import terms
+from ragdocs.search.fields import FieldTerms
+from ragdocs.text.languages import ENGLISH
 
 # Decoded postings kept in memory, counted in postings of about 50 bytes.
 CACHED_POSTINGS = 1_000_000
@@ -83,6 +84,7 @@ class KeywordTable:
         self._averages = dict.fromkeys(bm25.BOOSTS, 1.0)
         self._sums: dict[str, _Sums] = {}
         self._spellings: dict[str, tuple[str, ...]] = {}
+        self._counts: dict[str, int] = {}
         self._cache: OrderedDict[str, _Postings] = OrderedDict()
         self._cached = 0
         self._resting = True
@@ -90,15 +92,13 @@ class KeywordTable:
         self._impact_size = 0
         self._refresh()
 
-    def write(self, texts: Iterable[Mapping[str, str]], removed: Iterable[int] = ()) -> None:
-        """Add texts by field, and remove rows, in one commit, which shows with the next `adopt`.
+    def write(self, passages: Iterable[FieldTerms], removed: Iterable[int] = ()) -> None:
+        """Add terms by field, and remove rows, in one commit, which shows with the next `adopt`.
 
-        That takes long for many texts; what is only added may be written while others search.
+        That takes long for many passages; what is only added may be written while others search.
         """
         gone = np.flatnonzero(np.isin(self._row_of, np.fromiter(removed, dtype=np.int64)))
-        added: dict[int, dict[str, list[str]]] = {}
-        for number, texts_by_field in enumerate(texts, start=len(self._row_of)):
-            added[number] = _terms_by_field(texts_by_field)
+        added = dict(enumerate(passages, start=len(self._row_of)))
         self._segments.write(added, gone)
         self._row_of[gone] = -1
 
@@ -122,12 +122,12 @@ class KeywordTable:
         if self._segments.merge():
             self._refresh()
 
-    def score(self, text: str, alive: Mask) -> Scored:
+    def score(self, text: str, alive: Mask, languages: Sequence[str] = (ENGLISH,)) -> Scored:
         """Score every row by BM25 over all fields.
 
         Statistics are those of all live rows, so that a filter never changes an order.
         """
-        query = self._weigh(text, alive)
+        query = self._weigh(text, alive, languages)
         total = sum(term.weight for term in query)
         scores = np.zeros(len(alive), dtype=np.float32)
         for term in query:
@@ -181,15 +181,29 @@ class KeywordTable:
                     postings.append((field, term, row, weight))
         return sorted(postings)
 
-    def _weigh(self, text: str, alive: Mask) -> list[bm25.QueryTerm]:
+    def count(self, terms: Iterable[str], alive: Mask) -> dict[str, int]:
+        """Return in how many rows each term stands, computed once between two changes."""
+        counts = {}
+        for term in terms:
+            if term not in self._counts:
+                rows = self._postings(term).rows
+                self._counts[term] = int(np.count_nonzero(alive[rows]))
+            counts[term] = self._counts[term]
+        return counts
+
+    def _weigh(self, text: str, alive: Mask, languages: Sequence[str]) -> list[bm25.QueryTerm]:
         """Choose the terms that a query is scored by."""
-        query = bm25.query_terms(text)
-        frequencies = {term: self._impact(term, alive).frequency for term in query}
+        query = bm25.query_terms(text, languages)
+        stems = bm25.other_stems(text, languages)
+        frequencies = {}
+        for term in query:
+            for form in (term, *stems.get(term, ())):
+                frequencies[form] = self._impact(form, alive).frequency
 
         def spellings(term: str) -> tuple[str, ...]:
             return self._similar(term, alive)
 
-        return bm25.weigh(query, frequencies, self._count, spellings)
+        return bm25.weigh(query, frequencies, self._count, spellings, stems)
 
     def _impact(self, term: str, alive: Mask) -> _Impact:
         """Return what a term is worth in each row, computed once between two changes."""
@@ -295,6 +309,7 @@ class KeywordTable:
         for field, total in totals.items():
             self._averages[field] = max(1.0, total / max(1, self._count))
         self._spellings = {}
+        self._counts = {}
         self._impacts.clear()
         self._impact_size = 0
 
@@ -332,10 +347,6 @@ def _best_of(rows: Rows, scores: Floats, k: int, best_first: BestFirst) -> Rows:
         rows = rows[is_best]
         values = values[is_best]
     return rows[best_first(rows, values)[:k]]
-
-
-def _terms_by_field(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    return {field: list(terms(text)) for field, text in texts.items() if text}
 
 
 def _concatenate(names: frozenset[str], parts: Sequence[_Postings]) -> _Postings:

@@ -27,6 +27,7 @@ from ragdocs.protocols import (
 )
 from ragdocs.search.fields import meant
 from ragdocs.search.newest import age_order
+from ragdocs.text.languages import ENGLISH
 from ragdocs.types import Chunk, Document, Filter, Link
 
 
@@ -97,13 +98,19 @@ class LocalSnapshot:
         return neighbours
 
     def load(
-        self, keys: Sequence[PassageKey], words: Sequence[str] = ()
+        self,
+        keys: Sequence[PassageKey],
+        words: Sequence[str] = (),
+        languages: Sequence[str] = (ENGLISH,),
     ) -> list[tuple[Document, Chunk, tuple[str, ...]]]:
         """Return passages with their documents, and which of these words stand in each."""
         rows = cast("Sequence[int]", keys)
         present_words: list[list[str]] = [[] for _ in rows]
         for word in words:
-            for position in np.flatnonzero(self._keywords.holding(rows, meant(word))):
+            is_present = np.zeros(len(rows), dtype=np.bool_)
+            for wanted in {meant(word, language) for language in languages}:
+                is_present |= self._keywords.holding(rows, wanted)
+            for position in np.flatnonzero(is_present):
                 present_words[position].append(word)
         passages = []
         for row, present in zip(rows, present_words, strict=True):
@@ -208,7 +215,7 @@ class LocalSnapshot:
         found: dict[SignalName, Rows] = {}
         for probe in probes:
             if probe.text:
-                words = self._keywords.score(probe.text, self._catalog.alive)
+                words = self._keywords.score(probe.text, self._catalog.alive, probe.languages)
                 scored[probe.name] = words
                 found[probe.name, "keyword"] = best(
                     words.values, k, masks, self._catalog.best_first

@@ -154,12 +154,15 @@ class CandidateSearch:
         for key, rows in zip(asked, answers, strict=True):
             self._near[key] = vectors.read_near(rows[0][0])
 
-    def _rarest(self, terms: list[str]) -> list[str]:
+    def _rarest(self, query: words.WordQuery) -> list[str]:
+        forms: dict[str, None] = {}
+        for term in query.terms:
+            forms |= dict.fromkeys(query.forms(term))
         counted, totals = self._ask(
-            words.frequencies_of(self._scope, terms), (TOTALS, {"scope": self._scope})
+            words.frequencies_of(self._scope, list(forms)), (TOTALS, {"scope": self._scope})
         )
         count = Totals.of(totals[0][0]).passages
-        return words.rarest(terms, dict(counted), count)
+        return words.rarest(query, dict(counted), count)
 
     def _nearest(self, name: str, number: int) -> Statement:
         return vectors.nearest(

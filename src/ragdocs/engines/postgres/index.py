@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ragdocs.engines.postgres import bounds, contents, graphs, statistics, waiting
+from ragdocs.engines.postgres import bounds, contents, graphs, statistics, waiting, words
 from ragdocs.engines.postgres.cards import Cards, as_bytes, restored, stored
 from ragdocs.engines.postgres.lengths import FIELDS
 from ragdocs.engines.postgres.rows import Averages, analysed, average_lengths
@@ -21,6 +21,7 @@ from ragdocs.engines.postgres.statistics import NOTHING, TOTALS, Totals
 from ragdocs.engines.postgres.writing import DocumentWriter, lock_documents
 from ragdocs.errors import UnavailableError
 from ragdocs.protocols import IndexInfo, Vectors
+from ragdocs.search.fields import LANGUAGE_TERMS
 from ragdocs.system.postgres.database import Database
 from ragdocs.text.terms import ANALYSER
 from ragdocs.types import Chunk, Document, IndexedDocument
@@ -100,7 +101,12 @@ class PostgresIndex:
             return info
         with self._database.turns(self._scope) as turns:
             values = {"scope": self._scope}
-            totals, states = turns.ask((TOTALS, values), (_STATE, values), is_last=True)
+            totals, states, languages = turns.ask(
+                (TOTALS, values),
+                (_STATE, values),
+                words.frequencies_of(self._scope, list(LANGUAGE_TERMS)),
+                is_last=True,
+            )
         counts = Totals.of(totals[0][0]).counts
         calibration: Mapping[str, float] = {}
         graph = 0
@@ -118,6 +124,7 @@ class PostgresIndex:
             links=counts["links"],
             vector_search="HNSW" if self._has_graph else "exact",
             calibration=calibration,
+            languages={LANGUAGE_TERMS[term]: count for term, count in languages if count > 0},
         )
         self._infos[name] = (now, info)
         return info

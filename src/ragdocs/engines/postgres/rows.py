@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from ragdocs.engines.postgres.lengths import FIELDS, LENGTHS, Codes, codes
 from ragdocs.search import bm25
-from ragdocs.search.fields import fields
-from ragdocs.text.terms import terms
+from ragdocs.search.fields import field_terms
 from ragdocs.types import IndexedDocument
 
 # Fields that each passage has for itself; all passages of a document share the others.
@@ -129,21 +128,21 @@ class AnalysedDocument:
 
 def analysed(entry: IndexedDocument) -> AnalysedDocument:
     """Count the terms of all fields of a document."""
-    texts = fields(entry)
+    passages = field_terms(entry)
     shared: dict[str, dict[int, int]] = {}
     common: dict[str, int] = {}
-    if texts:
+    if passages:
         for field in SHARED:
-            counted = Counter(terms(texts[0][field]))
+            counted = Counter(passages[0].get(field, ()))
             common[field] = counted.total()
             for term, count in counted.items():
                 shared.setdefault(term, {})[FIELDS.index(field)] = min(count, MOST_OCCURRENCES)
     numbers: dict[str, int] = {}
     columns: tuple[list[int], ...] = ([], [], [], [])
     lengths = []
-    for position, text in enumerate(texts):
-        body = Counter(terms(text["body"]))
-        headings = Counter(terms(text["headings"]))
+    for position, passage in enumerate(passages):
+        body = Counter(passage.get("body", ()))
+        headings = Counter(passage.get("headings", ()))
         sizes = {**common, "body": body.total(), "headings": headings.total()}
         lengths.append([sizes[field] for field in FIELDS])
         for term in headings:

@@ -28,6 +28,7 @@ from ragdocs.search.fields import meant
 from ragdocs.system.names import link_key
 from ragdocs.system.postgres.columns import columns
 from ragdocs.system.postgres.database import Rows, Statement, Turns
+from ragdocs.text.languages import ENGLISH
 from ragdocs.text.times import SKEW
 from ragdocs.types import Chunk, Document, Filter, Link
 
@@ -115,7 +116,10 @@ class PostgresSnapshot:
         return targets
 
     def load(
-        self, keys: Sequence[PassageKey], words: Sequence[str] = ()
+        self,
+        keys: Sequence[PassageKey],
+        words: Sequence[str] = (),
+        languages: Sequence[str] = (ENGLISH,),
     ) -> list[tuple[Document, Chunk, tuple[str, ...]]]:
         """Return passages with their documents, and which of these words stand in each."""
         wanted = cast("list[Key]", list(keys))
@@ -130,7 +134,8 @@ class PostgresSnapshot:
         statements = [(_LOAD, values)]
         terms: set[str] = set()
         for word in words:
-            terms.update(meant(word))
+            for language in languages:
+                terms.update(meant(word, language))
         if terms:
             numbers = sorted(set(documents))
             statements.append(
@@ -145,7 +150,7 @@ class PostgresSnapshot:
         passages = []
         for key, (card, *passage) in zip(wanted, loaded, strict=True):
             document = self._cards.document(card)
-            passages.append((document, chunk(document, passage), present.of(words, key)))
+            passages.append((document, chunk(document, passage), present.of(words, languages, key)))
         return passages
 
     def get(self, name: str) -> Document | None:
@@ -319,9 +324,13 @@ class _Standing:
             positions = np.frombuffer(payload, dtype=ENTRY)["ord"].tolist()
             self._positions[term, document] = set(positions)
 
-    def of(self, words: Sequence[str], key: Key) -> tuple[str, ...]:
-        """Return those of the words that stand in a passage."""
-        return tuple(word for word in words if self._has_all(key, meant(word)))
+    def of(self, words: Sequence[str], languages: Sequence[str], key: Key) -> tuple[str, ...]:
+        """Return those of the words that stand in a passage, in any of the languages."""
+        standing = []
+        for word in words:
+            if any(self._has_all(key, meant(word, language)) for language in languages):
+                standing.append(word)
+        return tuple(standing)
 
     def _has_all(self, key: Key, terms: Collection[str]) -> bool:
         """Tell whether a passage has every one of these terms, and there are any."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -53,10 +53,15 @@ NOTHING_FETCHED = Fetched(
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """The terms of one probe as it wrote them."""
+    """The terms of one probe as it wrote them, and their stems in other languages."""
 
     name: str
     terms: list[str]
+    stems: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def forms(self, term: str) -> tuple[str, ...]:
+        """Return a term and the stems of the same word in other languages."""
+        return term, *self.stems.get(term, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,37 +95,42 @@ class FirstLook:
 
 
 def word_queries(
-    probes: Sequence[ProbeVector], rarest: Callable[[list[str]], list[str]]
+    probes: Sequence[ProbeVector], rarest: Callable[[WordQuery], list[str]]
 ) -> list[WordQuery]:
     """Return the terms of the probes that have words; of very many, the rarest."""
     queries = []
     for probe in probes:
         if not probe.text:
             continue
-        terms = bm25.query_terms(probe.text)
+        terms = bm25.query_terms(probe.text, probe.languages)
+        query = WordQuery(probe.name, terms, bm25.other_stems(probe.text, probe.languages))
         if len(terms) > bm25.MOST_TERMS:
-            terms = rarest(terms)
-        queries.append(WordQuery(probe.name, terms))
+            query = replace(query, terms=rarest(query))
+        queries.append(query)
     return queries
 
 
-def rarest(terms: Sequence[str], frequencies: Mapping[str, int], count: int) -> list[str]:
+def rarest(query: WordQuery, frequencies: Mapping[str, int], count: int) -> list[str]:
     """Choose the terms that a query is scored by, in the order in which it has them."""
+    together = {}
+    for term in query.terms:
+        frequency = sum(max(0, frequencies[form]) for form in query.forms(term))
+        together[term] = min(count, frequency)
     known = []
     unknown = []
-    for term in terms:
-        if frequencies[term] > 0:
+    for term, frequency in together.items():
+        if frequency:
             known.append(term)
         else:
             unknown.append(term)
 
     def weight(term: str) -> float:
-        return bm25.rarity(count, frequencies[term]) * _share(term)
+        return bm25.rarity(count, together[term]) * _share(term)
 
     chosen = sorted(known, key=weight, reverse=True)[: bm25.MOST_TERMS]
     chosen += unknown[: bm25.MOST_TERMS - len(chosen)]
     wanted = set(chosen)
-    return [term for term in terms if term in wanted]
+    return [term for term in query.terms if term in wanted]
 
 
 def first_look(
@@ -261,7 +271,11 @@ def read_first_look(rows: Rows, queries: Sequence[WordQuery]) -> FirstLook:
         near.setdefault(term, {})[spelling.decode()] = None
     for query in queries:
         look.queries[query.name] = bm25.weigh(
-            query.terms, frequencies, totals.passages, lambda term: list(near.get(term, ()))
+            query.terms,
+            frequencies,
+            totals.passages,
+            lambda term: list(near.get(term, ())),
+            query.stems,
         )
     return look
 
@@ -273,13 +287,18 @@ def _read_totals(counts: str | None) -> Totals:
 
 
 def _asked(queries: Sequence[WordQuery]) -> dict[str, list[Any]]:
-    asked = empty_columns(("probes", "terms", "shares", "patterns", "uppers"))
+    asked = empty_columns(("probes", "terms", "shares", "patterns", "uppers", "words"))
+    place = 0
     for number, query in enumerate(queries):
         for term in query.terms:
-            pattern = None
-            if bm25.may_be_typo(term):
-                pattern = _spellings(term)
-            append(asked, (number, term, _share(term), pattern, _after(term[0])))
+            # The place of its first form stands for a word.
+            word = place + 1
+            for form in query.forms(term):
+                place += 1
+                pattern = None
+                if place == word and bm25.may_be_typo(term):
+                    pattern = _spellings(term)
+                append(asked, (number, form, _share(term), pattern, _after(form[0]), word))
     return asked
 
 
@@ -404,15 +423,20 @@ def _alike(table: str) -> str:
 # The same arithmetic as in search/bm25.py, which weighs the terms again; here it only bounds.
 _WEIGHED = f"""
 known AS MATERIALIZED (
-    SELECT a.probe, a.term, a.share, a.pattern, a.upper, a.place, {_FREQUENCY} AS frequency
-    FROM unnest(%(probes)s::int[], %(terms)s::text[], %(shares)s::float8[], %(patterns)s::text[],
-                %(uppers)s::text[]) WITH ORDINALITY AS a(probe, term, share, pattern, upper, place)
+    SELECT k.*, sum(greatest(frequency, 0)) OVER (PARTITION BY word)::bigint AS together
+    FROM (
+        SELECT a.probe, a.term, a.share, a.pattern, a.upper, a.word, a.place,
+            {_FREQUENCY} AS frequency
+        FROM unnest(%(probes)s::int[], %(terms)s::text[], %(shares)s::float8[],
+                    %(patterns)s::text[], %(uppers)s::text[], %(words)s::int[])
+            WITH ORDINALITY AS a(probe, term, share, pattern, upper, word, place)
+    ) k
 ),
 near AS MATERIALIZED (
     SELECT u.probe, u.place, u.term, n.term AS spelling
     FROM (
         SELECT k.*, row_number() OVER (PARTITION BY k.probe ORDER BY k.place) AS nth
-        FROM known k WHERE k.frequency <= 0
+        FROM known k WHERE k.together <= 0 AND k.place = k.word
     ) u CROSS JOIN LATERAL (
         SELECT alike.term FROM ({_alike("terms")} UNION ALL {_alike("term_tallies")}) alike
         GROUP BY alike.term HAVING sum(alike.passages) > 0 AND sum(alike.bodies) > 0
@@ -421,14 +445,16 @@ near AS MATERIALIZED (
     WHERE u.nth <= {bm25.MOST_TYPOS} AND u.pattern IS NOT NULL
 ),
 weighed AS MATERIALIZED (
-    SELECT k.*, CASE WHEN frequency > 0
-        THEN share * ln(1 + (passages - frequency + 0.5) / (frequency + 0.5))
+    SELECT k.*, CASE WHEN together > 0
+        THEN share * ln(1 + (passages - least(together, passages) + 0.5)
+                        / (least(together, passages) + 0.5))
         ELSE ln(1 + (passages - 0.5) / 1.5) END AS weight
     FROM known k,
         (SELECT coalesce(max(t.counts[{_PASSAGES}]), 0)::float8 FROM totals t(counts)) c(passages)
 ),
 whole AS MATERIALIZED (
-    SELECT probe, {bm25.K1 + 1} / nullif(sum(weight), 0) AS unit FROM weighed GROUP BY probe
+    SELECT probe, {bm25.K1 + 1} / nullif(sum(weight), 0) AS unit
+    FROM weighed WHERE place = word GROUP BY probe
 ),
 q AS MATERIALIZED (
     SELECT x.probe, x.term, x.weight * x.share * unit * s.body AS plain,

@@ -7,7 +7,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ragdocs.text.terms import STOP_TERMS, stem, terms
+from ragdocs.text.languages import ENGLISH, detect, stem
+from ragdocs.text.terms import stop_terms, terms
 
 # Characters of a passage that a result shows, and how many of them may come before a marked word.
 SHOWN = 320
@@ -38,14 +39,24 @@ class Piece:
     is_code: bool
 
 
-def query_terms(query: str) -> frozenset[str]:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The terms that are marked in passages of one language."""
+
+    terms: frozenset[str]
+    language: str
+
+
+@lru_cache(256)
+def query_terms(query: str, language: str = ENGLISH) -> Wanted:
     """Return the terms of a query that are marked; joining words only if it has no others."""
-    every = frozenset(terms(query))
-    return every - STOP_TERMS or every
+    every = frozenset(terms(query, language))
+    return Wanted(every - stop_terms(language) or every, language)
 
 
-def excerpt(passage: str, wanted: frozenset[str]) -> list[Piece]:
-    """Return the part of a passage that has the most of these terms."""
+def excerpt(passage: str, query: str) -> list[Piece]:
+    """Return the part of a passage that has the most words of a query."""
+    wanted = query_terms(query, detect(passage) or ENGLISH)
     text = _plain(passage)
     start, end = 0, len(text)
     if end > SHOWN:
@@ -73,7 +84,7 @@ def _plain(passage: str) -> str:
     return text or " ".join(passage.split())
 
 
-def _spans(text: str, wanted: frozenset[str]) -> list[tuple[int, int]]:
+def _spans(text: str, wanted: Wanted) -> list[tuple[int, int]]:
     """Return where the words of a text are that have one of these terms."""
     spans = []
     for match in _WORD.finditer(text):
@@ -84,11 +95,11 @@ def _spans(text: str, wanted: frozenset[str]) -> list[tuple[int, int]]:
 
 # The same words are in many passages, and each passage is looked at once for every key.
 @lru_cache(8192)
-def _has_term(word: str, wanted: frozenset[str]) -> bool:
+def _has_term(word: str, wanted: Wanted) -> bool:
     # Nearly all words are of this kind, and their stems are known already.
-    if word.isascii() and (word.islower() or word.istitle()):
-        return stem(word.casefold()) in wanted
-    return not wanted.isdisjoint(terms(word))
+    if wanted.language == ENGLISH and word.isascii() and (word.islower() or word.istitle()):
+        return stem(word.casefold()) in wanted.terms
+    return not wanted.terms.isdisjoint(terms(word, wanted.language))
 
 
 def _window(text: str, spans: list[tuple[int, int]]) -> tuple[int, int]:
@@ -110,7 +121,7 @@ def _window(text: str, spans: list[tuple[int, int]]) -> tuple[int, int]:
     return begin, min(end, len(text))
 
 
-def _pieces(text: str, wanted: frozenset[str]) -> list[Piece]:
+def _pieces(text: str, wanted: Wanted) -> list[Piece]:
     parts = text.split("`")
     pieces = []
     for number, part in enumerate(parts):
@@ -121,7 +132,7 @@ def _pieces(text: str, wanted: frozenset[str]) -> list[Piece]:
     return pieces
 
 
-def _runs(text: str, wanted: frozenset[str]) -> list[Run]:
+def _runs(text: str, wanted: Wanted) -> list[Run]:
     runs = []
     position = 0
     for start, end in _spans(text, wanted):

@@ -36,20 +36,20 @@ SHORT_COMMIT = 10
 
 @dataclass(frozen=True, slots=True)
 class Marking:
-    """A query as results show it: its terms, and its words that are searched for."""
+    """A query as results show it, and its words that are searched for."""
 
-    terms: frozenset[str]
+    query: str
     words: tuple[str, ...]
 
     @classmethod
     def of(cls, query: str) -> Marking:
         """Read a query; joining words are not searched for."""
-        wanted = query_terms(query)
+        wanted = query_terms(query).terms
         words = []
         for word in query_words(query):
             if not wanted.isdisjoint(terms(word)):
                 words.append(word)
-        return cls(wanted, tuple(words))
+        return cls(query, tuple(words))
 
 
 def shown(hit: Mapping[str, Any], marking: Marking, base: str) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def shown(hit: Mapping[str, Any], marking: Marking, base: str) -> dict[str, Any]
         "href": _href(hit, base),
         "headings": headings,
         "tags": tags,
-        "pieces": excerpt(hit["content"], marking.terms),
+        "pieces": excerpt(hit["content"], marking.query),
         "bar": bar,
         "rows": rows,
         "is_below": hit["score"] < FLOOR,
