@@ -12,12 +12,15 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.text import sections
 from ragdocs.text.formats.reading import read
 from ragdocs.text.sections import Section
-from ragdocs.types import Document, Filter, Findings, Probe, Query
+from ragdocs.types import Chunk, Document, Filter, Findings, Hit, Probe, Query
 from ragdocs.verbs import filters, references
 from ragdocs.verbs.page import check_limit, check_query
 
 # The first and the last line of a part of a text.
 Span = tuple[int, int]
+# Characters of a document that are read to find the section of a hit: a hit further down is shown
+# without it.
+MOST_READ = 200_000
 # Ends a title that an answer has shortened.
 ELLIPSIS = "…"
 
@@ -38,6 +41,14 @@ class DocumentText:
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The passages of a hit's section that stand before and after it, in the order of the text."""
+
+    before: Sequence[Chunk] = ()
+    after: Sequence[Chunk] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Documents:
     """What can be asked of the documentation."""
 
@@ -55,6 +66,12 @@ class Documents:
         findings = self.corpus.search(search, self.clock())
         unknown = filters.unknown(self.corpus, tags)
         return replace(findings, notes=(*unknown, *findings.notes))
+
+    def surroundings(self, hits: Sequence[Hit]) -> list[Surroundings]:
+        """Return the rest of each hit's section, with the sections below it."""
+        ids = dict.fromkeys(hit.document.id for hit in hits)
+        passages = self.corpus.passages(list(ids), MOST_READ)
+        return [_surroundings(hit.chunk, passages.get(hit.document.id, ())) for hit in hits]
 
     def read(self, path: str, heading: str = "", span: Span | None = None) -> DocumentText:
         """Return a document with the lines that are meant: these, or those of a section."""
@@ -107,6 +124,29 @@ class Documents:
         if similar:
             hint = f"Did you mean {', '.join(similar)}?"
         raise NotFoundError(f"there is no document {name[:200]!r} in the documentation", hint)
+
+
+def _surroundings(chunk: Chunk, passages: Sequence[Chunk]) -> Surroundings:
+    """Return the passages around one that are in its section or in a section below that."""
+    ids = [passage.id for passage in passages]
+    # The document may have changed since the search, or be very long.
+    if chunk.id not in ids or passages[ids.index(chunk.id)].digest != chunk.digest:
+        return Surroundings()
+    position = ids.index(chunk.id)
+    first = last = position
+    while first > 0 and _is_below(passages[first - 1], chunk):
+        first -= 1
+    while last + 1 < len(passages) and _is_below(passages[last + 1], chunk):
+        last += 1
+    return Surroundings(passages[first:position], passages[position + 1 : last + 1])
+
+
+def _is_below(passage: Chunk, chunk: Chunk) -> bool:
+    """Tell whether a passage has the headings of another one, or more below them."""
+    headings = chunk.headings
+    if not headings:
+        return not passage.headings
+    return passage.headings[: len(headings)] == headings
 
 
 def _section_span(

@@ -11,7 +11,7 @@ from ragdocs.serve.surface.shapes import SignalShape
 
 
 class DocHit(TypedDict):
-    """A passage of the documentation."""
+    """A passage of the documentation, with the section around it as far as there is room."""
 
     path: str
     score: float
@@ -22,6 +22,8 @@ class DocHit(TypedDict):
     tags: list[str]
     modified_at: str | None
     why: str
+    # The lines that matched, where more of their section is shown.
+    matched: NotRequired[str]
     signals: NotRequired[list[SignalShape]]
 
 

@@ -35,11 +35,12 @@ def search_docs(
     """Find passages of this project's documentation. Call it before you answer a question about the
     project or change its code.
 
-    Passages match by meaning and by words. Each has its path, heading, lines, score and the reason
-    why it matched.
+    Passages match by meaning and by words. Each has its path, heading, lines, score, the reason why
+    it matched, and as much of its section as there is room for.
     """
     findings = ask.workspace.documents.search(query, limit, path=path, tags=tags or ())
-    answer = layout_docs.passages(findings, ask.room, explain=explain)
+    surroundings = ask.workspace.documents.surroundings(findings.hits)
+    answer = layout_docs.passages(findings, surroundings, ask.room, explain=explain)
     if not answer["result"]:
         from ragdocs.serve import outside
 
