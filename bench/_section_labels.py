@@ -66,10 +66,10 @@ def copy(tree: Tree, source: Path, root: Path) -> None:
     The order depends on the paths alone, so that every run takes the same files.
     """
     shutil.rmtree(root, ignore_errors=True)
-    labelled = set()
+    labelled: set[str] = set()
     for question in tree.questions:
         labelled.update(label.partition("#")[0] for label in question.right)
-    paths = set()
+    paths: set[Path] = set()
     for glob in tree.files:
         paths.update(path for path in source.glob(glob) if path.is_file())
     names = {path.relative_to(source).as_posix(): path for path in paths}

@@ -108,7 +108,7 @@ def _ask(workspace: Workspace, project: str, question: Question) -> Outcome:
     root = workspace.config.root
     answer = search_docs(Ask(workspace=workspace), question.text, LIMIT)
     hits = answer["result"]
-    labels = {}
+    labels: dict[str, list[Lines]] = {}
     for label in question.right:
         path = label.partition("#")[0]
         labels.setdefault(path, []).append(_section_labels.section_lines(root, label))
