@@ -49,6 +49,22 @@ def test_a_text_has_its_format_title_headings_links_and_ids(case: Case) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "title"),
+    [
+        ("a.md", "# Using `Box<T>` to point {#box}\n", "Using Box<T> to point"),
+        ("a.md", "# `<Transition>` {#transition}\n", "<Transition>"),
+        ("a.md", "# \\<script setup> \\*\n", "<script setup> *"),
+        ("a.md", '# [`map<K>`](m.md) <sup class="new" />\n', "map<K>"),
+        ("a.md", "# C:\\temp and a `\n", "C:\\temp and a"),
+        ("a.rst", "``QuerySet``\\s are lazy\n=====================\n", "QuerySets are lazy"),
+    ],
+)
+def test_headings_keep_code_and_escaped_characters(path: str, text: str, title: str) -> None:
+    page = read(f"{text}\nWords.\n", path)
+    assert [section.path for section in sections.outline(page.body, page.blocks)] == [title]
+
+
 @of_every_case
 def test_passages_have_the_words_that_a_reader_sees_at_their_lines(case: Case) -> None:
     pieces = passages(case.path, case.text)

@@ -6,7 +6,7 @@ Cut at headings, then paragraphs, then sentences, and never inside code.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
@@ -16,7 +16,7 @@ from ragdocs.text.sections import STEP, heading_names
 from ragdocs.types import Block, Chunk, Parsed
 
 # Part of the identity of an index: another way of cutting is another number.
-CHUNKER = "5"
+CHUNKER = "6"
 # Blocks that are never cut.
 CODE = ("fence", "code")
 
@@ -37,7 +37,7 @@ def chunk(parsed: Parsed, chunking: Chunking) -> tuple[Chunk, ...]:
     cut: list[Chunk] = []
     line, counted = 0, 0
     for section in _joined(list(_sections(parsed.blocks)), chunking):
-        for start, stop in _packed(body, section.blocks, chunking):
+        for start, stop in _whole_tails(_packed(body, section.blocks, chunking), chunking):
             line += body.count("\n", counted, start)
             counted = start
             lines = _numbers(parsed, line, line + body.count("\n", start, stop))
@@ -181,6 +181,23 @@ def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[
                 start = piece[0]
             stop = piece[1]
             bare = bare and block.kind == "heading"
+    if stop >= 0:
+        yield start, stop
+
+
+def _whole_tails(spans: Iterable[Span], chunking: Chunking) -> Iterator[Span]:
+    """Give the tiny rest of a section to the chunk before it.
+
+    A line or two under a heading resemble every question about that heading.
+    """
+    start = stop = -1
+    for span in spans:
+        if stop >= 0 and span[1] - span[0] < _TINY and span[1] - start <= chunking.limit:
+            stop = span[1]
+            continue
+        if stop >= 0:
+            yield start, stop
+        start, stop = span
     if stop >= 0:
         yield start, stop
 

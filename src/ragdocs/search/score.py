@@ -183,10 +183,10 @@ def with_context(scores: Scores, layout: Layout, ranking: Ranking) -> Scores:
 
 
 def with_support(scores: Scores, layout: Layout, measured: Floats, ranking: Ranking) -> Scores:
-    """Let the second-best passage of a document count beside its best.
+    """Let the second-best passage of a document count beside each of its passages.
 
-    `measured` has a row for each source. Only the best passage gains: the others would crowd out
-    other documents.
+    `measured` has a row for each source. All passages of a document gain the same: so documents
+    keep their order, and the right section of a good page is not far below its best passage.
     """
     weight = _share(ranking.support_weight)
     if not weight:
@@ -194,9 +194,7 @@ def with_support(scores: Scores, layout: Layout, measured: Floats, ranking: Rank
         return scores.with_signal("support", nothing, nothing)
     lone = min(LONE_MOST, LONE_RATE * layout.lone_share)
     second = np.where(layout.sizes == 1, lone * layout.best(measured), layout.second_best(measured))
-    totals = scores.totals
-    is_best = totals == layout.per_passage(layout.best(totals))
-    support = np.where(is_best, layout.per_passage(second.mean(axis=0)), 0.0)
+    support = layout.per_passage(second.mean(axis=0))
     return scores.scaled(1.0 - weight).with_signal("support", support, support * weight)
 
 

@@ -13,12 +13,15 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.text import sections
 from ragdocs.text.formats.reading import read
 from ragdocs.text.sections import Section
-from ragdocs.types import Document, Filter, Findings, Hit, Probe, Query
+from ragdocs.types import Chunk, Document, Filter, Findings, Hit, Probe, Query
 from ragdocs.verbs import filters, references
 from ragdocs.verbs.page import check_limit, check_query
 
 # The first and the last line of a part of a text.
 Span = tuple[int, int]
+# Characters of a document that are read to find the section of a hit: a hit further down is shown
+# without it.
+MOST_READ = 200_000
 # Ends a title that an answer has shortened.
 ELLIPSIS = "…"
 
@@ -36,6 +39,14 @@ class DocumentText:
     numbers: Sequence[int]
     # Whether the part was asked for by a heading.
     by_heading: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The passages of a hit's section that stand before and after it, in the order of the text."""
+
+    before: Sequence[Chunk] = ()
+    after: Sequence[Chunk] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +153,14 @@ class Documents:
         names = {path.partition("@")[0] for path in self.sources.stamps()}
         return f"There are {', '.join(sorted({OWN, *names}))}"
 
+    def surroundings(self, hits: Sequence[Hit]) -> list[Surroundings]:
+        """Return the rest of each hit's section, with the sections below it."""
+        ids = list(dict.fromkeys(hit.document.id for hit in hits))
+        passages: dict[str, Sequence[Chunk]] = {}
+        for corpus in self._corpora():
+            passages |= corpus.passages(ids, MOST_READ)
+        return [_surroundings(hit.chunk, passages.get(hit.document.id, ())) for hit in hits]
+
     def read(self, path: str, heading: str = "", span: Span | None = None) -> DocumentText:
         """Return a document with the lines that are meant: these, or those of a section."""
         corpus, document, anchor = self._find(path)
@@ -228,6 +247,29 @@ def _merged(found: Sequence[Findings], limit: int) -> Findings:
         notes=tuple(notes),
         seconds=found[0].seconds,
     )
+
+
+def _surroundings(chunk: Chunk, passages: Sequence[Chunk]) -> Surroundings:
+    """Return the passages around one that are in its section or in a section below that."""
+    ids = [passage.id for passage in passages]
+    # The document may have changed since the search, or be very long.
+    if chunk.id not in ids or passages[ids.index(chunk.id)].digest != chunk.digest:
+        return Surroundings()
+    position = ids.index(chunk.id)
+    first = last = position
+    while first > 0 and _is_below(passages[first - 1], chunk):
+        first -= 1
+    while last + 1 < len(passages) and _is_below(passages[last + 1], chunk):
+        last += 1
+    return Surroundings(passages[first:position], passages[position + 1 : last + 1])
+
+
+def _is_below(passage: Chunk, chunk: Chunk) -> bool:
+    """Tell whether a passage has the headings of another one, or more below them."""
+    headings = chunk.headings
+    if not headings:
+        return not passage.headings
+    return passage.headings[: len(headings)] == headings
 
 
 def _section_span(

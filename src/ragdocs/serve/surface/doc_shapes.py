@@ -19,7 +19,7 @@ class Sibling(TypedDict):
 
 
 class DocHit(TypedDict):
-    """A passage of the documentation."""
+    """A passage of the documentation, with the section around it as far as there is room."""
 
     path: str
     score: float
@@ -34,6 +34,8 @@ class DocHit(TypedDict):
     source: NotRequired[str]
     version: NotRequired[str]
     siblings: NotRequired[list[Sibling]]
+    # The lines that matched, where more of their section is shown.
+    matched: NotRequired[str]
     signals: NotRequired[list[SignalShape]]
 
 

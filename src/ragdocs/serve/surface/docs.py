@@ -39,8 +39,9 @@ def search_docs(
     """Find passages of the documentation. Call it before you answer a question about the project or
     change its code.
 
-    Passages match by meaning and by words. Each has its path, heading, lines, score and the reason
-    why it matched. A source is documentation beyond the project; "project" is its own.
+    Passages match by meaning and by words. Each has its path, heading, lines, score, the reason why
+    it matched, and as much of its section as there is room for. A source is documentation beyond
+    the project; "project" is its own.
     """
     documents = ask.workspace.documents
     findings = documents.search(
@@ -48,7 +49,8 @@ def search_docs(
     )
     if not any((path, tags, source, language)):
         ask.note_question(query, findings.hits)
-    answer = layout_docs.passages(findings, ask.room, explain=explain)
+    surroundings = documents.surroundings(findings.hits)
+    answer = layout_docs.passages(findings, surroundings, ask.room, explain=explain)
     if not answer["result"] and not source:
         for name, reason in documents.unreadable_sources().items():
             answer["notes"].append(f"the source {name} cannot be read: {reason}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ragdocs.project.sources import split_path
@@ -18,13 +20,18 @@ from ragdocs.serve.surface.doc_shapes import (
 )
 from ragdocs.serve.surface.journal_shapes import CommitHit, CommitHits
 from ragdocs.text.formats.journal import SUFFIX
-from ragdocs.types import Document, Findings, Hit, Variant
+from ragdocs.types import Chunk, Document, Findings, Hit, Variant
 
 if TYPE_CHECKING:
     from ragdocs.stores.sources.shelf import SourceState
     from ragdocs.text.sections import Section
-    from ragdocs.verbs.docs import DocumentText
+    from ragdocs.verbs.docs import DocumentText, Surroundings
 
+# Characters that an answer grows to for each hit, and for all of them at least; and those of a
+# section that is shown around one.
+ROOM_A_HIT = 1400
+LEAST_ROOM = 2400
+LONGEST_SECTION = 1600
 # The share of an answer that the list of headings may take.
 HEADINGS_SHARE = 4
 # Paths of a commit that are listed.
@@ -33,14 +40,75 @@ MOST_PATHS = 10
 MOST_SIBLINGS = 8
 
 
-def passages(findings: Findings, room: int, *, explain: bool) -> DocHits:
-    """Lay out passages of the documentation."""
+def passages(
+    findings: Findings, surroundings: Sequence[Surroundings], room: int, *, explain: bool
+) -> DocHits:
+    """Lay out passages of the documentation, each with as much of its section as there is room."""
+    shapes = [_passage(hit, explain=explain) for hit in findings.hits]
+    sections = _grown(findings.hits, surroundings, _spare(findings.hits, shapes, room))
+    contents = []
+    for shape, section in zip(shapes, sections, strict=True):
+        contents.append(_joined(section))
+        if len(section) > 1:
+            shape["matched"] = shape["lines"]
+            shape["lines"] = f"{section[0].start_line}-{section[-1].end_line}"
+    results, notes = layouts.share_room(shapes, contents, room, layouts.CUT)
+    omitted = findings.omitted + len(shapes) - len(results)
+    return DocHits(result=results, omitted=omitted, notes=[*findings.notes, *notes])
 
-    def shape(hit: Hit) -> DocHit:
-        return _passage(hit, explain=explain)
 
-    results, omitted, notes = layouts.fit(findings, shape, room)
-    return DocHits(result=results, omitted=omitted, notes=notes)
+def _spare(hits: Sequence[Hit], shapes: Sequence[DocHit], room: int) -> int:
+    """Return how many characters are left for the sections around hits."""
+    used = 0
+    for hit, shape in zip(hits, shapes, strict=True):
+        used += layouts.cost(shape) + layouts.cost(hit.chunk.text)
+    return min(room, max(LEAST_ROOM, ROOM_A_HIT * len(hits))) - used
+
+
+def _grown(
+    hits: Sequence[Hit], surroundings: Sequence[Surroundings], spare: int
+) -> list[list[Chunk]]:
+    """Return the passages that are shown for each hit, the better hits first in the choice.
+
+    What follows a passage is more often wanted than what stands before it. No passage is shown
+    twice.
+    """
+    shown = {hit.chunk.id for hit in hits}
+    grown = []
+    for hit, around in zip(hits, surroundings, strict=True):
+        size = layouts.cost(hit.chunk.text)
+        room = min(spare, LONGEST_SECTION - size)
+        after = _fitting(around.after, shown, room)
+        room -= _cost(after)
+        before = _fitting(around.before[::-1], shown, room)
+        spare -= _cost(after) + _cost(before)
+        grown.append([*before[::-1], hit.chunk, *after])
+    return grown
+
+
+def _fitting(passages: Sequence[Chunk], shown: set[str], room: int) -> list[Chunk]:
+    """Take passages up to one that does not fit or is already shown."""
+    fitting: list[Chunk] = []
+    for passage in passages:
+        room -= layouts.cost(passage.text)
+        if room < 0 or passage.id in shown:
+            break
+        shown.add(passage.id)
+        fitting.append(passage)
+    return fitting
+
+
+def _cost(passages: Sequence[Chunk]) -> int:
+    return sum(map(layouts.cost, map(attrgetter("text"), passages)))
+
+
+def _joined(section: Sequence[Chunk]) -> str:
+    """Return the text of passages that follow each other."""
+    text = section[0].text
+    for before, passage in pairwise(section):
+        gap = passage.start_line - before.end_line
+        text += (" ", "\n", "\n\n")[max(0, min(gap, 2))] + passage.text
+    return text
 
 
 def sources(states: Sequence[SourceState]) -> SourceList:

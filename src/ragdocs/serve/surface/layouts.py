@@ -63,7 +63,7 @@ def share_room(
 
     And notes: how many did not fit, and `cut_note` if a content was cut.
     """
-    count, allowance = _allowance([cost(shape) for shape in shapes], room)
+    count, left = _fitting([cost(shape) for shape in shapes], room)
     notes = []
     unfit = len(shapes) - count
     if unfit:
@@ -71,7 +71,8 @@ def share_room(
         notes.append(f"{unfit} more results did not fit in {room} characters; {advice}")
     is_cut = False
     results = list(shapes[:count])
-    for result, content in zip(results, contents, strict=False):
+    allowances = _allowances([cost(content) for content in contents[:count]], left)
+    for result, content, allowance in zip(results, contents, allowances, strict=False):
         result["content"] = cut(content, allowance)
         is_cut = is_cut or result["content"] != content
     if is_cut and cut_note:
@@ -79,13 +80,23 @@ def share_room(
     return results, notes
 
 
-def _allowance(costs: Sequence[int], room: int) -> tuple[int, int]:
-    """Return how many results fit, and how much content each of them may have."""
+def _fitting(costs: Sequence[int], room: int) -> tuple[int, int]:
+    """Return how many results fit, and the room that is left for their contents."""
     count = len(costs)
     while count > 1 and sum(costs[:count]) + count * LEAST_CONTENT > room:
         count -= 1
-    left = room - sum(costs[:count])
-    return count, max(LEAST_CONTENT, left // max(1, count))
+    return count, room - sum(costs[:count])
+
+
+def _allowances(sizes: Sequence[int], room: int) -> list[int]:
+    """Return how much each content may have; a short one leaves its room to the longer ones."""
+    allowances = [LEAST_CONTENT] * len(sizes)
+    by_size = sorted(range(len(sizes)), key=sizes.__getitem__)
+    for number, position in enumerate(by_size):
+        share = max(LEAST_CONTENT, room // (len(sizes) - number))
+        allowances[position] = share
+        room -= min(share, sizes[position])
+    return allowances
 
 
 def cost(value: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.doc_shapes import DocHits, DocText, Sibling, SourceList
+from ragdocs.serve.surface.doc_shapes import DocHit, DocHits, DocText, Sibling, SourceList
 from ragdocs.serve.surface.present import inline, listing, quote, whole
 from ragdocs.serve.surface.shapes import SignalShape
 
@@ -17,7 +17,7 @@ def documents(answer: DocHits) -> str:
         heading = layouts.place(hit["title"], hit["header_path"])
         blocks.append(
             f"{number}. {hit['path']}:{hit['lines']} · {heading} · score {hit['score']:.2f}\n"
-            f"   why: {hit['why']}\n"
+            f"   why: {hit['why']}{_matched(hit)}\n"
             f"{also(hit.get('siblings'))}"
             f"{quote(hit['content'])}{signals(hit.get('signals'))}"
         )
@@ -48,6 +48,13 @@ def also(siblings: Sequence[Sibling] | None) -> str:
         label = " ".join(filter(None, labels))
         names.append(f"{label} {sibling['path']}".lstrip())
     return f"   also: {', '.join(names)}\n"
+
+
+def _matched(hit: DocHit) -> str:
+    """Say which lines matched, where more of their section is shown."""
+    if "matched" not in hit:
+        return ""
+    return f"; in lines {hit['matched']}"
 
 
 def document(answer: DocText) -> str:

@@ -32,9 +32,15 @@ _DECORATION = (
     (re.compile(r"\[([^\[\]]{0,300}+)\]\([^()\s]{0,500}+\)"), r"\1"),
     (re.compile(r"(\*{1,3})(?=\S)([^*]{1,300}+)\1|`"), r"\2"),
 )
+# Code and escaped characters, in which nothing is decoration: `Box<T>`, \<script>.
+_LITERAL = re.compile(r"(?<!`)(`{1,2})(?!`)(.{1,300}?)(?<!`)\1(?!`)|\\([!-/:-@\[-`{-~])")
+# What stands for these characters while decoration is taken away.
+_SHIELDED = "[]<>{}*`!|#"
+_SHIELD = {ord(mark): 0xE000 + number for number, mark in enumerate(_SHIELDED)}
+_UNSHIELD = {stand_in: mark for mark, stand_in in _SHIELD.items()}
 
 # Without any of them there is nothing to take away; most headings have none.
-_DECORATING = frozenset("[<{*`")
+_DECORATING = frozenset("[<{*`\\")
 
 INCLUDES = "includes"
 
@@ -92,12 +98,20 @@ def caption(text: str) -> str:
     text = text[: 4 * TITLE_LIMIT]
     plain = text
     if not _DECORATING.isdisjoint(text):
+        plain = _LITERAL.sub(_shielded, text)
         for pattern, replacement in _DECORATION:
             plain = pattern.sub(replacement, plain)
+        plain = plain.translate(_UNSHIELD)
     plain = " ".join(plain.split()) or " ".join(text.split())
     if len(plain) <= TITLE_LIMIT:
         return plain
     return plain[: TITLE_LIMIT - 1].rstrip() + "…"
+
+
+def _shielded(literal: re.Match[str]) -> str:
+    """Return what is written literally, so that no mark in it is taken for decoration."""
+    written = literal[2] or literal[3]
+    return written.translate(_SHIELD)
 
 
 def names(listed: str) -> frozenset[str]:

@@ -53,6 +53,8 @@ _INLINE = re.compile(
     rf"|:(?P<role>[a-zA-Z][\w:+.-]{{0,60}}):`(?P<content>{_CHARACTERS})`"
     rf"|(?<![\w`])`(?P<text>{_CHARACTERS})`(?P<link>__?+)(?!\w)"
 )
+# An ending that a backslash parts from the markup before it: ``QuerySet``\\s.
+_ENDING = re.compile(r"([`*])\\(?=\w)")
 _TARGET = re.compile(r"(.*?)\s*<([^<>]{1,500})>\s*\Z", re.DOTALL)
 
 
@@ -134,7 +136,7 @@ class _Reader:
             titled = number + 1
             self.sheet.blank(number)
         self.sheet.blank(number + size - 1)
-        rows[titled] = rows[titled].strip()
+        rows[titled] = _ENDING.sub(r"\1", rows[titled].strip())
         if rule not in self.styles:
             self.styles.append(rule)
         self.sheet.heading(titled, self.styles.index(rule) + 1, self.labels)
