@@ -71,23 +71,23 @@ def query_terms(text: str, languages: Sequence[str] = (ENGLISH,)) -> list[str]:
     They are the stems of the first of the languages that the query may be in.
     """
     distinct = dict.fromkeys(islice(terms(text[:LONGEST_QUERY], languages[0]), MOST_LOOKUPS))
-    meaningful = [term for term in distinct if not _is_stop_term(term, languages)]
+    meaningless: set[str] = set()
+    for language in languages:
+        meaningless |= stop_terms(language)
+    meaningful = [term for term in distinct if term not in meaningless]
     return meaningful or list(distinct)
-
-
-def _is_stop_term(term: str, languages: Sequence[str]) -> bool:
-    return any(term in stop_terms(language) for language in languages)
 
 
 def other_stems(text: str, languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Map terms of a query to the stems of the same words in its other languages."""
     first = list(islice(terms(text[:LONGEST_QUERY], languages[0]), MOST_LOOKUPS))
-    stems: dict[str, dict[str, None]] = {}
+    stems: dict[str, tuple[str, ...]] = {}
     for language in languages[1:]:
         for term, other in zip(first, terms(text[:LONGEST_QUERY], language), strict=False):
-            if other != term:
-                stems.setdefault(term, {})[other] = None
-    return {term: tuple(others) for term, others in stems.items()}
+            others = stems.get(term, ())
+            if other != term and other not in others:
+                stems[term] = (*others, other)
+    return stems
 
 
 def weigh(
@@ -106,15 +106,19 @@ def weigh(
     existing = []
     unknown = []
     for term in query:
-        forms = [form for form in (term, *stems.get(term, ())) if frequencies[form] > 0]
+        forms = []
+        frequency = 0
+        for form in (term, *stems.get(term, ())):
+            if frequencies[form] > 0:
+                forms.append((form, 1.0))
+                frequency += frequencies[form]
         if not forms:
             unknown.append(term)
             continue
-        frequency = min(count, sum(frequencies[form] for form in forms))
-        weight = rarity(count, frequency)
+        weight = rarity(count, min(count, frequency))
         if is_compound(term):
             weight *= COMPOUND_WEIGHT
-        existing.append(QueryTerm(tuple((form, 1.0) for form in forms), weight))
+        existing.append(QueryTerm(tuple(forms), weight))
     existing.sort(key=lambda term: -term.weight)
     # A word nobody wrote weighs as much as the rarest word, so that a query of unknown words
     # scores low.

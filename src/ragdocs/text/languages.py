@@ -77,7 +77,8 @@ _SCRIPTS = {
     "lo": "\u0e80-\u0eff",
     "my": "\u1000-\u109f",
     "km": "\u1780-\u17ff",
-    "": "\u0530-\u058f\u0700-\u074f\u0780-\u08ff\u0980-\u0dff\u0f00-\u0fff\u10a0-\u10ff\u1200-\u139f",
+    "": "\u0530-\u058f\u0700-\u074f\u0780-\u08ff\u0980-\u0dff\u0f00-\u0fff\u10a0-\u10ff"
+    "\u1200-\u139f",
 }
 _OTHER_SCRIPT = re.compile(f"[{''.join(_SCRIPTS.values())}]")
 _LETTER_SETS = {language: re.compile(f"[{letters}]") for language, letters in _SCRIPTS.items()}
