@@ -6,6 +6,7 @@ An engine keeps postings; which terms a query is scored by and what each is wort
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -32,8 +33,14 @@ BOOSTS = {
 }
 # Added for a query that has all words of a title, or of a file's name: who searches for "client
 # libraries" means that page before the ones that mention them. It is shared out among the words, so
-# that long titles gain no more.
+# that long titles gain no more. A text of many words has all words of many titles by chance: beyond
+# so many terms a title counts less, by their number.
 NAMED = {"title": 0.25, "name": 0.15}
+NAMING_TERMS = 16
+# A short question repeats words because grammar does, a longer text those that it is about. There
+# twice counts 1.67 times, and no number of times counts more than five times.
+REPEATED = 4
+REPEATING_TERMS = 8
 # The saturation is below the usual 1.2, because passages are short. So many words are added to
 # every body before lengths are compared: that one of two short remarks is twice as long as the
 # other says little.
@@ -63,20 +70,32 @@ class QueryTerm:
     weight: float
 
 
-def query_terms(text: str) -> list[str]:
-    """Return the different terms of a query without stop words, or with them if all are."""
-    distinct = dict.fromkeys(islice(terms(text[:LONGEST_QUERY]), MOST_LOOKUPS))
-    meaningful = [term for term in distinct if term not in STOP_TERMS]
-    return meaningful or list(distinct)
+def query_terms(text: str) -> dict[str, int]:
+    """Count the terms of a query, in its order, without stop words, or with them if all are."""
+    counts = Counter(islice(terms(text[:LONGEST_QUERY]), MOST_LOOKUPS))
+    meaningful = {term: count for term, count in counts.items() if term not in STOP_TERMS}
+    return meaningful or dict(counts)
+
+
+def emphasis(count: int, terms_in_all: int) -> float:
+    """Return what a term counts that a query of so many different terms has so many times."""
+    if terms_in_all <= REPEATING_TERMS:
+        return 1.0
+    return (REPEATED + 1) * count / (REPEATED + count)
+
+
+def naming(count: int) -> float:
+    """Return what titles and names count in a query of so many terms."""
+    return min(1.0, NAMING_TERMS / max(1, count))
 
 
 def weigh(
-    query: Sequence[str],
+    query: Mapping[str, int],
     frequencies: Mapping[str, int],
     count: int,
     spellings: Callable[[str], Sequence[str]],
 ) -> list[QueryTerm]:
-    """Weigh the terms of a query by rarity, the rarest first.
+    """Weigh the terms of a query by rarity and by how often it has them, the heaviest first.
 
     `frequencies` has the number of passages of each term, `count` that of all passages, and
     `spellings` returns the terms that resemble one that is found nowhere.
@@ -87,7 +106,7 @@ def weigh(
         if not frequencies[term]:
             unknown.append(term)
             continue
-        weight = rarity(count, frequencies[term])
+        weight = rarity(count, frequencies[term]) * emphasis(query[term], len(query))
         if is_compound(term):
             weight *= COMPOUND_WEIGHT
         existing.append(QueryTerm(((term, 1.0),), weight))
@@ -100,7 +119,7 @@ def weigh(
         if number < MOST_TYPOS and may_be_typo(term):
             similar = spellings(term)
         shares = tuple((word, TYPO_WEIGHT) for word in similar)
-        existing.append(QueryTerm(shares, rarest))
+        existing.append(QueryTerm(shares, rarest * emphasis(query[term], len(query))))
     return existing[:MOST_TERMS]
 
 

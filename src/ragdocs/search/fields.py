@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -19,6 +20,8 @@ MOST_TERMS = 200_000
 # Characters below which no text has so many terms that it takes long.
 PLAIN_SIZE = 500_000
 NAMELESS = ("index", "readme")
+# A file whose name is a number is not what a question means that has this number in it.
+_NUMBER = re.compile(r"\d+")
 
 
 @lru_cache(maxsize=4096)
@@ -67,10 +70,13 @@ def _shared(entry: IndexedDocument) -> dict[str, str]:
         "title": "",
         "tags": " ".join((*document.tags, *document.aliases)),
         "path": "",
-        "name": telling(_name(file)) or file.stem,
+        "name": "",
         "date": "",
     }
-    if not _borrowed(entry):
+    name = telling(_name(file)) or file.stem
+    if not _NUMBER.fullmatch(name):
+        shared["name"] = name
+    if not _borrowed(entry) and not _NUMBER.fullmatch(document.title):
         shared["title"] = telling(document.title)
     if file.parent.name:
         shared["path"] = str(file.parent)

@@ -287,7 +287,12 @@ def _lift(scored: Scored, source: str, strengths: Mapping[int, float], weight: f
 def _hits(plan: Plan, scored: Scored, snapshot: Snapshot) -> tuple[tuple[Hit, ...], int]:
     """Rank and cut, and load what is shown; return also how many were cut off."""
     chosen, omitted = rank.rank(
-        scored.scores.totals, scored.documents, plan.query, plan.ranking, plan.now
+        scored.scores.totals,
+        scored.documents,
+        plan.query,
+        plan.ranking,
+        plan.now,
+        score.by_source(scored.scores, plan.query.probes),
     )
     keys = [scored.keys[choice.column] for choice in chosen]
     loaded = snapshot.load(keys, query_words(plan.text))

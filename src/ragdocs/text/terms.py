@@ -11,7 +11,7 @@ from itertools import pairwise
 from whoosh.lang.porter2 import stem as porter
 
 # Part of the index's recipe: a change here rebuilds every index.
-ANALYSER = "3"
+ANALYSER = "4"
 
 # Runs of letters and digits, joined by single marks as in src/auth.py, max_chars, all-MiniLM-L6-v2.
 # The repetition is bounded so that a megabyte of "a.a.a" costs linear time and makes no megabyte

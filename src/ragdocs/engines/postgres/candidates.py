@@ -146,9 +146,9 @@ class CandidateSearch:
         for key, rows in zip(asked, answers, strict=True):
             self._near[key] = vectors.read_near(rows[0][0])
 
-    def _rarest(self, terms: list[str]) -> list[str]:
+    def _rarest(self, terms: Mapping[str, int]) -> dict[str, int]:
         counted, totals = self._ask(
-            words.frequencies_of(self._scope, terms), (TOTALS, {"scope": self._scope})
+            words.frequencies_of(self._scope, list(terms)), (TOTALS, {"scope": self._scope})
         )
         count = Totals.of(totals[0][0]).passages
         return words.rarest(terms, dict(counted), count)
@@ -260,10 +260,12 @@ class CandidateSearch:
     def _factors(self, name: str) -> list[tuple[str, float, float]]:
         query = self._look.queries[name]
         total = sum(term.weight for term in query)
+        naming = bm25.naming(len(query))
         factors = []
         for term in query:
             for spelling, share in term.spellings:
-                factors.append((spelling, float(bm25.factor(term, share, total)), share))
+                factor = float(bm25.factor(term, share, total))
+                factors.append((spelling, factor, share * naming))
         return factors
 
     def _spellings(self) -> list[str]:

@@ -48,10 +48,10 @@ _LENGTHS = COUNTED.index(FIELDS[0])
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """The terms of one probe as it wrote them."""
+    """The terms of one probe in its order, and how often it has them."""
 
     name: str
-    terms: list[str]
+    terms: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +85,21 @@ class FirstLook:
 
 
 def word_queries(
-    probes: Sequence[ProbeVector], rarest: Callable[[list[str]], list[str]]
+    probes: Sequence[ProbeVector], rarest: Callable[[Mapping[str, int]], Mapping[str, int]]
 ) -> list[WordQuery]:
     """Return the terms of the probes that have words; of very many, the rarest."""
     queries = []
     for probe in probes:
         if not probe.text:
             continue
-        terms = bm25.query_terms(probe.text)
+        terms: Mapping[str, int] = bm25.query_terms(probe.text)
         if len(terms) > bm25.MOST_TERMS:
             terms = rarest(terms)
         queries.append(WordQuery(probe.name, terms))
     return queries
 
 
-def rarest(terms: Sequence[str], frequencies: Mapping[str, int], count: int) -> list[str]:
+def rarest(terms: Mapping[str, int], frequencies: Mapping[str, int], count: int) -> dict[str, int]:
     """Choose the terms that a query is scored by, in the order in which it has them."""
     known = []
     unknown = []
@@ -110,12 +110,13 @@ def rarest(terms: Sequence[str], frequencies: Mapping[str, int], count: int) -> 
             unknown.append(term)
 
     def weight(term: str) -> float:
-        return bm25.rarity(count, frequencies[term]) * _share(term)
+        emphasis = bm25.emphasis(terms[term], len(terms))
+        return bm25.rarity(count, frequencies[term]) * _share(term) * emphasis
 
     chosen = sorted(known, key=weight, reverse=True)[: bm25.MOST_TERMS]
     chosen += unknown[: bm25.MOST_TERMS - len(chosen)]
     wanted = set(chosen)
-    return [term for term in terms if term in wanted]
+    return {term: times for term, times in terms.items() if term in wanted}
 
 
 def first_look(
@@ -268,13 +269,18 @@ def _read_totals(counts: str | None) -> Totals:
 
 
 def _asked(queries: Sequence[WordQuery]) -> dict[str, list[Any]]:
-    asked = empty_columns(("probes", "terms", "shares", "patterns", "uppers"))
+    asked = empty_columns(
+        ("probes", "terms", "shares", "emphases", "namings", "patterns", "uppers")
+    )
     for number, query in enumerate(queries):
-        for term in query.terms:
+        naming = bm25.naming(len(query.terms))
+        for term, times in query.terms.items():
+            emphasis = bm25.emphasis(times, len(query.terms))
             pattern = None
             if bm25.may_be_typo(term):
                 pattern = _spellings(term)
-            append(asked, (number, term, _share(term), pattern, _after(term[0])))
+            upper = _after(term[0])
+            append(asked, (number, term, _share(term), emphasis, naming, pattern, upper))
     return asked
 
 
@@ -399,9 +405,10 @@ def _alike(table: str) -> str:
 # The same arithmetic as in search/bm25.py, which weighs the terms again; here it only bounds.
 _WEIGHED = f"""
 known AS MATERIALIZED (
-    SELECT a.probe, a.term, a.share, a.pattern, a.upper, a.place, {_FREQUENCY} AS frequency
-    FROM unnest(%(probes)s::int[], %(terms)s::text[], %(shares)s::float8[], %(patterns)s::text[],
-                %(uppers)s::text[]) WITH ORDINALITY AS a(probe, term, share, pattern, upper, place)
+    SELECT a.*, {_FREQUENCY} AS frequency
+    FROM unnest(%(probes)s::int[], %(terms)s::text[], %(shares)s::float8[], %(emphases)s::float8[],
+                %(namings)s::float8[], %(patterns)s::text[], %(uppers)s::text[])
+        WITH ORDINALITY AS a(probe, term, share, emphasis, naming, pattern, upper, place)
 ),
 near AS MATERIALIZED (
     SELECT u.probe, u.place, u.term, n.term AS spelling
@@ -416,7 +423,7 @@ near AS MATERIALIZED (
     WHERE u.nth <= {bm25.MOST_TYPOS} AND u.pattern IS NOT NULL
 ),
 weighed AS MATERIALIZED (
-    SELECT k.*, CASE WHEN frequency > 0
+    SELECT k.*, emphasis * CASE WHEN frequency > 0
         THEN share * ln(1 + (passages - frequency + 0.5) / (frequency + 0.5))
         ELSE ln(1 + (passages - 0.5) / 1.5) END AS weight
     FROM known k,
@@ -427,11 +434,11 @@ whole AS MATERIALIZED (
 ),
 q AS MATERIALIZED (
     SELECT x.probe, x.term, x.weight * x.share * unit * s.body AS plain,
-        x.weight * x.share * unit * s.every AS other, x.share
+        x.weight * x.share * unit * s.every AS other, x.share * x.naming AS share
     FROM (
-        SELECT probe, term, weight, 1.0::float8 AS share FROM weighed WHERE frequency > 0
+        SELECT probe, term, weight, naming, 1.0::float8 AS share FROM weighed WHERE frequency > 0
         UNION ALL
-        SELECT n.probe, n.spelling, w.weight, {bm25.TYPO_WEIGHT}
+        SELECT n.probe, n.spelling, w.weight, w.naming, {bm25.TYPO_WEIGHT}
         FROM near n JOIN weighed w ON w.place = n.place
     ) x JOIN whole USING (probe), scale s
 )"""
