@@ -17,7 +17,7 @@ from bench import _corpora, _labelled, _projects, _report
 from bench._measure import grid
 from bench._projects import Project
 
-from ragdocs.search.calibration import FLOOR
+from ragdocs.search.calibration import FLOOR, WEAK
 from ragdocs.types import Filter, Hit, Probe, Query
 from ragdocs.verbs.page import MOST_RESULTS
 
@@ -96,17 +96,21 @@ def _table(sets: Sequence[Asked]) -> str:
     lines = []
     for one in sets:
         cells = [one.name, f"{len(one.true):,}"]
-        for least in (FLOOR, threshold, float(np.quantile(one.true, REFUSED))):
+        for least in (FLOOR, WEAK, threshold):
             for scores in (one.true, one.right, one.near):
                 cells.append(_below(scores, least))
+        cells.append(_below(one.near, float(np.quantile(one.true, REFUSED))))
         lines.append(cells)
     head = ["set", "questions"]
-    for where in (f"below {FLOOR}", f"below {threshold:.2f}", "below its own"):
-        head += [f"{where}: with an answer", "right first", "without"]
+    for least in (FLOOR, WEAK, threshold):
+        head += [f"below {least:.2f}", "right first", "without"]
+    head.append("without, at its own")
     words = (
-        f"Shares of questions that are refused: at the floor, at the score that {REFUSED:.0%} of "
-        f"all questions with an answer do not reach, and where {REFUSED:.0%} of the set's own do "
-        "not. The same questions are asked without their answers."
+        f"Shares of questions whose best result scores less: than the floor {FLOOR}, than what is "
+        f"marked as weak {WEAK}, and than {threshold:.2f}, which {REFUSED:.0%} of all questions do "
+        "not reach; of those with an answer, those whose first result is one, and the same "
+        f"questions without their answers. The last column is where {REFUSED:.0%} of the set's own "
+        "questions are refused."
     )
     return f"{grid(head, lines)}\n\n{words}"
 
