@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,8 @@ class Outcome:
 
     name: str
     kinds: Sequence[str]
+    # Words of each question.
+    lengths: Sequence[int]
     chunks: int
     found: Mapping[str, Sequence[Measures]]
 
@@ -64,12 +67,20 @@ def main() -> None:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
         outcomes = []
+        pasted = []
         for folder in folders:
             chosen = _labelled.read(folder)
+            if options.pasted:
+                long = chosen.pasted(options.pasted)
+                pasted += _asked_by_words(_projects.write(long, work / f"{folder.name}-pasted"))
+                continue
             if options.documents or options.queries:
                 chosen = chosen.sample(options.documents or 10**9, options.queries or 10**9)
             outcomes.append(_outcome(_projects.write(chosen, work / folder.name)))
-    parts = (_table, _engines, _slices, _verdicts)
+    if options.pasted:
+        print(_pasted_table(pasted))
+        return
+    parts = (_table, _engines, _slices, _by_length, _only_by_meaning, _verdicts)
     printed = "\n\n".join(part(outcomes) for part in parts)
     print(printed)
     _labelled.say(f"{time.process_time() / 60:.1f} processor minutes")
@@ -106,7 +117,42 @@ def _outcome(project: Project) -> Outcome:
     seconds = time.monotonic() - started
     _labelled.say(f"{name:14} {len(project.chosen.questions):,} questions after {seconds:.0f} s")
     kinds = [str(question.metadata.get("kind", "")) for question in project.chosen.questions]
-    return Outcome(name, kinds, chunks, found)
+    lengths = [len(question.text.split()) for question in project.chosen.questions]
+    return Outcome(name, kinds, lengths, chunks, found)
+
+
+def _asked_by_words(project: Project) -> list[Outcome]:
+    """Ask pasted texts by words alone, if the set has documents long enough and bm25s is there."""
+    questions = project.chosen.questions
+    if not questions:
+        return []
+    project.corpus.sync()
+    plain = _baselines.bm25s(project)
+    if plain is None:
+        raise SystemExit(f"ABSENT: another keyword engine, {_baselines.INSTALL}")
+    found: dict[str, list[Measures]] = {WORDS: [], BM25S: []}
+    for question in questions:
+        grades = project.chosen.grades[question.id]
+        ways = {WORDS: project.find(question, (0.0, 1.0)), BM25S: plain(question)}
+        for way, documents in ways.items():
+            found[way].append(measure(documents[:DEEP], grades))
+    lengths = [len(question.text.split()) for question in questions]
+    _labelled.say(f"{project.chosen.name:14} {len(questions):,} pasted texts")
+    return [Outcome(project.chosen.name, [""] * len(questions), lengths, 0, found)]
+
+
+def _pasted_table(outcomes: Sequence[Outcome]) -> str:
+    lines = []
+    for outcome in outcomes:
+        gained = outcome.gain(WORDS, BM25S)
+        means = f"{outcome.mean(WORDS):.4f}", f"{outcome.mean(BM25S):.4f}"
+        lines.append((outcome.name, f"{len(outcome.lengths):,}", *means, str(gained), _p(gained)))
+    words = (
+        f"nDCG@10 of words alone: {_labelled.PASTED_WORDS} words cut out of the middle of a "
+        "document look for the rest of it."
+    )
+    head = ("set", "pasted texts", WORDS, BM25S, "ours - it", "p")
+    return f"{grid(head, lines)}\n\n{words}"
 
 
 def _table(outcomes: Sequence[Outcome]) -> str:
@@ -177,6 +223,51 @@ def _slices(outcomes: Sequence[Outcome]) -> str:
     return f"{grid(head, lines)}\n\n{words}"
 
 
+def _by_length(outcomes: Sequence[Outcome]) -> str:
+    """Compare all ways by the number of words in a question, over all sets together."""
+    ways = [WORDS, MEANING, OURS, RRF]
+    if _has_plain(outcomes):
+        ways += [BM25S, PLAIN]
+    lines = []
+    for least, most in pairwise((1, 8, 16, 32, 10**6)):
+        by_way: dict[str, list[float]] = {way: [] for way in ways}
+        for outcome in outcomes:
+            places = [i for i, n in enumerate(outcome.lengths) if least <= n < most]
+            for way in ways:
+                by_way[way] += [outcome.found[way][i].ndcg_10 for i in places]
+        count = len(by_way[OURS])
+        if not count:
+            continue
+        words = f"{least} to {most - 1}" if most < 10**6 else f"{least} or more"
+        cells = [f"{np.mean(by_way[way]):.3f}" for way in ways]
+        lines.append((words, f"{count:,}", *cells))
+    return f"{grid(('words', 'questions', *ways), lines)}\n\nnDCG@10 by length of the question."
+
+
+def _only_by_meaning(outcomes: Sequence[Outcome]) -> str:
+    """Tell what becomes of answers that one leg alone has among its first ten."""
+    lines = []
+    for outcome in outcomes:
+        cells = [outcome.name]
+        for finder, other in ((MEANING, WORDS), (WORDS, MEANING)):
+            ways = outcome.found
+            places = []
+            for i, (one, two) in enumerate(zip(ways[finder], ways[other], strict=True)):
+                if one.recall_10 and not two.recall_10:
+                    places.append(i)
+            cells.append(f"{len(places):,}")
+            for way in (finder, OURS):
+                found = [ways[way][i].ndcg_10 for i in places]
+                cells.append(f"{np.mean(found):.3f}" if found else "-")
+        lines.append(cells)
+    head = ("set", "only meaning", MEANING, OURS, "only words", WORDS, OURS)
+    words = (
+        "nDCG@10 of questions whose answers only one of the two has among its first ten, by that "
+        "one and by our search."
+    )
+    return f"{grid(head, lines)}\n\n{words}"
+
+
 def _verdicts(outcomes: Sequence[Outcome]) -> str:
     sets = f"on the mean of {len(outcomes)} sets"
     lines = []
@@ -237,6 +328,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", help="some sets, by commas")
     parser.add_argument("--documents", type=int, help="documents a set at most, with all answers")
     parser.add_argument("--queries", type=int, help="questions a set at most")
+    parser.add_argument(
+        "--pasted", type=int, help="instead, ask so many pieces of documents by words alone"
+    )
     return parser.parse_args()
 
 

@@ -354,3 +354,26 @@ def test_only_what_is_new_is_decoded_again(monkeypatch: pytest.MonkeyPatch) -> N
     bench.apply({50: "something new"}, (3,))
     assert 3 not in bench.rows(VOCABULARY[0], 100)
     assert decoded == [VOCABULARY[0]]
+
+
+def test_a_word_that_a_long_query_repeats_counts_more() -> None:
+    bench = Bench()
+    bench.apply({0: "kaberg lodans", 1: "kaberg miruf", 2: "lodans rufils"})
+    others = " ".join(f"word{number}" for number in range(8))
+    assert bench.rows(f"miruf rufils {others}")[0] == 1
+    assert bench.rows(f"miruf rufils {others} rufils")[0] == 2
+    assert bench.rows("miruf rufils rufils")[0] == 1
+
+
+def test_a_title_counts_less_the_longer_the_query_is() -> None:
+    mask = np.ones(2, dtype=np.bool_)
+    gains = []
+    for filler in ("", " ".join(VOCABULARY[20:52])):
+        table = KeywordTable()
+        table.write([{"body": ["lodan"], "title": ["kaber"]}, {"body": ["lodan"]}], ())
+        table.adopt([0, 1])
+        query = f"kaber lodan {filler}"
+        titled, plain = table.score(query, mask).values.tolist()
+        gains.append(titled - plain)
+    short, long = gains
+    assert 0 < long < short / 2

@@ -43,6 +43,13 @@ def test_a_file_goes_by_its_name_or_by_that_of_its_folder(
     assert (found["name"], found["path"]) == (name, folder)
 
 
+def test_a_number_that_a_file_is_called_by_is_not_its_name() -> None:
+    found = shared_fields(entry("docs/502.md", "502"))
+    assert (found["name"], found["title"]) == ("", "")
+    found = shared_fields(entry("docs/error-502.md", "Error 502"))
+    assert (found["name"], found["title"]) == ("error-502", "Error 502")
+
+
 @pytest.mark.parametrize(
     ("title", "text", "indexed"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,11 +17,13 @@ from tests.engines.wrappers import Counting, Opaque
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.lanes import DOCS, JOURNAL, MEMORY, Lane
 from ragdocs.protocols import Index
+from ragdocs.search.calibration import FLOOR, WEAK
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.search.encoders.vectors import half_precision
+from ragdocs.search.query import with_doubt
 from ragdocs.stores.files.store import FileStore
-from ragdocs.types import Filter, Findings, IndexedDocument, Link, Probe, Query
+from ragdocs.types import Filter, Findings, Hit, IndexedDocument, Link, Probe, Query
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 MOST_CALLS = 4
@@ -166,3 +169,22 @@ def test_a_query_vector_is_rounded_as_the_vectors_of_passages_are() -> None:
     assert rounded.dtype == np.float32
     assert np.array_equal(rounded, rounded.astype(np.float16))
     assert np.abs(rounded - vector).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("score", "note"),
+    [
+        (WEAK, ""),
+        (FLOOR, "weak matches: the best of these scores 0.50, .* answers; none of them has pumps$"),
+        (FLOOR - 0.1, ""),
+    ],
+)
+def test_an_answer_whose_best_hit_scores_little_is_marked_and_names_what_it_lacks(
+    score: float, note: str
+) -> None:
+    found = entry("a.md", "apple press")
+    hit = Hit(found.document, found.chunks[0], score, (), words=("apple",))
+    marked = with_doubt(Findings(hits=(hit,)), "what of apple pumps")
+    assert bool(marked.notes) == bool(note)
+    if note:
+        assert re.match(note, marked.notes[0])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragdocs.lanes import Ranking
-from ragdocs.search.rank import DOUBT_REACH, IMPORTANCE_REACH, Chosen, rank
+from ragdocs.search.rank import CLEAR_GAP, DOUBT_REACH, IMPORTANCE_REACH, Chosen, rank
 from ragdocs.types import Document, Probe, Query
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -111,6 +111,44 @@ def test_no_boost_lifts_a_memory_over_one_that_is_more_than_the_factor_better(
     order = names(found)
     for above, below in pairwise(order):
         assert original[below] <= original[above] * 1.2 + 1e-9
+
+
+measures = st.integers(0, 4)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.01, 1.0), st.floats(0, 30), measures, measures),
+        min_size=2,
+        max_size=12,
+    )
+)
+def test_recency_lifts_nothing_over_what_is_clearly_better_by_words_and_by_meaning(
+    scored: list[tuple[float, float, int, int]],
+) -> None:
+    hits = [hit(str(n), score, days) for n, (score, days, _, _) in enumerate(scored)]
+    measured = np.array([[words, meaning] for _, _, words, meaning in scored]).T
+    scores = np.array([score for _, score in hits])
+    documents = [document for document, _ in hits]
+    query = Query(probes=(Probe("q"),), limit=20)
+    chosen, _ = rank(scores, documents, query, BOOSTED, NOW, measured)
+    places = [choice.column for choice in chosen]
+    for place, newer in enumerate(places):
+        for older in places[place + 1 :]:
+            is_better = bool((measured[:, older] >= measured[:, newer]).all())
+            assert not (is_better and scores[older] >= scores[newer] + CLEAR_GAP)
+    for choice in chosen:
+        added = sum(signal.share for signal in choice.signals)
+        assert abs(scores[choice.column] + added - choice.score) < 1e-9
+
+
+def test_of_two_that_are_nearly_as_good_the_newer_comes_first() -> None:
+    hits = [hit("old", 0.80, 90), hit("new", 0.78, 1)]
+    scores = np.array([score for _, score in hits])
+    query = Query(probes=(Probe("q"),), limit=2)
+    measured = np.array([[0.6, 0.5], [0.7, 0.6]])
+    chosen, _ = rank(scores, [one for one, _ in hits], query, BOOSTED, NOW, measured)
+    assert [choice.column for choice in chosen] == [1, 0]
 
 
 @given(

@@ -6,6 +6,7 @@ An engine keeps postings; which terms a query is scored by and what each is wort
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -34,8 +35,14 @@ BOOSTS = {
 }
 # Added for a query that has all words of a title, or of a file's name: who searches for "client
 # libraries" means that page before the ones that mention them. It is shared out among the words, so
-# that long titles gain no more.
+# that long titles gain no more. A text of many words has all words of many titles by chance: beyond
+# so many terms a title counts less, by their number.
 NAMED = {"title": 0.25, "name": 0.15}
+NAMING_TERMS = 16
+# A short question repeats words because grammar does, a longer text those that it is about. There
+# twice counts 1.67 times, and no number of times counts more than five times.
+REPEATED = 4
+REPEATING_TERMS = 8
 # The saturation is below the usual 1.2, because passages are short. So many words are added to
 # every body before lengths are compared: that one of two short remarks is twice as long as the
 # other says little.
@@ -65,17 +72,29 @@ class QueryTerm:
     weight: float
 
 
-def query_terms(text: str, languages: Sequence[str] = (ENGLISH,)) -> list[str]:
-    """Return the different terms of a query without stop words, or with them if all are.
+def query_terms(text: str, languages: Sequence[str] = (ENGLISH,)) -> dict[str, int]:
+    """Count the terms of a query, in its order, without stop words, or with them if all are.
 
     They are the stems of the first of the languages that the query may be in.
     """
-    distinct = dict.fromkeys(islice(terms(text[:LONGEST_QUERY], languages[0]), MOST_LOOKUPS))
-    meaningless: set[str] = set()
+    counts = Counter(islice(terms(text[:LONGEST_QUERY], languages[0]), MOST_LOOKUPS))
+    meaningful = dict(counts)
     for language in languages:
-        meaningless |= stop_terms(language)
-    meaningful = [term for term in distinct if term not in meaningless]
-    return meaningful or list(distinct)
+        for term in stop_terms(language):
+            meaningful.pop(term, None)
+    return meaningful or dict(counts)
+
+
+def emphasis(count: int, terms_in_all: int) -> float:
+    """Return what a term counts that a query of so many different terms has so many times."""
+    if terms_in_all <= REPEATING_TERMS:
+        return 1.0
+    return (REPEATED + 1) * count / (REPEATED + count)
+
+
+def naming(count: int) -> float:
+    """Return what titles and names count in a query of so many terms."""
+    return min(1.0, NAMING_TERMS / max(1, count))
 
 
 def other_stems(text: str, languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -91,13 +110,13 @@ def other_stems(text: str, languages: Sequence[str]) -> dict[str, tuple[str, ...
 
 
 def weigh(
-    query: Sequence[str],
+    query: Mapping[str, int],
     frequencies: Mapping[str, int],
     count: int,
     spellings: Callable[[str], Sequence[str]],
     stems: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[QueryTerm]:
-    """Weigh the terms of a query by rarity, the rarest first.
+    """Weigh the terms of a query by rarity and by how often it has them, the heaviest first.
 
     `frequencies` has the number of passages of each term, `count` that of all passages, and
     `spellings` returns the terms that resemble one that is found nowhere. `stems` has the stems of
@@ -115,7 +134,8 @@ def weigh(
         if not forms:
             unknown.append(term)
             continue
-        weight = rarity(count, min(count, frequency))
+        emphasised = emphasis(query[term], len(query))
+        weight = rarity(count, min(count, frequency)) * emphasised
         if is_compound(term):
             weight *= COMPOUND_WEIGHT
         existing.append(QueryTerm(tuple(forms), weight))
@@ -128,7 +148,7 @@ def weigh(
         if number < MOST_TYPOS and may_be_typo(term):
             similar = spellings(term)
         shares = tuple((word, TYPO_WEIGHT) for word in similar)
-        existing.append(QueryTerm(shares, rarest))
+        existing.append(QueryTerm(shares, rarest * emphasis(query[term], len(query))))
     return existing[:MOST_TERMS]
 
 

@@ -39,6 +39,9 @@ MOST_FLOOR = 0.45
 SURENESS = 0.15
 # The floor on the scale that is shown.
 FLOOR = 0.5
+# Below this a best hit is marked as weak: questions of the same field that nothing here answers
+# end there more than twice as often as true ones; bench/silence.py prints both.
+WEAK = 0.65
 # Below this many passages the best of a few chance matches says little about the next question.
 FEWEST_PASSAGES = 100
 # Scores of questions nobody would ask of a project of any kind; some may still meet it, so the

@@ -37,6 +37,7 @@ from ragdocs.search.query import (
     is_weak,
     measure,
     narrows,
+    with_doubt,
     with_floor,
     with_weak_note,
 )
@@ -272,7 +273,9 @@ class Corpus:
         findings = replace(findings, notes=self._notes(info), seconds=seconds)
         if not query.floored:
             return findings
-        return self._floored(findings, plan.query.where, is_measured=gauges.both.measured)
+        is_measured = gauges.both.measured
+        findings = self._floored(findings, plan.query.where, is_measured=is_measured)
+        return with_doubt(findings, plan.text) if is_measured else findings
 
     def _floored(self, findings: Findings, where: Filter, *, is_measured: bool) -> Findings:
         """Leave weak hits out, unless there is little else that could have been found."""

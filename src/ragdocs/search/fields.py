@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -28,6 +29,8 @@ IN_ITS_LANGUAGE = ("title", "tags")
 LANGUAGE_MARK = ":"
 
 FieldTerms = Mapping[str, list[str]]
+# A file whose name is a number is not what a question means that has this number in it.
+_NUMBER = re.compile(r"\d+")
 
 
 @lru_cache(maxsize=4096)
@@ -125,10 +128,13 @@ def shared_fields(entry: IndexedDocument, language: str = ENGLISH) -> dict[str, 
         "title": "",
         "tags": " ".join((*document.tags, *document.aliases)),
         "path": "",
-        "name": telling(_name(file)) or file.stem,
+        "name": "",
         "date": "",
     }
-    if not _borrowed(entry):
+    name = telling(_name(file)) or file.stem
+    if not _NUMBER.fullmatch(name):
+        shared["name"] = name
+    if not _borrowed(entry) and not _NUMBER.fullmatch(document.title):
         shared["title"] = telling(document.title, language)
     if file.parent.name:
         shared["path"] = str(file.parent)

@@ -23,6 +23,7 @@ from ragdocs.protocols import (
 )
 from ragdocs.search import calibration, rank, score
 from ragdocs.search.calibration import Gauges
+from ragdocs.search.fields import meant
 from ragdocs.search.score import Layout, Mask, Scores
 from ragdocs.system.names import link_key
 from ragdocs.text import times
@@ -41,7 +42,9 @@ MARKS = ".,;:!?\"'()"
 FLOOR_RATE = f"{calibration.FALSE_ALARMS:.0%} of unrelated questions"
 # The beginning of the note of an answer without hits.
 NOTHING_RELEVANT = "nothing relevant"
-# The beginning of the note of an answer whose hits are all below the floor.
+# Words of a query that a note names.
+MOST_MISSING = 5
+# The beginning of the note of an answer whose hits may all be about something else.
 WEAK_MATCHES = "weak matches"
 
 
@@ -293,7 +296,12 @@ def _lift(scored: Scored, source: str, strengths: Mapping[int, float], weight: f
 def _hits(plan: Plan, scored: Scored, snapshot: Snapshot) -> tuple[tuple[Hit, ...], int]:
     """Rank and cut, and load what is shown; return also how many were cut off."""
     chosen, omitted = rank.rank(
-        scored.scores.totals, scored.documents, plan.query, plan.ranking, plan.now
+        scored.scores.totals,
+        scored.documents,
+        plan.query,
+        plan.ranking,
+        plan.now,
+        score.by_source(scored.scores, plan.query.probes),
     )
     keys = [scored.keys[choice.column] for choice in chosen]
     loaded = snapshot.load(keys, query_words(plan.text), plan.languages)
@@ -417,6 +425,33 @@ def with_weak_note(findings: Findings, reason: str) -> Findings:
         f"else; they are shown because {reason}"
     )
     return replace(findings, notes=(*findings.notes, note))
+
+
+def with_doubt(findings: Findings, text: str) -> Findings:
+    """Mark an answer as weak whose best hit scores little, and name the words that no hit has."""
+    if not findings.hits or is_weak(findings):
+        return findings
+    best = max(hit.score for hit in findings.hits)
+    if best >= calibration.WEAK:
+        return findings
+    note = (
+        f"{WEAK_MATCHES}: the best of these scores {best:.2f}, as questions do that nothing here "
+        "answers"
+    )
+    missing = _missing(findings, text)
+    if missing:
+        note += f"; none of them has {', '.join(missing)}"
+    return replace(findings, notes=(*findings.notes, note))
+
+
+def _missing(findings: Findings, text: str) -> list[str]:
+    """Return the first words of a query that no hit has."""
+    present = {word for hit in findings.hits for word in hit.words}
+    missing = []
+    for word in query_words(text):
+        if word not in present and meant(word):
+            missing.append(word)
+    return missing[:MOST_MISSING]
 
 
 def narrows(where: Filter) -> bool:

@@ -19,6 +19,11 @@ from ragdocs.types import UNSAID_IMPORTANCE, Document, Query, Signal
 IMPORTANCE_REACH = 0.05
 DOUBT_REACH = 0.1
 SECONDS_A_DAY = 86_400
+# By how much an older text must be ahead, on the scale that is shown, to stay there whatever the
+# age of a newer one, provided that it is better by words and by meaning.
+CLEAR_GAP = 0.05
+# What a newer text stays behind such an older one by.
+BEHIND = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +41,13 @@ def rank(
     query: Query,
     ranking: Ranking,
     now: datetime,
+    measured: Floats | None = None,
 ) -> tuple[list[Chosen], int]:
     """Order candidates and cut to the limit; return also how many were cut off.
 
     A candidate has a score and a document; those of one document are in the order of its text.
-    Boosts come before the cut.
+    Boosts come before the cut. `measured` has a row for each source: recency lifts nothing over
+    what is clearly better by all of them.
     """
     young = youngest(ranking, now)
     boosts: dict[int, dict[str, float]] = {}
@@ -50,6 +57,8 @@ def rank(
         if factors:
             boosts[column] = factors
             boosted[column] *= prod(factors.values())
+    if measured is not None:
+        _hold_back(boosted, scores, measured, boosts)
     # The score that orders may pass 1.0, the one that is shown may not.
     shown = np.minimum(boosted, 1.0)
     is_enough = _enough(shown, documents, query, ranking, now).tolist()
@@ -68,6 +77,30 @@ def rank(
         signals = _explained(float(scores[column]), boosts.get(column, {}))
         chosen.append(Chosen(column, float(shown[column]), signals))
     return chosen, omitted
+
+
+def _hold_back(
+    boosted: Floats, scores: Floats, measured: Floats, boosts: Mapping[int, dict[str, float]]
+) -> None:
+    """Lower the recency of texts that would pass an older one that is clearly better."""
+    is_young = np.zeros(len(scores), dtype=np.bool_)
+    for column, factors in boosts.items():
+        is_young[column] = "recency" in factors
+    old = np.flatnonzero(~is_young)
+    young = np.flatnonzero(is_young)
+    if not len(old) or not len(young):
+        return
+    is_better = (measured[:, old, None] >= measured[:, None, young]).all(axis=0)
+    is_better &= scores[old, None] >= scores[young] + CLEAR_GAP
+    ceilings = np.where(is_better, boosted[old, None], np.inf).min(axis=0) * (1 - BEHIND)
+    for column, ceiling in zip(young.tolist(), ceilings.tolist(), strict=True):
+        factors = boosts[column]
+        without = float(boosted[column]) / factors["recency"]
+        # Other boosts may lift it there; then its age only adds nothing.
+        factor = max(1.0, ceiling / without) if without else 1.0
+        if factor < factors["recency"]:
+            factors["recency"] = factor
+            boosted[column] = without * factor
 
 
 def best_first(scores: Floats, documents: Sequence[Document]) -> list[int]:

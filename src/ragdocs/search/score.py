@@ -20,6 +20,8 @@ Mask = npt.NDArray[np.bool_]
 
 # Below this a score is the rounding of a cosine.
 LEAST = 1e-6
+# The sources that measure every passage by itself.
+LEGS = ("keyword", "vector")
 # Below any score.
 NO_NEIGHBOUR = -1.0
 
@@ -202,9 +204,13 @@ def by_source(scores: Scores, probes: Sequence[Probe]) -> Floats:
     """Average what each source measured over the probes, by their weights."""
     importance = {probe.name: probe.weight for probe in probes}
     rows = []
-    for source in dict.fromkeys(source for _, source in scores.signals):
-        weights = np.array([importance[probe] * (s == source) for probe, s in scores.signals])
-        rows.append(weights @ scores.raw / (weights.sum() or 1.0))
+    for leg in LEGS:
+        weights = np.zeros(len(scores.signals))
+        for row, (probe, source) in enumerate(scores.signals):
+            if source == leg:
+                weights[row] = importance[probe]
+        if weights.any():
+            rows.append(weights @ scores.raw / weights.sum())
     return np.array(rows)
 
 

@@ -129,6 +129,7 @@ class KeywordTable:
         """
         query = self._weigh(text, alive, languages)
         total = sum(term.weight for term in query)
+        naming = bm25.naming(len(query))
         scores = np.zeros(len(alive), dtype=np.float32)
         for term in query:
             for spelling, share in term.spellings:
@@ -140,7 +141,7 @@ class KeywordTable:
                     scores[impact.rows] += factor * impact.values
                 named_rows, named_shares = impact.named
                 if len(named_rows):
-                    scores[named_rows] += np.float32(share) * named_shares
+                    scores[named_rows] += np.float32(share * naming) * named_shares
         if not self._resting:
             # Looking a new term up touches pages all over the files.
             self._segments.rest()

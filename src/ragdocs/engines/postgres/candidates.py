@@ -154,7 +154,7 @@ class CandidateSearch:
         for key, rows in zip(asked, answers, strict=True):
             self._near[key] = vectors.read_near(rows[0][0])
 
-    def _rarest(self, query: words.WordQuery) -> list[str]:
+    def _rarest(self, query: words.WordQuery) -> dict[str, int]:
         forms: dict[str, None] = {}
         for term in query.terms:
             forms |= dict.fromkeys(query.forms(term))
@@ -264,10 +264,12 @@ class CandidateSearch:
     def _factors(self, name: str) -> list[tuple[str, float, float]]:
         query = self._look.queries[name]
         total = sum(term.weight for term in query)
+        naming = bm25.naming(len(query))
         factors = []
         for term in query:
             for spelling, share in term.spellings:
-                factors.append((spelling, float(bm25.factor(term, share, total)), share))
+                factor = float(bm25.factor(term, share, total))
+                factors.append((spelling, factor, share * naming))
         return factors
 
     def _spellings(self) -> list[str]:

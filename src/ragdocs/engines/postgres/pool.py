@@ -107,13 +107,14 @@ def word_scores(
     worth = dict(_worth(pool, fetched.lengths, payloads, averages))
     for name, query in queries.items():
         total = sum(term.weight for term in query)
+        naming = bm25.naming(len(query))
         for term in query:
             for spelling, share in term.spellings:
                 if spelling not in worth:
                     continue
                 columns, impact, named = worth[spelling]
                 scores[name][columns] += bm25.factor(term, share, total) * impact
-                scores[name][columns] += np.float32(share) * named
+                scores[name][columns] += np.float32(share * naming) * named
     return scores
 
 

@@ -53,10 +53,11 @@ NOTHING_FETCHED = Fetched(
 
 @dataclass(frozen=True, slots=True)
 class WordQuery:
-    """The terms of one probe as it wrote them, and their stems in other languages."""
+    """The terms of one probe in its order, how often it has them, and their stems elsewhere."""
 
     name: str
-    terms: list[str]
+    terms: Mapping[str, int]
+    # The stems of the same words in other languages.
     stems: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def forms(self, term: str) -> tuple[str, ...]:
@@ -95,7 +96,7 @@ class FirstLook:
 
 
 def word_queries(
-    probes: Sequence[ProbeVector], rarest: Callable[[WordQuery], list[str]]
+    probes: Sequence[ProbeVector], rarest: Callable[[WordQuery], dict[str, int]]
 ) -> list[WordQuery]:
     """Return the terms of the probes that have words; of very many, the rarest."""
     queries = []
@@ -110,7 +111,7 @@ def word_queries(
     return queries
 
 
-def rarest(query: WordQuery, frequencies: Mapping[str, int], count: int) -> list[str]:
+def rarest(query: WordQuery, frequencies: Mapping[str, int], count: int) -> dict[str, int]:
     """Choose the terms that a query is scored by, in the order in which it has them."""
     together = {}
     for term in query.terms:
@@ -125,12 +126,13 @@ def rarest(query: WordQuery, frequencies: Mapping[str, int], count: int) -> list
             unknown.append(term)
 
     def weight(term: str) -> float:
-        return bm25.rarity(count, together[term]) * _share(term)
+        emphasis = bm25.emphasis(query.terms[term], len(query.terms))
+        return bm25.rarity(count, together[term]) * _share(term) * emphasis
 
     chosen = sorted(known, key=weight, reverse=True)[: bm25.MOST_TERMS]
     chosen += unknown[: bm25.MOST_TERMS - len(chosen)]
     wanted = set(chosen)
-    return [term for term in query.terms if term in wanted]
+    return {term: times for term, times in query.terms.items() if term in wanted}
 
 
 def first_look(
@@ -287,10 +289,14 @@ def _read_totals(counts: str | None) -> Totals:
 
 
 def _asked(queries: Sequence[WordQuery]) -> dict[str, list[Any]]:
-    asked = empty_columns(("probes", "terms", "shares", "patterns", "uppers", "words"))
+    asked = empty_columns(
+        ("probes", "terms", "shares", "emphases", "namings", "patterns", "uppers", "words")
+    )
     place = 0
     for number, query in enumerate(queries):
-        for term in query.terms:
+        naming = bm25.naming(len(query.terms))
+        for term, times in query.terms.items():
+            emphasis = bm25.emphasis(times, len(query.terms))
             # The place of its first form stands for a word.
             word = place + 1
             for form in query.forms(term):
@@ -298,7 +304,8 @@ def _asked(queries: Sequence[WordQuery]) -> dict[str, list[Any]]:
                 pattern = None
                 if place == word and bm25.may_be_typo(term):
                     pattern = _spellings(term)
-                append(asked, (number, form, _share(term), pattern, _after(form[0]), word))
+                weights = (_share(term), emphasis, naming)
+                append(asked, (number, form, *weights, pattern, _after(form[0]), word))
     return asked
 
 
@@ -425,11 +432,11 @@ _WEIGHED = f"""
 known AS MATERIALIZED (
     SELECT k.*, sum(greatest(frequency, 0)) OVER (PARTITION BY word)::bigint AS together
     FROM (
-        SELECT a.probe, a.term, a.share, a.pattern, a.upper, a.word, a.place,
-            {_FREQUENCY} AS frequency
+        SELECT a.*, {_FREQUENCY} AS frequency
         FROM unnest(%(probes)s::int[], %(terms)s::text[], %(shares)s::float8[],
-                    %(patterns)s::text[], %(uppers)s::text[], %(words)s::int[])
-            WITH ORDINALITY AS a(probe, term, share, pattern, upper, word, place)
+                    %(emphases)s::float8[], %(namings)s::float8[], %(patterns)s::text[],
+                    %(uppers)s::text[], %(words)s::int[]) WITH ORDINALITY
+            AS a(probe, term, share, emphasis, naming, pattern, upper, word, place)
     ) k
 ),
 near AS MATERIALIZED (
@@ -445,7 +452,7 @@ near AS MATERIALIZED (
     WHERE u.nth <= {bm25.MOST_TYPOS} AND u.pattern IS NOT NULL
 ),
 weighed AS MATERIALIZED (
-    SELECT k.*, CASE WHEN together > 0
+    SELECT k.*, emphasis * CASE WHEN together > 0
         THEN share * ln(1 + (passages - least(together, passages) + 0.5)
                         / (least(together, passages) + 0.5))
         ELSE ln(1 + (passages - 0.5) / 1.5) END AS weight
@@ -458,11 +465,11 @@ whole AS MATERIALIZED (
 ),
 q AS MATERIALIZED (
     SELECT x.probe, x.term, x.weight * x.share * unit * s.body AS plain,
-        x.weight * x.share * unit * s.every AS other, x.share
+        x.weight * x.share * unit * s.every AS other, x.share * x.naming AS share
     FROM (
-        SELECT probe, term, weight, 1.0::float8 AS share FROM weighed WHERE frequency > 0
+        SELECT probe, term, weight, naming, 1.0::float8 AS share FROM weighed WHERE frequency > 0
         UNION ALL
-        SELECT n.probe, n.spelling, w.weight, {bm25.TYPO_WEIGHT}
+        SELECT n.probe, n.spelling, w.weight, w.naming, {bm25.TYPO_WEIGHT}
         FROM near n JOIN weighed w ON w.place = n.place
     ) x JOIN whole USING (probe), scale s
 )"""
