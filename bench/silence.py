@@ -59,7 +59,7 @@ def main() -> None:
     printed = _table(sets)
     print(printed)
     if options.write:
-        body = f"`python3 tasks.py bench silence`\n\n{printed}"
+        body = f"`{_command(options)}`\n\n{printed}"
         _report.replace_block(ROOT / "docs" / "internals" / "quality.md", "silence", body)
 
 
@@ -119,6 +119,15 @@ def _below(scores: Sequence[float], least: float) -> str:
     if not scores:
         return "-"
     return f"{np.mean([score < least for score in scores]):.1%}"
+
+
+def _command(options: argparse.Namespace) -> str:
+    words = ["python3 tasks.py bench silence"]
+    for name in ("documents", "queries", "only"):
+        value = getattr(options, name)
+        if value:
+            words.append(f"--{name} {value}")
+    return " ".join(words)
 
 
 def _options() -> argparse.Namespace:
