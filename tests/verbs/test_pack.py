@@ -170,7 +170,9 @@ def test_sections_stand_in_their_order_with_sources_and_ages(repository: Project
     items = re.findall(r"^- .*$", text.partition("## Outline")[0], re.MULTILINE)
     assert len(items) == 5
     for item in items:
-        assert re.search(r" · \S+ · \d{4}-\d\d-\d\d, (today|\d+ days ago)$", item), item
+        assert re.search(r" · \S+ · \d{4}-\d\d-\d\d, (today|\d+ days ago)( · links: .+)?$", item), (
+            item
+        )
     assert "- Cookie trouble · .memories/cookie.md:5-7 · 2026-11-10, 6 days ago" in text
     assert "  | def login(user: str) -> Session" in text
     assert "Soup" not in text
