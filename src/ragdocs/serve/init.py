@@ -140,7 +140,8 @@ def template(proposal: Proposal) -> str:
         lines.append(f"[{section}]")
         for key in KEYS.values():
             # A project's file may only repeat the default of such a key: that would be a trap.
-            if key.section == section and not key.project_choices:
+            may_choose = not key.project_choices and not key.personal
+            if key.section == section and may_choose:
                 default = [f"# {key.name} = {toml(key.default)}"]
                 lines += [f"# {key.about}", *(chosen.get(key.full_name) or default)]
         lines.append("")
