@@ -1,5 +1,5 @@
 -- Rules on rows ask for the scopes of the caller once for every table in a statement. A search reads
--- one scope and says so, so that this costs the same whether the caller may read ten or thousands.
+-- one scope and says so: then that one is looked up, and not all that the caller may read.
 -- Naming a scope only takes away: it is returned if the caller may read it.
 --
 -- A function of the owner runs as the owner: whoever logged in as one names the caller, any other
