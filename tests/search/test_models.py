@@ -39,11 +39,7 @@ def multilingual(tmp_path_factory: pytest.TempPathFactory) -> SentenceTransforme
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import (
-        BertConfig,
-        BertModel,
-        BertTokenizerFast,  # type: ignore[attr-defined]
-    )
+    from transformers import AutoTokenizer, BertConfig, BertModel
 
     folder = tmp_path_factory.mktemp("model")
     base = folder / "base"
@@ -62,7 +58,7 @@ def multilingual(tmp_path_factory: pytest.TempPathFactory) -> SentenceTransforme
         max_position_embeddings=64,
     )
     BertModel(shape).save_pretrained(base)  # type: ignore[no-untyped-call]
-    BertTokenizerFast(str(base / "vocab.txt")).save_pretrained(base)
+    AutoTokenizer.from_pretrained(base).save_pretrained(base)
     words = Transformer(str(base), max_seq_length=64)
     pooling = Pooling(words.get_embedding_dimension())
     SentenceTransformer(modules=[words, pooling]).save(str(folder / "tiny"))
