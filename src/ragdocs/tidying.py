@@ -16,16 +16,22 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.stores.questions import QuestionLog
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text.redaction.redact import Redactor
-from ragdocs.types import Question
+from ragdocs.types import Document, Question
 from ragdocs.verbs import file_history
 from ragdocs.verbs.handover import Handovers
 from ragdocs.verbs.links import Links
+from ragdocs.verbs.living.drift import CHANGED, MISSING, MOVED
+from ragdocs.verbs.living.living import Living
 from ragdocs.verbs.memories.draft import Drafts
 from ragdocs.verbs.memories.restating import Restating
 from ragdocs.verbs.memories.timeline import Timeline
 from ragdocs.verbs.quality.contradictions import TABLES, Contradictions
 from ragdocs.verbs.quality.gaps import Gaps
 from ragdocs.verbs.quality.repairs import Repairs
+
+NOT_AS_IT_WAS = (CHANGED, MOVED, MISSING)
+# Files that a remark names.
+MOST_CHANGED = 3
 
 
 @dataclass
@@ -41,6 +47,7 @@ class Tidying:
     redactor: Redactor
     links: Callable[[], Links]
     access: Callable[[], AccessLog]
+    living: Callable[[], Living]
 
     @property
     def drafts(self) -> Drafts:
@@ -100,7 +107,19 @@ class Tidying:
             self.clock,
             partial(file_history.changed_files, self.config.root),
             unanswered,
+            self._drift,
         )
+
+    def _drift(self, documents: Sequence[Document]) -> dict[str, str]:
+        """Map documents to what became of the files that they link to, if anything did."""
+        remarks = {}
+        for document_id, states in self.living().drift.look(documents).items():
+            changed = [
+                f"{link.path} {link.state}" for link in states if link.state in NOT_AS_IT_WAS
+            ]
+            if changed:
+                remarks[document_id] = ", ".join(changed[:MOST_CHANGED])
+        return remarks
 
     @cached_property
     def questions(self) -> QuestionLog | None:

@@ -203,12 +203,13 @@ class Workspace:
 
         return Tidying(
             self.config,
-            lambda: {name: place.corpus for name, place in self.places.items()},
+            partial(corpora, self.places),
             self.corpus,
             self.clock,
             self.redactor,
             lambda: self.links,
             lambda: self.access,
+            lambda: self.living,
         )
 
     @cached_property

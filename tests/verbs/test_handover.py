@@ -68,6 +68,16 @@ def test_the_page_has_what_is_open_and_what_happened_with_sources(busy: Project)
     assert ask(busy.open(), "write_handover", since="2026-11-09")["page"] == page
 
 
+def test_a_decision_says_what_became_of_the_files_that_it_is_about(busy: Project) -> None:
+    busy.write("src/parser.py", "RULES = 1\n")
+    workspace = busy.open()
+    decision = "---\ntype: decision\n---\n# Keep rules apart\n\nIn [[src/parser.py]].\n"
+    ask(workspace, "create_memory", filename="rules.md", content=decision, tags=[])
+    busy.write("src/parser.py", "RULES = 1\nMORE = 2\n")
+    page = ask(workspace, "write_handover", since="2026-11-09")["page"]
+    assert "- Keep rules apart (src/parser.py changed) · 2026-11-16 · .memories/rules.md" in page
+
+
 def test_the_page_stays_within_its_budget_and_counts_the_rest(busy: Project) -> None:
     steps = "".join(f"- [ ] step number {number} of many\n" for number in range(300))
     busy.memory("many.md", f"---\ntype: plan\ncreated_at: 2026-11-15\n---\n{steps}")

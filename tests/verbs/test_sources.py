@@ -240,7 +240,7 @@ def test_somebody_with_a_token_does_not_see_the_files_of_the_user(
             ask(workspace, "search", query="zebra", lane=["sources"])
 
 
-def test_a_search_makes_at_most_four_calls_to_each_index(project: Project, handbook: Path) -> None:
+def test_a_search_asks_each_index_a_handful_of_times(project: Project, handbook: Path) -> None:
     project.doc("zoo.md", "# Zoo\n\nZebra expenses of the zoo.\n")
     workspace = configured(project, handbook)
     counters = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
@@ -42,7 +41,7 @@ from ragdocs.search.query import (
     with_weak_note,
 )
 from ragdocs.search.query import search as search_snapshot
-from ragdocs.search.reading import ReadFiles, Reading
+from ragdocs.search.reading import ReadFiles, Reading, is_below
 from ragdocs.search.variants import PageVariants
 from ragdocs.text import times
 from ragdocs.text.languages import ENGLISH
@@ -198,7 +197,7 @@ class Corpus:
         """Take these as the files that are left out of what was looked at."""
         looked_at = {""} if only is None else set(only)
         for path in list(self.skipped):
-            if _below(path, looked_at):
+            if is_below(path, looked_at):
                 del self.skipped[path]
         self.skipped.update(reasons)
 
@@ -547,27 +546,12 @@ class Corpus:
         What could not be looked at is not gone.
         """
         scan = self.store.scan(only)
-        gone = self._gone(scan, only)
+        gone = self._reading.gone(scan, only)
         if len(gone) > MASS_REMOVAL and len(gone) > MASS_SHARE * len(self.index.stamps()):
             time.sleep(SECOND_LOOK_SECONDS)
             scan = self.store.scan(only)
-            gone = sorted(set(gone) & set(self._gone(scan, only)))
+            gone = sorted(set(gone) & set(self._reading.gone(scan, only)))
         return scan, gone
-
-    def _gone(self, scan: Scan, only: Sequence[str] | None) -> list[str]:
-        indexed = set(self.index.stamps(only))
-        if only is not None:
-            unknown = {path for path in only if path not in indexed} - scan.stamps.keys()
-            if unknown:
-                # What is neither a document nor a file may be a folder that went away with
-                # everything in it.
-                folders = indexed | unknown
-                indexed = {path for path in self.index.stamps() if _below(path, folders)}
-        gone = []
-        for path in sorted(indexed - scan.stamps.keys()):
-            if not _below(path, scan.unreadable.keys()):
-                gone.append(path)
-        return gone
 
     def _read(self, paths: Sequence[str], most: int) -> ReadFiles:
         """Read paths into the index until there are so many chunks."""
@@ -605,11 +589,3 @@ def _stored_gauge(info: IndexInfo) -> Mapping[str, float]:
     if info.calibration.get("scale") != calibration.SCALE:
         return {}
     return info.calibration
-
-
-def _below(path: str, folders: AbstractSet[str]) -> bool:
-    """Tell whether a path is one of these or below one; costs its depth, not their number."""
-    parts = path.split("/")
-    return not folders.isdisjoint(
-        ["", ".", *("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))]
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from ragdocs.errors import NotFoundError, RagdocsError
@@ -110,3 +111,28 @@ class Reading:
         self.skipped[source.path] = reason
         self._refused[source.path] = (source.stamp, reason)
         return None
+
+    def gone(self, scan: Scan, only: Sequence[str] | None) -> list[str]:
+        """Return the indexed paths that a look at the store, or at these paths, did not meet."""
+        indexed = set(self.index.stamps(only))
+        if only is not None:
+            unknown = set(only) - indexed - scan.stamps.keys()
+            if unknown:
+                # What is neither a document nor a file may be a folder that went away with
+                # everything in it.
+                folders = indexed | unknown
+                indexed = {path for path in self.index.stamps() if is_below(path, folders)}
+        gone = []
+        for path in sorted(indexed - scan.stamps.keys()):
+            if not is_below(path, scan.unreadable.keys()):
+                gone.append(path)
+        return gone
+
+
+def is_below(path: str, folders: AbstractSet[str]) -> bool:
+    """Tell whether a path is one of these or below one; costs its depth, not their number."""
+    parts = path.split("/")
+    names = ["", "."]
+    for depth in range(1, len(parts) + 1):
+        names.append("/".join(parts[:depth]))
+    return not folders.isdisjoint(names)

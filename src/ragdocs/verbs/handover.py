@@ -52,12 +52,6 @@ class Handover:
     chapters: Mapping[str, Sequence[Entry]]
 
 
-def no_drift(documents: Sequence[Document]) -> Mapping[str, str]:
-    """Map no document to what has changed since it was written: nothing is known about that."""
-    del documents
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Handovers:
     """Gathers what a hand-over says; a lane that is closed is left out."""
@@ -71,7 +65,7 @@ class Handovers:
     # Questions that found nothing; nothing where they are not kept.
     questions: Callable[[], Sequence[Question]]
     # Maps the ids of documents to what changed in what they link to.
-    drift: Callable[[Sequence[Document]], Mapping[str, str]] = no_drift
+    drift: Callable[[Sequence[Document]], Mapping[str, str]]
 
     def write(self, since: str = "") -> Handover:
         """Gather what happened since a day, and what is open."""
