@@ -132,7 +132,7 @@ def test_claude_code_has_every_list_before_any_server_runs(
     for method in prepared.LISTS:
         lists[method] = window.ask(method)["result"]
     assert len(lists["tools/list"]["tools"]) == 17
-    assert len(lists["prompts/list"]["prompts"]) == 3
+    assert len(lists["prompts/list"]["prompts"]) == 4
     assert len(lists["resources/templates/list"]["resourceTemplates"]) == 2
     assert window.ask("ping")["result"] == {}
     no_server()

@@ -228,7 +228,7 @@ def test_no_shape_with_a_text_is_left_unmarked() -> None:
     quoting = {verb.name for verb in catalog.every() if verb.tool and quotes_others(verb.result)}
     reading = {verb.name for verb in catalog.every() if verb.tool and verb.effect == "read"}
     own_words = {"index_status", "memory_history", "memory_stats", "explain_search"}
-    own_words |= {"verify_index", "journal_toc"}
+    own_words |= {"verify_index", "journal_toc", "affected_texts"}
     assert reading - quoting == own_words
     assert {"edit_memory", "memory_get"} <= quoting
 

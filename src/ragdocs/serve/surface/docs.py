@@ -36,8 +36,8 @@ def search_docs(
         str, Arg(help="of pages in several languages, such as de", metavar="CODE", only="people")
     ] = "",
 ) -> DocHits:
-    """Find passages of the documentation. Call it before you answer a question about the project or
-    change its code.
+    """Find passages of the documentation. Call it before you answer questions about the project or
+    change code.
 
     Passages match by meaning and by words. Each has its path, heading, lines, score, the reason why
     it matched, and as much of its section as there is room for. A source is documentation beyond

@@ -69,7 +69,7 @@ def create_memory(
     ask: Ask,
     filename: Annotated[str, Arg(help="new file name", positional=True)],
     content: Content,
-    tags: Annotated[list[str], Arg(help="tags to give it", flag="--tag", command_default=())],
+    tags: Annotated[list[str], Arg(help="its tags", flag="--tag", command_default=())],
     memory_type: Annotated[
         str, Arg(help="journal, plan, fact, observation, reflection", flag="--type")
     ] = "journal",
@@ -156,10 +156,10 @@ def edit_memory(
     ask: Ask,
     filename: Filename,
     text: Annotated[str | None, Arg(help="the new text")] = None,
-    find: Annotated[str | None, Arg(help="the passage, quoted exactly")] = None,
-    section: Annotated[str | None, Arg(help="heading of the section")] = None,
+    find: Annotated[str | None, Arg(help="the exact passage")] = None,
+    section: Annotated[str | None, Arg(help="its heading")] = None,
     mode: Annotated[
-        Literal["replace", "replace_all", "append", "prepend"], Arg(help="what to do with `text`")
+        Literal["replace", "replace_all", "append", "prepend"], Arg(help="how to use `text`")
     ] = "replace",
     fields: Annotated[
         dict[str, Any] | None,
@@ -245,7 +245,7 @@ def search_memories(
     limit: Limit = 5,
     filter_tags: AnyTag = None,
     filter_type: MemoryType = None,
-    include_archived: Annotated[bool, Arg(help="archived ones too", flag="--archived")] = False,
+    include_archived: Annotated[bool, Arg(help="archived too", flag="--archived")] = False,
     explain: Explain = False,
 ) -> MemoryHits:
     """Answer a question from the memories: what was decided, planned or learned, and why.

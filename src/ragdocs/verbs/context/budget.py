@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ragdocs.verbs.living.drift import LinkState
+if TYPE_CHECKING:
+    # Layouts of packs are imported before the engines are.
+    from ragdocs.verbs.living.drift import LinkState
 
 # An item takes no more than this part of its section while others wait, and never less than some
 # sentences.
