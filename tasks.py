@@ -242,9 +242,9 @@ class Linting(threading.Thread):
 
 
 def workers() -> int:
-    """Return how many processes run tests: two for each core, since most wait for others at times."""
+    """Return how many processes run tests: one more than cores, since most wait for others at times."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return 2 * (cores or 1)
+    return (cores or 1) + 1
 
 
 def docs(environment: Environment, _: "list[str]") -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import tempfile
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +36,9 @@ settings.register_profile(
 settings.load_profile("untimed")
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+TESTS_BEFORE_COLLECTING = 50
+# How many tests this process has run.
+finished = [0]
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +63,16 @@ def own_directories(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> P
     # A shared server would outlive the test; the tests of sharing turn it on.
     monkeypatch.setenv("RAGDOCS_SERVER_SHARED", "false")
     return home
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Let go of files that only cycles of objects hold: a process may have so many open."""
+    finished[0] += 1
+    if finished[0] % TESTS_BEFORE_COLLECTING == 0:
+        with warnings.catch_warnings():
+            # Whoever left something open is not this test.
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
 
 
 @pytest.fixture(autouse=True)

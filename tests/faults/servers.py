@@ -28,6 +28,16 @@ HELLO = {
 }
 
 
+def readable(descriptor: int, seconds: float) -> bool:
+    """Wait until there is something to read, or the other side has ended.
+
+    `select` cannot look at the high numbers that descriptors get late in a long run.
+    """
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(max(0.0, seconds) * 1000))
+
+
 class LineError(Exception):
     """The server refused, ended or hangs."""
 
@@ -107,7 +117,7 @@ class Line:
                 if "id" not in message:
                     self.notifications.append(message)
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._back], [], [], left)[0]:
+            if left <= 0 or not readable(self._back, left):
                 return None
             part = os.read(self._back, 1 << 16)
             if not part:
@@ -137,7 +147,7 @@ class Line:
     def close(self, patience: float = PATIENCE) -> None:
         """Hang up and wait until the process has ended."""
         self.hang_up()
-        if self._handle is not None and not select.select([self._handle], [], [], patience)[0]:
+        if self._handle is not None and not readable(self._handle, patience):
             self.kill()
             raise HangingError(f"it did not end; {self.last_words()}")
         self._tidy()

@@ -319,7 +319,6 @@ class Live:
         self._begin_to_follow(workspace)
         changed_at = self._saved_at = time.monotonic()
         reconciled_at = -float("inf")
-        has_new_links = False
         while not self._stopping.is_set():
             try:
                 is_due = time.monotonic() - reconciled_at >= self._interval()
@@ -328,18 +327,15 @@ class Live:
                     changed_at = time.monotonic()
                 if is_due:
                     reconciled_at = time.monotonic()
-                    has_new_links = True
                 for name, lane in _own(workspace.places).items():
                     lane.corpus.embed(partial(self._announce, name), self._interrupted)
                 if not self._interrupted():
                     self._announcement.end()
+                if is_due:
+                    self._compare_links(workspace)
                 if self._due_to_save(changed_at):
                     self._save(workspace)
                     changed_at = self._saved_at = time.monotonic()
-                    if has_new_links:
-                        # Now that nobody waits for a first answer.
-                        self._compare_links(workspace)
-                        has_new_links = False
             except _StoppedError:
                 return
             except Exception:

@@ -41,11 +41,12 @@ def read_input(seconds: float, most: int, is_complete: Callable[[bytes], bool]) 
         return _read_in_thread(descriptor, deadline, most, is_complete)
     import select
 
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
     data = b""
     while len(data) < most:
         patience = max(0.0, deadline - time.monotonic())
-        is_readable, _, _ = select.select([descriptor], [], [], patience)
-        if not is_readable:
+        if not poll.poll(patience * 1000):
             return data
         part = os.read(descriptor, _READ_AT_ONCE)
         data += part
