@@ -117,9 +117,7 @@ def test_a_forked_child_does_not_hold_its_parents_lock(tmp_path: Path) -> None:
         os.waitpid(child, 0)
 
 
-def test_a_lock_on_a_folder_made_anew_is_a_lock_on_the_new_one(
-    tmp_path: Path, kind: str
-) -> None:
+def test_a_lock_on_a_folder_made_anew_is_a_lock_on_the_new_one(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     with locks.lock(folder):
