@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragdocs.errors import LockAcquisitionError, NotFoundError
+from ragdocs.errors import LockAcquisitionError, NotFoundError, RagdocsError
 from ragdocs.stores.summaries import SummaryFile
 from ragdocs.system import locks, platform
 
@@ -163,6 +163,20 @@ def test_a_file_system_without_flock_gets_a_lock_file(
     with locks.lock(tmp_path):
         assert names(tmp_path) == [locks.LOCK_FILE]
     assert names(tmp_path) == []
+
+
+def test_a_full_disk_leaves_no_lock_file_behind(
+    tmp_path: Path, portable: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as full, pytest.raises(RagdocsError, match="space"):
+        full.setattr(os, "write", refuse)
+        with locks.lock(tmp_path):
+            pass
+    assert names(tmp_path) == []
+    assert is_free(tmp_path)
 
 
 def test_a_lock_needs_its_folder(tmp_path: Path, kind: str) -> None:
