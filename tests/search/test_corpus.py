@@ -400,6 +400,17 @@ def test_a_long_text_is_found_by_its_words_before_it_is_embedded(bench: Bench) -
     assert bench.corpus.notes() == ()
 
 
+def test_a_passage_is_not_weaker_for_waiting_for_its_vector(bench: Bench) -> None:
+    bench.write("tokens.md", "Tokens are refreshed by the gateway.")
+    bench.corpus.sync()
+    by_words = bench.search("tokens refreshed").hits[0]
+    bench.corpus.commit([Put("other.md", "Another text, which is encoded at once.")])
+    assert bench.index.info().vectors == 1
+    best = bench.search("tokens refreshed").hits[0]
+    assert best.document.path == "tokens.md"
+    assert best.score == pytest.approx(by_words.score, abs=0.001)
+
+
 def test_an_answer_says_how_many_files_are_not_read_yet(bench: Bench) -> None:
     for n in range(pipeline.FIRST_BATCH + 50):
         bench.write(f"{n}.md", f"note {n}")

@@ -222,7 +222,7 @@ def test_the_secrets_of_a_command_are_not_written_by_the_server(shell: Shell) ->
 def test_a_command_of_another_project_is_declined(shell: Shell, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    (socket,) = shell.runtime.glob("*.sock")
+    (lock,) = shell.runtime.glob("*.lock")
     environ = {**shell.environ}
     del environ["RAGDOCS_SERVER_SHARED"]
     request: dict[str, object] = {
@@ -240,7 +240,7 @@ def test_a_command_of_another_project_is_declined(shell: Shell, tmp_path: Path) 
         ({"environ": {**environ, "RAGDOCS_MEMORY_ENABLED": "false"}}, True),
         ({"environ": {**environ, "XDG_DATA_HOME": str(other)}}, True),
     ):
-        connection = client._connected(str(socket.with_suffix("")))
+        connection = client._connected(str(lock.with_suffix("")))
         assert connection is not None
         with connection:
             answer = client._request(connection, {**request, **change})

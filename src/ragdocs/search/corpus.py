@@ -306,8 +306,8 @@ class Corpus:
         probes = tuple(probe for probe in query.probes if probe.text.strip())
         ranking = self._ranking(query, info)
         ready = tuple(self._probe(probe, ranking, info, vector) for probe in probes)
-        # While passages are being encoded, those without a vector may just not be done.
-        has_unread = self._latin_only() and info.vectors >= info.passages
+        # Words say alone what a passage is about until it has a vector.
+        has_unread = info.vectors < info.passages or self._latin_only()
         query = replace(query, where=where, probes=probes)
         unread_probes = set()
         for probe in probes:
