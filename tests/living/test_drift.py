@@ -157,6 +157,19 @@ def test_answers_say_what_became_of_the_links(repository: Repository) -> None:
     assert links[0]["drift"] == words.removeprefix("src/a.py ")
 
 
+def test_entries_and_items_of_the_repository_say_it_too(repository: Repository) -> None:
+    workspace = repository.open()
+    entry = ask(
+        workspace, "memory_add", content="Steps are in [[src/a.py]].", entryType="fact", tags=[]
+    )
+    ask(workspace, "upsert_decision", summary="Few steps", rationale="See [[src/a.py]].")
+    repository.write("src/a.py", CODE.replace("return 7", "return 70"))
+    words = f"src/a.py changed since {repository.now.date()} (+1 -1 lines)"
+    assert ask(workspace, "memory_get", id=entry["id"])["entry"]["drift"] == words
+    assert ask(workspace, "memory_search", query="steps")["results"][0]["drift"] == words
+    assert ask(workspace, "get_repo_memory")["decisions"][0]["drift"] == words
+
+
 def test_the_worst_is_listed_first_with_what_changed(repository: Repository) -> None:
     workspace = repository.open()
     for name, importance in (("low.md", 2), ("high.md", 9)):
