@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragdocs.text.languages import ENGLISH
-from ragdocs.text.terms import is_compound, stop_terms, terms
+from ragdocs.text.terms import is_compound, meaningful, terms
 
 Floats = npt.NDArray[np.float32]
 # How often a term stands in a field of each passage, and how long that field is there.
@@ -77,12 +77,11 @@ def query_terms(text: str, languages: Sequence[str] = (ENGLISH,)) -> dict[str, i
 
     They are the stems of the first of the languages that the query may be in.
     """
-    counts = Counter(islice(terms(text[:LONGEST_QUERY], languages[0]), MOST_LOOKUPS))
-    meaningful = dict(counts)
-    for language in languages:
-        for term in stop_terms(language):
-            meaningful.pop(term, None)
-    return meaningful or dict(counts)
+    text = text[:LONGEST_QUERY]
+    counts = Counter(islice(meaningful(text, languages), MOST_LOOKUPS))
+    if not counts:
+        counts = Counter(islice(terms(text, languages[0]), MOST_LOOKUPS))
+    return dict(counts)
 
 
 def emphasis(count: int, terms_in_all: int) -> float:
