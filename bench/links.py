@@ -116,7 +116,7 @@ def _affected(memories: Corpus, files: int) -> list[Row]:
     for number in range(files):
         path = root / "src" / f"module_{number}.py"
         old = path.read_text() if path.exists() else ""
-        path.write_text(old.replace(f"step_{number}_3(", f"renamed_{number}_3(") + "\nnew = 1\n")
+        path.write_text(old.replace(f"step_{number}_", f"renamed_{number}_") + "\nnew = 1\n")
     _git(root, "add", "src")
     _git(root, "commit", "--quiet", "-m", "change")
     texts = memories.workspace.living.affected

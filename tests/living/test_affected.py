@@ -125,14 +125,23 @@ def test_texts_that_were_edited_with_a_file_before_go_with_it(repository: Reposi
     assert "docs/hints.md" in affected(workspace), "also under another name"
 
 
-def test_a_line_of_a_long_file_that_is_only_linked_is_a_weak_sign(repository: Repository) -> None:
+def test_a_line_of_a_long_file_that_is_only_mentioned_is_a_weak_sign(
+    repository: Repository,
+) -> None:
     workspace = repository.open()
     repository.write("src/a.py", (repository.root / "src/a.py").read_text() + "\nx = 1\n")
+    repository.write("src/c.py", (repository.root / "src/c.py").read_text() + "\nx = 1\n")
     answer = ask(workspace, "affected_texts")
-    assert answer["result"] == []
+    weights = {text["header_path"]: text["weight"] for text in answer["result"]}
+    assert weights["Guide › Steps"] < 0.6, "a link is listed, as the least sure"
+    assert "Guide › Names" not in weights
     assert answer["notes"] == ["1 with weak signs only are left out"]
-    repository.write("src/a.py", "x = 1\n")
-    assert "docs/guide.md Steps" in affected(workspace), "nearly all of it changed"
+    for name in "ac":
+        repository.write(f"src/{name}.py", "x = 1\n")
+    answer = ask(workspace, "affected_texts")
+    weights = {text["header_path"]: text["weight"] for text in answer["result"]}
+    assert weights["Guide › Steps"] > 0.7, "nearly all of it changed"
+    assert "Guide › Names" in weights
 
 
 def test_a_definition_that_moved_to_another_file_is_not_gone(repository: Repository) -> None:

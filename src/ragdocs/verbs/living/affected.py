@@ -21,8 +21,8 @@ from ragdocs.verbs.living.mentions import Key, Mentions, is_telling, spellings
 GONE_PART, CHANGED_PART, LINKED, IMPACTED = 1.0, 0.9, 0.8, 0.8
 RENAMED_NAME, GONE_NAME, NAMED_PATH, FOLDER = 0.7, 0.6, 0.5, 0.4
 # Where a whole file is meant: the part of the weight that counts if hardly a line of it changed,
-# and the share of changed lines from which on all of it counts.
-LEAST_PART, MOST_SHARE = 0.3, 0.25
+# and the share of changed lines from which on all of it counts. A link is always listed.
+LEAST_PART, MOST_SHARE = 0.5, 0.25
 # Less sure texts are counted, not listed: precision falls below (see `bench links`).
 LEAST_WEIGHT = 0.4
 # Words of a change that say little about a text, added to those that are known.
