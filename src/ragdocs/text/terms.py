@@ -10,7 +10,7 @@ from functools import cache
 from ragdocs.text.languages import ENGLISH, LONGEST_STEM, fold, stemmer, stop_words
 
 # Part of the index's recipe: a change here rebuilds every index.
-ANALYSER = "6"
+ANALYSER = "7"
 
 # Vowel signs and the like, which stand on letters and are none to Python: of South and South-East
 # Asia, where they make the word, and accents for which there is no letter with the accent.
@@ -43,12 +43,13 @@ _SOUNDS = "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
 _UNSPACED = re.compile(f"(?P<pairs>[{_CJK}\U00020000-\U0003ffff]+)|(?P<triples>[{_SOUNDS}]+)")
 
 # Left out of a query unless it has nothing else: what every question has, and what joins words.
-# Pronouns stay, rare as they are in documentation: "my" and "I" tell what somebody said of
-# themselves from what was said to them.
+# Other pronouns stay, rare as they are in documentation: "my" and "I" tell what somebody said of
+# themselves from what was said to them. "Her" stands for a name that the question has as well.
 _STOP_WORDS = (
-    "a about an and any are as at be been but by can could did do does for from had has have how "
-    "if in into is it its no not of on or should so some such than that the then there these this "
-    "to up was were what when where which who whom why will with would"
+    "a about an and any are as at be been but by can could did do does for from had has have he "
+    "her hers him his how if in into is it its no not of on or she should so some such than that "
+    "the their theirs them then there these they this to up was were what when where which who "
+    "whom why will with would"
 )
 
 Stem = Callable[[str], str]
