@@ -57,6 +57,9 @@ class StandIn:
         self._centres = rng.normal(size=(self._CLUSTERS, self._LATENT)).astype(np.float32)
         self._spread = rng.normal(size=(self._LATENT, self.dim)).astype(np.float32)
 
+    def rest(self, _: float, /) -> bool:
+        return False
+
     def prepare(self) -> None:
         pass
 

@@ -103,7 +103,7 @@ def starting(corpus: Corpus) -> list[Row]:
     runs = [_start(corpus, tool) for _ in range(STARTS)]
     took = {name: median(run[name] for run in runs) for name in runs[0]}
     goal = 1.0 if corpus.chunks <= 15_000 else 3.0
-    without, after = (120, 250) if 5_000 <= corpus.chunks <= 15_000 else (None, None)
+    without, after = (120, 200) if 5_000 <= corpus.chunks <= 15_000 else (None, None)
     times = f"{took['initialize'] / sdk:.2f} x SDK"
     cpu = f"server and window {took['cpu']:.2f} s cpu until tools/list"
     first = f"{took['search cpu']:.2f} s cpu, model included"

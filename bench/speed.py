@@ -69,6 +69,7 @@ def measure(options: argparse.Namespace, chosen: tuple[str, ...], work: Path) ->
         yield from _indexing.nothing_twice(work, real)
     if "encoding" in chosen:
         yield from _indexing.encoding(real, options.repeats)
+        yield from _indexing.resting(real)
 
 
 def _compared(options: argparse.Namespace, work: Path) -> str:
