@@ -52,6 +52,9 @@ class CountingEncoder(HashEncoder):
         self.texts: list[str] = []
         self.gone = ""
 
+    def rest(self, _: float, /) -> bool:
+        return False
+
     def prepare(self) -> None:
         pass
 
