@@ -145,7 +145,7 @@ def is_light(outcome: Outcome) -> bool:
     return not outcome.modules.intersection(HEAVY)
 
 
-def test_commands_answer_as_in_their_own_process(tmp_path: Path) -> None:
+def test_commands_answer_as_in_their_own_process(tmp_path: Path, system: str) -> None:
     light = 0
     # In a project of its own: what other tests have just written is a second older each second.
     with opened(tmp_path) as shell:
