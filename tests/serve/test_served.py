@@ -308,6 +308,14 @@ def test_a_server_that_does_not_answer_does_not_keep_a_command_waiting(shell: Sh
     assert not is_light(outcome)
 
 
+def test_what_hooks_said_before_is_no_part_of_the_prompt() -> None:
+    # As Gemini CLI 0.61 writes it.
+    said = "<hook_context># Context of harbour\n\n## Latest memories\n</hook_context>\n\n"
+    asked = "What does <hook_context> mean, and </hook_context>?"
+    assert hook.prompt(json.dumps({"prompt": said + asked})) == asked
+    assert hook.prompt(json.dumps({"prompt": "<hook_context>"})) == "<hook_context>"
+
+
 def test_a_long_prompt_is_cut_where_a_task_must_end() -> None:
     text = json.dumps({"prompt": " zebra" * 20_000})
     assert len(hook.prompt(text)) == hook.LONGEST_PROMPT
