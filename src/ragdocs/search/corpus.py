@@ -63,10 +63,10 @@ from ragdocs.types import (
 Progress = Callable[[str, int, int], None]
 
 # Chunks applied in the first step; each further step takes twice as many. Few steps make few
-# segments; a step of two milliseconds a chunk is what a write that comes between may have to wait
+# segments; a step of half a millisecond a chunk is what a write that comes between may have to wait
 # for.
 FIRST_BATCH = 100
-LARGEST_BATCH = 1600
+LARGEST_BATCH = 6400
 # Passages encoded in one step.
 ENCODED_AT_ONCE = 64
 # Passages a writer waits for; a longer text is found by its words at once and by the rest of its
