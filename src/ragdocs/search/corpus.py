@@ -27,7 +27,7 @@ from ragdocs.protocols import (
 from ragdocs.search import calibration, chunk, parse
 from ragdocs.search.calibration import Gauge, Gauges
 from ragdocs.search.cleaning import clean
-from ragdocs.search.early import EarlyReader
+from ragdocs.search.early import EarlyReader, newest_first
 from ragdocs.search.encoders.vectors import half_precision, mostly_latin
 from ragdocs.search.measuring import measure_gauges, query_language, query_languages
 from ragdocs.search.query import (
@@ -155,6 +155,7 @@ class Corpus:
                 indexed, _ = known.get(path, ("", ""))
                 if indexed != stamp and path not in refused:
                     changed.append(path)
+            changed = newest_first(changed, scan)
         self._tell([], gone)
         self._note_skipped(only, {**scan.unreadable, **refused})
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
