@@ -53,7 +53,7 @@ def _lookup(corpus: Corpus) -> Row:
     """Look terms up in the words of at most ten thousand passages."""
     entries = []
     for document, chunk in corpus.passages()[:LOOKED_UP]:
-        entries += field_terms(IndexedDocument(document, [chunk], ""))
+        entries += field_terms(IndexedDocument(document, (chunk,)))
     words, _ = invert(entries, LENGTHS)
     terms = [text.decode() for text in words.terms()[::7]]
     sample = Sample()
