@@ -125,6 +125,14 @@ def test_only_changed_files_are_read(bench: Bench) -> None:
     assert bench.matched("number4") == bench.matched("number5") == []
 
 
+def test_the_files_that_changed_last_are_read_first(bench: Bench) -> None:
+    for age, name in enumerate(("b.md", "c.md", "a.md")):
+        path = bench.write(name, f"note {name}")
+        os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
+    bench.corpus.sync()
+    assert bench.store.reads == ["b.md", "c.md", "a.md"]
+
+
 def test_a_touched_file_is_read_once_and_neither_indexed_nor_encoded_again(bench: Bench) -> None:
     path = bench.write("a.md", "same text")
     bench.settle()
