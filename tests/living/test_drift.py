@@ -190,6 +190,7 @@ def test_links_that_moved_are_updated_and_compared_with_what_they_were(
     assert ask(workspace, "update_links", filename="m.md")["status"] == "unchanged"
     ask(workspace, "undo_memory_change")
     assert text.strip() in ask(workspace, "read_memory", filename="m.md")["content"]
+    assert repository.states(workspace, "m.md")["src/a.py"].state == "moved", "as before"
 
 
 def test_entries_and_items_of_the_repository_say_it_too(repository: Repository) -> None:

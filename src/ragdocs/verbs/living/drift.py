@@ -357,11 +357,14 @@ class Drift:
         """Keep what the links of a memory are compared with, though some are written anew."""
         baselines = []
         for old, baseline in earlier.items():
+            # What a link was compared with is there again after an undo.
+            current = replace(baseline, version=document.version)
+            baselines.append(current)
             target, heading = moved.get(old, old)
-            changed = replace(baseline, target=target, heading=heading, version=document.version)
             if (target, heading) != old:
-                changed = replace(changed, path=self._targets.path(target), name=heading)
-            baselines.append(changed)
+                path = self._targets.path(target)
+                new = replace(current, target=target, heading=heading, path=path, name=heading)
+                baselines.append(new)
         self.ledger.replace(document.path, baselines, [])
 
     def verify(self, filename: str, lane: str) -> VerifiedMemory:
