@@ -84,7 +84,6 @@ class Live:
         # Told which documents of a lane were indexed, and which paths are gone.
         self.listeners: list[Listener] = []
         self._save_errors: dict[str, str] = {}
-        self._link_errors: dict[str, str] = {}
         self._opened = threading.Event()
         self._opened_at = 0.0
         self._indexed = threading.Event()
@@ -331,8 +330,6 @@ class Live:
                     lane.corpus.embed(partial(self._announce, name), self._interrupted)
                 if not self._interrupted():
                     self._announcement.end()
-                if is_due:
-                    self._compare_links(workspace)
                 if self._due_to_save(changed_at):
                     self._save(workspace)
                     changed_at = self._saved_at = time.monotonic()
@@ -344,13 +341,6 @@ class Live:
                 self._stopping.wait(QUIET_SECONDS)
             self.heartbeat = datetime.now(UTC)
             self._wait()
-
-    def _compare_links(self, workspace: Workspace) -> None:
-        """Let the next search know what became of the files that memories link to."""
-        try:
-            workspace.living.drift.warm(self._interrupted)
-        except RagdocsError as error:
-            _warn_once(self._link_errors, "links", f"links cannot be compared: {error}")
 
     def _begin_to_follow(self, workspace: Workspace) -> None:
         from ragdocs.serve.watch import Watcher

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ragdocs.engines.postgres import bounds, contents, graphs, statistics, waiting, words
+from ragdocs.engines.postgres.candidates import SearchedScope
 from ragdocs.engines.postgres.cards import Cards, as_bytes, restored, stored
+from ragdocs.engines.postgres.hot import HotScope
 from ragdocs.engines.postgres.lengths import FIELDS
 from ragdocs.engines.postgres.rows import Averages, analysed, average_lengths
 from ragdocs.engines.postgres.snapshot import PostgresSnapshot
@@ -75,6 +77,7 @@ class PostgresIndex:
         self._dim = dim
         self._claimant = token_hex(8)
         self._cards = Cards()
+        self._hot = HotScope()
         self._lock = threading.Lock()
         # Counts as a caller saw them, and when.
         self._infos: dict[str, tuple[float, IndexInfo]] = {}
@@ -90,7 +93,8 @@ class PostgresIndex:
         """Read one state; changes made meanwhile are not seen."""
         graph_dim = self._dim if self._has_graph else 0
         with self._database.turns(self._scope) as turns:
-            yield PostgresSnapshot(turns, self._scope, self._cards, graph_dim)
+            scope = SearchedScope(self._scope, graph_dim, self._hot)
+            yield PostgresSnapshot(turns, scope, self._cards)
 
     def info(self) -> IndexInfo:
         """Return the counts and the calibration, at most a second old."""
@@ -283,7 +287,8 @@ class PostgresIndex:
         return found
 
     def close(self) -> None:
-        """Do nothing: connections belong to the database."""
+        """Forget what is in memory; connections belong to the database."""
+        self._hot.forget()
 
     def _changed(self, tallied: int) -> None:
         """Forget what is known of the counts, and add up the tallies when there are many."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from secrets import randbits
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ragdocs.engines.postgres.cards import (
 )
 from ragdocs.engines.postgres.lengths import FIELDS, LENGTHS
 from ragdocs.engines.postgres.rows import AnalysedDocument, Averages, Posting
-from ragdocs.engines.postgres.statistics import Tally, write_tally, write_term_tallies
+from ragdocs.engines.postgres.statistics import MARK_BITS, Tally, write_tally, write_term_tallies
 from ragdocs.system.names import link_key, link_keys
 from ragdocs.system.postgres.columns import append, empty_columns
 from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Document
@@ -56,6 +57,7 @@ class StoredDocument:
     card: bytes
     links: int
     lengths: bytes
+    mark: int
     passages: dict[int, Passage] = field(default_factory=dict)
     # The slots that have a vector.
     encoded: set[int] = field(default_factory=set)
@@ -94,6 +96,7 @@ class DocumentWriter:
         self._tally = Tally()
         # How many more passages have each term, in any field and in the body.
         self._terms: dict[str, list[int]] = {}
+        self._touched: set[int] = set()
 
     def write(self, documents: Sequence[AnalysedDocument], reference: Averages) -> None:
         """Add or replace documents."""
@@ -117,9 +120,10 @@ class DocumentWriter:
         if not documents:
             return
         numbers = list(documents)
+        self._touched.update(numbers)
         for document in documents.values():
             count = len(document.passages)
-            self._tally.document(-1, count, document.links, document.sums)
+            self._tally.document(-1, count, document.links, document.sums, document.mark)
             self._tally.add(vectors=-document.vectors)
         gone = self._execute(
             """
@@ -150,8 +154,8 @@ class DocumentWriter:
 
     def finish(self) -> int:
         """Note how totals have changed; return the number of terms that did."""
-        self._tally.add(writes=1)
-        write_tally(self._session, self._scope, self._tally)
+        self._tally.write()
+        write_tally(self._session, self._scope, self._tally, self._touched)
         differences = {}
         for term, (passages, bodies) in self._terms.items():
             differences[term] = (passages, bodies)
@@ -174,7 +178,7 @@ class DocumentWriter:
     def _stored(self, numbers: Sequence[int]) -> dict[int, StoredDocument]:
         rows = self._execute(
             """
-            SELECT doc_id, card, link_count, lengths FROM documents
+            SELECT doc_id, card, link_count, lengths, mark FROM documents
             WHERE doc_id = ANY (%(numbers)s) AND scope = %(scope)s
             """,
             numbers=numbers,
@@ -215,12 +219,15 @@ class DocumentWriter:
         rows = []
         for number, document in documents.items():
             if number in before:
-                count = len(before[number].passages)
-                self._tally.document(-1, count, before[number].links, before[number].sums)
+                old = before[number]
+                self._tally.document(-1, len(old.passages), old.links, old.sums, old.mark)
             links = len(document.entry.document.links)
-            self._tally.document(1, len(passages[number]), links, document.sums)
+            mark = randbits(MARK_BITS)
+            self._tally.document(1, len(passages[number]), links, document.sums, mark)
+            self._touched.add(number)
             slots = [passage.slot for passage in passages[number]]
-            rows.append({"scope": self._scope, "doc_id": number, **_columns(document, slots)})
+            row = {"scope": self._scope, "doc_id": number, "mark": mark}
+            rows.append({**row, **_columns(document, slots)})
         with self._session.cursor() as cursor:
             cursor.executemany(_UPSERT_DOCUMENT, rows)
 
@@ -460,7 +467,7 @@ def _columns(document: AnalysedDocument, slots: Sequence[int]) -> dict[str, Any]
 _DOCUMENT_COLUMNS = (
     *("scope", "doc_id", "id", "path", "version", "stamp", "kind", "status", "source", "tags"),
     *("kind_key", "status_key", "tag_keys", "created_at", "modified_at", "expires_at"),
-    *("importance", "confidence", "passages", "link_count", "lengths", "slots", "card"),
+    *("importance", "confidence", "passages", "link_count", "lengths", "slots", "card", "mark"),
 )
 _ARRAYS = {"tags": "::text[]", "tag_keys": "::text[]"}
 _UPSERT_DOCUMENT = (

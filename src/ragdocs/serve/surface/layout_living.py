@@ -118,11 +118,14 @@ def affected(found: Affected, locate: Locate, limit: int, room: int) -> Affected
     """Lay out passages that speak about a change, as many as fit."""
     shapes = [_affected(text, locate) for text in found.texts[:limit]]
     shown = layouts.within(shapes, room)
+    notes = []
+    if found.weak:
+        notes.append(f"{found.weak} with weak signs only are left out")
     return AffectedAnswer(
         result=shown,
         omitted=len(found.texts) - len(shown),
         files=found.files,
-        notes=list(found.notes),
+        notes=notes,
     )
 
 

@@ -10,7 +10,7 @@ from ragdocs.serve.surface.living_shapes import AffectedAnswer, DriftReview, Ver
 from ragdocs.serve.surface.parameters import Filename
 
 if TYPE_CHECKING:
-    from ragdocs.verbs.living.changes import Diffs, FileChange
+    from ragdocs.verbs.living.changes import Diff, Diffs
 
 LANES = ("docs", "memory")
 # Passages of a report, which no model has to read.
@@ -131,9 +131,7 @@ def affected_texts(
     return answer
 
 
-def _changes(
-    diffs: Diffs, revisions: str | None, staged: bool, files: list[str] | None
-) -> list[FileChange]:
+def _changes(diffs: Diffs, revisions: str | None, staged: bool, files: list[str] | None) -> Diff:
     """Return the changes that are asked about, of one kind."""
     if sum(map(bool, (revisions, staged, files))) > 1:
         raise ValidationError(

@@ -17,6 +17,7 @@ from ragdocs.verbs.living.affected import AffectedTexts
 from ragdocs.verbs.living.baselines import Baselines
 from ragdocs.verbs.living.branches import Branches
 from ragdocs.verbs.living.changes import Diffs
+from ragdocs.verbs.living.companions import Companions
 from ragdocs.verbs.living.drift import Drift
 from ragdocs.verbs.living.ledger import TABLES, Ledger
 from ragdocs.verbs.living.past import Past
@@ -69,7 +70,8 @@ class Living:
     def affected(self) -> AffectedTexts:
         """The verbs about the texts that a change concerns."""
         diffs = Diffs(self._root, self.past, self.targets, self.refs.top)
-        return AffectedTexts(partial(_of_files, self._corpora), diffs)
+        companions = Companions(self._root, self.refs)
+        return AffectedTexts(partial(_of_files, self._corpora), diffs, companions)
 
     @cached_property
     def drift(self) -> Drift:
