@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from bench._corpora import Corpus
-from bench._measure import Row, Sample, cost, figure
+from bench._measure import Row, Sample, cost, figure, unlike_warm
 from bench._window import Window
 from tests.faults.processes import process_seconds, rss_mb, tree
 from tests.faults.servers import RAGDOCS
@@ -54,6 +54,7 @@ def over_mcp(corpus: Corpus, repeats: int) -> list[Row]:
         cost("search", "over MCP", corpus, sample, most=5 * scale),
         figure("search", "over MCP, cpu p95", corpus, p95, "ms", most=10 * scale),
         cost("search", "over MCP, new words", corpus, first),
+        *unlike_warm("over MCP, new words", corpus, first, sample),
     ]
 
 

@@ -71,7 +71,8 @@ def main() -> None:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
         caller.begin(dataclasses.replace(Caller(), name="bench"))
-        cluster = postgres.Cluster(None, **SETTINGS)
+        folder = options.work and work / "postgres"
+        cluster = postgres.Cluster(None, folder=folder, **SETTINGS)
         cluster.start()
         try:
             rows = []
@@ -79,7 +80,10 @@ def main() -> None:
                 rows.append(row)
                 print(_progress(row), file=sys.stderr, flush=True)
         finally:
-            cluster.remove()
+            if options.work:
+                cluster.stop()
+            else:
+                cluster.remove()
             postgres.clean_up()
     print(table(rows))
 
@@ -89,9 +93,11 @@ def measure(cluster: postgres.Cluster, work: Path, options: argparse.Namespace) 
     costs: list[tuple[Team, dict[str, float]]] = []
     for size in options.sizes:
         local = _corpora.generate(work, "docs", size)
-        database = Database(cluster.migrated())
-        team = _team(database, local)
-        yield from loading(team)
+        team = _team(cluster, local)
+        if team.index.info().passages:
+            print(f"using the {size:,} passages that are there", file=sys.stderr)
+        else:
+            yield from loading(team)
         server = _clock(cluster)
         queries = local.queries(options.repeats, seed=8)
         cost: dict[str, float] = {}
@@ -104,18 +110,26 @@ def measure(cluster: postgres.Cluster, work: Path, options: argparse.Namespace) 
         yield upserting(team, options.repeats, server)
         yield from sizes(team, cluster)
         costs.append((team, cost))
-        database.close()
+        team.database.close()
     yield from growing(costs)
 
 
-def _team(database: Database, local: _corpora.Corpus) -> Team:
-    with database.maintaining() as session:
-        session.execute("INSERT INTO projects (identity, name) VALUES ('bench', 'bench')")
-        session.execute("INSERT INTO grants SELECT 'bench', project, 'writer' FROM projects")
-        row = session.execute(
-            "INSERT INTO scopes (project, lane) SELECT project, 'docs' FROM projects"
-            " RETURNING scope"
-        ).fetchone()
+def _team(cluster: postgres.Cluster, local: _corpora.Corpus) -> Team:
+    """Return the corpus in a database, which is made unless an earlier run has kept it."""
+    name = local.root.name.replace("-", "_")
+    if cluster.has(name):
+        database = Database(cluster.address_of(name))
+        with database.maintaining() as session:
+            row = session.execute("SELECT scope FROM scopes").fetchone()
+    else:
+        database = Database(cluster.migrated(name=name))
+        with database.maintaining() as session:
+            session.execute("INSERT INTO projects (identity, name) VALUES ('bench', 'bench')")
+            session.execute("INSERT INTO grants SELECT 'bench', project, 'writer' FROM projects")
+            row = session.execute(
+                "INSERT INTO scopes (project, lane) SELECT project, 'docs' FROM projects"
+                " RETURNING scope"
+            ).fetchone()
     assert row is not None
     (scope,) = row
     encoder = local.place.corpus.encoder
@@ -314,6 +328,9 @@ def upserting(team: Team, repeats: int, server: Callable[[], float]) -> Row:
         edited = dataclasses.replace(first, text=text, digest=f"{number:032x}")
         entry = IndexedDocument(parsed.document, (edited, *rest), source.stamp)
         sample.take(partial(team.index.apply, [entry]), _together(server))
+        # As it was, for the next run on the same rows.
+        team.index.apply([IndexedDocument(parsed.document, (first, *rest), source.stamp)])
+    team.index.save()
     return figure(
         "write", "an edited document", team, sample.cpu_ms(), "ms", most=10, note=sample.note()
     )
@@ -367,7 +384,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="1,000 passages and few repeats")
     parser.add_argument("--repeats", type=int, default=60, help="queries and writes a row")
-    parser.add_argument("--work", type=Path, help="keep corpora and local indexes here")
+    parser.add_argument("--work", type=Path, help="keep corpora, indexes and rows here")
     options = parser.parse_args()
     options.sizes = sorted({int(size) for size in options.sizes.split(",")})
     if options.quick:

@@ -128,6 +128,14 @@ def test_only_changed_files_are_read(bench: Bench) -> None:
     assert bench.matched("number4") == bench.matched("number5") == []
 
 
+def test_the_files_that_changed_last_are_read_first(bench: Bench) -> None:
+    for age, name in enumerate(("b.md", "c.md", "a.md")):
+        path = bench.write(name, f"note {name}")
+        os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
+    bench.corpus.sync()
+    assert bench.store.reads == ["b.md", "c.md", "a.md"]
+
+
 def test_a_touched_file_is_read_once_and_neither_indexed_nor_encoded_again(bench: Bench) -> None:
     path = bench.write("a.md", "same text")
     bench.settle()
@@ -401,6 +409,17 @@ def test_a_long_text_is_found_by_its_words_before_it_is_embedded(bench: Bench) -
     assert "still embedding" in bench.corpus.notes()[0]
     bench.corpus.embed()
     assert bench.corpus.notes() == ()
+
+
+def test_a_passage_is_not_weaker_for_waiting_for_its_vector(bench: Bench) -> None:
+    bench.write("tokens.md", "Tokens are refreshed by the gateway.")
+    bench.corpus.sync()
+    by_words = bench.search("tokens refreshed").hits[0]
+    bench.corpus.commit([Put("other.md", "Another text, which is encoded at once.")])
+    assert bench.index.info().vectors == 1
+    best = bench.search("tokens refreshed").hits[0]
+    assert best.document.path == "tokens.md"
+    assert best.score == pytest.approx(by_words.score, abs=0.001)
 
 
 def test_an_answer_says_how_many_files_are_not_read_yet(bench: Bench) -> None:

@@ -87,7 +87,6 @@ class Live:
         # Told which documents of a lane were indexed, and which paths are gone.
         self.listeners: list[Listener] = []
         self._save_errors: dict[str, str] = {}
-        self._link_errors: dict[str, str] = {}
         self._opened = threading.Event()
         self._opened_at = 0.0
         self._indexed = threading.Event()
@@ -334,8 +333,6 @@ class Live:
                     lane.corpus.embed(partial(self._announce, name), self._interrupted)
                 if not self._interrupted():
                     self._announcement.end()
-                if is_due:
-                    self._compare_links(workspace)
                 if self._due_to_save(changed_at):
                     self._save(workspace)
                     changed_at = self._saved_at = time.monotonic()
@@ -352,13 +349,6 @@ class Live:
     def _let_the_model_rest(self, workspace: Workspace) -> None:
         if workspace.encoder:
             workspace.encoder.rest(self._model_idle_seconds)
-
-    def _compare_links(self, workspace: Workspace) -> None:
-        """Let the next search know what became of the files that memories link to."""
-        try:
-            workspace.living.drift.warm(self._interrupted)
-        except RagdocsError as error:
-            _warn_once(self._link_errors, "links", f"links cannot be compared: {error}")
 
     def _begin_to_follow(self, workspace: Workspace) -> None:
         from ragdocs.serve.watch import Watcher

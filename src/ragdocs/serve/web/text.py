@@ -67,6 +67,7 @@ def routes(live: Live) -> list[BaseRoute]:
             links=neighbourhood,
             missing_links=count_missing(neighbourhood["out"]),
             drifted=count_drifted(neighbourhood["out"]),
+            moved=count_moved(neighbourhood["out"]),
             changes=changes,
             change=await chosen_change(live, text, changes, chosen),
         )
@@ -177,6 +178,11 @@ def pieces(context: str) -> list[tuple[str, bool]]:
 def count_missing(out: Sequence[Mapping[str, Any]]) -> int:
     """Count the links that lead nowhere."""
     return sum(link["state"] == "missing" for link in out)
+
+
+def count_moved(out: Sequence[Mapping[str, Any]]) -> int:
+    """Count the links whose targets are elsewhere now."""
+    return sum(link.get("drift_state", "") == "moved" for link in out)
 
 
 def count_drifted(out: Sequence[Mapping[str, Any]]) -> int:
