@@ -10,15 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ragdocs.engines.local.catalog import BestFirst, by_row
-from ragdocs.engines.local.segments import (
-    LENGTHS,
-    Buffer,
-    Floats,
-    Mask,
-    Rows,
-    Segment,
-    Segments,
-)
+from ragdocs.engines.local.segments import Buffer, Floats, Mask, Rows, Segment, Segments
+from ragdocs.engines.local.whoosh_files import LENGTHS
 from ragdocs.engines.local.words import FIELDS, Occurrences, every_posting
 from ragdocs.search import bm25
 from ragdocs.search.fields import FieldTerms
