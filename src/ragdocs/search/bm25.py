@@ -168,33 +168,48 @@ def rarity(count: int, frequency: int) -> float:
     return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
+def norms(field: str, lengths: Floats, average: float) -> Floats:
+    """Return what occurrences are divided by in a field of each of these lengths."""
+    padding = 0
+    if field == "body":
+        padding = EQUAL_WORDS
+    relative: Floats = B * (lengths + padding) / (average + padding)
+    return 1 - B + relative
+
+
+def weighted(field: str, counts: Floats, divisors: Floats) -> Floats:
+    """Return what so many occurrences in a field are worth, before they saturate."""
+    worth: Floats = BOOSTS[field] * counts / divisors
+    return worth
+
+
+def saturated(frequency: Floats) -> Floats:
+    """Return what occurrences in all fields together are worth, from 0 to 1."""
+    worth: Floats = frequency / (frequency + np.float32(K1))
+    return worth
+
+
 def impact(by_field: Mapping[str, Occurrences], averages: Mapping[str, float]) -> Floats:
     """Return what a term is worth in each passage that has it, from 0 to 1."""
     frequency: Floats | None = None
     for field, (counts, lengths) in by_field.items():
-        padding = 0
-        if field == "body":
-            padding = EQUAL_WORDS
-        length = B * (lengths + padding) / (averages[field] + padding)
-        weighted = BOOSTS[field] * counts / (1 - B + length)
+        part = weighted(field, counts, norms(field, lengths, averages[field]))
         if frequency is None:
-            frequency = weighted
+            frequency = part
         else:
-            frequency = frequency + weighted
+            frequency = frequency + part
     if frequency is None:
         return np.zeros(0, dtype=np.float32)
-    saturated: Floats = frequency / (frequency + np.float32(K1))
-    return saturated
+    return saturated(frequency)
 
 
 def named_share(by_field: Mapping[str, Occurrences]) -> Floats:
     """Return what a term adds to each passage because it stands in the title or the name."""
     total: Floats | None = None
-    for field, most in NAMED.items():
+    for field in NAMED:
         if field not in by_field:
             continue
-        counts, lengths = by_field[field]
-        share: Floats = (most * counts / np.maximum(lengths, 1)).astype(np.float32, copy=False)
+        share = field_share(field, *by_field[field])
         if total is None:
             total = share
         else:
@@ -203,6 +218,12 @@ def named_share(by_field: Mapping[str, Occurrences]) -> Floats:
         return total
     size = max((len(counts) for counts, _ in by_field.values()), default=0)
     return np.zeros(size, dtype=np.float32)
+
+
+def field_share(field: str, counts: Floats, lengths: Floats) -> Floats:
+    """Return what a term adds to each passage because it stands in this title or name."""
+    share = NAMED[field] * counts / np.maximum(lengths, 1)
+    return share.astype(np.float32, copy=False)
 
 
 def factor(term: QueryTerm, share: float, total_weight: float) -> np.float32:

@@ -128,7 +128,7 @@ _ACCENTS = re.compile(
 LONGEST_STEM = 64
 # No English suffix leaves less.
 _LEAST_STEMMED = 3
-_REMEMBERED = 65536
+_REMEMBERED = 16384
 
 
 def detect(text: str) -> str:

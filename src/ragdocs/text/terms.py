@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 
 from ragdocs.text.languages import ENGLISH, LONGEST_STEM, fold, stemmer, stop_words
 
@@ -52,10 +53,12 @@ _STOP_WORDS = (
 )
 
 Stem = Callable[[str], str]
+# Runs of letters whose terms are remembered: most words of a text were in one before it.
+_REMEMBERED = 65536
 
 
 def terms(text: str, language: str = ENGLISH) -> Iterator[str]:
-    """Yield the terms of a text, in order; the same rules serve documents and queries.
+    """Return the terms of a text, in order; the same rules serve documents and queries.
 
     The language decides about stems only: in any language a text has as many terms, and each
     stands for the same word.
@@ -90,13 +93,24 @@ def _terms(text: str, stem: Stem) -> Iterator[str]:
         text = unicodedata.normalize("NFKC", text)
         if _HAS_SIGNS.search(text):
             pattern = _SIGNED_COMPOUND
-    for match in pattern.finditer(text):
-        compound = match.group()
+    return chain.from_iterable(map(_splitter(stem), pattern.findall(text)))
+
+
+@cache
+def _splitter(stem: Stem) -> Callable[[str], tuple[str, ...]]:
+    """Return what makes terms of a run of letters; it remembers what it has made."""
+
+    @lru_cache(maxsize=_REMEMBERED)
+    def split(compound: str) -> tuple[str, ...]:
         parts = _JOINT.split(compound)
+        made: list[str] = []
         if len(parts) > 1 and len(compound) <= LONGEST_STEM:
-            yield fold(compound).casefold()
+            made.append(fold(compound).casefold())
         for part in parts:
-            yield from _word(part, stem)
+            made += _word(part, stem)
+        return tuple(made)
+
+    return split
 
 
 def is_compound(term: str) -> bool:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 
@@ -71,6 +72,8 @@ class Task:
 
     text: str
     files: tuple[str, ...]
+    # Whether texts that others supersede may be in it.
+    superseded: bool = False
 
     @property
     def probe(self) -> str:
@@ -129,16 +132,18 @@ class Packs:
         task: str = "",
         files: Sequence[str] = (),
         branch_scope: str | None = None,
+        *,
+        superseded: bool = False,
     ) -> Candidates:
         """Return what a pack of so many characters chooses from.
 
-        Memories and items that others supersede are left out; a search shows them.
+        Memories and items that others supersede are left out, unless they are asked for.
         """
         if not LEAST_CHARS <= max_chars <= MOST_CHARS:
             raise ValidationError(
                 f"max_chars is {max_chars}", f"Ask for {LEAST_CHARS} to {MOST_CHARS} characters"
             )
-        goal = Task(_words(task), self._paths(files))
+        goal = Task(_words(task), self._paths(files), superseded)
         now = self.clock()
         scope, sections = self._knowledge(goal, now, branch_scope)
         memories = self._hits(self.memory, goal, now, scope)
@@ -182,11 +187,13 @@ class Packs:
             return None, [Section(name, "", 0.0, trouble=error.message)]
 
         def conventions() -> Section:
-            items = self._current(repository.current(repository.items(scope, "convention")), now)
+            items = repository.current(repository.items(scope, "convention"))
+            items = self._current(items, goal, now)
             return self._conventions(items, self._matching("convention", goal, scope, now))
 
         def decisions() -> Section:
-            items = self._current(repository.current(repository.items(scope, "decision")), now)
+            items = repository.current(repository.items(scope, "decision"))
+            items = self._current(items, goal, now)
             matching = self._matching("decision", goal, scope, now)
             return self._decisions(items, goal, matching)
 
@@ -199,9 +206,9 @@ class Packs:
             _section_or_trouble("summaries", summaries),
         ]
 
-    def _current(self, items: Sequence[Item], now: datetime) -> list[Item]:
+    def _current(self, items: Sequence[Item], goal: Task, now: datetime) -> list[Item]:
         """Leave out the items that others supersede."""
-        if self.memory is None:
+        if self.memory is None or goal.superseded:
             return list(items)
         documents = list(map(attrgetter("document"), items))
         superseded = Succession(self.memory, now).successors(documents)
@@ -268,20 +275,20 @@ class Packs:
         if corpus is None:
             return Chosen()
         where = Filter(hidden=corpus.lane.hidden, alive_at=now)
-        succession = Succession(corpus, now)
+        shown = partial(_shown, Succession(corpus, now), goal)
         linked: list[Hit] = []
         if goal.files:
             about = replace(where, linked_to=goal.names)
             newest = page.newest(corpus, about, MOST_NEWEST, now)
-            linked = self._own(corpus, succession.current(newest, MOST_NEWEST), scope)
+            linked = self._own(corpus, shown(newest, MOST_NEWEST), scope)
         if goal.probe:
             query = Query(probes=(Probe(goal.probe),), limit=page.MOST_RESULTS)
-            found = succession.follow(corpus.search(query, now), query)
-            others = self._own(corpus, succession.current(found, query.limit), scope)
+            found = Succession(corpus, now).follow(corpus.search(query, now), query)
+            others = self._own(corpus, shown(found, query.limit), scope)
             chosen = [*linked, *_worth(others)]
         else:
             newest = page.newest(corpus, where, MOST_NEWEST, now)
-            others = self._own(corpus, succession.current(newest, MOST_NEWEST), scope)
+            others = self._own(corpus, shown(newest, MOST_NEWEST), scope)
             chosen = [*linked, *others]
         best = list(_by_passage(chosen).values())[:MOST_HITS]
         total = len(_by_passage([*linked, *others]))
@@ -492,6 +499,13 @@ def _without_heading(text: str, names: Sequence[str]) -> str:
     if is_repeated and rest.strip():
         return rest.strip("\n")
     return text
+
+
+def _shown(succession: Succession, goal: Task, findings: Findings, limit: int) -> Findings:
+    """Leave out what others supersede, unless it is asked for."""
+    if goal.superseded:
+        return findings
+    return succession.current(findings, limit)
 
 
 def _worth(hits: Sequence[Hit]) -> list[Hit]:
