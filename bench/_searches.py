@@ -78,6 +78,31 @@ def linked(memories: Corpus, repeats: int) -> list[Row]:
     ]
 
 
+def translated(work: Path, chunks: int, repeats: int) -> list[Row]:
+    """Compare a search of pages in two languages, shown as one each, with one of other pages."""
+    corpora = {}
+    for name, folders in (("grouped", ("en", "de")), ("apart", ("first", "second"))):
+        root = work / f"{name}-{chunks}"
+        for folder in folders:
+            _corpora.write(root / folder, "docs", chunks // len(folders))
+            target = root / "docs" / folder
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(target, ignore_errors=True)
+            (root / folder / "docs").rename(target)
+        _corpora.configure(root, "docs")
+        corpora[name] = _corpora.index(name, root, "docs")
+    queries = corpora["apart"].queries(repeats, seed=8)
+    samples = {name: Sample() for name in corpora}
+    for query in [*queries, *queries]:
+        for name, corpus in corpora.items():
+            samples[name].take(partial(corpus.workspace.documents.search, query))
+    ratio = samples["grouped"].cpu_ms() / samples["apart"].cpu_ms()
+    row = figure(
+        "search", "two languages / as many pages", corpora["grouped"], ratio, "x", most=1.1
+    )
+    return [row]
+
+
 def writing(work: Path, memories: Corpus, repeats: int) -> list[Row]:
     """Create and append, in turns on an empty lane and on the full one."""
     shutil.rmtree(work / "empty", ignore_errors=True)

@@ -55,6 +55,7 @@ def measure(options: argparse.Namespace, chosen: tuple[str, ...], work: Path) ->
             memories = _corpora.generate(work, "memory", size)
             if "search" in chosen:
                 yield from _searches.linked(memories, options.repeats)
+                yield from _searches.translated(work, size, options.repeats)
             if "writes" in chosen:
                 yield from _searches.writing(work, memories, options.repeats)
                 if "mcp" in chosen:
