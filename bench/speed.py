@@ -61,7 +61,7 @@ def measure(options: argparse.Namespace, chosen: tuple[str, ...], work: Path) ->
                     yield from _servers.seen_elsewhere(memories)
         if "indexing" in chosen:
             yield from _indexing.without_vectors(corpus)
-            if size <= MOST_MEMORIES and "start" in chosen:
+            if "start" in chosen:
                 yield from _indexing.first_answer(work, corpus, _servers.command)
     yield from _on(real, tuple(part for part in chosen if part != "start"), options.repeats)
     if "indexing" in chosen:
@@ -69,6 +69,7 @@ def measure(options: argparse.Namespace, chosen: tuple[str, ...], work: Path) ->
         yield from _indexing.nothing_twice(work, real)
     if "encoding" in chosen:
         yield from _indexing.encoding(real, options.repeats)
+        yield from _indexing.resting(real)
 
 
 def _compared(options: argparse.Namespace, work: Path) -> str:

@@ -307,11 +307,13 @@ class Written:
 
     It has a new version, or the path in the trash that the old text was moved to. `removed` names
     the secrets that were replaced, `notes` what failed beside the change, which is made.
+    `before` is the version that was there, where the store can recover it.
     """
 
     path: str
     version: str = ""
     moved_to: str = ""
+    before: str = ""
     removed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

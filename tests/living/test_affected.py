@@ -89,6 +89,72 @@ def test_headings_and_renames_count_in_every_kind_of_diff(repository: Repository
     assert affected(workspace, staged=True) == {}
 
 
+def test_words_on_changed_lines_lead_to_the_passage_that_mentions_them(
+    repository: Repository,
+) -> None:
+    repository.write("docs/other.md", "# Other\n\nNothing about it.\n")
+    repository.write("docs/limits.md", "# Limits\n\nSet `queue_depth` with `--deepest`.\n")
+    repository.commit()
+    repository.write("src/queue.py", "queue_depth = 5\n")
+    repository.commit()
+    workspace = repository.open()
+    code = "def read(words):\n    queue_depth = words['--deepest']\n    most_burst = 3\n"
+    repository.write("src/queue.py", code)
+    found = affected(workspace)
+    assert found == {
+        "docs/limits.md Limits": ["mentions --deepest, queue_depth, changed in src/queue.py"]
+    }
+
+
+def test_texts_that_were_edited_with_a_file_before_go_with_it(repository: Repository) -> None:
+    for number in range(24):
+        name = "a" if number % 3 == 0 else "b"
+        repository.write(f"src/{name}.py", f"{CODE}\nnumber = {number}\n")
+        repository.write("docs/log.md", f"# Log\n\nEntry {number}.\n")
+        if name == "a":
+            repository.write("docs/hints.md", f"# Hints\n\nThere are {number}.\n")
+        repository.commit()
+    workspace = repository.open()
+    repository.write("src/a.py", f"{CODE}\nnumber = 7\n")
+    found = affected(workspace)
+    assert "docs/log.md Log" not in found, "it is edited with every file"
+    assert found["docs/hints.md"] == ["edited with src/a.py in 8 of 9 commits"]
+    repository.git("mv", "src/a.py", "src/z.py")
+    repository.commit()
+    repository.write("src/z.py", f"{CODE}\nnumber = 8\n")
+    assert "docs/hints.md" in affected(workspace), "also under another name"
+
+
+def test_a_line_of_a_long_file_that_is_only_mentioned_is_a_weak_sign(
+    repository: Repository,
+) -> None:
+    workspace = repository.open()
+    repository.write("src/a.py", (repository.root / "src/a.py").read_text() + "\nx = 1\n")
+    repository.write("src/c.py", (repository.root / "src/c.py").read_text() + "\nx = 1\n")
+    answer = ask(workspace, "affected_texts")
+    weights = {text["header_path"]: text["weight"] for text in answer["result"]}
+    assert weights["Guide › Steps"] < 0.6, "a link is listed, as the least sure"
+    assert "Guide › Names" not in weights
+    assert answer["notes"] == ["1 with weak signs only are left out"]
+    for name in "ac":
+        repository.write(f"src/{name}.py", "x = 1\n")
+    answer = ask(workspace, "affected_texts")
+    weights = {text["header_path"]: text["weight"] for text in answer["result"]}
+    assert weights["Guide › Steps"] > 0.7, "nearly all of it changed"
+    assert "Guide › Names" in weights
+
+
+def test_a_definition_that_moved_to_another_file_is_not_gone(repository: Repository) -> None:
+    workspace = repository.open()
+    code = (repository.root / "src/b.py").read_text()
+    repository.write("src/b.py", "\n".join(code.split("\n")[:12]))
+    found = affected(workspace)
+    assert "mentions step_three, which is gone from src/b.py" in found["docs/guide.md Steps"]
+    repository.write("src/d.py", "def step_three():\n    return 3\n")
+    reasons = affected(workspace).get("docs/guide.md Steps", [])
+    assert not any("gone" in reason for reason in reasons)
+
+
 @pytest.mark.parametrize(
     "revisions",
     ["--output=/tmp/x", "-p..HEAD", "HEAD..--help", "nothing", "HEAD:src", "a b", "..-x", "@{u}\n"],
@@ -120,7 +186,7 @@ def test_the_hook_of_the_documentation_works_in_plain_git(repository: Repository
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(script)
     hook.chmod(0o755)
-    repository.write("src/c.py", CODE)
+    repository.write("src/c.py", "NAMES = ()\n")
     repository.git("add", "src/c.py")
     command = ["git", "-C", str(repository.root), "-c", "user.name=A", "-c", "user.email=a@b.c"]
     done = subprocess.run(

@@ -42,6 +42,19 @@ def test_a_superseded_memory_comes_right_below_its_successor(workspace: Workspac
         assert shares == pytest.approx(hit["score"], abs=0.002)
 
 
+def test_reading_it_names_its_successor(workspace: Workspace) -> None:
+    assert ask(workspace, "read_memory", filename="tokens")["superseded_by"] == ["memory:sessions"]
+    assert "superseded_by" not in ask(workspace, "read_memory", filename="sessions")
+
+
+def test_packs_leave_it_out_unless_asked(workspace: Workspace) -> None:
+    for task in (None, "access tokens RS256"):
+        pack = ask(workspace, "build_context", task=task)["context"]
+        assert ".memories/tokens.md" not in pack
+        whole = ask(workspace, "build_context", task=task, superseded=True)["context"]
+        assert ".memories/tokens.md" in whole
+
+
 def test_where_there_is_room_for_one_it_is_the_successor(workspace: Workspace) -> None:
     assert [hit["memory_id"] for hit in hits(workspace, limit=1)] == ["memory:sessions"]
 

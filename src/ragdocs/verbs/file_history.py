@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from ragdocs.errors import RagdocsError
 from ragdocs.system import git
@@ -28,13 +29,51 @@ class FileChange:
     count: int
 
 
+class EditedFile(NamedTuple):
+    """A file that a commit changed: its path, and the one that it had before."""
+
+    before: str
+    path: str
+
+
+def commits(root: Path, options: Sequence[str], operands: Sequence[str]) -> list[list[EditedFile]]:
+    """Return the files that each commit of a log changed, in the order of the log.
+
+    Files outside the project are left out.
+    """
+    words = ["log", "-M", "--name-status", "-z", "--format=%x01", "--relative", *options]
+    edits: list[list[EditedFile]] = []
+    fields = iter(_fields(git.run(root, words, operands, terms=TERMS)))
+    for field in fields:
+        if field == "\x01":
+            edits.append([])
+        elif field[:1] in ("R", "C"):
+            before, path = next(fields), next(fields)
+            # A copy has a past of its own from now on.
+            edits[-1].append(EditedFile(before if field[0] == "R" else path, path))
+        elif field:
+            path = next(fields)
+            edits[-1].append(EditedFile(path, path))
+    return edits
+
+
+def renames(root: Path, options: Sequence[str], revisions: Sequence[str]) -> list[EditedFile]:
+    """Return the files that the commits of a log renamed, the oldest first."""
+    renaming = ["--diff-filter=R", "--reverse", *options]
+    found = []
+    for files in commits(root, renaming, revisions):
+        found += files
+    return found
+
+
 def renamed(root: Path) -> dict[str, str]:
     """Map old names of files to those that they have today and that exist.
 
     Empty where there is no repository, or where git does not answer in time.
     """
     try:
-        steps = dict(_committed(root))
+        # A later one of the same name counts.
+        steps = dict(renames(root, [f"-n{MOST_COMMITS}"], ()))
         # What is not committed yet is the newest.
         steps |= dict(_staged(root))
     except RagdocsError:
@@ -87,17 +126,6 @@ def changed_files(root: Path, since: datetime) -> list[FileChange] | None:
             moment = datetime.fromisoformat(at)
             changes[field] = FileChange(field, moment, subject, commit, 1)
     return sorted(changes.values(), key=lambda change: (-change.at.timestamp(), change.path))
-
-
-def _committed(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield renames of the history, the oldest first: a later one of the same name counts."""
-    words = ["log", "-M", "--diff-filter=R", "--name-status", "-z", "--format=", "--relative"]
-    fields = _fields(git.run(root, [*words, f"-n{MOST_COMMITS}"], terms=TERMS))
-    pairs = []
-    for position, field in enumerate(fields):
-        if field.startswith("R") and field[1:].isdigit() and position + 2 < len(fields):
-            pairs.append((fields[position + 1], fields[position + 2]))
-    yield from reversed(pairs)
 
 
 def _staged(root: Path) -> Iterator[tuple[str, str]]:

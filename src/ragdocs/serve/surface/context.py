@@ -19,6 +19,7 @@ from ragdocs.serve.surface.context_shapes import (
     SavedDecision,
     SavedNote,
 )
+from ragdocs.serve.surface.flags import compared
 from ragdocs.serve.surface.hints import in_pack
 from ragdocs.serve.surface.parameters import Scope, Tags
 
@@ -194,7 +195,10 @@ def get_repo_memory(
     one kind, one item whole, or the decisions about a path and the folders it is in.
     """
     known = ask.workspace.repository.get(kind or "", id or "", path or "", branch_scope)
-    return layout_repo.knowledge(known, ask.room)
+    documents = []
+    for items in known.items.values():
+        documents += [item.document for item in items]
+    return layout_repo.knowledge(known, ask.room, compared(ask, documents))
 
 
 @verb(
@@ -267,7 +271,7 @@ def _text(pack: Pack) -> str:
     title="Build a context pack",
     situation="a task you are about to start",
     effect="read",
-    lanes=("memory", "docs"),
+    lanes=("memory", "docs", "sources"),
     text=_text,
     terminal=_pack,
     about="print what an agent should know when a run or a step begins",
@@ -285,6 +289,9 @@ def build_context(
     ] = None,
     files: Annotated[list[str] | None, Arg(help="files you will change", flag="--file")] = None,
     branch_scope: Scope = None,
+    superseded: Annotated[
+        bool, Arg(help="memories that others supersede too", only="people")
+    ] = False,
     hook: Annotated[
         str | None,
         Arg(
@@ -301,7 +308,9 @@ def build_context(
     is listed with how to get it. Without a task it has the latest summaries and memories.
     """
     del hook
-    candidates = ask.workspace.packs.gather(max_chars, task or "", files or (), branch_scope)
+    candidates = ask.workspace.packs.gather(
+        max_chars, task or "", files or (), branch_scope, superseded=superseded
+    )
     pack = layout_pack.pack(candidates, ask.now, max_chars)
     pack["context"] = in_pack(pack["context"], ask.rim, max_chars)
     pack["chars"] = len(pack["context"])

@@ -5,6 +5,8 @@ Field names are those of the document that describes it.
 
 from __future__ import annotations
 
+from typing import NotRequired
+
 # Pydantic reads nested TypedDicts of the standard library only from Python 3.12 on.
 from typing_extensions import TypedDict
 
@@ -18,6 +20,8 @@ class Convention(TypedDict):
     tags: list[str]
     createdAt: str
     updatedAt: str
+    drift: NotRequired[str]
+    branch_state: NotRequired[str]
 
 
 class Decision(TypedDict):
@@ -29,6 +33,8 @@ class Decision(TypedDict):
     impactedPaths: list[str]
     createdAt: str
     updatedAt: str
+    drift: NotRequired[str]
+    branch_state: NotRequired[str]
 
 
 class Note(TypedDict):
@@ -39,6 +45,8 @@ class Note(TypedDict):
     source: str
     createdAt: str
     updatedAt: str
+    drift: NotRequired[str]
+    branch_state: NotRequired[str]
 
 
 class Summary(TypedDict):

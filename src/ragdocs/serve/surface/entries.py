@@ -12,6 +12,7 @@ from ragdocs.serve.surface.entry_shapes import (
     EntryHits,
     EntryStats,
 )
+from ragdocs.serve.surface.flags import compared, flags_of
 from ragdocs.serve.surface.parameters import AnyTag, Limit, Query, Tags
 
 EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]
@@ -119,7 +120,8 @@ def memory_search(
         tags=tags or (),
     )
     findings = ask.workspace.entries.search(query, mode, limit, wanted)
-    return layout_entries.hits(findings, ask.room, ask.now)
+    flags = flags_of(ask, [entry.card.document for entry in findings.entries])
+    return layout_entries.hits(findings, ask.room, ask.now, flags)
 
 
 @verb(
@@ -141,7 +143,11 @@ def memory_get(
     """Read one entry whole, by its id. Set `used` when it really helped you: entries that were of
     use rank a little higher among near equals.
     """
-    return layout_entries.read(ask.workspace.entries.get(id, used=used), ask.room, ask.now)
+    entry = ask.workspace.entries.get(id, used=used)
+    documents = []
+    if entry.details is not None:
+        documents.append(entry.details.card.document)
+    return layout_entries.read(entry, ask.room, ask.now, compared(ask, documents))
 
 
 @verb(

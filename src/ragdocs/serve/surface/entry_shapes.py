@@ -5,6 +5,8 @@ Their names are those of the document that describes these tools.
 
 from __future__ import annotations
 
+from typing import NotRequired
+
 # Pydantic reads nested TypedDicts of the standard library only from Python 3.12 on.
 from typing_extensions import TypedDict
 
@@ -34,6 +36,9 @@ class EntryFields(TypedDict):
     expiresAt: int | None
     age: str
     path: str
+    # As in a search of memories.
+    drift: NotRequired[str]
+    branch_state: NotRequired[str]
 
 
 class EntryHit(EntryFields):

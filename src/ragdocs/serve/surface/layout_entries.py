@@ -20,6 +20,7 @@ from ragdocs.serve.surface.entry_shapes import (
     Reviewed,
     ReviewedEntry,
 )
+from ragdocs.serve.surface.flags import Flags
 
 if TYPE_CHECKING:
     # The verbs bring the engines with them: whoever answers has imported them.
@@ -71,20 +72,21 @@ def _difference(field: FieldDifference) -> str:
     return layouts.cut(text, layouts.LONGEST_TITLE)
 
 
-def hits(findings: EntryFindings, room: int, now: datetime) -> EntryHits:
+def hits(findings: EntryFindings, room: int, now: datetime, flags: Flags) -> EntryHits:
     """Lay out entries that a query found."""
     shapes = []
     for entry in findings.entries:
         fields = _fields(entry.card, now, SHOWN_CONTEXT)
         score = round(entry.hit.score, 3)
-        shapes.append(EntryHit(**fields, score=score, matchedBy=entry.matched_by))
+        shape = EntryHit(**fields, score=score, matchedBy=entry.matched_by)
+        shapes.append(flags.add(shape, entry.card.document))
     contents = [entry.hit.chunk.text for entry in findings.entries]
     results, notes = layouts.share_room(shapes, contents, room, layouts.CUT)
     total = len(findings.entries) + findings.omitted
     return EntryHits(results=results, total=total, notes=[*findings.notes, *notes])
 
 
-def read(entry: ReadEntry, room: int, now: datetime) -> EntryFound:
+def read(entry: ReadEntry, room: int, now: datetime, flags: Flags) -> EntryFound:
     """Lay out one entry, or what to do where there is none."""
     details = entry.details
     if details is None:
@@ -99,6 +101,7 @@ def read(entry: ReadEntry, room: int, now: datetime) -> EntryFound:
         notes.append("the use could not be noted")
     text = _text(details, now, room)
     text["content"] = content
+    text = flags.add(text, details.card.document)
     return EntryFound(found=True, entry=text, message="; ".join(notes))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +22,7 @@ from ragdocs.serve.surface.context_shapes import (
     SavedNote,
     Summary,
 )
+from ragdocs.serve.surface.flags import Flags
 from ragdocs.types import AppendedSummary, StepSummary
 
 if TYPE_CHECKING:
@@ -53,14 +55,14 @@ def saved_note(saved: SavedItem, room: int) -> SavedNote:
     return cast("SavedNote", {**shape, **_outcome(saved)})
 
 
-def knowledge(known: RepoKnowledge, room: int) -> RepoMemory:
+def knowledge(known: RepoKnowledge, room: int, flags: Flags) -> RepoMemory:
     """Lay out items and summaries.
 
     Each kind has its share, and the room that one leaves goes to the next.
     """
     groups = []
     for kind, items in known.items.items():
-        groups.append(_Group(f"{kind}s", items, SHAPES[kind]))
+        groups.append(_Group(f"{kind}s", items, partial(_flagged, SHAPES[kind], flags)))
     groups.append(_Group("summaries", known.summaries, _summary))
     waiting = [group for group in groups if group.members]
     results: dict[str, list[Any]] = {}
@@ -195,6 +197,11 @@ def _note(item: Item, room: int) -> Note:
         createdAt=layouts.iso(item.created),
         updatedAt=layouts.iso(item.updated),
     )
+
+
+def _flagged(shape: Callable[[Item, int], Any], flags: Flags, item: Item, room: int) -> Any:
+    """Return the shape of an item with what became of its links and its branch."""
+    return flags.add(shape(item, room), item.document)
 
 
 def _summary(record: StepSummary, room: int) -> Summary:

@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from ragdocs.errors import ValidationError
 from ragdocs.serve.surface import Arg, Ask, layout_living, present_living, verb
-from ragdocs.serve.surface.living_shapes import AffectedAnswer, DriftReview, VerifiedShape
-from ragdocs.serve.surface.parameters import Filename
+from ragdocs.serve.surface.living_shapes import (
+    AffectedAnswer,
+    DriftReview,
+    RelinkedShape,
+    VerifiedShape,
+)
+from ragdocs.serve.surface.parameters import ExpectedVersion, Filename
 
 if TYPE_CHECKING:
-    from ragdocs.verbs.living.changes import Diffs, FileChange
+    from ragdocs.verbs.living.changes import Diff, Diffs
 
 LANES = ("docs", "memory")
 # Passages of a report, which no model has to read.
@@ -53,6 +58,28 @@ def verify_memory(
         edited = ask.workspace.edits.edit(filename, Edit(fields=fields))
         warnings = layouts.removed(edited.written)
     return layout_living.verified(drift.verify(filename, "memory"), warnings)
+
+
+@verb(
+    command="memory relink",
+    toolset="quality",
+    title="Update moved links",
+    situation="a memory whose linked files were renamed",
+    effect="replace",
+    role="writer",
+    lanes=("memory",),
+    text=present_living.relinked,
+    about="let the links of a memory lead to where their files are now",
+    examples=({"filename": "auth-plan.md"},),
+)
+def update_links(
+    ask: Ask, filename: Filename, expected_version: ExpectedVersion = None
+) -> RelinkedShape:
+    """Rewrite the links of a memory whose files, sections or definitions moved, and nothing else.
+    undo_memory_change takes it back.
+    """
+    relinks = ask.workspace.living.relinks
+    return layout_living.relinked(relinks.update(filename, "memory", expected_version or ""))
 
 
 @verb(
@@ -131,9 +158,7 @@ def affected_texts(
     return answer
 
 
-def _changes(
-    diffs: Diffs, revisions: str | None, staged: bool, files: list[str] | None
-) -> list[FileChange]:
+def _changes(diffs: Diffs, revisions: str | None, staged: bool, files: list[str] | None) -> Diff:
     """Return the changes that are asked about, of one kind."""
     if sum(map(bool, (revisions, staged, files))) > 1:
         raise ValidationError(

@@ -223,6 +223,9 @@ def read_memory(ask: Ask, filename: Filename, lines: Lines = None) -> MemoryText
         check = ask.workspace.living.drift.check(document)
         if check is not None:
             answer["verified"] = checked_words(check)
+        successors = ask.workspace.memories.successors(document)
+        if successors:
+            answer["superseded_by"] = [successor.id for successor in successors]
     return answer
 
 

@@ -77,7 +77,9 @@ def memory(answer: MemoryText) -> str:
         answer["path"],
         provenance(answer),
     )
-    parts = [" · ".join(filter(None, head)), whole(answer["content"])]
+    first = " · ".join(filter(None, head))
+    remark = superseded(answer).rstrip()
+    parts = ["\n".join(filter(None, (first, remark))), whole(answer["content"])]
     if answer["omitted"]:
         parts.append(f"[{answer['omitted']}]")
     return "\n\n".join(parts)

@@ -28,7 +28,7 @@ def repository(answer: RepoMemory) -> str:
         items.append(_decision(decision))
     for note in answer["notes"]:
         head = f"note {note['id']} · by {note['source']}"
-        items.append(f"{head}\n   {_times(note)}\n{quote(note['content'])}")
+        items.append(f"{head}\n   {_state(note)}\n{quote(note['content'])}")
     for step in answer["summaries"]:
         origin = f"run {line(step['runId'])}, step {line(step['stepId'])}"
         items.append(f"summary of {step['timestamp']} | {origin}\n{quote(step['summary'])}")
@@ -78,7 +78,7 @@ def _convention(convention: Any) -> str:
     if convention["tags"]:
         tags = f" · tags: {line(', '.join(convention['tags']))}"
     head = f"convention {convention['id']} | {line(convention['title'])}"
-    return f"{head}\n   {_times(convention)}{tags}\n{quote(convention['content'])}"
+    return f"{head}\n   {_state(convention)}{tags}\n{quote(convention['content'])}"
 
 
 def _decision(decision: Any) -> str:
@@ -86,11 +86,16 @@ def _decision(decision: Any) -> str:
     if decision["impactedPaths"]:
         paths = f" · impacts: {line(', '.join(decision['impactedPaths']))}"
     head = f"decision {decision['id']} | {line(decision['summary'])}"
-    return f"{head}\n   {_times(decision)}{paths}\n{quote(decision['rationale'])}"
+    return f"{head}\n   {_state(decision)}{paths}\n{quote(decision['rationale'])}"
 
 
-def _times(item: Any) -> str:
-    created: str = item["createdAt"]
-    if item["updatedAt"] == created:
-        return created
-    return f"{created}, changed {item['updatedAt']}"
+def _state(item: Any) -> str:
+    """Write when an item was written, and what became of its branch and its links."""
+    words: str = item["createdAt"]
+    if item["updatedAt"] != words:
+        words += f", changed {item['updatedAt']}"
+    if "branch_state" in item:
+        words += f" · {item['branch_state']}"
+    if "drift" in item:
+        words += f" · links: {line(item['drift'])}"
+    return words

@@ -144,6 +144,7 @@ class MemoryText(TypedDict):
     branch_state: NotRequired[str]
     # When the memory was last found to be still true, and by whom.
     verified: NotRequired[str]
+    superseded_by: NotRequired[list[str]]
 
 
 class Stats(TypedDict):

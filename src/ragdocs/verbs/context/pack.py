@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 
@@ -41,6 +42,7 @@ SHARES = {
     "summaries": 0.2,
     "memories": 0.15,
     "docs": 0.15,
+    "sources": 0.1,
     "outline": 0.15,
 }
 # Memories and passages that are worth a look, and what the weakest must have of the best one's
@@ -57,7 +59,11 @@ MOST_DEFINITIONS = 10
 # A link from what was found for the task counts as so many from anywhere.
 FOUND = 4.0
 # How to get the results of a search that a pack leaves out.
-SEARCHES = {"memories": "<search memories>", "docs": "<search documentation>"}
+SEARCHES = {
+    "memories": "<search memories>",
+    "docs": "<search documentation>",
+    "sources": "<search documentation>",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,8 @@ class Task:
 
     text: str
     files: tuple[str, ...]
+    # Whether texts that others supersede may be in it.
+    superseded: bool = False
 
     @property
     def probe(self) -> str:
@@ -110,6 +118,8 @@ class Packs:
     root: Path
     memory: Corpus | None
     docs: Corpus | None
+    # Documentation beyond the project, where the caller may read it.
+    sources: Corpus | None
     # Raises where memory is switched off.
     repository: Callable[[], Repository]
     files: RepoMap
@@ -122,16 +132,18 @@ class Packs:
         task: str = "",
         files: Sequence[str] = (),
         branch_scope: str | None = None,
+        *,
+        superseded: bool = False,
     ) -> Candidates:
         """Return what a pack of so many characters chooses from.
 
-        Memories and items that others supersede are left out; a search shows them.
+        Memories and items that others supersede are left out, unless they are asked for.
         """
         if not LEAST_CHARS <= max_chars <= MOST_CHARS:
             raise ValidationError(
                 f"max_chars is {max_chars}", f"Ask for {LEAST_CHARS} to {MOST_CHARS} characters"
             )
-        goal = Task(_words(task), self._paths(files))
+        goal = Task(_words(task), self._paths(files), superseded)
         now = self.clock()
         scope, sections = self._knowledge(goal, now, branch_scope)
         memories = self._hits(self.memory, goal, now, scope)
@@ -144,12 +156,22 @@ class Packs:
         sections += [
             _remembered("memories", heading, memories, self.memory, states),
             _remembered("docs", "Documentation", passages, self.docs, states),
+            *self._beyond(goal, now),
             self._outlined(goal, documents, max_chars),
         ]
         branch = ""
         if scope is not None:
             branch = scope.branch
         return Candidates(self.root.name, branch, tuple(sections))
+
+    def _beyond(self, goal: Task, now: datetime) -> list[Section]:
+        """Return what documentation beyond the project says about the task, if there is any."""
+        if self.sources is None or not goal.text:
+            return []
+        # The files are those of the project: nothing beyond it links to them.
+        passages = self._hits(self.sources, replace(goal, files=()), now, None)
+        heading = "Documentation beyond the project, by name and version"
+        return [_remembered("sources", heading, passages, self.sources, {})]
 
     def _knowledge(
         self, goal: Task, now: datetime, branch_scope: str | None
@@ -165,11 +187,13 @@ class Packs:
             return None, [Section(name, "", 0.0, trouble=error.message)]
 
         def conventions() -> Section:
-            items = self._current(repository.current(repository.items(scope, "convention")), now)
+            items = repository.current(repository.items(scope, "convention"))
+            items = self._current(items, goal, now)
             return self._conventions(items, self._matching("convention", goal, scope, now))
 
         def decisions() -> Section:
-            items = self._current(repository.current(repository.items(scope, "decision")), now)
+            items = repository.current(repository.items(scope, "decision"))
+            items = self._current(items, goal, now)
             matching = self._matching("decision", goal, scope, now)
             return self._decisions(items, goal, matching)
 
@@ -182,9 +206,9 @@ class Packs:
             _section_or_trouble("summaries", summaries),
         ]
 
-    def _current(self, items: Sequence[Item], now: datetime) -> list[Item]:
+    def _current(self, items: Sequence[Item], goal: Task, now: datetime) -> list[Item]:
         """Leave out the items that others supersede."""
-        if self.memory is None:
+        if self.memory is None or goal.superseded:
             return list(items)
         documents = list(map(attrgetter("document"), items))
         superseded = Succession(self.memory, now).successors(documents)
@@ -251,20 +275,20 @@ class Packs:
         if corpus is None:
             return Chosen()
         where = Filter(hidden=corpus.lane.hidden, alive_at=now)
-        succession = Succession(corpus, now)
+        shown = partial(_shown, Succession(corpus, now), goal)
         linked: list[Hit] = []
         if goal.files:
             about = replace(where, linked_to=goal.names)
             newest = page.newest(corpus, about, MOST_NEWEST, now)
-            linked = self._own(corpus, succession.current(newest, MOST_NEWEST), scope)
+            linked = self._own(corpus, shown(newest, MOST_NEWEST), scope)
         if goal.probe:
             query = Query(probes=(Probe(goal.probe),), limit=page.MOST_RESULTS)
-            found = succession.follow(corpus.search(query, now), query)
-            others = self._own(corpus, succession.current(found, query.limit), scope)
+            found = Succession(corpus, now).follow(corpus.search(query, now), query)
+            others = self._own(corpus, shown(found, query.limit), scope)
             chosen = [*linked, *_worth(others)]
         else:
             newest = page.newest(corpus, where, MOST_NEWEST, now)
-            others = self._own(corpus, succession.current(newest, MOST_NEWEST), scope)
+            others = self._own(corpus, shown(newest, MOST_NEWEST), scope)
             chosen = [*linked, *others]
         best = list(_by_passage(chosen).values())[:MOST_HITS]
         total = len(_by_passage([*linked, *others]))
@@ -434,7 +458,7 @@ def _remembered(
             at=document.created_at or document.modified_at,
             headings=passage.headings,
             lines=(passage.start_line, passage.end_line),
-            links=tuple(states[document.id]),
+            links=tuple(states.get(document.id, ())),
         )
         pieces.append(piece)
     return Section(
@@ -475,6 +499,13 @@ def _without_heading(text: str, names: Sequence[str]) -> str:
     if is_repeated and rest.strip():
         return rest.strip("\n")
     return text
+
+
+def _shown(succession: Succession, goal: Task, findings: Findings, limit: int) -> Findings:
+    """Leave out what others supersede, unless it is asked for."""
+    if goal.superseded:
+        return findings
+    return succession.current(findings, limit)
 
 
 def _worth(hits: Sequence[Hit]) -> list[Hit]:

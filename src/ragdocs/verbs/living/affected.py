@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import link_key
 from ragdocs.text.links import IMPACTS, TOUCHES
 from ragdocs.text.sections import STEP
 from ragdocs.types import Chunk, Document, Link
-from ragdocs.verbs.living.changes import Diffs, FileChange
-from ragdocs.verbs.living.mentions import Mentions, is_telling, spellings
+from ragdocs.verbs.living.changes import Diff, Diffs, FileChange
+from ragdocs.verbs.living.companions import Companions
+from ragdocs.verbs.living.mentions import Key, Mentions, is_telling, spellings
 
 # How sure each reason is that a text speaks about a change, from 0 to 1.
 GONE_PART, CHANGED_PART, LINKED, IMPACTED = 1.0, 0.9, 0.8, 0.8
 RENAMED_NAME, GONE_NAME, NAMED_PATH, FOLDER = 0.7, 0.6, 0.5, 0.4
+# Where a whole file is meant: the part of the weight that counts if hardly a line of it changed,
+# and the share of changed lines from which on all of it counts. A link is always listed.
+LEAST_PART, MOST_SHARE = 0.5, 0.25
+# Less sure texts are counted, not listed: precision falls below (see `bench links`).
+LEAST_WEIGHT = 0.4
+# Words of a change that say little about a text, added to those that are known.
+UNSAID = 3.0
+# Shared words and companions that are looked into.
+LEAST_SHARED = 0.1
 # A name that more documents mention is a word like any other.
 MOST_MENTIONING = 12
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,200}?)[ \t#]*$", re.MULTILINE)
-# Reasons that are given for one text.
+# Reasons that are given for one text, and the words that one names.
 MOST_REASONS = 5
+MOST_WORDS = 4
+# Passages of one document that have words of the change.
+MOST_PASSAGES = 2
+# Kinds of reasons, each of which says something of its own.
+LINK, NAME, PATH, WORDS, COMPANION = "link", "name", "path", "words", "companion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +48,7 @@ class Reason:
     words: str
     path: str
     weight: float
+    kind: str = LINK
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +59,22 @@ class AffectedText:
     headings: tuple[str, ...]
     line: int
     reasons: Sequence[Reason]
+    # How sure it is that somebody should look at it.
+    weight: float
     # Whether the same diff changes it, too.
     is_changed: bool = False
-
-    @property
-    def weight(self) -> float:
-        """How sure it is that somebody should look at it."""
-        return self.reasons[0].weight
 
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """Texts that speak about a change, the surest first, and what was compared."""
+    """Texts that speak about a change, the surest first, and what was compared.
+
+    `weak` counts texts that are less sure, and are not listed.
+    """
 
     texts: Sequence[AffectedText]
     files: int
-    notes: Sequence[str] = ()
+    weak: int = 0
 
 
 @dataclass
@@ -76,25 +93,36 @@ class _Found:
 class AffectedTexts:
     """What can be asked about the texts that a change concerns."""
 
-    def __init__(self, corpora: Callable[[], Mapping[str, Corpus]], diffs: Diffs) -> None:
+    def __init__(
+        self, corpora: Callable[[], Mapping[str, Corpus]], diffs: Diffs, companions: Companions
+    ) -> None:
         self._corpora = corpora
         self.diffs = diffs
+        self._companions = companions
         self._mentions = Mentions()
 
-    def by(self, changes: Sequence[FileChange]) -> Affected:
-        """Return the texts that speak about what these changes concern."""
+    def by(self, diff: Diff) -> Affected:
+        """Return the texts that speak about what a diff changes."""
         corpora = self._corpora()
         self._mentions.refresh(corpora.values())
-        found: dict[tuple[str, str], _Found] = {}
-        changed = frozenset(change.path for change in changes)
-        changes = _without_memories(changes, corpora.values())
+        found: dict[Key, _Found] = {}
+        changes = _without_memories(diff.files, corpora.values())
         by_name = _by_name(changes)
+        documents = {}
         for corpus in corpora.values():
             for document in corpus.documents():
+                documents[_location(corpus, document.path)] = document
                 for link in document.links:
                     self._follow(corpus, document, link, by_name, found)
         self._add_mentions(corpora, changes, found)
-        return Affected(self._texts(corpora, changed, found), len(changes))
+        # What is said about texts is said by their links and headings.
+        code = [change for change in changes if documents.keys().isdisjoint(change.paths)]
+        self._add_words(corpora, code, found)
+        self._add_companions(documents, Diff(code, diff.base), found)
+        changed = frozenset(change.path for change in diff.files)
+        texts = self._texts(corpora, changed, found)
+        listed = [text for text in texts if text.weight >= LEAST_WEIGHT]
+        return Affected(listed, len(changes), len(texts) - len(listed))
 
     def _follow(
         self,
@@ -102,7 +130,7 @@ class AffectedTexts:
         document: Document,
         link: Link,
         by_name: Mapping[str, Sequence[FileChange]],
-        found: dict[tuple[str, str], _Found],
+        found: dict[Key, _Found],
     ) -> None:
         """Note a link that leads to something that changed."""
         if link.kind == TOUCHES:
@@ -132,48 +160,115 @@ class AffectedTexts:
         self,
         corpora: Mapping[str, Corpus],
         changes: Sequence[FileChange],
-        found: dict[tuple[str, str], _Found],
+        found: dict[Key, _Found],
     ) -> None:
         """Note passages that name a changed file or a definition that is not there any more."""
-        for word, reason in _words(changes):
+        for word, reason in _names(changes):
             mentions = self._mentions.of(word)
             paths = {path for _, path, _ in mentions}
             if len(paths) > MOST_MENTIONING:
                 continue
+            rare = replace(reason, weight=reason.weight * self._mentions.rarity(word))
             for lane, path, passage in mentions:
                 corpus = corpora.get(lane)
                 document = corpus.get(passage.doc_id) if corpus else None
                 if document is None or document.path == reason.path:
                     continue
                 entry = found.setdefault((lane, path), _Found(document))
-                entry.add(*_place(passage, word), reason)
+                entry.add(*_place(passage, word), rare)
+
+    def _add_words(
+        self,
+        corpora: Mapping[str, Corpus],
+        changes: Sequence[FileChange],
+        found: dict[Key, _Found],
+    ) -> None:
+        """Note the passages that have most words of a change, rare ones counting more."""
+        most: dict[Key, tuple[float, FileChange]] = {}
+        for change in changes:
+            for key, share in self._shared(change).items():
+                if share > most.get(key, (LEAST_SHARED, change))[0]:
+                    most[key] = share, change
+        for key, (share, change) in most.items():
+            # Names that are gone have a reason of their own.
+            words = change.words - {name.rpartition(".")[2] for name in change.gone}
+            for passage, own in self._mentions.passages(key, words)[:MOST_PASSAGES]:
+                document = corpora[key[0]].get(passage.doc_id)
+                if document is not None:
+                    listed = ", ".join(own[:MOST_WORDS])
+                    reason = f"mentions {listed}, changed in {change.path}"
+                    entry = found.setdefault(key, _Found(document))
+                    place = _place(passage, own[0])
+                    entry.add(*place, Reason(reason, change.path, share, WORDS))
+
+    def _shared(self, change: FileChange) -> dict[Key, float]:
+        """Return for each document the share of the words of a change that it mentions."""
+        shared: dict[Key, float] = defaultdict(float)
+        total = UNSAID
+        for word in change.words:
+            weight = self._mentions.rarity(word) ** 2
+            total += weight
+            if weight > LEAST_SHARED:
+                for key in self._mentions.documents(word):
+                    shared[key] += weight
+        return {key: weight / total for key, weight in shared.items()}
+
+    def _add_companions(
+        self, documents: Mapping[str, Document], diff: Diff, found: dict[Key, _Found]
+    ) -> None:
+        """Note the texts that were edited with the changed files before."""
+        most: dict[str, Reason] = {}
+        for change in diff.files:
+            for companion in self._companions.of(change.before, documents.keys(), diff.base):
+                times = f"{companion.together} of {companion.commits} commits"
+                words = f"edited with {change.before} in {times}"
+                reason = Reason(words, change.path, companion.weight, COMPANION)
+                known = most.get(companion.path)
+                if reason.weight > LEAST_SHARED and (not known or known.weight < reason.weight):
+                    most[companion.path] = reason
+        for path, reason in most.items():
+            document = documents[path]
+            entry = found.setdefault((document.lane, document.path), _Found(document))
+            places = list(entry.lines.items()) or [((), 1)]
+            for headings, line in places:
+                entry.add(headings, line, reason)
 
     def _texts(
         self,
         corpora: Mapping[str, Corpus],
         changed: frozenset[str],
-        found: Mapping[tuple[str, str], _Found],
+        found: Mapping[Key, _Found],
     ) -> list[AffectedText]:
         texts = []
         for (lane, path), entry in found.items():
             corpus = corpora[lane]
-            base = corpus.lane.base
-            location = f"{base}/{path}" if base else path
-            is_hidden = entry.document.status in corpus.lane.hidden
-            if is_hidden:
+            if entry.document.status in corpus.lane.hidden:
                 continue
+            is_changed = _location(corpus, path) in changed
             for headings, reasons in entry.reasons.items():
+                line = entry.lines[headings]
+                weight = round(_weight(reasons), 3)
+                shown = _surest(reasons)
                 texts.append(
-                    AffectedText(
-                        entry.document,
-                        headings,
-                        entry.lines[headings],
-                        _surest(reasons),
-                        location in changed,
-                    )
+                    AffectedText(entry.document, headings, line, shown, weight, is_changed)
                 )
         texts.sort(key=lambda text: (-text.weight, text.document.path, text.line))
         return texts
+
+
+def _location(corpus: Corpus, path: str) -> str:
+    """Return a path of a lane as seen from the root of the project."""
+    if corpus.lane.base:
+        return f"{corpus.lane.base}/{path}"
+    return path
+
+
+def _weight(reasons: Sequence[Reason]) -> float:
+    """Return how sure reasons are together: each kind counts once, by its surest one."""
+    doubt: dict[str, float] = {}
+    for reason in reasons:
+        doubt[reason.kind] = min(doubt.get(reason.kind, 1.0), 1 - reason.weight)
+    return 1 - math.prod(doubt.values())
 
 
 def _without_memories(changes: Sequence[FileChange], corpora: Iterable[Corpus]) -> list[FileChange]:
@@ -212,8 +307,13 @@ def _link_reason(link: Link, change: FileChange) -> Reason | None:
     if not link.heading or change.is_whole:
         if link.kind == IMPACTS:
             return Reason(f"impacts {path}", path, IMPACTED)
-        return Reason(f"links to {path}", path, LINKED)
+        return Reason(f"links to {path}", path, LINKED * _part(change))
     return _part_reason(link.heading, change)
+
+
+def _part(change: FileChange) -> float:
+    """Tell how much of its weight a reason keeps that is about a whole file."""
+    return LEAST_PART + (1 - LEAST_PART) * min(1.0, change.share / MOST_SHARE)
 
 
 def _part_reason(heading: str, change: FileChange) -> Reason | None:
@@ -243,12 +343,16 @@ def _folded(name: str) -> str:
     return "".join(letters)
 
 
-def _words(changes: Sequence[FileChange]) -> Iterator[tuple[str, Reason]]:
-    """Yield the words that mention what changed, each with the reason that it is one."""
+def _names(changes: Sequence[FileChange]) -> Iterator[tuple[str, Reason]]:
+    """Yield the names that mention what changed, each with the reason that it is one."""
+    fresh: set[str] = set()
     for change in changes:
+        fresh |= change.fresh
+    for change in changes:
+        weight = NAMED_PATH * _part(change)
         for path in change.paths:
             for word in spellings(path):
-                yield word, Reason(f"mentions {path}", change.path, NAMED_PATH)
+                yield word, Reason(f"mentions {path}", change.path, weight, PATH)
         if not change.is_code:
             continue
         renamed = dict(change.renamed)
@@ -258,10 +362,10 @@ def _words(changes: Sequence[FileChange]) -> Iterator[tuple[str, Reason]]:
                 continue
             if name in renamed:
                 words = f"mentions {word}, now {renamed[name]} in {change.path}"
-                yield word, Reason(words, change.path, RENAMED_NAME)
-            else:
+                yield word, Reason(words, change.path, RENAMED_NAME, NAME)
+            elif name not in fresh:
                 words = f"mentions {word}, which is gone from {change.path}"
-                yield word, Reason(words, change.path, GONE_NAME)
+                yield word, Reason(words, change.path, GONE_NAME, NAME)
 
 
 def _surest(reasons: Sequence[Reason]) -> list[Reason]:
@@ -269,10 +373,10 @@ def _surest(reasons: Sequence[Reason]) -> list[Reason]:
     distinct = {reason.words: reason for reason in reasons}
     ordered = sorted(distinct.values(), key=lambda reason: (-reason.weight, reason.words))
     # A link has the path in it.
-    linked = {reason.path for reason in ordered if reason.weight > RENAMED_NAME}
+    linked = {reason.path for reason in ordered if reason.kind == LINK}
     shown = []
     for reason in ordered:
-        if reason.weight != NAMED_PATH or reason.path not in linked:
+        if reason.kind != PATH or reason.path not in linked:
             shown.append(reason)
     return shown[:MOST_REASONS]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,9 @@ _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _NO_BLOB = re.compile("0+")
 _RANGE = re.compile(r"(?P<first>.*?)(?P<dots>\.\.\.?)(?P<last>.*)")
 _HINT = "Give one as main..HEAD, v1.2...HEAD or HEAD~3"
+HEAD = "HEAD"
+# A word of code, or an option of a command.
+_WORD = re.compile(rb"--[a-z][a-z0-9-]{1,60}|[A-Za-z_][A-Za-z0-9_]{3,80}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,21 +36,33 @@ class FileChange:
     """A file in a diff: its path, the one it had before, and the parts of it that changed.
 
     `changed` are headings or definitions with another text, `gone` those that are not there any
-    more, `renamed` maps such a one to the name it has now. `is_whole` says that all of it counts.
+    more, `fresh` those that are new, `renamed` maps a gone one to the name it has now. `is_whole`
+    says that all of it counts. `words` stand on changed lines, which are `share` of all lines.
     """
 
     path: str
     before: str
     changed: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
+    fresh: frozenset[str] = frozenset()
     renamed: tuple[tuple[str, str], ...] = ()
     is_whole: bool = True
     is_code: bool = False
+    words: frozenset[str] = frozenset()
+    share: float = 1.0
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The names of the file, before and after."""
         return tuple(dict.fromkeys((self.before, self.path)))
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """Changed files, and the commit before the change."""
+
+    files: Sequence[FileChange]
+    base: str = HEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +86,7 @@ class Diffs:
         if top is not None and top != root:
             self._prefix = f"{root.relative_to(top).as_posix()}/"
 
-    def between(self, revisions: str) -> list[FileChange]:
+    def between(self, revisions: str) -> Diff:
         """Return what changed between two revisions: A..B, A...B, or A for A..HEAD."""
         written = _RANGE.fullmatch(revisions.strip())
         first, dots, last = revisions.strip(), "..", "HEAD"
@@ -84,24 +100,27 @@ class Diffs:
             base = self._run(["merge-base"], [old, new], codes=(0, 1)).decode().strip()
             old = base or _EMPTY_TREE
         options = ["diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev"]
-        return self._changes(self._run(options, [old, new]))
+        return Diff(self._changes(self._run(options, [old, new])), old)
 
-    def staged(self) -> list[FileChange]:
+    def staged(self) -> Diff:
         """Return what the next commit would change."""
         options = ["diff-index", "--cached", "-M", "--raw", "-z", "--no-abbrev"]
-        return self._changes(self._run(options, [self._head()]))
+        return Diff(self._changes(self._run(options, [self._head()])))
 
-    def uncommitted(self) -> list[FileChange]:
+    def uncommitted(self) -> Diff:
         """Return what differs from the last commit, new files included."""
         options = ["diff-index", "-M", "--raw", "-z", "--no-abbrev"]
         changes = self._changes(self._run(options, [self._head()]))
         options = ["ls-files", "--others", "--exclude-standard", "-z"]
-        for name in self._run(options).decode(errors="surrogateescape").split("\0"):
-            if name:
-                changes.append(FileChange(path=name, before=name))
-        return changes
+        names = self._run(options).decode(errors="surrogateescape").split("\0")
+        for name in filter(None, names[:MOST_FILES]):
+            data = None
+            if len(changes) < MOST_PARSED:
+                data = self._targets.read(name)
+            changes.append(_change(_Entry(name, name, "", ""), None, data))
+        return Diff(changes)
 
-    def named(self, files: Sequence[str]) -> list[FileChange]:
+    def named(self, files: Sequence[str]) -> Diff:
         """Return these files as if all of them changed."""
         changes = []
         for name in files:
@@ -114,7 +133,7 @@ class Diffs:
                 relative = Path(name).relative_to(self._root).as_posix()
             clean = relative.replace("\\", "/").removeprefix("./")
             changes.append(FileChange(path=clean, before=clean))
-        return changes
+        return Diff(changes)
 
     def _head(self) -> str:
         options = ["rev-parse", "--verify", "--quiet", "HEAD"]
@@ -188,7 +207,7 @@ def _change(entry: _Entry, old: bytes | None, new: bytes | None) -> FileChange:
     """Compare the sections or definitions of a file before and after."""
     before = _parts(entry.before, old)
     after = _parts(entry.path, new)
-    changed = set()
+    changed: set[str] = set()
     gone = set()
     renamed = []
     fresh = [part for name, part in after.items() if name not in before]
@@ -201,15 +220,32 @@ def _change(entry: _Entry, old: bytes | None, new: bytes | None) -> FileChange:
                 renamed.append((name, now.name))
         elif same.digest != part.digest:
             changed.add(name)
+    names = frozenset(part.name for part in fresh)
+    words, share = _changed_words(old or b"", new or b"")
     return FileChange(
         path=entry.path,
         before=entry.before,
-        changed=frozenset(changed | {part.name for part in fresh}),
+        changed=frozenset(changed) | names,
         gone=frozenset(gone),
+        fresh=names,
         renamed=tuple(renamed),
         is_whole=not before and not after,
         is_code=suffix_of(entry.path) in outline.GRAMMARS,
+        words=words,
+        share=share,
     )
+
+
+def _changed_words(old: bytes, new: bytes) -> tuple[frozenset[str], float]:
+    """Return the words on lines that came or went, and the share of these lines."""
+    before = Counter(old.splitlines())
+    after = Counter(new.splitlines())
+    changed = (before - after) + (after - before)
+    words: set[bytes] = set()
+    for line in changed:
+        words.update(_WORD.findall(line))
+    share = changed.total() / max(1, before.total() + after.total())
+    return frozenset(word.decode() for word in words), share
 
 
 def _parts(path: str, data: bytes | None) -> dict[str, Part]:

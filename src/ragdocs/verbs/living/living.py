@@ -17,9 +17,11 @@ from ragdocs.verbs.living.affected import AffectedTexts
 from ragdocs.verbs.living.baselines import Baselines
 from ragdocs.verbs.living.branches import Branches
 from ragdocs.verbs.living.changes import Diffs
+from ragdocs.verbs.living.companions import Companions
 from ragdocs.verbs.living.drift import Drift
 from ragdocs.verbs.living.ledger import TABLES, Ledger
 from ragdocs.verbs.living.past import Past
+from ragdocs.verbs.living.relink import Relinks
 from ragdocs.verbs.living.targets import Targets
 
 # The record of this user, for all working copies.
@@ -69,7 +71,8 @@ class Living:
     def affected(self) -> AffectedTexts:
         """The verbs about the texts that a change concerns."""
         diffs = Diffs(self._root, self.past, self.targets, self.refs.top)
-        return AffectedTexts(partial(_of_files, self._corpora), diffs)
+        companions = Companions(self._root, self.refs)
+        return AffectedTexts(partial(_of_files, self._corpora), diffs, companions)
 
     @cached_property
     def drift(self) -> Drift:
@@ -81,6 +84,11 @@ class Living:
         ledger = Ledger(file, folders.project_key(self._root))
         baselines = Baselines(self.targets, self.past, self.refs, ledger, self._clock)
         return Drift(self._corpora, self.targets, self.past, baselines, self._redactor)
+
+    @cached_property
+    def relinks(self) -> Relinks:
+        """The verbs that let links lead to where their targets are now."""
+        return Relinks(self._corpora, self.drift)
 
 
 def _of_files(corpora: Callable[[], Mapping[str, Corpus]]) -> dict[str, Corpus]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.types import Chunk, Document
@@ -18,7 +20,12 @@ _CODE = re.compile(r"`([^`\n]{2,200})`")
 _PATH = re.compile(r"(?<![\w./-])(?:\.{0,2}/)?((?:[\w.@-]{1,80}/){0,12}[\w@-][\w.@-]{0,80})")
 _LINK = re.compile(r"\[\[[^\[\]\n]{1,600}\]\]|\]\([^()\s]{1,600}\)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,80}")
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{1,60}")
 _COMPOUND = re.compile(r"[a-z0-9]_[a-z0-9]|[a-z][A-Z]", re.IGNORECASE)
+
+
+# The lane and the path of a document.
+Key = tuple[str, str]
 
 
 class Mentions:
@@ -26,8 +33,8 @@ class Mentions:
 
     def __init__(self) -> None:
         # By lane and path: the version, and the words with the passages they stand in.
-        self._read: dict[tuple[str, str], tuple[str, Mapping[str, list[Chunk]]]] = {}
-        self._words: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        self._read: dict[Key, tuple[str, Mapping[str, list[Chunk]]]] = {}
+        self._words: dict[str, set[Key]] = defaultdict(set)
 
     def refresh(self, corpora: Iterable[Corpus]) -> None:
         """Read the passages of documents that are new or changed, and forget those that went."""
@@ -52,6 +59,34 @@ class Mentions:
                 found.append((*key, passage))
         return found
 
+    def documents(self, word: str) -> AbstractSet[Key]:
+        """Return the lane and the path of each document that mentions a word."""
+        return self._words.get(word, frozenset())
+
+    def rarity(self, word: str) -> float:
+        """Tell how much a word says: 1 if one document mentions it, near 0 if most do."""
+        count = len(self.documents(word))
+        if not count:
+            return 0.0
+        total = len(self._read)
+        return math.log(1 + total / count) / math.log(1 + total)
+
+    def passages(self, key: Key, words: Iterable[str]) -> list[tuple[Chunk, list[str]]]:
+        """Return the passages of a document that mention any of the words, with these words.
+
+        Passages with most rare words come first, and of the words the rarest.
+        """
+        passages: dict[str, Chunk] = {}
+        mentioned: dict[str, list[str]] = defaultdict(list)
+        weights: dict[str, float] = defaultdict(float)
+        for word in sorted(words, key=lambda word: (-self.rarity(word), word)):
+            for passage in self._read[key][1].get(word, ()):
+                passages[passage.id] = passage
+                mentioned[passage.id].append(word)
+                weights[passage.id] += self.rarity(word)
+        ranked = sorted(passages, key=lambda name: (-weights[name], passages[name].start_line))
+        return [(passages[name], mentioned[name]) for name in ranked]
+
     def _read_all(self, corpus: Corpus, documents: list[Document]) -> None:
         ids = [document.id for document in documents]
         passages = corpus.passages(ids, WHOLE)
@@ -66,7 +101,7 @@ class Mentions:
             for word in words:
                 self._words[word].add(key)
 
-    def _forget(self, key: tuple[str, str]) -> None:
+    def _forget(self, key: Key) -> None:
         for word in self._read.pop(key, ("", {}))[1]:
             self._words[word].discard(key)
 
@@ -79,6 +114,7 @@ def words_of(text: str) -> set[str]:
     for path in _PATH.findall(text):
         if "/" in path or "." in path[1:-1]:
             words.add(path.rstrip("."))
+    words.update(_OPTION.findall(text))
     for code in _CODE.findall(text):
         words.update(_NAME.findall(code))
     for name in _NAME.findall(text):

@@ -13,6 +13,8 @@ from ragdocs.errors import RagdocsError, UnavailableError
 from ragdocs.system import git
 from ragdocs.system.git import Terms
 from ragdocs.system.refs import Refs
+from ragdocs.verbs import file_history
+from ragdocs.verbs.file_history import EditedFile
 
 # A larger file is data: it is not compared line by line.
 LARGEST = 1_000_000
@@ -48,7 +50,7 @@ class Past:
         # For one state of HEAD.
         self._commit = ""
         self._moments: list[Moment] = []
-        self._renames: dict[str, list[tuple[str, str]]] = {}
+        self._renames: dict[str, list[EditedFile]] = {}
 
     def at(self, moment: datetime) -> str:
         """Return the commit that the branch was at, or the first one if it is younger."""
@@ -99,16 +101,14 @@ class Past:
         """
         if not git.is_hash(since):
             return ""
-        current = f"{self._prefix}{path}"
+        name = path
         for old, new in reversed(self._renames_in(f"HEAD..{since}")):
-            if new == current:
-                current = old
+            if new == name:
+                name = old
         for old, new in self._renames_in(f"{since}..HEAD"):
-            if old == current:
-                current = new
-        name = current.removeprefix(self._prefix)
-        is_inside = current.startswith(self._prefix)
-        if name == path or not is_inside:
+            if old == name:
+                name = new
+        if name == path:
             return ""
         return name
 
@@ -142,20 +142,19 @@ class Past:
             self._moments.append(Moment(latest, commit))
         return self._moments
 
-    def _renames_in(self, revisions: str) -> list[tuple[str, str]]:
+    def _renames_in(self, revisions: str) -> list[EditedFile]:
         """Return the renames in a range of commits, the oldest first."""
         self._refresh()
         if not self._commit:
             return []
         if revisions not in self._renames:
-            options = ["log", "--reverse", "--topo-order", "-M", "--diff-filter=R", "-z"]
-            options += ["--name-status", "--format=", f"--max-count={MOST_RENAMING}"]
+            options = ["--topo-order", f"--max-count={MOST_RENAMING}"]
             try:
-                output = git.run(self._root, options, [revisions], terms=_TERMS)
+                renames = file_history.renames(self._root, options, [revisions])
             except RagdocsError:
                 # The commit is gone, as after a rebase.
-                output = b""
-            self._renames[revisions] = _read_renames(output.decode(errors="surrogateescape"))
+                renames = []
+            self._renames[revisions] = renames
         return self._renames[revisions]
 
     def _refresh(self) -> None:
@@ -229,14 +228,3 @@ def blob_name(data: bytes) -> str:
 
 def _iso(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
-
-
-def _read_renames(output: str) -> list[tuple[str, str]]:
-    fields = output.split("\0")
-    renames = []
-    for position, field in enumerate(fields[:-2]):
-        # Between commits there may be a line break.
-        is_rename = field.strip().startswith("R") and field.strip()[1:].isdigit()
-        if is_rename:
-            renames.append((fields[position + 1], fields[position + 2]))
-    return renames

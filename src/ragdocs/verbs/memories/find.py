@@ -119,6 +119,11 @@ class ReadableMemories:
         hits = sorted(named.hits, key=lambda hit: bool(hit.successors))
         return replace(named, hits=tuple(hits))
 
+    def successors(self, document: Document) -> tuple[Document, ...]:
+        """Return the memories that supersede one, as they say."""
+        succession = Succession(self.corpus, self.clock())
+        return succession.successors([document]).get(document.id, ())
+
     def stats(self) -> MemoryCounts:
         """Count memories, tags and types."""
         documents = self.corpus.documents()
