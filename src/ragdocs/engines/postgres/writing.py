@@ -27,11 +27,7 @@ from ragdocs.system.postgres.columns import append, empty_columns
 from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Document
 
 if TYPE_CHECKING:
-    from psycopg import Cursor as _Cursor
-
-    from ragdocs.system.postgres.database import Session
-
-    Cursor = _Cursor[tuple[Any, ...]]
+    from ragdocs.system.postgres.database import Cursor, Session
 
 # Writers of one document wait for each other. Documents share so many locks in each scope, so that
 # a large change set takes few; they are taken in order, so that nobody waits in a circle.

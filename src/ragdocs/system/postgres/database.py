@@ -21,9 +21,11 @@ from ragdocs.system.postgres.listener import Listener
 
 if TYPE_CHECKING:
     from psycopg import Connection
+    from psycopg import Cursor as _Cursor
     from psycopg_pool import ConnectionPool
 
     Session = Connection[Any]
+    Cursor = _Cursor[tuple[Any, ...]]
 
 MEMBER = "ragdocs_member"
 OLDEST_SERVER = 150000
