@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import _against, _corpora, _indexing, _report, _searches, _servers
+from bench import _against, _corpora, _indexing, _many, _report, _searches, _servers
 from bench._corpora import Corpus
 from bench._measure import Row, table
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("search", "mcp", "writes", "start", "indexing", "encoding")
+PARTS = ("search", "mcp", "writes", "start", "indexing", "encoding", "many")
 # The lane that is written to: the goal speaks of ten thousand chunks.
 MOST_MEMORIES = 10_000
 
@@ -94,6 +94,9 @@ def _on(corpus: Corpus, chosen: tuple[str, ...], repeats: int) -> Iterator[Row]:
         yield from _servers.over_mcp(corpus, repeats)
     if "start" in chosen:
         yield from _servers.starting(corpus)
+    if "many" in chosen and corpus.name == "generated":
+        yield from _many.windows(corpus, repeats)
+        yield from _many.while_indexing(corpus, repeats)
 
 
 def _progress(row: Row) -> str:
