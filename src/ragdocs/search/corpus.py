@@ -62,7 +62,7 @@ from ragdocs.types import (
 
 Progress = Callable[[str, int, int], None]
 
-# Chunks applied in the first step; each further step takes twice as many. Few steps make few
+# Chunks applied in the first step; each further step takes four times as many. Few steps make few
 # segments; a step of half a millisecond a chunk is what a write that comes between may have to wait
 # for.
 FIRST_BATCH = 100
@@ -165,7 +165,7 @@ class Corpus:
             read = self._read(changed[done : done + most], most)
             done += read.looked
             self.unread -= read.looked if only is None else 0
-            most = min(2 * most, LARGEST_BATCH)
+            most = min(4 * most, LARGEST_BATCH)
             report = replace(
                 report,
                 added=report.added + read.new,
