@@ -10,7 +10,7 @@ import pytest
 from tests.asking import ask
 from tests.living.repositories import CODE, Repository, lose_record
 
-from ragdocs.errors import ConflictError
+from ragdocs.errors import ConflictError, UnavailableError
 from ragdocs.verbs.living import drift as drift_module
 from ragdocs.verbs.living.drift import LinkState
 
@@ -157,6 +157,14 @@ def test_answers_say_what_became_of_the_links(repository: Repository) -> None:
     assert words in ask(workspace, "build_context")["context"]
     links = ask(workspace, "text_links", path="m.md")["out"]
     assert links[0]["drift"] == words.removeprefix("src/a.py ")
+
+
+@pytest.mark.parametrize("verb", ["review_drift", "verify_memory", "update_links"])
+def test_without_memories_the_reason_is_given(tmp_path: Path, verb: str) -> None:
+    repository = Repository(tmp_path / "project")
+    repository.project.flags["memory.enabled"] = False
+    with pytest.raises(UnavailableError, match="switched off"):
+        ask(repository.open(), verb, filename="m.md")
 
 
 def test_links_that_moved_are_updated_and_compared_with_what_they_were(

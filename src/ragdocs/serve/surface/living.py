@@ -57,7 +57,7 @@ def verify_memory(
         fields = {"verified_at": layouts.iso(ask.now), "verified_by": author()}
         edited = ask.workspace.edits.edit(filename, Edit(fields=fields))
         warnings = layouts.removed(edited.written)
-    return layout_living.verified(drift.verify(filename, "memory"), warnings)
+    return layout_living.verified(drift.verify(filename, _memory(ask)), warnings)
 
 
 @verb(
@@ -79,7 +79,7 @@ def update_links(
     undo_memory_change takes it back.
     """
     relinks = ask.workspace.living.relinks
-    return layout_living.relinked(relinks.update(filename, "memory", expected_version or ""))
+    return layout_living.relinked(relinks.update(filename, _memory(ask), expected_version or ""))
 
 
 @verb(
@@ -107,7 +107,7 @@ def review_drift(
     verify_memory for those that are still true.
     """
     drift = ask.workspace.living.drift
-    memories = drift.drifted("memory", filename or "")
+    memories = drift.drifted(_memory(ask), filename or "")
     shown = None
     if diff == "show":
         shown = drift.difference
@@ -156,6 +156,11 @@ def affected_texts(
     write = present_living.markdown if report == "markdown" else present_living.sarif
     answer["report"] = write(answer)
     return answer
+
+
+def _memory(ask: Ask) -> str:
+    """Return the lane of memories, or say why it is closed."""
+    return ask.workspace.corpus("memory").lane.name
 
 
 def _changes(diffs: Diffs, revisions: str | None, staged: bool, files: list[str] | None) -> Diff:
