@@ -52,9 +52,7 @@ class SideFile:
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # It shows what somebody wrote or searched for, so only its owner may read it and the files
-        # that SQLite puts beside it.
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        _create(self._path)
         connection = sqlite3.connect(
             self._path, timeout=self._wait_seconds, check_same_thread=False
         )
@@ -66,6 +64,20 @@ class SideFile:
             connection.close()
             raise
         return connection
+
+
+def _create(path: Path) -> None:
+    """Create the file if there is none.
+
+    It shows what somebody wrote or searched for, so only its owner may read it and the files that
+    SQLite puts beside it. A file that exists is not opened: closing it again would take away the
+    locks that another connection of this process has on it.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    os.close(descriptor)
 
 
 def _is_busy(error: Exception) -> bool:
