@@ -279,7 +279,7 @@ def of_query(text: str, passages: Mapping[str, int], count: int) -> tuple[str, .
         # It is in a script of its own, and its words in Latin letters are mostly English.
         return (ENGLISH,)
     most = max(counts[language] for language in sizes)
-    likely = []
+    likely: list[str] = []
     for language in sorted(sizes, key=lambda language: (-sizes[language], language)):
         if counts[language] != most:
             continue
