@@ -1,8 +1,9 @@
 """How often suggestions to tidy up are right: `python3 tasks.py bench merges`.
 
 Labels come from a program: a text of a labelled set is told again (every fourth sentence dropped,
-the order turned, small words left out), so which text says the same as which is known; everything
-else is another text. A statement is turned into its opposite by another number or a negation. Own
+the order turned, small words left out), so which text says the same as which is known. Everything
+else is another text, and half of the texts are hard: of each set those pairs are taken that have
+most rare words in common. A statement is turned into its opposite by another number or a negation. Own
 pairs of statements are in `bench/_merge_examples.py`. Of the suggestions that are made at the
 thresholds in the code, precision is the share that is right, recall the share of pairs that are
 found. Figures of the merges need the built-in model.
@@ -11,16 +12,25 @@ found. Figures of the merges need the built-in model.
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+import numpy as np
 from bench._labelled import DATA, Item, read
 from bench._measure import grid
-from bench._merge_examples import DIFFERENT, OPPOSITE, SAME
+from bench._merge_examples import (
+    DIFFERENT,
+    DIFFERENT_MEMORIES,
+    OPPOSITE,
+    SAME,
+    SAME_MEMORIES,
+)
 
 from ragdocs.config import load
 from ragdocs.text import statements
@@ -31,6 +41,8 @@ from ragdocs.workspace import Workspace
 SETS = ("k8s-links", "aws-qa", "cranfield", "scifact-train", "longmemeval-a")
 THRESHOLDS = (0.75, 0.8, 0.85, 0.9, 0.95)
 SHORTEST, LONGEST = 400, 4_000
+# Texts of a set among which near ones are looked for, and from which likeness on they are copies.
+POOL, COPY = 1_200, 0.9
 SMALL = frozenset(("the", "a", "an", "of", "that", "very", "also", "just"))
 _NUMBER = re.compile(r"(?<![\w./-])(?P<number>\d+)(?![\w.-])")
 _VERB = re.compile(r"\b(?P<verb>is|are|was|were|can|must|should|will|does)\b(?! not|n't)")
@@ -78,10 +90,39 @@ def _row(name: str, suggested: int, right: int, total: int) -> tuple[str, ...]:
 
 
 def _texts(documents: Sequence[Item], count: int) -> list[str]:
-    """Return texts of the length of a memory, spread over a set."""
+    """Return texts of the length of a memory: pairs that are near each other, one after the other."""
     fitting = [item.text for item in documents if SHORTEST <= len(item.text) <= LONGEST]
     unique = list(dict.fromkeys(fitting))
-    return Random(1).sample(unique, min(count, len(unique)))
+    pool = Random(1).sample(unique, min(POOL, len(unique)))
+    texts: list[str] = []
+    for first, second in _nearest(pool):
+        if len(texts) >= count:
+            break
+        if first not in texts and second not in texts:
+            texts += [first, second]
+    return texts
+
+
+def _nearest(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Return pairs of different texts, those with most rare words in common first.
+
+    Two that share nearly all words may be copies of each other, and nobody labelled them.
+    """
+    bags = [frozenset(re.findall(r"\w{3,}", text.casefold())) for text in texts]
+    counts = Counter(word for bag in bags for word in bag)
+    column = {word: position for position, word in enumerate(counts)}
+    table = np.zeros((len(texts), len(column)), dtype=np.float32)
+    for row, bag in enumerate(bags):
+        for word in bag:
+            table[row, column[word]] = math.log(len(texts) / counts[word])
+    table /= np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-9)
+    alike = np.triu(table @ table.T, 1)
+    alike[alike > COPY] = 0.0
+    order = np.argsort(-alike, axis=None)[: 20 * len(texts)]
+    pairs = []
+    for row, other in zip(*np.unravel_index(order, alike.shape), strict=True):
+        pairs.append((texts[row], texts[other]))
+    return pairs
 
 
 def told_again(text: str, random: Random) -> str:
@@ -104,22 +145,33 @@ def told_again(text: str, random: Random) -> str:
 
 
 def _merges(sets: dict[str, list[str]]) -> list[tuple[str, ...]]:
+    """Every second text is told again; its neighbour, and everything else, is another text."""
     rows = []
     for name, texts in sets.items():
         random = Random(2)
-        copied = texts[: len(texts) // 2]
-        with tempfile.TemporaryDirectory() as folder:
-            memories = Path(folder) / ".memories"
-            memories.mkdir()
-            for number, text in enumerate(texts):
-                (memories / f"{number}.md").write_text(text)
-            for number, text in enumerate(copied):
-                (memories / f"{number}-again.md").write_text(told_again(text, random))
-            corpus = _open(Path(folder), lane="memory", model="").corpus("memory")
-            for threshold in THRESHOLDS:
-                pairs = corpus.similar(Filter(), threshold)
-                right = sum(_is_copy(first, second) for _, first, second in pairs)
-                rows.append(_row(f"{name} {threshold:g}", len(pairs), right, len(copied)))
+        again = [(text, told_again(text, random)) for text in texts[::2]]
+        rows += _merged(name, again, texts[1::2])
+    others = [second for _, second in DIFFERENT_MEMORIES]
+    return [*rows, *_merged("own memories", SAME_MEMORIES, others)]
+
+
+def _merged(
+    name: str, same: Sequence[tuple[str, str]], others: Sequence[str]
+) -> list[tuple[str, ...]]:
+    with tempfile.TemporaryDirectory() as folder:
+        memories = Path(folder) / ".memories"
+        memories.mkdir()
+        for number, (text, again) in enumerate(same):
+            (memories / f"{number}.md").write_text(text)
+            (memories / f"{number}-again.md").write_text(again)
+        for number, text in enumerate(others):
+            (memories / f"other-{number}.md").write_text(text)
+        corpus = _open(Path(folder), lane="memory", model="").corpus("memory")
+        rows = []
+        for threshold in THRESHOLDS:
+            pairs = corpus.similar(Filter(), threshold)
+            right = sum(_is_copy(first, second) for _, first, second in pairs)
+            rows.append(_row(f"{name} {threshold:g}", len(pairs), right, len(same)))
     return rows
 
 

@@ -238,6 +238,8 @@ class Findings:
     omitted: int = 0
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    # The part of the best score that the tenth-best document lacks; None where there are fewer.
+    lead: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

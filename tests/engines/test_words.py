@@ -16,7 +16,7 @@ from whoosh.filedb.filestore import FileStorage
 from whoosh.query import And, Term
 
 from ragdocs.engines.local.inversion import invert, merge
-from ragdocs.engines.local.segments import LENGTHS
+from ragdocs.engines.local.whoosh_files import LENGTHS
 from ragdocs.engines.local.words import Words, every_posting
 from ragdocs.search.bm25 import BOOSTS
 

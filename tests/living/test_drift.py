@@ -10,6 +10,7 @@ import pytest
 from tests.asking import ask
 from tests.living.repositories import CODE, Repository, lose_record
 
+from ragdocs.errors import ConflictError, UnavailableError
 from ragdocs.verbs.living import drift as drift_module
 from ragdocs.verbs.living.drift import LinkState
 
@@ -156,6 +157,49 @@ def test_answers_say_what_became_of_the_links(repository: Repository) -> None:
     assert words in ask(workspace, "build_context")["context"]
     links = ask(workspace, "text_links", path="m.md")["out"]
     assert links[0]["drift"] == words.removeprefix("src/a.py ")
+
+
+@pytest.mark.parametrize("verb", ["review_drift", "verify_memory", "update_links"])
+def test_without_memories_the_reason_is_given(tmp_path: Path, verb: str) -> None:
+    repository = Repository(tmp_path / "project")
+    repository.project.flags["memory.enabled"] = False
+    with pytest.raises(UnavailableError, match="switched off"):
+        ask(repository.open(), verb, filename="m.md")
+
+
+def test_links_that_moved_are_updated_and_compared_with_what_they_were(
+    repository: Repository,
+) -> None:
+    workspace = repository.open()
+    text = (
+        "On [[src/a.py]], [[src/a.py#step_3|three]], [code](../src/a.py), [[docs/guide.md#Use]].\n"
+    )
+    workspace.memories.create("m.md", text, [])
+    repository.git("mv", "src/a.py", "src/b.py")
+    repository.write("src/b.py", CODE.replace("return 7", "return 70"))
+    repository.write("docs/guide.md", GUIDE.replace("Call it.", "Call it twice."))
+    repository.commit()
+    stale = "0" * 16
+    with pytest.raises(ConflictError):
+        ask(workspace, "update_links", filename="m.md", expected_version=stale)
+    version = ask(workspace, "read_memory", filename="m.md")["version"]
+    answer = ask(workspace, "update_links", filename="m.md", expected_version=version)
+    assert answer["links"] == [["src/a.py", "src/b.py"], ["src/a.py#step_3", "src/b.py#step_3"]]
+    content = ask(workspace, "read_memory", filename="m.md")["content"]
+    moved = (
+        "On [[src/b.py]], [[src/b.py#step_3|three]], [code](../src/b.py), [[docs/guide.md#Use]]."
+    )
+    assert moved in content
+    states = repository.states(workspace, "m.md")
+    assert described(states) == {
+        "src/b.py": "changed",
+        "src/b.py#step_3": "ok",
+        "docs/guide.md#Use": "changed",
+    }, "nobody has compared the rest"
+    assert ask(workspace, "update_links", filename="m.md")["status"] == "unchanged"
+    ask(workspace, "undo_memory_change")
+    assert text.strip() in ask(workspace, "read_memory", filename="m.md")["content"]
+    assert repository.states(workspace, "m.md")["src/a.py"].state == "moved", "as before"
 
 
 def test_entries_and_items_of_the_repository_say_it_too(repository: Repository) -> None:

@@ -171,9 +171,9 @@ def test_a_full_disk_leaves_no_lock_file_behind(
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with monkeypatch.context() as full, pytest.raises(RagdocsError, match="space"):
+    with monkeypatch.context() as full:
         full.setattr(os, "write", refuse)
-        with locks.lock(tmp_path):
+        with pytest.raises(RagdocsError, match="space"), locks.lock(tmp_path):
             pass
     assert names(tmp_path) == []
     assert is_free(tmp_path)

@@ -184,6 +184,7 @@ class Project:
     lint_texts = _Method(quality.lint_texts)
     verify_index = _Method(quality.verify_index)
     verify_memory = _Method(living.verify_memory)
+    update_links = _Method(living.update_links)
     review_drift = _Method(living.review_drift)
     affected_texts = _Method(living.affected_texts)
     link_graph = _Method(care.link_graph)

@@ -58,6 +58,8 @@ POLL_SECONDS = 2.0
 MOST_COMPARED = 5_000
 # A command waits this long for the comparison that is under way.
 COMPARISON_SECONDS = 5.0
+# A model that nobody has needed for this long is given back; it is there again in 0.1 s.
+MODEL_IDLE_SECONDS = 600.0
 # Passages that are encoded before a search of a command is answered; a few files just saved.
 ENCODED_FOR_COMMAND = 16
 
@@ -69,8 +71,9 @@ class _StoppedError(Exception):
 class Live:
     """One project, served; `workspace` waits until it is open."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, model_idle_seconds: float = MODEL_IDLE_SECONDS) -> None:
         self.config = config
+        self._model_idle_seconds = model_idle_seconds
         self.ready = False
         self.progress = "not started"
         self.heartbeat: datetime | None = None
@@ -340,7 +343,12 @@ class Live:
                 logger.exception("following the files failed; trying again")
                 self._stopping.wait(QUIET_SECONDS)
             self.heartbeat = datetime.now(UTC)
+            self._let_the_model_rest(workspace)
             self._wait()
+
+    def _let_the_model_rest(self, workspace: Workspace) -> None:
+        if workspace.encoder:
+            workspace.encoder.rest(self._model_idle_seconds)
 
     def _begin_to_follow(self, workspace: Workspace) -> None:
         from ragdocs.serve.watch import Watcher

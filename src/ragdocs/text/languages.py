@@ -12,6 +12,8 @@ from whoosh.lang import stemmer_for_language
 from whoosh.lang.porter2 import stem as porter
 from whoosh.lang.stopwords import stoplists
 
+from ragdocs.text.irregular import OTHER_SPELLINGS, PLAIN_FORMS
+
 ENGLISH = "en"
 # The languages whose words are stemmed; in all others they stay as they are written.
 STEMMED = (
@@ -128,7 +130,7 @@ _ACCENTS = re.compile(
 LONGEST_STEM = 64
 # No English suffix leaves less.
 _LEAST_STEMMED = 3
-_REMEMBERED = 65536
+_REMEMBERED = 16384
 
 
 def detect(text: str) -> str:
@@ -227,13 +229,20 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
 
 
+@cache
+def _stem_spellings() -> dict[str, str]:
+    """Map the stems of British words to those of American ones: their endings are regular."""
+    return {porter(one): porter(other) for one, other in OTHER_SPELLINGS.items()}
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def stem(word: str) -> str:
     """Return the English stem of a word of ASCII letters; other words are folded only."""
     word = fold(word)
     if len(word) < _LEAST_STEMMED or not word.isascii() or not word.isalpha():
         return word[:LONGEST_STEM]
-    return str(porter(word))[:LONGEST_STEM]
+    stemmed = str(porter(PLAIN_FORMS.get(word, word)))
+    return _stem_spellings().get(stemmed, stemmed)[:LONGEST_STEM]
 
 
 @cache
@@ -270,7 +279,7 @@ def of_query(text: str, passages: Mapping[str, int], count: int) -> tuple[str, .
         # It is in a script of its own, and its words in Latin letters are mostly English.
         return (ENGLISH,)
     most = max(counts[language] for language in sizes)
-    likely = []
+    likely: list[str] = []
     for language in sorted(sizes, key=lambda language: (-sizes[language], language)):
         if counts[language] != most:
             continue

@@ -241,7 +241,7 @@ class LocalIndex:
 
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
         """Give vectors to the passages with these digests."""
-        with self._lock:
+        with self._applying, self._lock:
             table = self._table()
             waiting = self._wanting()
             rows: list[int] = []
@@ -361,13 +361,17 @@ class LocalIndex:
         if self._directory is None or not self._dirty:
             return None
         self._improve()
-        with self._applying, self._lock:
-            self._compact()
-            self._keywords.consolidate()
-            cards, parts = self._dump()
-            self._dirty = False
         with ExitStack() as undo:
             undo.callback(setattr, self, "_dirty", True)
+            with self._applying:
+                with self._lock:
+                    self._compact()
+                    self._keywords.consolidate()
+                    self._table()
+                    self._graph.open()
+                    self._dirty = False
+                # Searches go on: nothing changes without the first of the two locks.
+                cards, parts = self._dump()
             parts[DOCSTORE] = _json(cards)
             files.make_directories(self._directory, 0o700)
             with lock(self._directory, timeout=0):

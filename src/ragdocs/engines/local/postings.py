@@ -10,15 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ragdocs.engines.local.catalog import BestFirst, by_row
-from ragdocs.engines.local.segments import (
-    LENGTHS,
-    Buffer,
-    Floats,
-    Mask,
-    Rows,
-    Segment,
-    Segments,
-)
+from ragdocs.engines.local.segments import Buffer, Floats, Mask, Rows, Segment, Segments
+from ragdocs.engines.local.whoosh_files import LENGTHS
 from ragdocs.engines.local.words import FIELDS, Occurrences, every_posting
 from ragdocs.search import bm25
 from ragdocs.search.fields import FieldTerms
@@ -27,10 +20,10 @@ from ragdocs.text.languages import ENGLISH
 # A term in more than this share of all rows is kept as one value for every row: adding a whole
 # array takes a tenth of the time of adding to chosen positions.
 DENSE_SHARE = 0.06
-# Values kept ready between two changes, 4 or 12 bytes each; in a large index as many as some
-# common terms have.
-CACHED_IMPACTS = 500_000
-COMMON_TERMS = 30
+# Values kept ready between two changes, 4 or 12 bytes each; in a large index as many as a hundred
+# common terms have. With room for thirty, a search of 200,000 passages took four times as long.
+CACHED_IMPACTS = 2_000_000
+COMMON_TERMS = 100
 # Postings that are read of mapped files before their pages are given back, 6 bytes each.
 READ_POSTINGS = 1_000_000
 # Segments are merged with every snapshot; where changes never pause for one, this many may pile up.

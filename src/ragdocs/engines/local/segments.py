@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
-import secrets
 import struct
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pickle import PickleError
@@ -20,24 +17,16 @@ import numpy as np
 import numpy.typing as npt
 from whoosh import fields
 from whoosh.analysis import IDAnalyzer
-from whoosh.codec.whoosh3 import (
-    LENGTHS_COLUMN,
-    WHOOSH3_HEADER_MAGIC,
-    W3Codec,
-    W3TermInfo,
-    _lenfield,
-)
-from whoosh.columns import NumericColumn
+from whoosh.codec.whoosh3 import LENGTHS_COLUMN, _lenfield
 from whoosh.filedb.filestore import RamStorage
 from whoosh.filedb.filetables import FileFormatError
 from whoosh.filedb.structfile import BufferFile
 from whoosh.index import IndexError as WhooshError
 from whoosh.reading import SegmentReader
-from whoosh.system import pack_ushort
-from whoosh.util.numeric import byte_to_length
 
 from ragdocs.engines.local.inversion import invert, merge
-from ragdocs.engines.local.words import FIELDS, Bytes, Postings, Words, every_posting
+from ragdocs.engines.local.whoosh_files import LENGTHS, ROW, Codec, NewSegment, fill
+from ragdocs.engines.local.words import FIELDS, Bytes, Words, every_posting
 from ragdocs.search.fields import FieldTerms
 from ragdocs.system import files as fsio
 
@@ -57,11 +46,8 @@ SIZE_CLASS = 8
 # any time, many only when there is much to gain, and never most of a large index.
 FEW_MERGED = 5_000
 MOST_MERGED = 40_000
-# Posting lists of at least so many bytes are compressed, as Whoosh compresses them.
-COMPRESSED = 200
 # What lies beside the files of a Whoosh segment: its words as they are searched.
 WORDS = ".words"
-ROW = NumericColumn("Q")
 
 
 class _Cursor:
@@ -133,18 +119,6 @@ class _Memory(RamStorage):  # type: ignore[misc] # whoosh has no types
 
     def temp_storage(self, name: str | None = None) -> _Memory:  # noqa: ARG002 - Whoosh's signature
         return _Memory()
-
-
-class _Codec(W3Codec):  # type: ignore[misc] # whoosh has no types
-    """Names segments by the system's randomness.
-
-    Whoosh's own names repeat when somebody seeds the random module.
-    """
-
-    def new_segment(self, storage: Any, indexname: str) -> Any:
-        segment = super().new_segment(storage, indexname)
-        segment.segid = secrets.token_hex(8)
-        return segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +205,7 @@ class Segments:
             return
         words, lengths = invert(passages, LENGTHS)
         rows = np.arange(first, first + len(passages))
-        _fill(writer, _New(words, rows, lengths))
+        fill(writer, NewSegment(words, rows, lengths))
         writer.commit(merge=False)
         self._keep(writer, words)
 
@@ -242,14 +216,14 @@ class Segments:
         for names in self._alike():
             writer = self._writer()
             merged = _merged([self.opened[name] for name in names])
-            _fill(writer, merged)
+            fill(writer, merged)
             writer.commit(mergetype=_without(names))
             self._keep(writer, merged.words)
         self.refresh()
         return True
 
     def _writer(self) -> Any:
-        return self._index.writer(codec=_Codec(), limitmb=UNLIMITED)
+        return self._index.writer(codec=Codec(), limitmb=UNLIMITED)
 
     def _keep(self, writer: Any, words: Words) -> None:
         """Put the words of a segment beside its other files, with which Whoosh removes them."""
@@ -339,20 +313,7 @@ def _column(
     return values
 
 
-# Whoosh stores a length as one byte, roughly.
-LENGTHS = np.array([0, *(byte_to_length(number) for number in range(1, 256))], dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class _New:
-    """A segment to be written: its words, the row of each document, and lengths by field."""
-
-    words: Words
-    rows: Rows
-    lengths: Bytes
-
-
-def _merged(segments: Sequence[Segment]) -> _New:
+def _merged(segments: Sequence[Segment]) -> NewSegment:
     """Return what is alive in several segments as one, in the order of rows."""
     rows = np.concatenate([segment.rows[segment.alive] for segment in segments])
     order = np.argsort(rows)
@@ -368,7 +329,7 @@ def _merged(segments: Sequence[Segment]) -> _New:
         begin = end
     lengths = np.concatenate([segment.lengths[:, segment.alive] for segment in segments], axis=1)
     lengths = lengths[:, order]
-    return _New(merge(parts, lengths), rows[order], lengths)
+    return NewSegment(merge(parts, lengths), rows[order], lengths)
 
 
 def _without(names: Sequence[str]) -> Any:
@@ -382,83 +343,3 @@ def _without(names: Sequence[str]) -> Any:
 
 def _same(ours: tuple[Rows, Rows], theirs: tuple[Rows, Rows]) -> bool:
     return np.array_equal(ours[0], theirs[0]) and np.array_equal(ours[1], theirs[1])
-
-
-def _fill(writer: Any, new: _New) -> None:
-    """Write a whole segment at once.
-
-    Whoosh's own way takes several Python calls for every posting, and sorts what is sorted.
-    """
-    documents = writer.perdocwriter
-    _add_column(documents, "row", ROW, new.rows.astype(">u8"))
-    postings = new.words.postings()
-    texts = new.words.terms()
-    for field, column in sorted(zip(FIELDS, new.lengths, strict=True)):
-        if column.any():
-            _add_column(documents, _lenfield(field), LENGTHS_COLUMN, column)
-            total = int(LENGTHS[column].sum())
-            documents._fieldlengths[field] = total  # noqa: SLF001 - there is no public way
-            _write_field(writer, field, postings.of_field(field), texts, column)
-    documents._doccount = writer.docnum = len(new.rows)  # noqa: SLF001 - likewise
-    # Whoosh writes the segment because of this, and has no postings of its own to add.
-    writer._added = True  # noqa: SLF001 - likewise
-
-
-def _add_column(documents: Any, name: str, kind: Any, values: npt.NDArray[Any]) -> None:
-    documents._create_column(name, kind)  # noqa: SLF001 - one number at a time takes long
-    column = documents._get_column(name)  # noqa: SLF001
-    column._dbfile.write(values.tobytes())  # noqa: SLF001
-    column._count = len(values)  # noqa: SLF001
-
-
-def _write_field(
-    writer: Any, field: str, postings: Postings, texts: Sequence[bytes], lengths: Bytes
-) -> None:
-    """Write the posting lists of a field, each as one block."""
-    terms, _, numbers, counts = postings
-    target = writer.fieldwriter
-    target.start_field(field, writer.schema[field])
-    prefix = pack_ushort(target._fieldid)  # noqa: SLF001 - there is no public way
-    add = target._tindex.add  # noqa: SLF001
-    is_first = np.ones(len(terms), dtype=np.bool_)
-    is_first[1:] = terms[1:] != terms[:-1]
-    starts = np.flatnonzero(is_first)
-    gaps = np.where(is_first, numbers, np.diff(numbers, prepend=0)).tolist()
-    lengths = lengths[numbers]
-    values = counts.astype(">u4").tobytes()
-    weights = counts.astype(np.float64).tolist()
-    columns = zip(
-        terms[starts].tolist(),
-        starts.tolist(),
-        np.append(starts[1:], len(terms)).tolist(),
-        np.add.reduceat(counts, starts).tolist(),
-        np.maximum.reduceat(counts, starts).tolist(),
-        np.minimum.reduceat(lengths, starts).tolist(),
-        np.maximum.reduceat(lengths, starts).tolist(),
-        numbers[starts].tolist(),
-        numbers[np.append(starts[1:], len(terms)) - 1].tolist(),
-        strict=True,
-    )
-    blocks = []
-    place = target._postfile.tell()  # noqa: SLF001
-    for term, start, end, total, most, shortest, longest, first, last in columns:
-        count = end - start
-        shown = None if total == count else tuple(weights[start:end])
-        data = pickle.dumps((tuple(gaps[start:end]), shown, values[4 * start : 4 * end]), 2)
-        compression = int(len(data) >= COMPRESSED)
-        if compression:
-            data = zlib.compress(data, compression)
-        head = pickle.dumps((count, last, float(most), compression, shortest, longest), 2)
-        block = WHOOSH3_HEADER_MAGIC + _INT.pack(-len(head) - len(data)) + head + data
-        blocks.append(block)
-        info = _INFO.pack(False, total, count, shortest, longest, most, first, last)
-        add(prefix + texts[term], info + _EXTENT.pack(place, len(block)))
-        place += len(block)
-    target._postfile.write(b"".join(blocks))  # noqa: SLF001
-    target.finish_field()
-
-
-_INT = struct.Struct("!i")
-_INFO = W3TermInfo._struct  # noqa: SLF001 - there is no public way
-# Where a posting list lies, and how long it is.
-_EXTENT = struct.Struct("!qi")

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 FORMAT = "1"
 # Counts are asked for before every search; those of this caller are believed for so long.
 INFO_SECONDS = 1.0
+# Documents whose rows are made before they are sent; a server ends transactions that stand still.
+WRITTEN_AT_ONCE = 100
 # Changed counts of terms that may wait before they are added up.
 MOST_TALLIES = 20_000
 # The name of the encoder of a machine that has no model: it searches by words, and what it writes
@@ -159,12 +161,15 @@ class PostgresIndex:
             return
         documents = {entry.document.path: analysed(entry) for entry in changed}
         gone = [path for path in removed if path not in documents]
-        with self._database.writing() as session:
+        # In a pipeline statements are sent together until somebody asks for an answer.
+        with self._database.writing(self._scope) as session, session.pipeline():
             session.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [EMPTYING, self._scope])
-            state = self._writable(session, list(documents.values()))
             lock_documents(session, self._scope, [*documents, *gone])
+            entries = list(documents.values())
+            state = self._writable(session, entries)
             writer = DocumentWriter(session, self._scope)
-            writer.write(list(documents.values()), state.reference)
+            for start in range(0, len(entries), WRITTEN_AT_ONCE):
+                writer.write(entries[start : start + WRITTEN_AT_ONCE], state.reference)
             writer.remove(gone)
             if restamped:
                 writer.restamp(restamped)

@@ -27,7 +27,7 @@ from ragdocs.system.postgres.columns import append, empty_columns
 from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Document
 
 if TYPE_CHECKING:
-    from ragdocs.system.postgres.database import Session
+    from ragdocs.system.postgres.database import Cursor, Session
 
 # Writers of one document wait for each other. Documents share so many locks in each scope, so that
 # a large change set takes few; they are taken in order, so that nobody waits in a circle.
@@ -105,13 +105,14 @@ class DocumentWriter:
             by_number[document_number(self._scope, document.entry.document.path)] = document
         if not by_number:
             return
+        postings = self._postings(list(by_number))
         before = self._stored(list(by_number))
         passages = {}
         for number, document in by_number.items():
             passages[number] = _passages(document, _existing(before, number))
         self._write_documents(by_number, before, passages)
         self._write_passages(by_number, before, passages)
-        self._write_postings(by_number, before, reference)
+        self._write_postings(by_number, postings, reference)
         self._write_links(by_number, before)
 
     def remove(self, paths: Collection[str]) -> None:
@@ -135,7 +136,7 @@ class DocumentWriter:
             """,
             numbers=numbers,
         )
-        for term, passages, bodies in gone:
+        for term, passages, bodies in gone.fetchall():
             self._count_term(term, -passages, -bodies)
         for table in ("vectors", "waiting", "passages", "names", "links", "documents"):
             self._delete(table, numbers)
@@ -161,11 +162,9 @@ class DocumentWriter:
             differences[term] = (passages, bodies)
         return write_term_tallies(self._session, self._scope, differences)
 
-    def _execute(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
-        cursor = self._session.execute(sql, {"scope": self._scope, **values}, binary=True)
-        if cursor.description is None:
-            return []
-        return cursor.fetchall()
+    def _execute(self, sql: str, **values: object) -> Cursor:
+        """Send a statement; its answer is waited for when it is fetched, or at the end."""
+        return self._session.execute(sql, {"scope": self._scope, **values}, binary=True)
 
     def _delete(self, table: str, numbers: Sequence[int]) -> None:
         if not numbers:
@@ -183,11 +182,6 @@ class DocumentWriter:
             """,
             numbers=numbers,
         )
-        documents = {}
-        for number, *columns in rows:
-            documents[number] = StoredDocument(*columns)
-        if not documents:
-            return documents
         passages = self._execute(
             """
             SELECT p.doc_id, v.slot IS NOT NULL, p.ord, p.slot, p.digest, p.start_line, p.end_line,
@@ -196,9 +190,12 @@ class DocumentWriter:
                 ON v.doc_id = p.doc_id AND v.slot = p.slot AND v.scope = %(scope)s
             WHERE p.doc_id = ANY (%(numbers)s) AND p.scope = %(scope)s
             """,
-            numbers=list(documents),
+            numbers=numbers,
         )
-        for number, is_encoded, position, *columns in passages:
+        documents = {}
+        for number, *columns in rows.fetchall():
+            documents[number] = StoredDocument(*columns)
+        for number, is_encoded, position, *columns in passages.fetchall():
             passage = Passage(*columns)
             documents[number].passages[position] = passage
             if is_encoded:
@@ -264,7 +261,7 @@ class DocumentWriter:
             self._execute(_UPSERT_PASSAGES, **changed)
         borrowed: list[tuple[Any, ...]] = []
         if fresh["doc_id"]:
-            borrowed = self._execute(_BORROW_OR_WAIT, **fresh)
+            borrowed = self._execute(_BORROW_OR_WAIT, **fresh).fetchall()
         self._count_vectors(before, passages, borrowed)
 
     def _count_vectors(
@@ -296,10 +293,10 @@ class DocumentWriter:
     def _write_postings(
         self,
         documents: Mapping[int, AnalysedDocument],
-        before: Mapping[int, StoredDocument],
+        stored_postings: Cursor,
         reference: Averages,
     ) -> None:
-        existing = self._postings(list(before))
+        existing = _by_document(stored_postings)
         fresh = empty_columns(_POSTING_COLUMNS)
         changed = empty_columns(_POSTING_COLUMNS)
         gone = empty_columns(("terms", "numbers"))
@@ -327,20 +324,14 @@ class DocumentWriter:
         if changed["term"]:
             self._execute(_UPDATE_POSTINGS, **changed)
 
-    def _postings(self, numbers: Sequence[int]) -> dict[int, dict[str, Posting]]:
-        postings: dict[int, dict[str, Posting]] = {number: {} for number in numbers}
-        if not numbers:
-            return postings
-        rows = self._execute(
+    def _postings(self, numbers: Sequence[int]) -> Cursor:
+        return self._execute(
             """
             SELECT doc_id, term, best, named, passages, bodies, payload FROM postings
             WHERE doc_id = ANY (%(numbers)s) AND scope = %(scope)s
             """,
             numbers=numbers,
         )
-        for number, term, *columns in rows:
-            postings[number][term] = Posting(*columns)
-        return postings
 
     def _write_links(
         self, documents: Mapping[int, AnalysedDocument], before: Mapping[int, StoredDocument]
@@ -369,6 +360,13 @@ class DocumentWriter:
             self._execute(_INSERT_NAMES, **names)
         if links["doc_id"]:
             self._execute(_INSERT_LINKS, **links)
+
+
+def _by_document(rows: Cursor) -> dict[int, dict[str, Posting]]:
+    postings: dict[int, dict[str, Posting]] = {}
+    for number, term, *columns in rows.fetchall():
+        postings.setdefault(number, {})[term] = Posting(*columns)
+    return postings
 
 
 def _linked(document: Document) -> tuple[set[str], list[str]]:

@@ -14,6 +14,7 @@ from ragdocs.serve.surface.living_shapes import (
     DriftedLink,
     DriftedShape,
     DriftReview,
+    RelinkedShape,
     VerifiedShape,
 )
 from ragdocs.text.sections import STEP
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     # The verbs bring the engines with them: whoever answers has imported them.
     from ragdocs.verbs.living.affected import Affected, AffectedText
     from ragdocs.verbs.living.drift import DriftedMemory, LinkState, VerifiedMemory
+    from ragdocs.verbs.living.relink import Relinked
 
 # Links and characters of a diff that one memory shows.
 MOST_LINKS = 8
@@ -111,6 +113,24 @@ def verified(memory: VerifiedMemory, warnings: Sequence[str]) -> VerifiedShape:
         verified=checked_words(memory.check),
         links=deviating,
         warnings=notes,
+    )
+
+
+def relinked(memory: Relinked) -> RelinkedShape:
+    """Lay out which links of a memory were written anew."""
+    version = memory.document.version
+    status = "unchanged"
+    warnings = []
+    if memory.written is not None:
+        status = "updated"
+        version = memory.written.version
+        warnings = layouts.removed(memory.written)
+    return RelinkedShape(
+        status=status,
+        filename=memory.document.path,
+        version=version,
+        links=[list(pair) for pair in memory.links],
+        warnings=warnings,
     )
 
 

@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from ragdocs.errors import ValidationError
 from ragdocs.serve.surface import Arg, Ask, layout_living, present_living, verb
-from ragdocs.serve.surface.living_shapes import AffectedAnswer, DriftReview, VerifiedShape
-from ragdocs.serve.surface.parameters import Filename
+from ragdocs.serve.surface.living_shapes import (
+    AffectedAnswer,
+    DriftReview,
+    RelinkedShape,
+    VerifiedShape,
+)
+from ragdocs.serve.surface.parameters import ExpectedVersion, Filename
 
 if TYPE_CHECKING:
     from ragdocs.verbs.living.changes import Diff, Diffs
@@ -52,7 +57,29 @@ def verify_memory(
         fields = {"verified_at": layouts.iso(ask.now), "verified_by": author()}
         edited = ask.workspace.edits.edit(filename, Edit(fields=fields))
         warnings = layouts.removed(edited.written)
-    return layout_living.verified(drift.verify(filename, "memory"), warnings)
+    return layout_living.verified(drift.verify(filename, _memory(ask)), warnings)
+
+
+@verb(
+    command="memory relink",
+    toolset="quality",
+    title="Update moved links",
+    situation="a memory whose linked files were renamed",
+    effect="replace",
+    role="writer",
+    lanes=("memory",),
+    text=present_living.relinked,
+    about="let the links of a memory lead to where their files are now",
+    examples=({"filename": "auth-plan.md"},),
+)
+def update_links(
+    ask: Ask, filename: Filename, expected_version: ExpectedVersion = None
+) -> RelinkedShape:
+    """Rewrite the links of a memory whose files, sections or definitions moved, and nothing else.
+    undo_memory_change takes it back.
+    """
+    relinks = ask.workspace.living.relinks
+    return layout_living.relinked(relinks.update(filename, _memory(ask), expected_version or ""))
 
 
 @verb(
@@ -80,7 +107,7 @@ def review_drift(
     verify_memory for those that are still true.
     """
     drift = ask.workspace.living.drift
-    memories = drift.drifted("memory", filename or "")
+    memories = drift.drifted(_memory(ask), filename or "")
     shown = None
     if diff == "show":
         shown = drift.difference
@@ -129,6 +156,11 @@ def affected_texts(
     write = present_living.markdown if report == "markdown" else present_living.sarif
     answer["report"] = write(answer)
     return answer
+
+
+def _memory(ask: Ask) -> str:
+    """Return the lane of memories, or say why it is closed."""
+    return ask.workspace.corpus("memory").lane.name
 
 
 def _changes(diffs: Diffs, revisions: str | None, staged: bool, files: list[str] | None) -> Diff:

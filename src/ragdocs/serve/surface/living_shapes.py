@@ -54,6 +54,16 @@ class VerifiedShape(TypedDict):
     warnings: list[str]
 
 
+class RelinkedShape(TypedDict):
+    """A memory whose links lead to where their targets are now; `links` are as old and new."""
+
+    status: str
+    filename: str
+    version: str
+    links: list[list[str]]
+    warnings: list[str]
+
+
 class AffectedShape(TypedDict):
     """A passage that speaks about what changed."""
 

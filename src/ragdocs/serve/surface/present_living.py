@@ -13,6 +13,7 @@ from ragdocs.serve.surface.living_shapes import (
     AffectedAnswer,
     AffectedShape,
     DriftReview,
+    RelinkedShape,
     VerifiedShape,
 )
 from ragdocs.serve.surface.present import inline, listing, plural, quote, with_notes
@@ -48,6 +49,17 @@ def verified(answer: VerifiedShape) -> str:
     rows = [f"verified {answer['filename']}: {answer['verified']}"]
     for link in answer["links"]:
         rows.append(f"   still to correct: {link}")
+    return with_notes("\n".join(rows), answer["warnings"])
+
+
+def relinked(answer: RelinkedShape) -> str:
+    """Say which links of a memory lead elsewhere now."""
+    answer = inline(answer)
+    rows = [f"no link of {answer['filename']} has moved"]
+    if answer["status"] == "updated":
+        rows = [f"updated {answer['filename']} (version {answer['version']})"]
+    for old, new in answer["links"]:
+        rows.append(f"   {old} → {new}")
     return with_notes("\n".join(rows), answer["warnings"])
 
 

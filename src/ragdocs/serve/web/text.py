@@ -67,6 +67,8 @@ def routes(live: Live) -> list[BaseRoute]:
             links=neighbourhood,
             missing_links=count_missing(neighbourhood["out"]),
             drifted=count_drifted(neighbourhood["out"]),
+            successors=successors_of(neighbourhood["back"]),
+            moved=count_moved(neighbourhood["out"]),
             changes=changes,
             change=await chosen_change(live, text, changes, chosen),
         )
@@ -175,8 +177,21 @@ def pieces(context: str) -> list[tuple[str, bool]]:
 
 
 def count_missing(out: Sequence[Mapping[str, Any]]) -> int:
-    """Count the links that lead nowhere."""
-    return sum(link["state"] == "missing" for link in out)
+    """Count the links that lead nowhere; a file need not be indexed to be there."""
+    count = 0
+    for link in out:
+        count += link["state"] == "missing" and link.get("drift_state", "missing") == "missing"
+    return count
+
+
+def successors_of(back: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the memories that say that they supersede this one."""
+    return [link for link in back if link["kind"] == "supersedes"]
+
+
+def count_moved(out: Sequence[Mapping[str, Any]]) -> int:
+    """Count the links whose targets are elsewhere now."""
+    return sum(link.get("drift_state", "") == "moved" for link in out)
 
 
 def count_drifted(out: Sequence[Mapping[str, Any]]) -> int:

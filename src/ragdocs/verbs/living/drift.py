@@ -22,7 +22,7 @@ from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import UNSAID_IMPORTANCE, Document, Filter, Link, Written
 from ragdocs.verbs import references
 from ragdocs.verbs.living.baselines import ADDING, SLACK, Baselines
-from ragdocs.verbs.living.ledger import VERIFIED, Baseline, Check, Ledger
+from ragdocs.verbs.living.ledger import VERIFIED, Baseline, Check, Ledger, Target
 from ragdocs.verbs.living.past import Past
 from ragdocs.verbs.living.targets import Finder, Targets
 
@@ -364,6 +364,25 @@ class Drift:
             except RagdocsError as error:
                 # The memory is written; what is not known is worked out later.
                 logger.warning("The links of %s were not noted: %s", document.path, error)
+
+    def carry(
+        self,
+        document: Document,
+        earlier: Mapping[Target, Baseline],
+        moved: Mapping[Target, Target],
+    ) -> None:
+        """Keep what the links of a memory are compared with, though some are written anew."""
+        baselines = []
+        for old, baseline in earlier.items():
+            # What a link was compared with is there again after an undo.
+            current = replace(baseline, version=document.version)
+            baselines.append(current)
+            target, heading = moved.get(old, old)
+            if (target, heading) != old:
+                path = self._targets.path(target)
+                new = replace(current, target=target, heading=heading, path=path, name=heading)
+                baselines.append(new)
+        self.ledger.replace(document.path, baselines, [])
 
     def verify(self, filename: str, lane: str) -> VerifiedMemory:
         """Write down that a memory is still true, with what its links lead to now."""

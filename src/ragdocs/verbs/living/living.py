@@ -21,6 +21,7 @@ from ragdocs.verbs.living.companions import Companions
 from ragdocs.verbs.living.drift import Drift
 from ragdocs.verbs.living.ledger import TABLES, Ledger
 from ragdocs.verbs.living.past import Past
+from ragdocs.verbs.living.relink import Relinks
 from ragdocs.verbs.living.targets import Targets
 
 # The record of this user, for all working copies.
@@ -83,6 +84,11 @@ class Living:
         ledger = Ledger(file, folders.project_key(self._root))
         baselines = Baselines(self.targets, self.past, self.refs, ledger, self._clock)
         return Drift(self._corpora, self.targets, self.past, baselines, self._redactor)
+
+    @cached_property
+    def relinks(self) -> Relinks:
+        """The verbs that let links lead to where their targets are now."""
+        return Relinks(self._corpora, self.drift)
 
 
 def _of_files(corpora: Callable[[], Mapping[str, Corpus]]) -> dict[str, Corpus]:

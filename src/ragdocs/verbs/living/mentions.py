@@ -15,13 +15,11 @@ from ragdocs.types import Chunk, Document
 WHOLE = 100_000_000
 # Documents whose passages are read at once.
 BATCH = 500
-# A word of code: what stands between backticks, or looks like a path or like no word of a sentence.
-_CODE = re.compile(r"`([^`\n]{2,200})`")
 _PATH = re.compile(r"(?<![\w./-])(?:\.{0,2}/)?((?:[\w.@-]{1,80}/){0,12}[\w@-][\w.@-]{0,80})")
 _LINK = re.compile(r"\[\[[^\[\]\n]{1,600}\]\]|\]\([^()\s]{1,600}\)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,80}")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]{1,60}")
-_COMPOUND = re.compile(r"[a-z0-9]_[a-z0-9]|[a-z][A-Z]", re.IGNORECASE)
+_COMPOUND = re.compile(r"[A-Za-z0-9]_[A-Za-z0-9]|[a-z][A-Z]")
 
 
 # The lane and the path of a document.
@@ -107,7 +105,7 @@ class Mentions:
 
 
 def words_of(text: str) -> set[str]:
-    """Return the paths and the names of code in a passage, each path also by its last parts."""
+    """Return the paths, options and words of a passage."""
     words: set[str] = set()
     # Links are followed, not read.
     text = _LINK.sub(" ", text)
@@ -115,11 +113,8 @@ def words_of(text: str) -> set[str]:
         if "/" in path or "." in path[1:-1]:
             words.add(path.rstrip("."))
     words.update(_OPTION.findall(text))
-    for code in _CODE.findall(text):
-        words.update(_NAME.findall(code))
-    for name in _NAME.findall(text):
-        if _COMPOUND.search(name):
-            words.add(name)
+    # Whether a word says anything about a change is told by how rare it is.
+    words.update(_NAME.findall(text))
     return words
 
 

@@ -83,6 +83,11 @@ on("#verify", async () => {
   if (!answer.links.length) document.querySelector("#drifted").hidden = true;
 });
 
+on("#relink", async () => {
+  const saved = await call("update_links", { filename: path, expected_version: version });
+  announce(own, "Links updated", saved.version);
+});
+
 on("#delete", async () => {
   await call("delete_memory", { filename: path, expected_version: version });
   announce(own, "Moved to the trash", version);

@@ -157,6 +157,15 @@ const acts = {
     toast(`Marked as still true: ${path}`);
   },
 
+  async relink(suggestion, button) {
+    const { path } = button.dataset;
+    const answer = await call("update_links", { filename: path });
+    const words = answer.links.map(([, to]) => to).join(", ");
+    done(suggestion, `${path} now links to ${words}.`, () =>
+      call("undo_memory_change", { expected_version: answer.version }),
+    );
+  },
+
   async mean(suggestion, button) {
     const { path, link, meant } = button.dataset;
     const answer = await call("edit_memory", {
