@@ -10,6 +10,7 @@ ROWS = (
     "search, alone",
     "hook, alone",
     "lint, 3 memories",
+    "recall, 3 memories",
     "search, warm server",
     "hook, warm server",
 )
