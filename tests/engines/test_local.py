@@ -213,6 +213,29 @@ def test_an_index_that_is_edited_for_long_keeps_its_size(tmp_path: Path) -> None
     assert counts(index) == (100, 200, 200, 0)
 
 
+class SearchedWhileSaving(LocalIndex):
+    """Asks a question from another thread while the bytes of a generation are made."""
+
+    answers: dict[str, float]
+
+    def _dump(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        def ask() -> None:
+            self.answers = scores(self, "apple")
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(20)
+        assert not thread.is_alive(), "the search waits for the save"
+        return super()._dump()
+
+
+def test_a_search_does_not_wait_for_a_save(tmp_path: Path) -> None:
+    index = SearchedWhileSaving(tmp_path, recipe="1", encoder="test/8", dim=DIM, key=KEY)
+    index.apply([entry("a.md", "apple"), entry("b.md", "pear")])
+    assert index.save()
+    assert max(index.answers.values()) > 0
+
+
 def test_rows_are_not_given_twice_after_a_restart(tmp_path: Path) -> None:
     index = make(tmp_path)
     index.apply([entry("a.md", "common apple"), entry("b.md", "common pear")])
