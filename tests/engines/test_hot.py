@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -108,11 +109,14 @@ def test_a_search_that_is_repeated_reads_nothing_but_the_totals(
 ) -> None:
     index = make(database, scope)
     index.apply([entry(f"{name}.md", f"apple {name}", f"pear {name}") for name in "abcdef"])
-    turns = []
-    ask = Turns.ask
-    monkeypatch.setattr(
-        Turns, "ask", lambda self, *s, **how: turns.append(len(s)) or ask(self, *s, **how)
-    )
+    turns: list[int] = []
+    asked = Turns.ask
+
+    def ask(self: Turns, *statements: Any, **options: Any) -> Any:
+        turns.append(len(statements))
+        return asked(self, *statements, **options)
+
+    monkeypatch.setattr(Turns, "ask", ask)
     for _ in range(3):
         turns.clear()
         assert len(answers(index)) == 5
