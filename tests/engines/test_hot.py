@@ -110,13 +110,13 @@ def test_a_search_that_is_repeated_reads_nothing_but_the_totals(
     index = make(database, scope)
     index.apply([entry(f"{name}.md", f"apple {name}", f"pear {name}") for name in "abcdef"])
     turns: list[int] = []
-    ask = Turns.ask
+    asked = Turns.ask
 
-    def counting(self: Turns, *statements: Any, **how: Any) -> Any:
+    def ask(self: Turns, *statements: Any, **options: Any) -> Any:
         turns.append(len(statements))
-        return ask(self, *statements, **how)
+        return asked(self, *statements, **options)
 
-    monkeypatch.setattr(Turns, "ask", counting)
+    monkeypatch.setattr(Turns, "ask", ask)
     for _ in range(3):
         turns.clear()
         assert len(answers(index)) == 5
