@@ -57,6 +57,9 @@ class StandIn:
         self._centres = rng.normal(size=(self._CLUSTERS, self._LATENT)).astype(np.float32)
         self._spread = rng.normal(size=(self._LATENT, self.dim)).astype(np.float32)
 
+    def rest(self, _: float, /) -> bool:
+        return False
+
     def prepare(self) -> None:
         pass
 
@@ -82,7 +85,7 @@ class Writer:
         self._cumulative = np.cumsum(weights / weights.sum())
 
     def document(self, lane: str, number: int, documents: int) -> str:
-        own = self._draw(OWN_WORDS * 4)[-OWN_WORDS:]
+        own = self.draw(OWN_WORDS * 4)[-OWN_WORDS:]
         head = f"# {self._title(own)} {number}\n"
         if lane == "memory":
             kind = ("journal", "plan", "fact", "observation")[number % 4]
@@ -101,7 +104,8 @@ class Writer:
             return f"[[src/module_{number * 7 % MODULES}.py]]"
         return f"[there](page-{number * 13 % documents:05}.md)" if number % 3 == 0 else ""
 
-    def _draw(self, count: int) -> npt.NDArray[Any]:
+    def draw(self, count: int) -> npt.NDArray[Any]:
+        """Draw words as often as English has them."""
         ranks = np.searchsorted(self._cumulative, self._rng.random(count))
         return np.asarray(self._words[ranks])
 
@@ -109,7 +113,7 @@ class Writer:
         return " ".join(self._rng.choice(own, 3)).capitalize()
 
     def _prose(self, own: npt.NDArray[Any], link: str) -> str:
-        words = self._draw(WORDS_IN_A_SECTION)
+        words = self.draw(WORDS_IN_A_SECTION)
         topical = self._rng.random(len(words)) < TOPICAL
         words[topical] = self._rng.choice(own, int(topical.sum()))
         text = [str(word) for word in words]

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 from tests.faults.processes import process_seconds, tree
 
 Clock = Callable[[], float]
+# What a search may cost whose words were not asked for before, as a multiple of one whose were.
+NEW_WORDS = 1.5
 
 
 @dataclass(slots=True)
@@ -105,6 +107,16 @@ def cost(
     """Return the row of a sample: the middle of its processor time."""
     value = sample.cpu_ms()
     return figure(part, f"{name}, cpu p50", corpus, value, "ms", most=most, note=sample.note())
+
+
+def unlike_warm(name: str, corpus: Measured, first: Sample, warm: Sample) -> list[Row]:
+    """Return how much dearer what is asked for the first time is, in the middle and at p95."""
+    rows = []
+    for share in (0.5, 0.95):
+        ratio = first.cpu_ms(share) / warm.cpu_ms(share)
+        title = f"{name} / warm, p{share * 100:.0f}"
+        rows.append(figure("search", title, corpus, ratio, "x", most=NEW_WORDS))
+    return rows
 
 
 def shown(value: float) -> str:

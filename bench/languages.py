@@ -93,7 +93,10 @@ def main() -> None:
     printed = "\n\n".join(tables)
     print(printed)
     if options.write:
-        body = f"`python3 tasks.py bench languages`\n\n{printed}"
+        command = "python3 tasks.py bench languages"
+        if options.apart:
+            command += " --apart"
+        body = f"`{command}`\n\n{printed}"
         _report.replace_block(ROOT / "docs" / "internals" / "quality.md", "languages", body)
     _labelled.say(f"{time.process_time() / 60:.1f} processor minutes")
 

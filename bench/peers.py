@@ -32,9 +32,12 @@ NOTE = (
     "Decision {number}: keep the cache in memory, because reading it again took longer than the "
     "search itself."
 )
+# Characters of a page that is no stub.
+SHORTEST = 200
+WARM_UP = "what is documented here"
 COLUMNS = {
     "initialize": ("initialize", "s"),
-    "index": ("index, cpu", "s"),
+    "index": ("index, cpu a document", "ms"),
     "search": ("search, cpu p50", "ms"),
     "search wall": ("wall p50", "ms"),
     "write": ("write, cpu p50", "ms"),
@@ -54,10 +57,11 @@ def main() -> None:
     found: dict[str, dict[str, float]] = {}
     size = sum(map(len, documents.values()))
     notes = [f"{len(documents)} documents, {size:,} characters, {len(queries)} queries"]
+    notes.append(f"indexing is stopped after {options.limit} seconds")
     for rival in [Ragdocs(options.scratch), *(RIVALS[name](options.scratch) for name in names)]:
         print(f"{rival.name} …", file=sys.stderr, flush=True)
         try:
-            found[rival.name], note = measure(rival, documents, queries)
+            found[rival.name], note = measure(rival, documents, queries, options.limit)
         except (CannotRunError, LineError, OSError, subprocess.SubprocessError) as error:
             note = f"not measured: {error}"
         notes.append(f"{rival.name} ({rival.kind}): {note}")
@@ -70,7 +74,7 @@ def main() -> None:
 
 
 def measure(
-    rival: Rival, documents: Mapping[str, str], queries: Mapping[str, str]
+    rival: Rival, documents: Mapping[str, str], queries: Mapping[str, str], limit: float
 ) -> tuple[dict[str, float], str]:
     """Start one server with nothing, fill it, search it and write to it."""
     command = rival.install()
@@ -82,9 +86,14 @@ def measure(
         values = {"initialize": window.greet()}
         window.tools()
         started = window.clock()
+        rival.deadline = time.monotonic() + limit
         how = rival.index(window, documents)
-        values["index"] = before + window.clock() - started
-        rival.search(window, next(iter(queries)))
+        seconds = before + window.clock() - started
+        values["index"] = 1000 * seconds / max(rival.indexed, 1)
+        if rival.indexed < len(documents):
+            how += f"; {rival.indexed} of {len(documents)} documents in time"
+        # Every question after this one is new.
+        rival.search(window, WARM_UP)
         _rest(window)
         clock = window.clock.steady()
         sample = Sample()
@@ -161,16 +170,16 @@ def _texts(most: int, asked: int) -> tuple[dict[str, str], dict[str, str]]:
         pages = {page["_id"]: page for page in _lines(DATA / "corpus.jsonl.gz")}
         judged = gzip.decompress((DATA / "qrels.tsv.gz").read_bytes()).decode().splitlines()[1:]
         pairs = [line.split("\t")[:2] for line in judged]
-        # Pages that are looked for, from the middle by length: neither stubs nor generated
-        # reference tables.
-        by_length = sorted((len(pages[page]["text"]), page) for page in {page for _, page in pairs})
-        chosen = [page for _, page in by_length[len(by_length) // 3 :][:most]]
+        # The shortest that are no stubs: long ones are mostly generated reference tables.
+        by_length = sorted((len(page["text"]), name) for name, page in pages.items())
+        chosen = [name for length, name in by_length if length >= SHORTEST][:most]
         texts = {}
         for page in chosen:
             texts[_name(page)] = f"# {pages[page]['title']}\n\n{pages[page]['text']}"
         words = {line["_id"]: line["text"] for line in _lines(DATA / "queries.jsonl.gz")}
         queries = [(words[query], _name(page)) for query, page in pairs if page in chosen]
-        return texts, dict(queries[:asked])
+        # From all of them, not only from the first in the alphabet.
+        return texts, dict(queries[:: max(1, len(queries) // asked)][:asked])
     files = sorted((ROOT / "docs").glob("*.md"))[:most]
     texts = {file.name: file.read_text(encoding="utf-8") for file in files}
     headings = []
@@ -191,7 +200,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python3 tasks.py bench peers", description=__doc__)
     every = ",".join(RIVALS)
     parser.add_argument("--peers", default=every, help=f"by commas, of {every}; or none")
-    parser.add_argument("--documents", type=int, default=100)
+    parser.add_argument("--documents", type=int, default=500)
+    parser.add_argument("--limit", type=float, default=600, help="seconds that a peer may index")
     parser.add_argument("--queries", type=int, default=40)
     scratch = Path(tempfile.gettempdir()) / "ragdocs-peers"
     parser.add_argument("--scratch", type=Path, default=scratch, help="where peers are installed")

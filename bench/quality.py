@@ -16,7 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from bench import _baselines, _corpora, _labelled, _projects, _report
+from bench import _baselines, _corpora, _labelled, _precision, _projects, _report
+from bench._labelled import Labelled
 from bench._measure import grid
 from bench._projects import Project
 
@@ -66,6 +67,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ragdocs-bench-") as scratch:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
+        if options.precision:
+            sets = [_sample(_labelled.read(folder), options) for folder in folders]
+            print(_precision.table(_precision.gains(sets, work)))
+            return
         outcomes = []
         pasted = []
         for folder in folders:
@@ -74,8 +79,7 @@ def main() -> None:
                 long = chosen.pasted(options.pasted)
                 pasted += _asked_by_words(_projects.write(long, work / f"{folder.name}-pasted"))
                 continue
-            if options.documents or options.queries:
-                chosen = chosen.sample(options.documents or 10**9, options.queries or 10**9)
+            chosen = _sample(chosen, options)
             outcomes.append(_outcome(_projects.write(chosen, work / folder.name)))
     if options.pasted:
         print(_pasted_table(pasted))
@@ -87,6 +91,12 @@ def main() -> None:
     if options.write:
         body = f"`{_command(options)}`\n\n{printed}"
         _report.replace_block(ROOT / "docs" / "internals" / "quality.md", "quality", body)
+
+
+def _sample(chosen: Labelled, options: argparse.Namespace) -> Labelled:
+    if options.documents or options.queries:
+        return chosen.sample(options.documents or 10**9, options.queries or 10**9)
+    return chosen
 
 
 def _outcome(project: Project) -> Outcome:
@@ -328,6 +338,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", help="some sets, by commas")
     parser.add_argument("--documents", type=int, help="documents a set at most, with all answers")
     parser.add_argument("--queries", type=int, help="questions a set at most")
+    parser.add_argument(
+        "--precision",
+        action="store_true",
+        help="instead, compare the built-in encoder with the same model in full precision",
+    )
     parser.add_argument(
         "--pasted", type=int, help="instead, ask so many pieces of documents by words alone"
     )

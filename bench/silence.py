@@ -1,15 +1,17 @@
 """Measures when search keeps silent: questions with an answer, and the same without.
 
-Every question of the labelled sets is asked once. Without its answers its best result is that of a
-question of the same field that nobody answers here; scores do not depend on other results.
+Every question of the labelled sets is asked twice: of all documents, and of all but its answers.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -17,30 +19,79 @@ from bench import _corpora, _labelled, _projects, _report
 from bench._measure import grid
 from bench._projects import Project
 
-from ragdocs.search.calibration import FLOOR, WEAK
-from ragdocs.types import Filter, Hit, Probe, Query
+from ragdocs.search import calibration
+from ragdocs.types import Filter, Findings, Probe, Query
 from ragdocs.verbs.page import MOST_RESULTS
 
 ROOT = Path(__file__).resolve().parent.parent
 # The share of questions with an answer that may be refused where others are compared.
 REFUSED = 0.05
+HEAD = [
+    *("set", "questions", "right first"),
+    *("refused", "right", "without"),
+    *("weak", "right", "without"),
+    *("5% of all: score", "and lead"),
+    *("5% of right: score", "and lead"),
+]
+ABOUT = (
+    "Right first: questions whose first result is an answer. Refused: nothing reaches the floor; "
+    "weak: refused or marked as weak; of all questions, of those that are right first, and of the "
+    "same questions without their answers. The last columns are the share of questions without "
+    "their answers that would be refused if 5% of all, or 5% of those that are right first, were: "
+    "by the best score of the set, and by the score and the lead that decide what is weak."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best result of a question: its score, its lead, and whether it is marked as weak."""
+
+    score: float
+    lead: float | None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the score is below the floor."""
+        return self.score < calibration.FLOOR
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether the answer is refused or marked."""
+        return self.is_refused or self.score < calibration.weak_below(self.lead)
+
+    @property
+    def certainty(self) -> float:
+        """What decides whether an answer is weak, as one number."""
+        score = min(max(self.score, 1e-6), 1 - 1e-6)
+        above = calibration.SURENESS * math.log(score / (1 - score))
+        return above + calibration.LEAD_WEIGHT * (self.lead or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The best scores of a set's questions."""
+    """The best results of a set's questions with their answers, and without."""
 
     name: str
-    # With their answers, and whether the first result is one.
-    true: Sequence[float]
+    true: Sequence[Best]
     is_right: Sequence[bool]
-    # Without them.
-    near: Sequence[float]
+    near: Sequence[Best]
 
     @property
-    def right(self) -> list[float]:
-        """The scores of first results that are answers."""
-        return [score for score, right in zip(self.true, self.is_right, strict=True) if right]
+    def right(self) -> list[Best]:
+        """Those first results that are answers."""
+        return list(compress(self.true, self.is_right))
+
+    def cells(self) -> list[str]:
+        """Return the row of the table."""
+        cells = [self.name, f"{len(self.true):,}", _share(self.is_right)]
+        for mark in (attrgetter("is_refused"), attrgetter("is_weak")):
+            for bests in (self.true, self.right, self.near):
+                cells.append(_share(list(map(mark, bests))))
+        for allowed in (self.true, self.right):
+            for measure in (attrgetter("score"), attrgetter("certainty")):
+                least = np.quantile(list(map(measure, allowed)), REFUSED)
+                cells.append(_share([measure(best) < least for best in self.near]))
+        return cells
 
 
 def main() -> None:
@@ -66,59 +117,41 @@ def main() -> None:
 def _asked(project: Project, most: int) -> Asked:
     project.corpus.sync()
     project.corpus.embed()
+    paths = {id_: path for path, id_ in project.ids.items()}
     questions = project.chosen.questions
-    true: list[float] = []
+    true: list[Best] = []
     is_right: list[bool] = []
-    near: list[float] = []
+    near: list[Best] = []
     for question in questions[:: max(1, len(questions) // most)]:
+        answers = {paths[id_] for id_ in project.chosen.grades[question.id] if id_ in paths}
         query = Query(
             probes=(Probe(question.text),),
             limit=MOST_RESULTS,
             where=Filter(prefix=project.prefix(question)),
         )
         findings = project.corpus.search(query, project.asked_at(question))
-        answers = project.chosen.grades[question.id]
-        others = [hit for hit in findings.hits if project.ids[hit.document.path] not in answers]
-        true.append(_best(findings.hits))
-        near.append(_best(others))
-        is_right.append(bool(findings.hits) and findings.hits[0] not in others)
+        true.append(_best(findings))
+        is_right.append(bool(findings.hits) and findings.hits[0].document.path in answers)
+        # Without its answers it is a question of the same field that nobody answers here.
+        without = replace(query, where=replace(query.where, without=frozenset(answers)))
+        near.append(_best(project.corpus.search(without, project.asked_at(question))))
     _labelled.say(f"{project.chosen.name:14} {len(true):,} questions")
     return Asked(project.chosen.name, true, is_right, near)
 
 
-def _best(hits: Sequence[Hit]) -> float:
-    return max((hit.score for hit in hits), default=0.0)
+def _best(findings: Findings) -> Best:
+    score = max((hit.score for hit in findings.hits), default=0.0)
+    return Best(score, findings.lead)
 
 
 def _table(sets: Sequence[Asked]) -> str:
-    everything = [score for one in sets for score in one.true]
-    threshold = float(np.quantile(everything, REFUSED))
-    lines = []
-    for one in sets:
-        cells = [one.name, f"{len(one.true):,}"]
-        for least in (FLOOR, WEAK, threshold):
-            for scores in (one.true, one.right, one.near):
-                cells.append(_below(scores, least))
-        cells.append(_below(one.near, float(np.quantile(one.true, REFUSED))))
-        lines.append(cells)
-    head = ["set", "questions"]
-    for least in (FLOOR, WEAK, threshold):
-        head += [f"below {least:.2f}", "right first", "without"]
-    head.append("without, at its own")
-    words = (
-        f"Shares of questions whose best result scores less: than the floor {FLOOR}, than what is "
-        f"marked as weak {WEAK}, and than {threshold:.2f}, which {REFUSED:.0%} of all questions do "
-        "not reach; of those with an answer, those whose first result is one, and the same "
-        f"questions without their answers. The last column is where {REFUSED:.0%} of the set's own "
-        "questions are refused."
-    )
-    return f"{grid(head, lines)}\n\n{words}"
+    return f"{grid(HEAD, [one.cells() for one in sets])}\n\n{ABOUT}"
 
 
-def _below(scores: Sequence[float], least: float) -> str:
-    if not scores:
+def _share(marks: Sequence[bool]) -> str:
+    if not marks:
         return "-"
-    return f"{np.mean([score < least for score in scores]):.1%}"
+    return f"{np.mean(marks):.1%}"
 
 
 def _command(options: argparse.Namespace) -> str:

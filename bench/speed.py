@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import _against, _corpora, _indexing, _report, _searches, _servers
+from bench import _against, _corpora, _indexing, _many, _report, _searches, _servers
 from bench._corpora import Corpus
 from bench._measure import Row, table
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("search", "mcp", "writes", "start", "indexing", "encoding")
+PARTS = ("search", "mcp", "writes", "start", "indexing", "encoding", "many")
 # The lane that is written to: the goal speaks of ten thousand chunks.
 MOST_MEMORIES = 10_000
 
@@ -55,13 +55,14 @@ def measure(options: argparse.Namespace, chosen: tuple[str, ...], work: Path) ->
             memories = _corpora.generate(work, "memory", size)
             if "search" in chosen:
                 yield from _searches.linked(memories, options.repeats)
+                yield from _searches.translated(work, size, options.repeats)
             if "writes" in chosen:
                 yield from _searches.writing(work, memories, options.repeats)
                 if "mcp" in chosen:
                     yield from _servers.seen_elsewhere(memories)
         if "indexing" in chosen:
             yield from _indexing.without_vectors(corpus)
-            if size <= MOST_MEMORIES and "start" in chosen:
+            if "start" in chosen:
                 yield from _indexing.first_answer(work, corpus, _servers.command)
     yield from _on(real, tuple(part for part in chosen if part != "start"), options.repeats)
     if "indexing" in chosen:
@@ -69,6 +70,7 @@ def measure(options: argparse.Namespace, chosen: tuple[str, ...], work: Path) ->
         yield from _indexing.nothing_twice(work, real)
     if "encoding" in chosen:
         yield from _indexing.encoding(real, options.repeats)
+        yield from _indexing.resting(real)
 
 
 def _compared(options: argparse.Namespace, work: Path) -> str:
@@ -92,6 +94,9 @@ def _on(corpus: Corpus, chosen: tuple[str, ...], repeats: int) -> Iterator[Row]:
         yield from _servers.over_mcp(corpus, repeats)
     if "start" in chosen:
         yield from _servers.starting(corpus)
+    if "many" in chosen and corpus.name == "generated":
+        yield from _many.windows(corpus, repeats)
+        yield from _many.while_indexing(corpus, repeats)
 
 
 def _progress(row: Row) -> str:

@@ -13,13 +13,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from bench import _corpora
 from bench._measure import Row, Sample, figure, table
+from bench._report import replace_block
 from tests import postgres
 from tests.faults.processes import process_seconds, tree
 
@@ -27,8 +28,10 @@ from ragdocs import caller
 from ragdocs.caller import Caller
 from ragdocs.engines.postgres.index import PostgresIndex
 from ragdocs.errors import RagdocsError
+from ragdocs.protocols import Encoder
 from ragdocs.search import chunk, parse
 from ragdocs.search.corpus import Corpus
+from ragdocs.system.postgres import migrations
 from ragdocs.system.postgres.database import Database
 from ragdocs.types import Filter, IndexedDocument, Probe, Query
 
@@ -44,6 +47,7 @@ CLIENTS = (8, 64)
 ROUNDS = 8
 LEAST_SEARCHES = 100
 CORES = 2
+PAGE = Path(__file__).parent.parent / "docs" / "internals" / "performance.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,8 @@ def main() -> None:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
         caller.begin(dataclasses.replace(Caller(), name="bench"))
-        cluster = postgres.Cluster(None, **SETTINGS)
+        folder = options.work and work / "postgres"
+        cluster = postgres.Cluster(None, folder=folder, **SETTINGS)
         cluster.start()
         try:
             rows = []
@@ -79,9 +84,15 @@ def main() -> None:
                 rows.append(row)
                 print(_progress(row), file=sys.stderr, flush=True)
         finally:
-            cluster.remove()
+            if options.work:
+                cluster.stop()
+            else:
+                cluster.remove()
             postgres.clean_up()
     print(table(rows))
+    if options.write:
+        named = f"`python3 tasks.py bench team --sizes {','.join(map(str, options.sizes))}`"
+        replace_block(PAGE, "team", f"{named}\n\n{table(rows)}")
 
 
 def measure(cluster: postgres.Cluster, work: Path, options: argparse.Namespace) -> Iterator[Row]:
@@ -89,9 +100,11 @@ def measure(cluster: postgres.Cluster, work: Path, options: argparse.Namespace) 
     costs: list[tuple[Team, dict[str, float]]] = []
     for size in options.sizes:
         local = _corpora.generate(work, "docs", size)
-        database = Database(cluster.migrated())
-        team = _team(database, local)
-        yield from loading(team)
+        team = _team(cluster, local)
+        if team.index.info().passages:
+            print(f"using the {size:,} passages that are there", file=sys.stderr)
+        else:
+            yield from loading(team)
         server = _clock(cluster)
         queries = local.queries(options.repeats, seed=8)
         cost: dict[str, float] = {}
@@ -101,30 +114,41 @@ def measure(cluster: postgres.Cluster, work: Path, options: argparse.Namespace) 
         yield from overlap(team, queries)
         for clients in CLIENTS:
             yield crowded(team, queries, clients, cluster)
-        yield upserting(team, options.repeats, server)
+        yield from writing(team, queries, server)
         yield from sizes(team, cluster)
         costs.append((team, cost))
-        database.close()
+        team.database.close()
     yield from growing(costs)
 
 
-def _team(database: Database, local: _corpora.Corpus) -> Team:
-    with database.maintaining() as session:
-        session.execute("INSERT INTO projects (identity, name) VALUES ('bench', 'bench')")
-        session.execute("INSERT INTO grants SELECT 'bench', project, 'writer' FROM projects")
-        row = session.execute(
-            "INSERT INTO scopes (project, lane) SELECT project, 'docs' FROM projects"
-            " RETURNING scope"
-        ).fetchone()
+def _team(cluster: postgres.Cluster, local: _corpora.Corpus) -> Team:
+    """Return the corpus in a database, which is made unless an earlier run has kept it."""
+    name = local.root.name.replace("-", "_")
+    if cluster.has(name):
+        database = Database(cluster.address_of(name))
+        migrations.migrate(database)
+        with database.maintaining() as session:
+            row = session.execute("SELECT scope FROM scopes").fetchone()
+    else:
+        database = Database(cluster.migrated(name=name))
+        with database.maintaining() as session:
+            session.execute("INSERT INTO projects (identity, name) VALUES ('bench', 'bench')")
+            session.execute("INSERT INTO grants SELECT 'bench', project, 'writer' FROM projects")
+            row = session.execute(
+                "INSERT INTO scopes (project, lane) SELECT project, 'docs' FROM projects"
+                " RETURNING scope"
+            ).fetchone()
     assert row is not None
     (scope,) = row
     encoder = local.place.corpus.encoder
-    assert encoder is not None
-    index = PostgresIndex(
-        database, scope, recipe="bench", encoder=encoder.identity, dim=encoder.dim
-    )
+    index = _index(database, scope, encoder)
     corpus = Corpus(local.place.corpus.lane, local.place.corpus.store, index, encoder)
     return Team(local, corpus, index, database, scope)
+
+
+def _index(database: Database, scope: int, encoder: Encoder | None) -> PostgresIndex:
+    assert encoder is not None
+    return PostgresIndex(database, scope, recipe="bench", encoder=encoder.identity, dim=encoder.dim)
 
 
 def loading(team: Team) -> Iterator[Row]:
@@ -156,23 +180,13 @@ def searching(
     cost: dict[str, float],
 ) -> Iterator[Row]:
     """Search in turns, so that what else the machine does hits both alike."""
-    local, rows, served = Sample(), Sample(), Sample()
     weights = WORDS if name == "words" else BOTH
-    same = 0
-    for warm in (True, False):
+    first, again = Turns(), Turns()
+    for turns in (first, again):
         for text in queries:
             query = Query(probes=(Probe(text),), limit=10, weights=weights)
-            here = partial(team.local.place.corpus.search, query, NOW)
-            there = partial(team.corpus.search, query, NOW)
-            if warm:
-                here()
-                there()
-                continue
-            ours = local.take(here)
-            before = server()
-            theirs = rows.take(there)
-            served.cpu.append(server() - before)
-            same += [h.chunk.id for h in ours.hits] == [h.chunk.id for h in theirs.hits]
+            turns.take(team, query, server)
+    local, rows, served, same = again.local, again.rows, again.served, again.same
     both = _added(rows, served)
     cost |= {f"{name}, local": local.cpu_ms(), f"{name}, database": both.cpu_ms()}
     is_large = team.chunks > LARGE
@@ -189,6 +203,28 @@ def searching(
     )
     goal = 40 if is_large else None
     yield figure("search", f"{name}, p95", team, both.cpu_ms(0.95), "ms", most=goal, note=note)
+    new = _added(first.rows, first.served)
+    ratio = new.cpu_ms() / first.local.cpu_ms()
+    note = f"local {first.local.cpu_ms():.1f} ms, database {new.cpu_ms():.1f} ms, p95"
+    note += f" {new.cpu_ms(0.95):.1f}; same ten {first.same} of {len(queries)}"
+    yield figure("search", f"{name}, asked for the first time", team, ratio, "x", note=note)
+
+
+@dataclass(slots=True)
+class Turns:
+    """Searches in both engines by turns, and how many had the same ten hits."""
+
+    local: Sample = field(default_factory=Sample)
+    rows: Sample = field(default_factory=Sample)
+    served: Sample = field(default_factory=Sample)
+    same: int = 0
+
+    def take(self, team: Team, query: Query, server: Callable[[], float]) -> None:
+        ours = self.local.take(partial(team.local.place.corpus.search, query, NOW))
+        before = server()
+        theirs = self.rows.take(partial(team.corpus.search, query, NOW))
+        self.served.cpu.append(server() - before)
+        self.same += [h.chunk.id for h in ours.hits] == [h.chunk.id for h in theirs.hits]
 
 
 def _added(client: Sample, server: Sample) -> Sample:
@@ -300,23 +336,30 @@ def overlap(team: Team, queries: Sequence[str]) -> Iterator[Row]:
     yield figure("search", "overlap of ten, graph and exact", team, mean, "", least=0.995)
 
 
-def upserting(team: Team, repeats: int, server: Callable[[], float]) -> Row:
-    """Edit one passage of a document, as a person does, and index it."""
-    sample = Sample()
-    store = team.local.root / "docs"
-    paths = sorted(store.glob("*.md"))[:repeats]
+def writing(team: Team, queries: Sequence[str], server: Callable[[], float]) -> Iterator[Row]:
+    """Edit one passage of a document, as a person does on another server, and search here."""
+    written, searched = Sample(), Sample()
+    another = _index(team.database, team.scope, team.corpus.encoder)
+    paths = sorted((team.local.root / "docs").glob("*.md"))
     lane = team.corpus.lane
-    for number, path in enumerate(paths):
+    for number, (text, path) in enumerate(zip(queries, paths, strict=False)):
         source = team.corpus.store.read(str(path.relative_to(team.local.root)))
         parsed = parse.parse(source, lane)
         first, *rest = chunk.chunk(parsed, lane.chunking)
-        text = f"{first.text} edited word{number}"
-        edited = dataclasses.replace(first, text=text, digest=f"{number:032x}")
+        longer = f"{first.text} edited word{number}"
+        edited = dataclasses.replace(first, text=longer, digest=f"{number:032x}")
         entry = IndexedDocument(parsed.document, (edited, *rest), source.stamp)
-        sample.take(partial(team.index.apply, [entry]), _together(server))
-    return figure(
-        "write", "an edited document", team, sample.cpu_ms(), "ms", most=10, note=sample.note()
-    )
+        written.take(partial(another.apply, [entry]), _together(server))
+        query = Query(probes=(Probe(text),), limit=10, weights=WORDS)
+        searched.take(partial(team.corpus.search, query, NOW), _together(server))
+        # As it was, for the next run on the same rows.
+        another.apply([IndexedDocument(parsed.document, (first, *rest), source.stamp)])
+    note = written.note()
+    yield figure("write", "an edited document", team, written.cpu_ms(), "ms", most=10, note=note)
+    note = searched.note()
+    yield figure("search", "words, after a write", team, searched.cpu_ms(), "ms", note=note)
+    team.corpus.embed(at_once=512)
+    team.index.save()
 
 
 def sizes(team: Team, cluster: postgres.Cluster) -> Iterator[Row]:
@@ -367,7 +410,8 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="1,000 passages and few repeats")
     parser.add_argument("--repeats", type=int, default=60, help="queries and writes a row")
-    parser.add_argument("--work", type=Path, help="keep corpora and local indexes here")
+    parser.add_argument("--work", type=Path, help="keep corpora, indexes and rows here")
+    parser.add_argument("--write", action="store_true", help="put the table into performance.md")
     options = parser.parse_args()
     options.sizes = sorted({int(size) for size in options.sizes.split(",")})
     if options.quick:

@@ -102,6 +102,12 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 @pytest.fixture
+def own_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use what this system has, also in a run with the switch: the test is about that alone."""
+    monkeypatch.setenv("RAGDOCS_PORTABLE", "0")
+
+
+@pytest.fixture
 def portable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use only what every system has."""
     monkeypatch.setenv("RAGDOCS_PORTABLE", "1")

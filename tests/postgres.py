@@ -51,15 +51,22 @@ def binaries(folder: Path) -> Path:
 class Cluster:
     """A server of its own, which can be stopped, killed and started again."""
 
-    def __init__(self, standby_of: Cluster | None = None, **settings: str) -> None:
+    def __init__(
+        self, standby_of: Cluster | None = None, *, folder: Path | None = None, **settings: str
+    ) -> None:
         # Not below the folder of a test, which only its owner may enter.
-        self.folder = folder = Path(tempfile.mkdtemp(prefix="ragdocs-postgres-"))
+        if folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="ragdocs-postgres-"))
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
         self.data = folder / "data"
         self.port = free_port()
         self.settings = {**SMALL, **DURABLE, **settings}
         self.process: subprocess.Popen[bytes] | None = None
         give(folder)
         self.programs = binaries(Path(tempfile.gettempdir()) / f"ragdocs-programs-{os.getpid()}")
+        if self.data.exists():
+            return
         if standby_of is None:
             words = ["initdb", "-D", str(self.data), "-U", "postgres", "-A", "trust", "-E", "UTF8"]
             words += ["--locale=C.UTF-8", "--no-sync"]
@@ -137,24 +144,31 @@ class Cluster:
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def create(self, template: str = "template1", tablespace: str = "pg_default") -> str:
+    def create(
+        self, template: str = "template1", tablespace: str = "pg_default", name: str = ""
+    ) -> str:
         """Make a database like another one and return its address."""
-        name = f"test_{uuid.uuid4().hex[:12]}"
+        name = name or f"test_{uuid.uuid4().hex[:12]}"
         place = f'TEMPLATE "{template}" TABLESPACE {tablespace}'
         with psycopg.connect(self.address, autocommit=True) as session:
             session.execute(f"CREATE DATABASE {name} {place}".encode())
         return self.address_of(name)
 
-    def migrated(self, tablespace: str = "pg_default") -> str:
-        """Make a database with the tables of ragdocs and return its address."""
+    def has(self, name: str) -> bool:
+        """Tell whether there is a database of this name."""
         with psycopg.connect(self.address, autocommit=True) as session:
-            row = session.execute("SELECT FROM pg_database WHERE datname = 'ragdocs'").fetchone()
-            if row is None:
+            sql = "SELECT FROM pg_database WHERE datname = %s"
+            return session.execute(sql, [name]).fetchone() is not None
+
+    def migrated(self, tablespace: str = "pg_default", name: str = "") -> str:
+        """Make a database with the tables of ragdocs and return its address."""
+        if not self.has("ragdocs"):
+            with psycopg.connect(self.address, autocommit=True) as session:
                 session.execute("CREATE DATABASE ragdocs")
-                database = Database(self.address_of("ragdocs"))
-                migrations.migrate(database)
-                database.close()
-        return self.create("ragdocs", tablespace)
+            database = Database(self.address_of("ragdocs"))
+            migrations.migrate(database)
+            database.close()
+        return self.create("ragdocs", tablespace, name)
 
     def drop(self, address: str) -> None:
         """Remove a database, whoever is connected to it."""

@@ -208,6 +208,13 @@ def test_pages_that_everybody_reads_are_short(page: str) -> None:
     assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= LONGEST[page]
 
 
+def test_the_readme_names_every_page_once() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text.partition("## Documentation")[2]
+    links = [link for link in LINK.findall(table) if link.startswith("docs/")]
+    assert sorted(links) == sorted(name(page) for page in DOCS)
+
+
 def test_the_changelog_begins_with_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     versions = re.findall(r"^## \[(.+?)\]", text, re.MULTILINE)

@@ -57,7 +57,11 @@ RIMS = {"mcp", "cli", "http", "web"}
 # Where each third-party package may be imported; one place each.
 HOMES = {
     "faiss": {"engines/local/vectors.py"},
-    "whoosh": {"engines/local/segments.py", "text/languages.py"},
+    "whoosh": {
+        "engines/local/segments.py",
+        "engines/local/whoosh_files.py",
+        "text/languages.py",
+    },
     "networkx": {"engines/local/graph.py", "serve/web/graph_layout.py"},
     "frontmatter": {"text/frontmatter.py"},
     "yaml": {"text/frontmatter.py"},

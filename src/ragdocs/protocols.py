@@ -294,6 +294,12 @@ class Encoder(Protocol):
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""
 
+    def rest(self, idle_seconds: float, /) -> bool:
+        """Give memory back if no text came for so long, and tell whether there was any.
+
+        The next text loads the model again.
+        """
+
 
 class AccessLog(Protocol):
     """Counts how often memories are found, read and used."""

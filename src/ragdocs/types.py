@@ -238,6 +238,8 @@ class Findings:
     omitted: int = 0
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    # The part of the best score that the tenth-best document lacks; None where there are fewer.
+    lead: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,11 +309,13 @@ class Written:
 
     It has a new version, or the path in the trash that the old text was moved to. `removed` names
     the secrets that were replaced, `notes` what failed beside the change, which is made.
+    `before` is the version that was there, where the store can recover it.
     """
 
     path: str
     version: str = ""
     moved_to: str = ""
+    before: str = ""
     removed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

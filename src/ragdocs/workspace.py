@@ -293,7 +293,7 @@ class Workspace:
             self.redactor,
             project.project_key(self.config.root),
         )
-        own = places.get(MEMORY.name), places.get(DOCS.name)
+        own = places.get(MEMORY.name), places.get(DOCS.name), places.get(SOURCES.name)
         drift = self.living.drift
         return Packs(self.config.root, *own, lambda: self.repository, files, self.clock, drift)
 

@@ -11,6 +11,7 @@ from whoosh.scoring import BM25F
 
 from ragdocs.engines.local import postings as keywords
 from ragdocs.engines.local.postings import KeywordTable, best
+from ragdocs.engines.local.words import Words
 from ragdocs.search.bm25 import BOOSTS, K1, MOST_LOOKUPS, NAMED, B
 from ragdocs.text.terms import terms
 
@@ -56,17 +57,17 @@ class Bench:
         return [row for row, _ in self.match(text, k)]
 
 
-def count_decoding(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Note every term whose postings are read from Whoosh, once for each segment."""
-    decoded: list[str] = []
-    gather = KeywordTable._gather
+def count_lookups(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note every term that is looked up, once for each segment."""
+    looked_up: list[str] = []
+    find = Words.find
 
-    def counting(self: KeywordTable, segment: Any, term: str) -> Any:
-        decoded.append(term)
-        return gather(self, segment, term)
+    def counting(self: Words, term: str) -> int:
+        looked_up.append(term)
+        return find(self, term)
 
-    monkeypatch.setattr(KeywordTable, "_gather", counting)
-    return decoded
+    monkeypatch.setattr(Words, "find", counting)
+    return looked_up
 
 
 def prose(seed: int, words: int = 60) -> str:
@@ -303,16 +304,16 @@ def test_a_single_cjk_character_does_not_match_every_text_that_has_it_inside_a_w
 def test_no_query_raises_or_costs_more_than_its_share(
     prose_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    decoded = count_decoding(monkeypatch)
+    looked_up = count_lookups(monkeypatch)
     segments = len(prose_bench.table._segments.opened)
     words = {"a megabyte of words": " ".join(VOCABULARY) * 3000}
     words["ten thousand typos"] = " ".join(f"{word}zz" for word in VOCABULARY) * 170
     for name, query in (queries() | words).items():
-        decoded.clear()
+        looked_up.clear()
         found = prose_bench.match(query)
         assert len(found) <= 10, name
         assert all(0 < score < 10 for _, score in found), name
-        assert len(decoded) <= segments * (MOST_LOOKUPS + 200), name
+        assert len(looked_up) <= segments * (MOST_LOOKUPS + 200), name
 
 
 def test_a_query_of_stop_words_still_finds_what_has_nothing_else() -> None:
@@ -333,27 +334,28 @@ def test_a_passage_without_words_hurts_no_search(text: str) -> None:
 # --- the cache ---
 
 
-def test_the_cache_of_postings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_impacts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench()
     bench.apply({row: prose(row) for row in range(100)})
-    monkeypatch.setattr(keywords, "CACHED_POSTINGS", 300)
+    monkeypatch.setattr(keywords, "CACHED_IMPACTS", 300)
+    monkeypatch.setattr(keywords, "COMMON_TERMS", 0)
     for seed in range(1000, 1030):
         bench.match(prose(seed, 12))
-        held = sum(1 + len(postings.rows) for postings in bench.table._cache.values())
-        assert held == bench.table._cached
-        assert held <= 300 or len(bench.table._cache) == 1
+        size = sum(1 + len(impact.values) for impact in bench.table._impacts.values())
+        assert size == bench.table._impact_size
+        assert size <= 300 or len(bench.table._impacts) == 1
 
 
-def test_only_what_is_new_is_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_term_is_looked_up_once_between_two_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench()
     bench.apply({row: prose(row) for row in range(50)})
     first = bench.match(VOCABULARY[0])
-    decoded = count_decoding(monkeypatch)
+    looked_up = count_lookups(monkeypatch)
     assert bench.match(VOCABULARY[0]) == first
-    assert decoded == []
+    assert looked_up == []
     bench.apply({50: "something new"}, (3,))
     assert 3 not in bench.rows(VOCABULARY[0], 100)
-    assert decoded == [VOCABULARY[0]]
+    assert looked_up == [VOCABULARY[0]] * 2
 
 
 def test_a_word_that_a_long_query_repeats_counts_more() -> None:

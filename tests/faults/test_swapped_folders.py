@@ -182,7 +182,12 @@ def racing(folder: Path, victim: Path, stop: threading.Event) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges two names in one step")
 @pytest.mark.parametrize("swapped", ["", "inner", ".history", ".trash"])
 def test_a_swap_between_check_and_write_changes_nothing_behind_the_link(
-    tmp_path: Path, victim: Path, swapped: str, monkeypatch: pytest.MonkeyPatch, tally: Tally
+    tmp_path: Path,
+    victim: Path,
+    swapped: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tally: Tally,
+    own_system: None,
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
     root = tmp_path / "project" / ".memories"

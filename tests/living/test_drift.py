@@ -11,6 +11,7 @@ from tests.asking import ask
 from tests.living.repositories import CODE, Repository, lose_record
 
 from ragdocs.errors import ConflictError, UnavailableError
+from ragdocs.verbs.living import drift as drift_module
 from ragdocs.verbs.living.drift import LinkState
 
 GUIDE = "# Guide\n\n## Install\n\nRun the script.\nThen wait.\nThen go on.\n\n## Use\n\nCall it.\n"
@@ -229,7 +230,7 @@ def test_the_worst_is_listed_first_with_what_changed(repository: Repository) -> 
     assert secret not in str(ask(workspace, "review_drift"))
 
 
-def test_a_search_of_a_server_compares_stamps_only(repository: Repository) -> None:
+def test_an_answer_of_a_server_compares_what_it_shows(repository: Repository) -> None:
     workspace = repository.open()
     workspace.memories.create("m.md", MEMORY, [])
     drift = workspace.living.drift
@@ -237,14 +238,69 @@ def test_a_search_of_a_server_compares_stamps_only(repository: Repository) -> No
     old = (repository.now.timestamp(),) * 2
     for path in ("src/a.py", "docs/guide.md"):
         os.utime(repository.root / path, old)
-    assert drift.known([document]) == {}, "nothing was read yet"
-    drift.settle()
     assert drift.known([document])[document.id][0].state == "ok"
     repository.write("src/a.py", CODE.replace("return 7", "return 70"))
     os.utime(repository.root / "src/a.py", old)
-    assert drift.known([document]) == {}, "the file is another one"
-    drift.settle()
     assert drift.known([document])[document.id][0].state == "changed"
+
+
+def test_links_that_take_long_to_compare_come_with_the_next_answer(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", MEMORY, [])
+    drift = workspace.living.drift
+    document = repository.document(workspace, "m.md")
+    monkeypatch.setattr(drift_module, "PATIENCE_SECONDS", 0.0)
+    drift.known([document])
+    drift.settle()
+    assert drift.known([document])[document.id][0].state == "ok"
+
+
+def test_what_is_missing_is_looked_for_again(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", MEMORY, [])
+    drift = workspace.living.drift
+    document = repository.document(workspace, "m.md")
+    (repository.root / "src/a.py").unlink()
+    assert drift.known([document])[document.id][0].state == "missing"
+    repository.write("lib/a.py", CODE)
+    monkeypatch.setattr(drift_module, "RECHECK_NANOSECONDS", 0)
+    drift.known([document])
+    drift.settle()
+    (state, *_) = drift.known([document])[document.id]
+    assert (state.state, state.moved_to) == ("moved", "lib/a.py")
+
+
+def test_an_append_or_a_rename_says_nothing_about_links_that_were_never_compared(
+    repository: Repository,
+) -> None:
+    repository.write(
+        ".memories/m.md", f"---\ncreated_at: {repository.now.isoformat()}\n---\n{MEMORY}"
+    )
+    repository.write("src/a.py", CODE.replace("return 7", "return 70"))
+    repository.write("src/b.py", CODE)
+    workspace = repository.open()
+    workspace.memories.append("m.md", "More on [[src/b.py]].\n")
+    workspace.edits.rename("m.md", "n.md")
+    states = repository.states(workspace, "n.md")
+    assert states["src/a.py"].state == "changed"
+    assert states["src/b.py"].state == "ok"
+
+
+def test_a_memory_without_links_is_not_written_down(repository: Repository) -> None:
+    workspace = repository.open()
+    ledger = workspace.living.drift.ledger
+    workspace.memories.create("m.md", "About nothing in particular.\n", [])
+    before = ledger.state()
+    workspace.memories.append("m.md", "And nothing else.\n")
+    assert ledger.state() == before
+    workspace.memories.append("m.md", "See [[src/a.py]].\n")
+    assert ledger.of("m.md").keys() == {("src/a.py", "")}
+    workspace.memories.update("m.md", "About nothing again.\n")
+    assert ledger.of("m.md") == {}
 
 
 def test_links_out_of_the_project_are_never_read(repository: Repository, tmp_path: Path) -> None:

@@ -52,6 +52,9 @@ class CountingEncoder(HashEncoder):
         self.texts: list[str] = []
         self.gone = ""
 
+    def rest(self, _: float, /) -> bool:
+        return False
+
     def prepare(self) -> None:
         pass
 
@@ -123,6 +126,14 @@ def test_only_changed_files_are_read(bench: Bench) -> None:
     assert sorted(bench.store.reads) == ["f1/4.md", "new.md"]
     assert (report.added, report.changed, report.removed, report.unchanged) == (1, 1, 1, 18)
     assert bench.matched("number4") == bench.matched("number5") == []
+
+
+def test_the_files_that_changed_last_are_read_first(bench: Bench) -> None:
+    for age, name in enumerate(("b.md", "c.md", "a.md")):
+        path = bench.write(name, f"note {name}")
+        os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
+    bench.corpus.sync()
+    assert bench.store.reads == ["b.md", "c.md", "a.md"]
 
 
 def test_a_touched_file_is_read_once_and_neither_indexed_nor_encoded_again(bench: Bench) -> None:
@@ -398,6 +409,17 @@ def test_a_long_text_is_found_by_its_words_before_it_is_embedded(bench: Bench) -
     assert "still embedding" in bench.corpus.notes()[0]
     bench.corpus.embed()
     assert bench.corpus.notes() == ()
+
+
+def test_a_passage_is_not_weaker_for_waiting_for_its_vector(bench: Bench) -> None:
+    bench.write("tokens.md", "Tokens are refreshed by the gateway.")
+    bench.corpus.sync()
+    by_words = bench.search("tokens refreshed").hits[0]
+    bench.corpus.commit([Put("other.md", "Another text, which is encoded at once.")])
+    assert bench.index.info().vectors == 1
+    best = bench.search("tokens refreshed").hits[0]
+    assert best.document.path == "tokens.md"
+    assert best.score == pytest.approx(by_words.score, abs=0.001)
 
 
 def test_an_answer_says_how_many_files_are_not_read_yet(bench: Bench) -> None:

@@ -22,6 +22,7 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.search.encoders.vectors import half_precision
 from ragdocs.search.query import with_doubt
+from ragdocs.search.rank import lead
 from ragdocs.stores.files.store import FileStore
 from ragdocs.types import Filter, Findings, Hit, IndexedDocument, Link, Probe, Query
 
@@ -169,6 +170,35 @@ def test_a_query_vector_is_rounded_as_the_vectors_of_passages_are() -> None:
     assert rounded.dtype == np.float32
     assert np.array_equal(rounded, rounded.astype(np.float16))
     assert np.abs(rounded - vector).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("score", "lead", "is_marked"),
+    [
+        (WEAK - 0.01, 0.5, False),
+        (WEAK + 0.05, 0.1, True),
+        (0.95, 0.0, False),
+        (FLOOR + 0.01, 0.4, True),
+    ],
+)
+def test_an_answer_that_is_hardly_ahead_of_others_is_marked_as_weak(
+    score: float, lead: float, *, is_marked: bool
+) -> None:
+    found = entry("a.md", "apple press")
+    hit = Hit(found.document, found.chunks[0], score, ())
+    marked = with_doubt(Findings(hits=(hit,), lead=lead), "apple")
+    assert bool(marked.notes) == is_marked
+    if is_marked and score > WEAK:
+        assert "many other documents nearly as much" in marked.notes[0]
+
+
+def test_the_lead_is_that_over_the_tenth_document() -> None:
+    documents = [entry(f"{number}.md", "x").document for number in range(12)]
+    # Three passages of the first document are one rival, not three.
+    passages = [documents[0]] * 3 + documents[1:]
+    scores = np.array([0.8, 0.79, 0.78, *np.linspace(0.7, 0.2, 11)])
+    assert lead(scores, passages) == pytest.approx(1 - scores[11] / 0.8)
+    assert lead(scores[:6], passages[:6]) is None
 
 
 @pytest.mark.parametrize(

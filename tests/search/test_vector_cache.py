@@ -26,6 +26,9 @@ class Counting:
         self.dim = 64
         self.seen: list[str] = []
 
+    def rest(self, _: float, /) -> bool:
+        return False
+
     def prepare(self) -> None:
         pass
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from tests.serve.windows import PATIENCE, Window, servers, until
 
 from ragdocs.caller import Caller, begin
 from ragdocs.serve.shared import callers, shim
+from ragdocs.system import local_socket
 from ragdocs.text import times
 from ragdocs.text.redaction.redact import CallersRedactor, Redactor
 
@@ -277,13 +277,13 @@ NO_INTRODUCTIONS = (
 )
 
 
-def test_a_client_that_does_not_introduce_itself_is_refused(shared: Project, runtime: Path) -> None:
+def test_a_client_that_does_not_introduce_itself_is_refused(
+    shared: Project, runtime: Path, system: str
+) -> None:
     window = Window(shared).greet()
-    (place,) = runtime.glob("*.sock")
+    (path,) = runtime.glob(f"*{local_socket.ending()}")
     for line in NO_INTRODUCTIONS:
-        with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(PATIENCE)
-            client.connect(str(place))
+        with local_socket.connect(str(path), PATIENCE) as client:
             client.sendall(line)
             with client.makefile("rb") as answers:
                 assert b"for the windows of ragdocs" in answers.readline(), line

@@ -107,6 +107,16 @@ def test_a_cold_server_answers_from_the_files(cold: Project, lines: list[Line]) 
 def test_an_index_that_cannot_be_used_does_not_empty_the_answers(
     noted: Project, pages: Path, lines: list[Line], harm: str
 ) -> None:
+    assert_answers_in_spite_of(harm, noted, pages, lines)
+
+
+def test_a_damaged_index_does_not_empty_the_answers_on_any_system(
+    noted: Project, pages: Path, lines: list[Line], portable: None
+) -> None:
+    assert_answers_in_spite_of("damaged", noted, pages, lines)
+
+
+def assert_answers_in_spite_of(harm: str, noted: Project, pages: Path, lines: list[Line]) -> None:
     noted.open().save()
     indices = [path for path in noted.root.rglob("indices") if path.is_dir()]
     assert indices

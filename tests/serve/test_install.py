@@ -234,6 +234,7 @@ def test_a_file_that_is_not_understood_is_refused_with_lines_to_paste(
     code, out, _ = run("install", "claude-code", "cursor")
     assert code == 1
     assert reason in out
+    assert "Put these lines there by hand:" in out
     assert '"--project"' in out
     assert file.read_bytes() == text.encode("latin-1")
     # The other client is served all the same.
@@ -247,7 +248,26 @@ def test_a_read_only_file_is_refused_with_a_sentence(home: Path, run: Run) -> No
     code, out, _ = run("install", "claude-code")
     assert code == 1
     assert f"{file} is read-only" in out
+    assert "Make it writable, or put these lines there by hand:" in out
+    assert "No file needs a change" not in out
     assert file.read_text() == "{}"
+
+
+def test_lines_that_cannot_be_taken_out_are_left_to_a_person(home: Path, run: Run) -> None:
+    run("install", "claude-code")
+    file = home / "work/.mcp.json"
+    broken = file.read_text() + "}"
+    file.write_text(broken)
+    code, out, _ = run("uninstall", "claude-code")
+    assert code == 1
+    assert "Take lines like these out by hand:" in out
+    assert file.read_text() == broken
+
+
+def test_a_note_is_about_the_file_that_was_written(home: Path, run: Run) -> None:
+    (home / ".codex").mkdir()
+    assert "once you trust the project" in run("install", "codex")[1]
+    assert "trust the project" not in run("install", "codex", "--scope", "user")[1]
 
 
 @pytest.mark.parametrize("place", ["home/dotfiles/codex.toml", "elsewhere/codex.toml"])

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,9 +20,12 @@ from ragdocs.engines.local.index import LocalIndex
 from ragdocs.protocols import Vectors
 from ragdocs.search.calibration import UNRELATED
 from ragdocs.search.corpus import Corpus
+from ragdocs.search.encoders.cache import CachedEncoder
 from ragdocs.search.encoders.hashing import HashEncoder
+from ragdocs.search.encoders.minilm import MINILM, OnnxEncoder
 from ragdocs.serve import live as keeping
 from ragdocs.serve.live import Live
+from ragdocs.types import Probe, Query
 from ragdocs.verbs.quality.health import compare
 
 if TYPE_CHECKING:
@@ -338,6 +342,28 @@ def test_the_heart_goes_on_beating(project: Project, serve: Serve) -> None:
     assert state.ready
     assert state.watcher == "events"
     assert state.heartbeat
+
+
+def test_a_model_that_nobody_needs_is_given_back_and_comes_back(project: Project) -> None:
+    project.write("docs/auth.md", "# Auth\n\nTokens are rotated on every use.\n")
+    live = Live(project.config(**{"embedding.model": MINILM}), model_idle_seconds=0.5)
+    live.start()
+    try:
+        until(lambda: live.settled, "the first index")
+        encoder = live.workspace().encoder
+        assert isinstance(encoder, CachedEncoder)
+        model = encoder._encoder
+        assert isinstance(model, OnnxEncoder)
+        before = encoder.encode(["a question that was not asked before"])
+        assert model._loaded
+        until(lambda: model._loaded is None, "the model is given back")
+        corpus = live.workspace().places["docs"].corpus
+        query = Query(probes=(Probe("how often are tokens rotated"),))
+        findings = corpus.search(query, datetime.now(UTC))
+        assert findings.hits[0].document.path == "docs/auth.md"
+        assert (model.encode(["a question that was not asked before"]) == before).all()
+    finally:
+        live.stop()
 
 
 def test_without_watching_a_server_still_indexes_at_its_start(

@@ -127,7 +127,9 @@ def test_a_server_of_one_window_ends_with_it(served: Project, runtime: Path) -> 
     until(lambda: not is_alive(own[0]))
 
 
-def test_every_call_is_answered_while_servers_are_killed(served: Project, runtime: Path) -> None:
+def test_every_call_is_answered_while_servers_are_killed(
+    served: Project, runtime: Path, system: str
+) -> None:
     rng = random.Random(7)
     windows = [Window(served).greet() for _ in range(3)]
     is_over = False

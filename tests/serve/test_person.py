@@ -71,6 +71,16 @@ def on_terminal(home: Project, *arguments: str, **environ: str) -> str:
     return shown.replace("\r\n", "\n")
 
 
+@pytest.mark.parametrize("command", [("init", "--yes"), ("install", "claude-code", "--dry-run")])
+def test_lines_to_paste_are_not_broken_at_the_width_of_a_terminal(
+    home: Project, command: tuple[str, ...]
+) -> None:
+    # One word more would fit, if a path might be broken between words.
+    home.root = home.root / ("a folder with a long name " * 4).strip()
+    (home.root / ".git").mkdir(parents=True)
+    assert str(home.root) in on_terminal(home, *command)
+
+
 # --- memory list ---
 
 

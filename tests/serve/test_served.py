@@ -145,7 +145,7 @@ def is_light(outcome: Outcome) -> bool:
     return not outcome.modules.intersection(HEAVY)
 
 
-def test_commands_answer_as_in_their_own_process(tmp_path: Path) -> None:
+def test_commands_answer_as_in_their_own_process(tmp_path: Path, system: str) -> None:
     light = 0
     # In a project of its own: what other tests have just written is a second older each second.
     with opened(tmp_path) as shell:
@@ -222,7 +222,7 @@ def test_the_secrets_of_a_command_are_not_written_by_the_server(shell: Shell) ->
 def test_a_command_of_another_project_is_declined(shell: Shell, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    (socket,) = shell.runtime.glob("*.sock")
+    (lock,) = shell.runtime.glob("*.lock")
     environ = {**shell.environ}
     del environ["RAGDOCS_SERVER_SHARED"]
     request: dict[str, object] = {
@@ -240,7 +240,7 @@ def test_a_command_of_another_project_is_declined(shell: Shell, tmp_path: Path) 
         ({"environ": {**environ, "RAGDOCS_MEMORY_ENABLED": "false"}}, True),
         ({"environ": {**environ, "XDG_DATA_HOME": str(other)}}, True),
     ):
-        connection = client._connected(str(socket.with_suffix("")))
+        connection = client._connected(str(lock.with_suffix("")))
         assert connection is not None
         with connection:
             answer = client._request(connection, {**request, **change})
@@ -306,6 +306,14 @@ def test_a_server_that_does_not_answer_does_not_keep_a_command_waiting(shell: Sh
         os.kill(server, signal.SIGCONT)
     assert "docs/guide.md" in outcome.out
     assert not is_light(outcome)
+
+
+def test_what_hooks_said_before_is_no_part_of_the_prompt() -> None:
+    # As Gemini CLI 0.61 writes it.
+    said = "<hook_context># Context of harbour\n\n## Latest memories\n</hook_context>\n\n"
+    asked = "What does <hook_context> mean, and </hook_context>?"
+    assert hook.prompt(json.dumps({"prompt": said + asked})) == asked
+    assert hook.prompt(json.dumps({"prompt": "<hook_context>"})) == "<hook_context>"
 
 
 def test_a_long_prompt_is_cut_where_a_task_must_end() -> None:

@@ -129,7 +129,11 @@ def test_a_folder_that_others_may_enter_is_not_used(served: Project, runtime: Pa
 
 
 def test_a_folder_too_deep_for_a_socket_is_passed_over(
-    served: Project, runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    served: Project,
+    runtime: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    own_system: None,
 ) -> None:
     deep = tmp_path / ("deep" * 25)
     deep.mkdir()

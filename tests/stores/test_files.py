@@ -31,6 +31,9 @@ from .contract import (
     plant,
 )
 
+pytestmark = pytest.mark.usefixtures("system")
+
+
 NOON = datetime(2026, 2, 4, 12, 0, 0, tzinfo=UTC)
 
 

@@ -16,6 +16,9 @@ from ragdocs.types import Expect, Put
 
 from .contract import plant
 
+pytestmark = pytest.mark.usefixtures("system")
+
+
 NOW = datetime(2026, 2, 4, 12, 0, 0, tzinfo=UTC)
 
 

@@ -34,7 +34,7 @@ def listings() -> Iterator[list[str]]:
 
 
 def test_changes_one_after_the_other_list_their_folder_once(
-    tmp_path: Path, listings: list[str]
+    tmp_path: Path, listings: list[str], own_system: None
 ) -> None:
     root = tmp_path / "memories"
     store = FileStore(root, MEMORY)

@@ -10,6 +10,8 @@ import pytest
 from ragdocs.errors import NotFoundError, ReadOnlyError, RenameError, StorageError, ValidationError
 from ragdocs.system import files as fsio
 
+pytestmark = pytest.mark.usefixtures("system")
+
 
 def failing(code: int) -> object:
     def fail(*arguments: object, **options: object) -> None:

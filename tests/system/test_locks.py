@@ -4,6 +4,7 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragdocs.errors import LockAcquisitionError, NotFoundError
+from ragdocs.errors import LockAcquisitionError, NotFoundError, RagdocsError
 from ragdocs.stores.summaries import SummaryFile
 from ragdocs.system import locks, platform
 
@@ -70,7 +71,7 @@ def test_threads_exclude_each_other(tmp_path: Path, kind: str) -> None:
     assert counter.read_text() == "100"
 
 
-def test_readers_share_a_lock_and_keep_writers_out(tmp_path: Path) -> None:
+def test_readers_share_a_lock_and_keep_writers_out(tmp_path: Path, own_system: None) -> None:
     with locks.lock(tmp_path, shared=True):
         assert is_free(tmp_path, 5, shared=True)
         assert not is_free(tmp_path)
@@ -116,11 +117,11 @@ def test_a_forked_child_does_not_hold_its_parents_lock(tmp_path: Path) -> None:
         os.waitpid(child, 0)
 
 
-def test_a_lock_on_a_folder_made_anew_is_a_lock_on_the_new_one(tmp_path: Path) -> None:
+def test_a_lock_on_a_folder_made_anew_is_a_lock_on_the_new_one(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     with locks.lock(folder):
-        folder.rmdir()
+        shutil.rmtree(folder)
         folder.mkdir()
         with locks.lock(folder, timeout=5):
             assert not is_free(folder)
@@ -164,6 +165,20 @@ def test_a_file_system_without_flock_gets_a_lock_file(
     assert names(tmp_path) == []
 
 
+def test_a_full_disk_leaves_no_lock_file_behind(
+    tmp_path: Path, portable: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", refuse)
+        with pytest.raises(RagdocsError, match="space"), locks.lock(tmp_path):
+            pass
+    assert names(tmp_path) == []
+    assert is_free(tmp_path)
+
+
 def test_a_lock_needs_its_folder(tmp_path: Path, kind: str) -> None:
     with pytest.raises(NotFoundError), locks.lock(tmp_path / "missing"):
         pass
@@ -177,7 +192,7 @@ def waiting(folder: Path) -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux shows who waits")
-def test_whoever_waits_is_served_in_turn(tmp_path: Path) -> None:
+def test_whoever_waits_is_served_in_turn(tmp_path: Path, own_system: None) -> None:
     served: list[int] = []
 
     def wait(number: int) -> None:
@@ -228,7 +243,9 @@ def foreign_lock(folder: Path) -> Iterator[int]:
             holder.kill()
 
 
-def test_the_error_names_who_holds_the_lock_and_what_to_do(tmp_path: Path) -> None:
+def test_the_error_names_who_holds_the_lock_and_what_to_do(
+    tmp_path: Path, own_system: None
+) -> None:
     with (
         foreign_lock(tmp_path) as pid,
         pytest.raises(LockAcquisitionError) as refused,
@@ -249,7 +266,7 @@ def test_the_error_names_the_holder_of_a_lock_file(tmp_path: Path, portable: Non
         pass
 
 
-def test_nobody_who_reads_waits_for_a_lock(project: Project) -> None:
+def test_nobody_who_reads_waits_for_a_lock(project: Project, own_system: None) -> None:
     project.memory("a.md", "A note about the harbour.")
     workspace = project.open()
     workspace.repository.append_summary("run", "step", "what happened")

@@ -224,6 +224,22 @@ Slashes.
 ## Deep { #deep-id }
 """
 
+README = """\
+<h1 align="center">Lamp</h1>
+
+<p align="center">
+  <a href="other.md">Other page</a> of the lamp<br>in two rows.
+  <img alt="A picture of it" src="hiddenfile.png">
+</p>
+
+Write `<br>` where a row ends, or List<String>.
+
+<a id="deep-id"></a>
+## Deep
+
+    <div>indented code</div>
+"""
+
 
 def notebook() -> str:
     cells = [
@@ -352,6 +368,40 @@ CASES = (
         words=(("warning: Be careful", 3), ("Linux", 8), ("note: With title", 14)),
         unread=("!!!", "///", "==="),
         code=("```sh\nrun it\n```",),
+    ),
+    Case(
+        "docs/lamp.md",
+        README,
+        "Markdown",
+        "Lamp",
+        ("Lamp", "Lamp › Deep"),
+        links=("docs/other.md",),
+        words=(
+            ("of the lamp in", 4),
+            ("A picture of it", 5),
+            ("Write `<br>` where a row ends, or List<String>.", 8),
+        ),
+        unread=("<h1", "<p ", "</p>", "<a href", "hiddenfile", "center"),
+        code=("    <div>indented code</div>",),
+    ),
+    Case(
+        "docs/settings.rst",
+        ":tocdepth: 2\n\n.. _top:\n\nGuide\n=====\n\nFirst words.\n\n--------\n\nLast words.\n",
+        "reStructuredText",
+        "Guide",
+        ("Guide",),
+        anchors=("top",),
+        words=(("First words.", 8), ("Last words.", 12)),
+        unread=("tocdepth", "----"),
+    ),
+    Case(
+        "docs/nav.adoc",
+        "= Contents\n\n[]\n* xref:features.adoc[]\n",
+        "AsciiDoc",
+        "Contents",
+        ("Contents",),
+        links=("docs/features.adoc",),
+        unread=("xref", "[]"),
     ),
     Case(
         "docs/study.ipynb",

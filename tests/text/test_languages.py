@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ragdocs.search import bm25
 from ragdocs.text import languages
-from ragdocs.text.terms import stop_terms, terms
+from ragdocs.text.terms import meaningful, terms
 
 SENTENCES = {
     "en": "The tokens of a session are kept in memory and they are gone when you restart it.",
@@ -108,6 +109,8 @@ def test_a_text_has_as_many_terms_in_any_language(text: str) -> None:
         ("Token", {"de": 40, "fr": 30, "it": 9, "es": 8}, ("de", "fr", "it", "en")),
         ("如何更新 tokens", {"de": 40}, ("en",)),
         ("обновить токены", {"de": 40, "ru": 5}, ("ru", "en")),
+        ("interdire les cookies", {"fr": 90, "es": 1}, ("fr", "en")),
+        ("les cookies prohibidas por la red", {"fr": 90, "es": 1}, ("es", "en")),
     ],
 )
 def test_a_query_is_looked_for_in_its_language_or_in_those_of_the_passages(
@@ -120,4 +123,27 @@ def test_a_query_is_looked_for_in_its_language_or_in_those_of_the_passages(
 
 def test_every_stemmed_language_has_joining_words() -> None:
     for language in languages.STEMMED:
-        assert len(stop_terms(language)) > 30, language
+        words = " ".join(languages.stop_words(language))
+        assert len(words.split()) > 30, language
+        # English has a list of its own: its pronouns are words of a query.
+        if language != "en":
+            assert not list(meaningful(words, (language,))), language
+
+
+def test_a_stem_that_is_a_joining_word_is_kept_where_the_word_is_none() -> None:
+    # "entrée" has the stem "entre", which joins words in French and in Spanish.
+    assert "entre" in bm25.query_terms("modèle d'entrée", ("fr", "es", "en"))
+    assert "entre" not in bm25.query_terms("modelo entre nodos", ("es", "fr", "en"))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language"),
+    [
+        ("Les conteneurs et les images", "fr"),
+        ("Sorgt dafür, dass unsere Server laufen", "de"),
+    ],
+)
+def test_joining_words_that_the_lists_of_whoosh_lack_tell_a_language(
+    sentence: str, language: str
+) -> None:
+    assert languages.detect(f"{sentence} {sentence}") == language

@@ -533,6 +533,9 @@ def test_commands_detect_formats_and_report(
     assert json.loads(capsys.readouterr().out)["counts"][PRESENT] == 2
     assert app.main(["export", str(tmp_path / "out.html"), *where]) == 0
     assert "(html): 2 memories exported" in capsys.readouterr().out
+    (tmp_path / "empty.jsonl").touch()
+    assert app.main(["import", str(tmp_path / "empty.jsonl"), *where]) == 1
+    assert "empty.jsonl is empty" in capsys.readouterr().err
     assert app.main(["import", "nonsense", path, *where]) == 2
     assert app.main(["import", str(tmp_path / "none"), *where]) == 1
     assert app.main(["import", path, "--into", "../out", *where]) == 1

@@ -115,6 +115,9 @@ class Counting:
         self.texts += texts
         return self._encoder.encode(texts)
 
+    def rest(self, _: float, /) -> bool:
+        return False
+
     def prepare(self) -> None:
         self._encoder.prepare()
 

@@ -256,3 +256,29 @@ def test_a_search_asks_each_index_a_handful_of_times(project: Project, handbook:
     for counter in counters:
         # One more where everything is below the floor, one to ask whether there are vectors.
         assert counter.calls.total() <= 6, counter.calls
+
+
+def test_a_context_pack_has_documentation_beyond_the_project_as_a_group_of_its_own(
+    project: Project, handbook: Path
+) -> None:
+    project.doc("zoo.md", "# Zoo\n\nZebra expenses of the zoo.\n")
+    workspace = configured(project, handbook)
+    pack = ask(workspace, "build_context", task="zebra expenses")["context"]
+    own, beyond = pack.split("## Documentation beyond the project")
+    assert "docs/zoo.md" in own
+    assert "handbook@local/rules/travel.md" in beyond
+    assert "Zebra expenses are paid weekly." in beyond
+    assert "handbook@local" not in own
+    small = ask(workspace, "build_context", task="zebra expenses", max_chars=600)
+    assert len(small["context"]) <= 600
+    without_task = ask(workspace, "build_context", files=["src/zebra.py"])["context"]
+    assert "beyond the project" not in without_task
+
+
+def test_a_context_pack_for_a_remote_caller_has_no_documentation_beyond_the_project(
+    project: Project, handbook: Path
+) -> None:
+    workspace = configured(project, handbook)
+    with caller.acting(Caller(name="guest", remote=True)):
+        pack = ask(workspace, "build_context", task="zebra expenses")["context"]
+    assert "handbook" not in pack

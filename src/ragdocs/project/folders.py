@@ -17,8 +17,8 @@ MEMORIES = ".memories"
 # The presence of either marks the top of a project that has no config.toml.
 MARKERS = (".git", MEMORIES)
 NO_ROOT_HINT = (
-    "Name the project in the client's configuration: add --project with its absolute path "
-    "to the arguments, or set cwd there"
+    "Name the project's folder with --project; in the settings of an MCP client by its absolute "
+    "path, or set cwd there"
 )
 
 
@@ -80,6 +80,8 @@ def settled(directory: Path) -> Path:
     """Return an existing directory as an absolute path without links."""
     try:
         path = directory.resolve(strict=True)
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no folder {str(directory)!r}", NO_ROOT_HINT) from error
     except (OSError, RuntimeError, ValueError) as error:
         raise ConfigError(
             f"{str(directory)!r} cannot be used as a project: {error}", NO_ROOT_HINT

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragdocs.text.languages import ENGLISH
-from ragdocs.text.terms import is_compound, stop_terms, terms
+from ragdocs.text.terms import is_compound, meaningful, terms
 
 Floats = npt.NDArray[np.float32]
 # How often a term stands in a field of each passage, and how long that field is there.
@@ -77,12 +77,11 @@ def query_terms(text: str, languages: Sequence[str] = (ENGLISH,)) -> dict[str, i
 
     They are the stems of the first of the languages that the query may be in.
     """
-    counts = Counter(islice(terms(text[:LONGEST_QUERY], languages[0]), MOST_LOOKUPS))
-    meaningful = dict(counts)
-    for language in languages:
-        for term in stop_terms(language):
-            meaningful.pop(term, None)
-    return meaningful or dict(counts)
+    text = text[:LONGEST_QUERY]
+    counts = Counter(islice(meaningful(text, languages), MOST_LOOKUPS))
+    if not counts:
+        counts = Counter(islice(terms(text, languages[0]), MOST_LOOKUPS))
+    return dict(counts)
 
 
 def emphasis(count: int, terms_in_all: int) -> float:
@@ -169,33 +168,48 @@ def rarity(count: int, frequency: int) -> float:
     return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
+def norms(field: str, lengths: Floats, average: float) -> Floats:
+    """Return what occurrences are divided by in a field of each of these lengths."""
+    padding = 0
+    if field == "body":
+        padding = EQUAL_WORDS
+    relative: Floats = B * (lengths + padding) / (average + padding)
+    return 1 - B + relative
+
+
+def weighted(field: str, counts: Floats, divisors: Floats) -> Floats:
+    """Return what so many occurrences in a field are worth, before they saturate."""
+    worth: Floats = BOOSTS[field] * counts / divisors
+    return worth
+
+
+def saturated(frequency: Floats) -> Floats:
+    """Return what occurrences in all fields together are worth, from 0 to 1."""
+    worth: Floats = frequency / (frequency + np.float32(K1))
+    return worth
+
+
 def impact(by_field: Mapping[str, Occurrences], averages: Mapping[str, float]) -> Floats:
     """Return what a term is worth in each passage that has it, from 0 to 1."""
     frequency: Floats | None = None
     for field, (counts, lengths) in by_field.items():
-        padding = 0
-        if field == "body":
-            padding = EQUAL_WORDS
-        length = B * (lengths + padding) / (averages[field] + padding)
-        weighted = BOOSTS[field] * counts / (1 - B + length)
+        part = weighted(field, counts, norms(field, lengths, averages[field]))
         if frequency is None:
-            frequency = weighted
+            frequency = part
         else:
-            frequency = frequency + weighted
+            frequency = frequency + part
     if frequency is None:
         return np.zeros(0, dtype=np.float32)
-    saturated: Floats = frequency / (frequency + np.float32(K1))
-    return saturated
+    return saturated(frequency)
 
 
 def named_share(by_field: Mapping[str, Occurrences]) -> Floats:
     """Return what a term adds to each passage because it stands in the title or the name."""
     total: Floats | None = None
-    for field, most in NAMED.items():
+    for field in NAMED:
         if field not in by_field:
             continue
-        counts, lengths = by_field[field]
-        share: Floats = (most * counts / np.maximum(lengths, 1)).astype(np.float32, copy=False)
+        share = field_share(field, *by_field[field])
         if total is None:
             total = share
         else:
@@ -204,6 +218,12 @@ def named_share(by_field: Mapping[str, Occurrences]) -> Floats:
         return total
     size = max((len(counts) for counts, _ in by_field.values()), default=0)
     return np.zeros(size, dtype=np.float32)
+
+
+def field_share(field: str, counts: Floats, lengths: Floats) -> Floats:
+    """Return what a term adds to each passage because it stands in this title or name."""
+    share = NAMED[field] * counts / np.maximum(lengths, 1)
+    return share.astype(np.float32, copy=False)
 
 
 def factor(term: QueryTerm, share: float, total_weight: float) -> np.float32:

@@ -5,6 +5,7 @@ Measured against the scores that questions about something else reach in the sam
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,9 +40,13 @@ MOST_FLOOR = 0.45
 SURENESS = 0.15
 # The floor on the scale that is shown.
 FLOOR = 0.5
-# Below this a best hit is marked as weak: questions of the same field that nothing here answers
-# end there more than twice as often as true ones; bench/silence.py prints both.
+# Below this a best hit is marked as weak where there are too few documents to compare it with.
 WEAK = 0.65
+# Otherwise what a best hit has above the floor, and this part of its lead over the tenth document,
+# must come to this: a question that nothing answers finds many texts that are equally near.
+# bench/silence.py prints how often true questions and such ones are marked.
+LEAD_WEIGHT = 0.6
+SURE = 0.3
 # Below this many passages the best of a few chance matches says little about the next question.
 FEWEST_PASSAGES = 100
 # Scores of questions nobody would ask of a project of any kind; some may still meet it, so the
@@ -134,6 +139,13 @@ UNRELATED_IN_OTHER_SCRIPTS = (
         "как обрезать старую яблоню зимой",
     ),
 )
+
+
+def weak_below(lead: float | None) -> float:
+    """Return the score below which a best hit with this lead is weak."""
+    if lead is None:
+        return WEAK
+    return 1 / (1 + math.exp((LEAD_WEIGHT * lead - SURE) / SURENESS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from ragdocs.protocols import (
 from ragdocs.search import calibration, chunk, parse
 from ragdocs.search.calibration import Gauge, Gauges
 from ragdocs.search.cleaning import clean
-from ragdocs.search.early import EarlyReader
+from ragdocs.search.early import EarlyReader, newest_first
 from ragdocs.search.encoders.vectors import half_precision, mostly_latin
 from ragdocs.search.measuring import measure_gauges, query_language, query_languages
 from ragdocs.search.query import (
@@ -62,11 +62,11 @@ from ragdocs.types import (
 
 Progress = Callable[[str, int, int], None]
 
-# Chunks applied in the first step; each further step takes twice as many. Few steps make few
-# segments; a step of two milliseconds a chunk is what a write that comes between may have to wait
+# Chunks applied in the first step; each further step takes four times as many. Few steps make few
+# segments; a step of half a millisecond a chunk is what a write that comes between may have to wait
 # for.
 FIRST_BATCH = 100
-LARGEST_BATCH = 1600
+LARGEST_BATCH = 6400
 # Passages encoded in one step.
 ENCODED_AT_ONCE = 64
 # Passages a writer waits for; a longer text is found by its words at once and by the rest of its
@@ -155,6 +155,7 @@ class Corpus:
                 indexed, _ = known.get(path, ("", ""))
                 if indexed != stamp and path not in refused:
                     changed.append(path)
+            changed = newest_first(changed, scan)
         self._tell([], gone)
         self._note_skipped(only, {**scan.unreadable, **refused})
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
@@ -164,7 +165,7 @@ class Corpus:
             read = self._read(changed[done : done + most], most)
             done += read.looked
             self.unread -= read.looked if only is None else 0
-            most = min(2 * most, LARGEST_BATCH)
+            most = min(4 * most, LARGEST_BATCH)
             report = replace(
                 report,
                 added=report.added + read.new,
@@ -306,8 +307,8 @@ class Corpus:
         probes = tuple(probe for probe in query.probes if probe.text.strip())
         ranking = self._ranking(query, info)
         ready = tuple(self._probe(probe, ranking, info, vector) for probe in probes)
-        # While passages are being encoded, those without a vector may just not be done.
-        has_unread = self._latin_only() and info.vectors >= info.passages
+        # Words say alone what a passage is about until it has a vector.
+        has_unread = info.vectors < info.passages or self._latin_only()
         query = replace(query, where=where, probes=probes)
         unread_probes = set()
         for probe in probes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ragdocs.protocols import Index, Readable
 from ragdocs.types import FRESH, Scan
@@ -60,6 +60,10 @@ class EarlyReader:
             known, _ = indexed.get(path, ("", ""))
             if known.removeprefix(FRESH) != stamp.removeprefix(FRESH):
                 paths.append(path)
-        # Files of a fresh checkout have one time: then names with dates decide.
-        paths.sort(key=lambda path: (scan.modified.get(path, 0), path), reverse=True)
-        return paths
+        return newest_first(paths, scan)
+
+
+def newest_first(paths: Iterable[str], scan: Scan) -> list[str]:
+    """Sort the paths of a scan by their last change."""
+    # Files of a fresh checkout have one time: then names with dates decide.
+    return sorted(paths, key=lambda path: (scan.modified.get(path, 0), path), reverse=True)

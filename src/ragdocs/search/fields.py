@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from ragdocs.text.languages import ENGLISH, STEMMED, decide, evidence
-from ragdocs.text.terms import stop_terms, terms
+from ragdocs.text.terms import meaningful, terms
 from ragdocs.types import Chunk, IndexedDocument
 
 MONTHS = (
@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"\d+")
 @lru_cache(maxsize=4096)
 def meant(word: str, language: str = ENGLISH) -> frozenset[str]:
     """Return the terms that a word of a query asks for."""
-    return frozenset(terms(word, language)) - stop_terms(language)
+    return frozenset(meaningful(word, (language,)))
 
 
 def language_term(language: str) -> str:

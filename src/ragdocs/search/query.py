@@ -146,7 +146,8 @@ def search(plan: Plan, snapshot: Snapshot, gauges: Gauges) -> Findings:
     elapsed = time.perf_counter() - started
     ranking = elapsed - sum(candidates.seconds.values())
     seconds = {**candidates.seconds, "ranking": ranking}
-    return Findings(hits=hits, omitted=omitted, seconds=seconds)
+    lead = rank.lead(scored.scores.totals, scored.documents)
+    return Findings(hits=hits, omitted=omitted, seconds=seconds, lead=lead)
 
 
 def _shown(plan: Plan, gauges: Gauges, unread: Mask, name: str, totals: Floats) -> Floats:
@@ -428,15 +429,21 @@ def with_weak_note(findings: Findings, reason: str) -> Findings:
 
 
 def with_doubt(findings: Findings, text: str) -> Findings:
-    """Mark an answer as weak whose best hit scores little, and name the words that no hit has."""
+    """Mark an answer as weak whose best hit scores little, and name the words that no hit has.
+
+    A hit that is far ahead of other documents needs a lower score than one among equals.
+    """
     if not findings.hits or is_weak(findings):
         return findings
     best = max(hit.score for hit in findings.hits)
-    if best >= calibration.WEAK:
+    if best >= calibration.weak_below(findings.lead):
         return findings
+    nearness = ""
+    if best >= calibration.WEAK:
+        nearness = " and many other documents nearly as much"
     note = (
-        f"{WEAK_MATCHES}: the best of these scores {best:.2f}, as questions do that nothing here "
-        "answers"
+        f"{WEAK_MATCHES}: the best of these scores {best:.2f}{nearness}, as questions do that "
+        "nothing here answers"
     )
     missing = _missing(findings, text)
     if missing:

@@ -22,6 +22,8 @@ SECONDS_A_DAY = 86_400
 # By how much an older text must be ahead, on the scale that is shown, to stay there whatever the
 # age of a newer one, provided that it is better by words and by meaning.
 CLEAR_GAP = 0.05
+# Documents that the best one is compared with, itself among them.
+COMPARED = 10
 # What a newer text stays behind such an older one by.
 BEHIND = 1e-9
 
@@ -114,6 +116,18 @@ def best_first(scores: Floats, documents: Sequence[Document]) -> list[int]:
         order = by_path[np.argsort(-scores[by_path], kind="stable")]
     columns: list[int] = order.tolist()
     return columns
+
+
+def lead(scores: Floats, documents: Sequence[Document]) -> float | None:
+    """Return the part of the best score that the tenth-best document lacks, if there are ten."""
+    paths: set[str] = set()
+    order = np.argsort(-scores).tolist()
+    for column in order:
+        paths.add(documents[column].path)
+        if len(paths) == COMPARED:
+            best = float(scores[order[0]])
+            return 1 - float(scores[column]) / best if best > 0 else None
+    return None
 
 
 def youngest(ranking: Ranking, now: datetime) -> datetime | None:

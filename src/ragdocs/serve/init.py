@@ -55,11 +55,11 @@ def init(
         lines.append(_write_new(ignore_file, "*\n"))
     else:
         lines.append(_how_to_switch_on(config, file))
-    next_step = (
-        "Next: `ragdocs install` writes this into the settings of your MCP client; "
-        "or paste it there and restart the client"
-    )
-    return [*lines, next_step, client_configuration(root)]
+    lines += [
+        "Next: `ragdocs install` writes this into the settings of your MCP client.",
+        "Or paste it there and restart the client:",
+    ]
+    return [*lines, client_configuration(root)]
 
 
 def preview(proposal: Proposal, environ: Mapping[str, str] | None = None) -> list[str]:

@@ -58,6 +58,8 @@ POLL_SECONDS = 2.0
 MOST_COMPARED = 5_000
 # A command waits this long for the comparison that is under way.
 COMPARISON_SECONDS = 5.0
+# A model that nobody has needed for this long is given back; it is there again in 0.1 s.
+MODEL_IDLE_SECONDS = 600.0
 # Passages that are encoded before a search of a command is answered; a few files just saved.
 ENCODED_FOR_COMMAND = 16
 
@@ -69,8 +71,9 @@ class _StoppedError(Exception):
 class Live:
     """One project, served; `workspace` waits until it is open."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, model_idle_seconds: float = MODEL_IDLE_SECONDS) -> None:
         self.config = config
+        self._model_idle_seconds = model_idle_seconds
         self.ready = False
         self.progress = "not started"
         self.heartbeat: datetime | None = None
@@ -84,7 +87,6 @@ class Live:
         # Told which documents of a lane were indexed, and which paths are gone.
         self.listeners: list[Listener] = []
         self._save_errors: dict[str, str] = {}
-        self._link_errors: dict[str, str] = {}
         self._opened = threading.Event()
         self._opened_at = 0.0
         self._indexed = threading.Event()
@@ -331,8 +333,6 @@ class Live:
                     lane.corpus.embed(partial(self._announce, name), self._interrupted)
                 if not self._interrupted():
                     self._announcement.end()
-                if is_due:
-                    self._compare_links(workspace)
                 if self._due_to_save(changed_at):
                     self._save(workspace)
                     changed_at = self._saved_at = time.monotonic()
@@ -343,14 +343,12 @@ class Live:
                 logger.exception("following the files failed; trying again")
                 self._stopping.wait(QUIET_SECONDS)
             self.heartbeat = datetime.now(UTC)
+            self._let_the_model_rest(workspace)
             self._wait()
 
-    def _compare_links(self, workspace: Workspace) -> None:
-        """Let the next search know what became of the files that memories link to."""
-        try:
-            workspace.living.drift.warm(self._interrupted)
-        except RagdocsError as error:
-            _warn_once(self._link_errors, "links", f"links cannot be compared: {error}")
+    def _let_the_model_rest(self, workspace: Workspace) -> None:
+        if workspace.encoder:
+            workspace.encoder.rest(self._model_idle_seconds)
 
     def _begin_to_follow(self, workspace: Workspace) -> None:
         from ragdocs.serve.watch import Watcher

@@ -59,10 +59,13 @@ def estimate(proposal: Proposal) -> list[str]:
     if not proposal.paths:
         return ["Nothing of it can be indexed."]
     amount = f"{files_in_words(len(proposal.paths))}, {size(proposal.bytes)}"
+    passages = f"about {proposal.passages:,} passages"
+    if proposal.passages == 1:
+        passages = "one passage"
     by_words = duration(proposal.seconds_by_words)
     by_meaning = duration(proposal.seconds_by_meaning)
     return [
-        f"To index: {amount}, about {proposal.passages:,} passages.",
+        f"To index: {amount}, {passages}.",
         f"Found by words after {by_words}, by meaning after {by_meaning}",
         "on one core; searches work by words meanwhile.",
     ]

@@ -90,10 +90,22 @@ def _lock(descriptor: int) -> bool:
 
     try:
         if platform.is_portable():
-            # As close to the lock of Windows as it gets here.
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
+            _lock_byte(descriptor)
         else:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
     return True
+
+
+def _lock_byte(descriptor: int) -> None:
+    """Lock one byte as Windows does: for this open file, and not for the whole process."""
+    import fcntl
+    import struct
+
+    command = getattr(fcntl, "F_OFD_SETLK", None)
+    if command is None:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
+        return
+    record = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, _LOCKED_BYTE, 1, 0)
+    fcntl.fcntl(descriptor, command, record)

@@ -210,9 +210,20 @@ def _try_lock_file(directory: Path) -> Release | None:
             return None
         try:
             files.write_all(descriptor, record)
-        finally:
-            os.close(descriptor)
+        except OSError:
+            # On a full disk, an empty lock file would keep everybody out until it is stale.
+            _close_and_remove(folder, descriptor)
+            raise
+        os.close(descriptor)
     return functools.partial(_release_file, directory, record)
+
+
+def _close_and_remove(folder: files.Folder, descriptor: int) -> None:
+    """Take back a lock file that could not be written."""
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
+    with contextlib.suppress(OSError):
+        folder.unlink(LOCK_FILE)
 
 
 def _release_file(directory: Path, record: bytes) -> None:

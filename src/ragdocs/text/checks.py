@@ -43,4 +43,8 @@ def check_tags(tags: Sequence[str]) -> list[str]:
 
 
 def _has_surrogate(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

@@ -12,22 +12,31 @@ from whoosh.lang import stemmer_for_language
 from whoosh.lang.porter2 import stem as porter
 from whoosh.lang.stopwords import stoplists
 
+from ragdocs.text.irregular import OTHER_SPELLINGS, PLAIN_FORMS
+
 ENGLISH = "en"
 # The languages whose words are stemmed; in all others they stay as they are written.
 STEMMED = (
     *("da", "de", ENGLISH, "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ro", "ru", "sv"),
 )
-# Joining words of languages that Whoosh has no list of: enough to know them by.
+# Joining words of languages that Whoosh has no list of, enough to know them by, and such that its
+# lists lack.
 _MORE_WORDS = {
     "cs": "a aby ale ani by být co do i jak jako je jeho jejich již jsem jsou když která které "
     "který ktoré lze mezi může na není nebo než od pak po podle pokud pomocí pro proto před při se "
     "si svůj tak také tato tento této to tohoto v ve však více z za ze že",
+    "da": "både fordi før hvem hver hvilke hvilken hvilket hvordan hvorfor hvornår ingen kan kun "
+    "mellem må nogen samme så uden ved vores",
+    "de": "dass unsere unserem unseren unseres",
+    "es": "vosotras vosotros",
+    "fr": "cet cette comme elles entre être ils les où plus si très",
     "id": "ada adalah agar akan anda atau bahwa beberapa bisa dalam dan dapat dari dengan di harus "
     "hanya ini itu jika juga karena ke ketika lebih maka melakukan memiliki menggunakan menjadi "
     "oleh pada sebagai sebuah semua setelah seperti sudah tersebut tidak untuk yang",
     "pl": "aby ale być były była było co czy dla do gdy i ich ile innych jak jako jego jej jest "
     "jeśli już każdy które którego której który lub można może na nie nich niż od oraz po przed "
     "przez przy są się tak także tego tej ten to tych tylko tym w we wszystkie z za ze że żeby",
+    "pt": "é estar haver ser",
     "ro": "a acest această aceste al ale am ar are au ca că când care ce cel cu cum dacă de din "
     "doar după este fi fie fost în între la le lor mai nu o pe pentru poate prin sa sau să se și "
     "sunt te toate un una unei unor unui va vă",
@@ -121,7 +130,7 @@ _ACCENTS = re.compile(
 LONGEST_STEM = 64
 # No English suffix leaves less.
 _LEAST_STEMMED = 3
-_REMEMBERED = 65536
+_REMEMBERED = 16384
 
 
 def detect(text: str) -> str:
@@ -220,13 +229,20 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
 
 
+@cache
+def _stem_spellings() -> dict[str, str]:
+    """Map the stems of British words to those of American ones: their endings are regular."""
+    return {porter(one): porter(other) for one, other in OTHER_SPELLINGS.items()}
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def stem(word: str) -> str:
     """Return the English stem of a word of ASCII letters; other words are folded only."""
     word = fold(word)
     if len(word) < _LEAST_STEMMED or not word.isascii() or not word.isalpha():
         return word[:LONGEST_STEM]
-    return str(porter(word))[:LONGEST_STEM]
+    stemmed = str(porter(PLAIN_FORMS.get(word, word)))
+    return _stem_spellings().get(stemmed, stemmed)[:LONGEST_STEM]
 
 
 @cache
@@ -263,10 +279,13 @@ def of_query(text: str, passages: Mapping[str, int], count: int) -> tuple[str, .
         # It is in a script of its own, and its words in Latin letters are mostly English.
         return (ENGLISH,)
     most = max(counts[language] for language in sizes)
-    likely = []
+    likely: list[str] = []
     for language in sorted(sizes, key=lambda language: (-sizes[language], language)):
-        # Without any evidence a word may be of any language that there is much of.
-        if counts[language] == most and (most or sizes[language] >= LEAST_SHARE * count):
+        if counts[language] != most:
+            continue
+        # Without any evidence a word may be of any language that there is much of; evidence for
+        # several languages is none for those that there is little of.
+        if sizes[language] >= LEAST_SHARE * count or (most and not likely):
             likely.append(language)
     if likely == [ENGLISH] and sizes[ENGLISH] < max(passages.values()):
         # Documentation in another language has English words too.

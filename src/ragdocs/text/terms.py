@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import chain
 
 from ragdocs.text.languages import ENGLISH, LONGEST_STEM, fold, stemmer, stop_words
 
 # Part of the index's recipe: a change here rebuilds every index.
-ANALYSER = "5"
+ANALYSER = "7"
 
 # Vowel signs and the like, which stand on letters and are none to Python: of South and South-East
 # Asia, where they make the word, and accents for which there is no letter with the accent.
@@ -43,36 +44,74 @@ _SOUNDS = "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
 _UNSPACED = re.compile(f"(?P<pairs>[{_CJK}\U00020000-\U0003ffff]+)|(?P<triples>[{_SOUNDS}]+)")
 
 # Left out of a query unless it has nothing else: what every question has, and what joins words.
-# Pronouns stay, rare as they are in documentation: "my" and "I" tell what somebody said of
-# themselves from what was said to them.
+# Other pronouns stay, rare as they are in documentation: "my" and "I" tell what somebody said of
+# themselves from what was said to them. "Her" stands for a name that the question has as well.
 _STOP_WORDS = (
-    "a about an and any are as at be been but by can could did do does for from had has have how "
-    "if in into is it its no not of on or should so some such than that the then there these this "
-    "to up was were what when where which who whom why will with would"
+    "a about an and any are as at be been but by can could did do does for from had has have he "
+    "her hers him his how if in into is it its no not of on or she should so some such than that "
+    "the their theirs them then there these they this to up was were what when where which who "
+    "whom why will with would"
 )
 
 Stem = Callable[[str], str]
+# Runs of letters whose terms are remembered: most words of a text were in one before it.
+_REMEMBERED = 65536
 
 
 def terms(text: str, language: str = ENGLISH) -> Iterator[str]:
-    """Yield the terms of a text, in order; the same rules serve documents and queries.
+    """Return the terms of a text, in order; the same rules serve documents and queries.
 
     The language decides about stems only: in any language a text has as many terms, and each
     stands for the same word.
     """
-    stem = stemmer(language)
+    return _terms(text, stemmer(language))
+
+
+def meaningful(text: str, languages: Sequence[str] = (ENGLISH,)) -> Iterator[str]:
+    """Yield the terms of a text in the first language, without joining words of any language."""
+    joining = [_joining(text, language) for language in languages]
+    for term, *is_joining in zip(terms(text, languages[0]), *joining, strict=True):
+        if not any(is_joining):
+            yield term
+
+
+def _joining(text: str, language: str) -> Iterator[bool]:
+    """Tell of each term of a text whether its word only joins others in a language."""
+    if language == ENGLISH:
+        yield from map(STOP_TERMS.__contains__, terms(text))
+        return
+    # Words and not stems: the French stem of an entry is the word for between.
+    yield from map(_joining_words(language).__contains__, _terms(text, _unstemmed))
+
+
+def _unstemmed(word: str) -> str:
+    return fold(word)[:LONGEST_STEM]
+
+
+def _terms(text: str, stem: Stem) -> Iterator[str]:
     pattern = _COMPOUND
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
         if _HAS_SIGNS.search(text):
             pattern = _SIGNED_COMPOUND
-    for match in pattern.finditer(text):
-        compound = match.group()
+    return chain.from_iterable(map(_splitter(stem), pattern.findall(text)))
+
+
+@cache
+def _splitter(stem: Stem) -> Callable[[str], tuple[str, ...]]:
+    """Return what makes terms of a run of letters; it remembers what it has made."""
+
+    @lru_cache(maxsize=_REMEMBERED)
+    def split(compound: str) -> tuple[str, ...]:
         parts = _JOINT.split(compound)
+        made: list[str] = []
         if len(parts) > 1 and len(compound) <= LONGEST_STEM:
-            yield fold(compound).casefold()
+            made.append(fold(compound).casefold())
         for part in parts:
-            yield from _word(part, stem)
+            made += _word(part, stem)
+        return tuple(made)
+
+    return split
 
 
 def is_compound(term: str) -> bool:
@@ -114,11 +153,8 @@ def _characters(word: str, stem: Stem) -> Iterator[str]:
 
 
 @cache
-def stop_terms(language: str) -> frozenset[str]:
-    """Return the terms of the words that join others in a language."""
-    if language == ENGLISH:
-        return STOP_TERMS
-    return frozenset(terms(" ".join(stop_words(language)), language))
+def _joining_words(language: str) -> frozenset[str]:
+    return frozenset(map(_unstemmed, stop_words(language)))
 
 
 STOP_TERMS = frozenset(terms(_STOP_WORDS))

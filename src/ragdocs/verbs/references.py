@@ -192,6 +192,9 @@ def _only(documents: Sequence[Document], name: str) -> Document | None:
 
 def _exists(corpus: Corpus, path: str) -> bool:
     try:
+        if path in corpus.store.scan([path]).stamps:
+            return True
+        # It may be spelled otherwise.
         corpus.store.read(path)
     except NotFoundError:
         return False

@@ -32,7 +32,7 @@ from ragdocs.text.terms import ANALYSER
 from ragdocs.types import Chunk, Document, IndexedDocument
 
 # The layout of a generation; a change here rebuilds every index.
-FORMAT = "6"
+FORMAT = "7"
 
 DOCSTORE = "vector/docstore.json"
 FAISS = "vector/faiss_index.bin"
@@ -45,6 +45,8 @@ KEYWORD = "keyword/"
 # Chunks whose words are written while searches wait; more are written before, which takes
 # milliseconds for each.
 MOST_AT_ONCE = 50
+# What `verify` says of a posting that Whoosh's files and the words that are searched do not share.
+UNLIKE = "(in one of two forms only)"
 # Passages of one document that are encoded before those of others get their turn; a file of 10 MB
 # has 11,000.
 PASSAGES_IN_TURN = 256
@@ -139,7 +141,7 @@ class LocalIndex:
     def _languages(self) -> dict[str, int]:
         """Count the passages in each language that has stems of its own, without English."""
         counts = {}
-        for term, count in self._keywords.count(LANGUAGE_TERMS, self._catalog.alive).items():
+        for term, count in self._keywords.count(LANGUAGE_TERMS).items():
             if count:
                 counts[LANGUAGE_TERMS[term]] = count
         return counts
@@ -239,7 +241,7 @@ class LocalIndex:
 
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
         """Give vectors to the passages with these digests."""
-        with self._lock:
+        with self._applying, self._lock:
             table = self._table()
             waiting = self._wanting()
             rows: list[int] = []
@@ -271,6 +273,9 @@ class LocalIndex:
             postings = []
             for field, term, row, weight in self._keywords.postings():
                 postings.append((passages[row].id, field, term, weight))
+            for field, term, row, weight in self._keywords.differences():
+                # One of the two forms of the words is wrong, so this posting is not as any other.
+                postings.append((passages[row].id, field, f"{term} {UNLIKE}", weight))
             documents = []
             for document in self._catalog.documents():
                 documents.append(replace(document, modified_at=None))
@@ -356,13 +361,17 @@ class LocalIndex:
         if self._directory is None or not self._dirty:
             return None
         self._improve()
-        with self._applying, self._lock:
-            self._compact()
-            self._keywords.consolidate()
-            cards, parts = self._dump()
-            self._dirty = False
         with ExitStack() as undo:
             undo.callback(setattr, self, "_dirty", True)
+            with self._applying:
+                with self._lock:
+                    self._compact()
+                    self._keywords.consolidate()
+                    self._table()
+                    self._graph.open()
+                    self._dirty = False
+                # Searches go on: nothing changes without the first of the two locks.
+                cards, parts = self._dump()
             parts[DOCSTORE] = _json(cards)
             files.make_directories(self._directory, 0o700)
             with lock(self._directory, timeout=0):

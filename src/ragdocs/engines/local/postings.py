@@ -11,23 +11,27 @@ import numpy as np
 
 from ragdocs.engines.local.catalog import BestFirst, by_row
 from ragdocs.engines.local.segments import Buffer, Floats, Mask, Rows, Segment, Segments
+from ragdocs.engines.local.whoosh_files import LENGTHS
+from ragdocs.engines.local.words import FIELDS, Occurrences, every_posting
 from ragdocs.search import bm25
 from ragdocs.search.fields import FieldTerms
 from ragdocs.text.languages import ENGLISH
 
-# Decoded postings kept in memory, counted in postings of about 50 bytes.
-CACHED_POSTINGS = 1_000_000
 # A term in more than this share of all rows is kept as one value for every row: adding a whole
 # array takes a tenth of the time of adding to chosen positions.
 DENSE_SHARE = 0.06
 # Values kept ready between two changes, 4 or 12 bytes each; in a large index as many as a hundred
-# common terms have.
+# common terms have. With room for thirty, a search of 200,000 passages took four times as long.
 CACHED_IMPACTS = 2_000_000
 COMMON_TERMS = 100
+# Postings that are read of mapped files before their pages are given back, 6 bytes each.
+READ_POSTINGS = 1_000_000
 # Segments are merged with every snapshot; where changes never pause for one, this many may pile up.
 PILED_SEGMENTS = 64
 # The name of our own file among Whoosh's.
 ROWS = "rows.bin"
+
+Posting = tuple[str, str, int, float]
 
 
 class Scored(NamedTuple):
@@ -38,23 +42,30 @@ class Scored(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Postings:
-    """The rows that have a term in the segments named, in order.
-
-    With (term frequency, field length) of each row for each field.
-    """
-
-    segments: frozenset[str]
-    rows: Rows
-    by_field: Mapping[str, bm25.Occurrences]
-
-
-@dataclass(frozen=True, slots=True)
 class _Sums:
     """The rows of a segment that are not removed: how many, and how long each field is in all."""
 
     count: int
     lengths: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbering:
+    """The row of each document of a segment, -1 where it is removed.
+
+    `shift` is what a number is less than its row, if that is the same for all.
+    """
+
+    rows: Rows
+    shift: int | None
+
+
+class _Worth(NamedTuple):
+    """Rows that have a term, what its occurrences are worth, and what titles and names add."""
+
+    rows: Rows
+    frequency: Floats
+    named: Floats | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +89,15 @@ class KeywordTable:
         # Whoosh knows a row by a number that is never used twice; here is the row, or -1 when it is
         # gone.
         self._row_of: Rows = np.frombuffer(stored.pop(ROWS, b""), dtype=np.int64).copy()
-        self._segments = Segments(tuple(bm25.BOOSTS), None if files is None else stored)
-        self._names: frozenset[str] = frozenset()
+        self._segments = Segments(None if files is None else stored)
+        self._numberings: dict[str, _Numbering] = {}
         self._count = 0
-        self._averages = dict.fromkeys(bm25.BOOSTS, 1.0)
+        # What occurrences are divided by, by field and by Whoosh's byte of its length.
+        self._norms: dict[str, Floats] = {}
         self._sums: dict[str, _Sums] = {}
         self._spellings: dict[str, tuple[str, ...]] = {}
         self._counts: dict[str, int] = {}
-        self._cache: OrderedDict[str, _Postings] = OrderedDict()
-        self._cached = 0
-        self._resting = True
+        self._read = 0
         self._impacts: OrderedDict[str, _Impact] = OrderedDict()
         self._impact_size = 0
         self._refresh()
@@ -98,8 +108,7 @@ class KeywordTable:
         That takes long for many passages; what is only added may be written while others search.
         """
         gone = np.flatnonzero(np.isin(self._row_of, np.fromiter(removed, dtype=np.int64)))
-        added = dict(enumerate(passages, start=len(self._row_of)))
-        self._segments.write(added, gone)
+        self._segments.write(list(passages), len(self._row_of), gone)
         self._row_of[gone] = -1
 
     def adopt(self, rows: Iterable[int]) -> None:
@@ -113,8 +122,6 @@ class KeywordTable:
     def renumber(self, moved: Rows) -> None:
         """Take over new numbers of rows."""
         self._row_of = np.where(self._row_of >= 0, moved[self._row_of], -1)
-        self._cache.clear()
-        self._cached = 0
         self._refresh()
 
     def consolidate(self) -> None:
@@ -142,10 +149,9 @@ class KeywordTable:
                 named_rows, named_shares = impact.named
                 if len(named_rows):
                     scores[named_rows] += np.float32(share * naming) * named_shares
-        if not self._resting:
-            # Looking a new term up touches pages all over the files.
+        if self._read > READ_POSTINGS:
             self._segments.rest()
-            self._resting = True
+            self._read = 0
         return Scored(scores, len(query))
 
     def holding(self, rows: Sequence[int], wanted: Collection[str]) -> Mask:
@@ -157,10 +163,10 @@ class KeywordTable:
         return result
 
     def _having(self, rows: Rows, term: str) -> Mask:
-        postings = self._impacts.get(term) or self._postings(term)
-        if isinstance(postings, _Impact) and postings.rows is None:
-            return postings.values[rows] > 0
-        having = postings.rows
+        impact = self._impacts.get(term)
+        if impact is not None and impact.rows is None:
+            return impact.values[rows] > 0
+        having = self._worth(term).rows if impact is None else impact.rows
         if having is None or not len(having):
             return np.zeros(len(rows), dtype=np.bool_)
         positions = np.searchsorted(having, rows)
@@ -171,24 +177,36 @@ class KeywordTable:
         """Return the files of the Whoosh index."""
         return {**self._segments.dump(), ROWS: self._row_of.tobytes()}
 
-    def postings(self) -> list[tuple[str, str, int, float]]:
-        """List every live posting as (field, term, row, weight), sorted: what `verify` compares."""
+    def postings(self) -> list[Posting]:
+        """List every live posting as (field, term, row, count), sorted: what `verify` compares."""
         postings = []
-        for segment in self._segments.opened.values():
-            for field, term, numbers, weights in segment.everything():
-                living = segment.alive[numbers]
-                rows = self._row_of[segment.rows[numbers[living]]].tolist()
-                for row, weight in zip(rows, weights[living].tolist(), strict=True):
-                    postings.append((field, term, row, weight))
+        for name, segment in self._segments.opened.items():
+            for field, term, numbers, counts in every_posting(segment.words):
+                postings += self._listed(name, field, term.decode(), numbers, counts)
         return sorted(postings)
 
-    def count(self, terms: Iterable[str], alive: Mask) -> dict[str, int]:
+    def differences(self) -> list[Posting]:
+        """List the live postings that are searched and that Whoosh does not have so, or reverse."""
+        postings = []
+        for name, segment in self._segments.opened.items():
+            for field, term, numbers, counts in segment.differences():
+                postings += self._listed(name, field, term.decode(), numbers, counts)
+        return sorted(postings)
+
+    def _listed(
+        self, segment: str, field: str, term: str, numbers: Rows, counts: Rows
+    ) -> list[Posting]:
+        rows = self._numberings[segment].rows[numbers]
+        is_live = rows >= 0
+        pairs = zip(rows[is_live].tolist(), counts[is_live].tolist(), strict=True)
+        return [(field, term, row, float(count)) for row, count in pairs]
+
+    def count(self, terms: Iterable[str]) -> dict[str, int]:
         """Return in how many rows each term stands, computed once between two changes."""
         counts = {}
         for term in terms:
             if term not in self._counts:
-                rows = self._postings(term).rows
-                self._counts[term] = int(np.count_nonzero(alive[rows]))
+                self._counts[term] = len(self._worth(term).rows)
             counts[term] = self._counts[term]
         return counts
 
@@ -212,19 +230,17 @@ class KeywordTable:
         if ready is not None:
             self._impacts.move_to_end(term)
             return ready
-        postings = self._postings(term)
-        values = bm25.impact(postings.by_field, self._averages)
-        shares = bm25.named_share(postings.by_field)
-        named = np.flatnonzero(shares)
-        impact = _Impact(
-            postings.rows,
-            values,
-            int(np.count_nonzero(alive[postings.rows])),
-            (postings.rows[named], shares[named]),
-        )
+        rows, frequency, shares = self._worth(term)
+        self._read += len(rows)
+        values = bm25.saturated(frequency)
+        named = (rows[:0], frequency[:0])
+        if shares is not None:
+            is_named = np.flatnonzero(shares)
+            named = (rows[is_named], shares[is_named])
+        impact = _Impact(rows, values, len(rows), named)
         if len(values) > DENSE_SHARE * len(alive):
             spread = np.zeros(len(alive), dtype=np.float32)
-            spread[postings.rows] = values
+            spread[rows] = values
             impact = replace(impact, rows=None, values=spread)
         self._keep(term, impact, max(CACHED_IMPACTS, COMMON_TERMS * len(alive)))
         return impact
@@ -242,61 +258,55 @@ class KeywordTable:
         if term not in self._spellings:
             near: set[str] = set()
             for segment in self._segments.opened.values():
-                near |= segment.near("body", term)
+                near |= segment.words.near(term)
             # Words that stand only in removed documents are still in the postings.
             frequencies = {word: self._impact(word, alive).frequency for word in near}
             self._spellings[term] = bm25.best_spellings(frequencies)
         return self._spellings[term]
 
-    def _postings(self, term: str) -> _Postings:
-        """Return where a term occurs; what was decoded before is extended by new segments only."""
-        cached = self._cache.get(term)
-        if cached is not None and cached.segments == self._names:
-            self._cache.move_to_end(term)
-            return cached
-        if cached is not None:
-            self._cached -= 1 + len(self._cache.pop(term).rows)
+    def _worth(self, term: str) -> _Worth:
+        """Add up what a term is worth in each row that has it, in the order of rows."""
         parts = []
-        unread = self._names
-        if cached is not None and cached.segments <= self._names:
-            parts.append(cached)
-            unread = self._names - cached.segments
-        self._resting = False
-        for name in unread:
-            parts.append(self._gather(self._segments.opened[name], term))
-        postings = _concatenate(self._names, parts)
-        self._cache[term] = postings
-        self._cached += 1 + len(postings.rows)
-        while self._cached > CACHED_POSTINGS and len(self._cache) > 1:
-            _, oldest = self._cache.popitem(last=False)
-            self._cached -= 1 + len(oldest.rows)
-        return postings
+        for name, segment in self._segments.opened.items():
+            number = segment.words.find(term)
+            if number >= 0:
+                occurrences = segment.words.occurrences(number)
+                parts.append(self._in_segment(self._numberings[name], occurrences))
+        if not parts:
+            return _Worth(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), None)
+        if len(parts) == 1:
+            return parts[0]
+        return _together(parts)
 
-    def _gather(self, segment: Segment, term: str) -> _Postings:
-        """Decode the postings of a term in all fields, lined up over the rows that have it."""
-        decoded = {}
-        for field in bm25.BOOSTS:
-            postings = segment.postings(field, term)
-            if postings:
-                decoded[field] = postings
-        if not decoded:
-            return _Postings(frozenset(), np.empty(0, dtype=np.int64), {})
-        by_number = [numbers for numbers, _ in decoded.values()]
-        numbers = by_number[0]
-        if len(by_number) > 1:
-            numbers = np.unique(np.concatenate(by_number))
-        living = segment.alive[numbers]
-        by_field = {}
-        for field, (having, weights) in decoded.items():
-            counts = np.zeros(len(numbers), dtype=np.float32)
-            counts[np.searchsorted(numbers, having)] = weights
-            by_field[field] = (counts[living], segment.lengths[field][numbers[living]])
-        return _Postings(frozenset(), self._row_of[segment.rows[numbers[living]]], by_field)
+    def _in_segment(self, numbering: _Numbering, occurrences: Occurrences) -> _Worth:
+        numbers, counts, lengths, others = occurrences
+        frequency = bm25.weighted(
+            "body", counts.astype(np.float32), self._norms["body"].take(lengths)
+        )
+        named: Floats | None = None
+        for field, positions, field_counts, field_lengths in others:
+            times = field_counts.astype(np.float32)
+            divisors = self._norms[field].take(field_lengths)
+            frequency[positions] += bm25.weighted(field, times, divisors)
+            if field in bm25.NAMED:
+                named = np.zeros(len(numbers), dtype=np.float32) if named is None else named
+                named[positions] += bm25.field_share(field, times, _LENGTHS.take(field_lengths))
+        if numbering.shift is not None:
+            return _Worth(numbers.astype(np.int64) + numbering.shift, frequency, named)
+        rows = numbering.rows[numbers]
+        is_live = rows >= 0
+        if is_live.all():
+            return _Worth(rows, frequency, named)
+        if named is not None:
+            named = named[is_live]
+        return _Worth(rows[is_live], frequency[is_live], named)
 
     def _refresh(self) -> None:
         """Count anew what depends on all rows, and forget what was computed from it."""
         opened = self._segments.opened
-        self._names = frozenset(opened)
+        self._numberings = {}
+        for name, segment in opened.items():
+            self._numberings[name] = _numbering(self._row_of[segment.rows])
         sums = {}
         self._count = 0
         totals = dict.fromkeys(bm25.BOOSTS, 0.0)
@@ -308,7 +318,8 @@ class KeywordTable:
                 totals[field] += length
         self._sums = sums
         for field, total in totals.items():
-            self._averages[field] = max(1.0, total / max(1, self._count))
+            average = max(1.0, total / max(1, self._count))
+            self._norms[field] = bm25.norms(field, _LENGTHS, average)
         self._spellings = {}
         self._counts = {}
         self._impacts.clear()
@@ -323,8 +334,8 @@ class KeywordTable:
         # In double precision, as another engine adds them up.
         alive = segment.alive.astype(np.float64)
         lengths = {}
-        for field in bm25.BOOSTS:
-            lengths[field] = float(segment.lengths[field] @ alive)
+        for field, column in zip(FIELDS, segment.lengths, strict=True):
+            lengths[field] = float(_LENGTHS[column] @ alive)
         return _Sums(count, lengths)
 
 
@@ -350,34 +361,29 @@ def _best_of(rows: Rows, scores: Floats, k: int, best_first: BestFirst) -> Rows:
     return rows[best_first(rows, values)[:k]]
 
 
-def _concatenate(names: frozenset[str], parts: Sequence[_Postings]) -> _Postings:
-    """Join the postings of several segments; a field that a part does not have counts nothing."""
-    parts = [part for part in parts if len(part.rows)]
-    if not parts:
-        return _Postings(names, np.empty(0, dtype=np.int64), {})
-    if len(parts) == 1 and np.all(np.diff(parts[0].rows) > 0):
-        return replace(parts[0], segments=names)
+def _numbering(rows: Rows) -> _Numbering:
+    if len(rows) and rows[0] >= 0 and (np.diff(rows) == 1).all():
+        return _Numbering(rows, int(rows[0]))
+    return _Numbering(rows, None)
+
+
+def _together(parts: Sequence[_Worth]) -> _Worth:
+    """Join what several segments have, in the order of rows."""
     rows = np.concatenate([part.rows for part in parts])
+    frequency = np.concatenate([part.frequency for part in parts])
+    named: Floats | None = None
+    if any(part.named is not None for part in parts):
+        shares = []
+        for part in parts:
+            blank = np.zeros(len(part.rows), dtype=np.float32)
+            shares.append(blank if part.named is None else part.named)
+        named = np.concatenate(shares)
+    if (rows[1:] > rows[:-1]).all():
+        return _Worth(rows, frequency, named)
     order = np.argsort(rows)
-    by_field = {}
-    for field in bm25.BOOSTS:
-        columns = _joined(field, parts)
-        if columns:
-            counts, lengths = columns
-            by_field[field] = (counts[order], lengths[order])
-    return _Postings(names, rows[order], by_field)
+    if named is not None:
+        named = named[order]
+    return _Worth(rows[order], frequency[order], named)
 
 
-def _joined(field: str, parts: Sequence[_Postings]) -> bm25.Occurrences | None:
-    counts: list[Floats] = []
-    lengths: list[Floats] = []
-    is_present = False
-    for part in parts:
-        blank = np.zeros(len(part.rows), dtype=np.float32)
-        is_present = is_present or field in part.by_field
-        part_counts, part_lengths = part.by_field.get(field, (blank, blank))
-        counts.append(part_counts)
-        lengths.append(part_lengths)
-    if not is_present:
-        return None
-    return np.concatenate(counts), np.concatenate(lengths)
+_LENGTHS = LENGTHS.astype(np.float32)

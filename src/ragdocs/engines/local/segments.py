@@ -1,14 +1,12 @@
 """Whoosh's files, held in memory and read without copies.
 
-And the columns and postings of its segments.
+And its segments: their columns, and their words in a form that is searched.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import os
-import secrets
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +17,17 @@ import numpy as np
 import numpy.typing as npt
 from whoosh import fields
 from whoosh.analysis import IDAnalyzer
-from whoosh.codec.whoosh3 import LENGTHS_COLUMN, W3Codec, _lenfield
+from whoosh.codec.whoosh3 import LENGTHS_COLUMN, _lenfield
 from whoosh.filedb.filestore import RamStorage
-from whoosh.filedb.filetables import FileFormatError, md5_hash
+from whoosh.filedb.filetables import FileFormatError
 from whoosh.filedb.structfile import BufferFile
 from whoosh.index import IndexError as WhooshError
-from whoosh.reading import SegmentReader, TermNotFound
-from whoosh.system import pack_ushort
-from whoosh.util.numeric import byte_to_length
+from whoosh.reading import SegmentReader
 
+from ragdocs.engines.local.inversion import invert, merge
+from ragdocs.engines.local.whoosh_files import LENGTHS, ROW, Codec, NewSegment, fill
+from ragdocs.engines.local.words import FIELDS, Bytes, Words, every_posting
+from ragdocs.search.fields import FieldTerms
 from ragdocs.system import files as fsio
 
 Mask = npt.NDArray[np.bool_]
@@ -42,10 +42,12 @@ PEEKED = 256
 # More segments than this are merged when there is time.
 MOST_SEGMENTS = 12
 SIZE_CLASS = 8
-# Merging costs about a millisecond a row, during which nobody can search: a few rows at any time,
-# many only when there is much to gain, and never most of a large index.
-FEW_MERGED = 500
-MOST_MERGED = 4000
+# Merging takes about a tenth of a millisecond a row, during which nobody can search: a few rows at
+# any time, many only when there is much to gain, and never most of a large index.
+FEW_MERGED = 5_000
+MOST_MERGED = 40_000
+# What lies beside the files of a Whoosh segment: its words as they are searched.
+WORDS = ".words"
 
 
 class _Cursor:
@@ -119,80 +121,34 @@ class _Memory(RamStorage):  # type: ignore[misc] # whoosh has no types
         return _Memory()
 
 
-class _Codec(W3Codec):  # type: ignore[misc] # whoosh has no types
-    """Names segments by the system's randomness.
-
-    Whoosh's own names repeat when somebody seeds the random module.
-    """
-
-    def new_segment(self, storage: Any, indexname: str) -> Any:
-        segment = super().new_segment(storage, indexname)
-        segment.segid = secrets.token_hex(8)
-        return segment
-
-
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What one commit wrote.
-
-    A row and field lengths for each Whoosh document, and the postings of each term.
-    """
+    """What one commit wrote: a row for each Whoosh document, its lengths by field, and words."""
 
     reader: Any
     rows: Rows
     alive: Mask
-    lengths: Mapping[str, Floats]
+    lengths: Bytes
+    words: Words
 
-    def postings(self, field: str, term: str) -> tuple[Rows, Floats] | None:
-        """Return the documents that have a term in a field, by their numbers here.
-
-        And how often.
-        """
-        known = term.encode()
-        try:
-            if self._may_have(field, known):
-                return self._decode(field, known)
-        except TermNotFound:
-            return None
-        return None
-
-    def everything(self) -> Iterator[tuple[str, str, Rows, Floats]]:
-        """Yield every field and term with its postings."""
+    def stored(self) -> Iterator[tuple[str, bytes, Rows, Rows]]:
+        """Yield every field and term with its documents and counts, as Whoosh keeps them."""
         for field, term in self.reader.all_terms():
-            if field in self.lengths:
-                yield field, term.decode(), *self._decode(field, term)
+            yield field, term, *self._decode(field, term)
 
-    def near(self, field: str, term: str) -> set[str]:
-        """Return the terms of a field that are one edit or one swap away."""
-        found = set(self.reader.terms_within(field, term, maxdist=1, prefix=1))
-        # Two letters swapped are the commonest slip, and to Whoosh they are two edits.
-        for i in range(1, len(term) - 1):
-            swapped = term[:i] + term[i + 1] + term[i] + term[i + 2 :]
-            if (field, swapped.encode()) in self.reader:
-                found.add(swapped)
-        return found
+    def differences(self) -> Iterator[tuple[str, bytes, Rows, Rows]]:
+        """Yield the postings of the words that Whoosh has otherwise, and the other way round."""
+        stored = {}
+        for field, term, numbers, counts in self.stored():
+            stored[field, term] = (numbers, counts)
+        for field, term, numbers, counts in every_posting(self.words):
+            theirs = stored.pop((field, term), None)
+            if theirs is None or not _same((numbers, counts), theirs):
+                yield field, term, numbers, counts
+        for (field, term), (numbers, counts) in stored.items():
+            yield field, term, numbers, counts
 
-    def _may_have(self, field: str, term: bytes) -> bool:
-        """Tell whether the hash of a term is here.
-
-        Most terms are in few fields, which Whoosh is slow to find out.
-        """
-        terms = self.reader._terms  # noqa: SLF001 - there is no public way to any of this
-        number = terms._fieldmap.get(field)  # noqa: SLF001
-        if number is None:
-            return False
-        table, buffer = terms._tindex, terms._dbfile._buf  # noqa: SLF001
-        wanted = _hash(number, term)
-        start, slots = table.tables[wanted & 255]
-        for step in range(slots):
-            found, place = _SLOT.unpack_from(
-                buffer, start + ((wanted >> 8) + step) % slots * _SLOT.size
-            )
-            if found == wanted or not place:
-                return bool(place)
-        return False
-
-    def _decode(self, field: str, term: bytes) -> tuple[Rows, Floats]:
+    def _decode(self, field: str, term: bytes) -> tuple[Rows, Rows]:
         """Read a posting list block by block.
 
         Whoosh's public matcher takes a Python step for every posting.
@@ -208,21 +164,19 @@ class Segment:
             numbers.extend(matcher._ids)  # noqa: SLF001
             weights.extend(matcher._weights)  # noqa: SLF001
             matcher._next_block()  # noqa: SLF001
-        return np.asarray(numbers, dtype=np.int64), np.asarray(weights, dtype=np.float32)
+        return np.asarray(numbers, dtype=np.int64), np.asarray(weights, dtype=np.int64)
 
 
 class Segments:
-    """A Whoosh index in memory with these text fields, seen as its segments by name."""
+    """A Whoosh index in memory, seen as its segments by name."""
 
-    def __init__(self, names: Sequence[str], files: Mapping[str, Buffer] | None = None) -> None:
+    def __init__(self, files: Mapping[str, Buffer] | None = None) -> None:
         self._storage = _Memory()
-        self._fields = tuple(names)
         if files is None:
             # Terms arrive ready-made as lists, so Whoosh's analyser has nothing to do.
-            text = {name: fields.TEXT(analyzer=IDAnalyzer(), phrase=False) for name in names}
-            # Unsigned, so that Whoosh stores the number itself.
-            row = fields.NUMERIC(int, bits=64, signed=False, sortable=True)
-            self._index: Any = self._storage.create_index(fields.Schema(row=row, **text))
+            text = {name: fields.TEXT(analyzer=IDAnalyzer(), phrase=False) for name in FIELDS}
+            schema = fields.Schema(row=fields.COLUMN(ROW), **text)
+            self._index: Any = self._storage.create_index(schema)
         else:
             self._storage.files = dict(files)
             try:
@@ -238,41 +192,79 @@ class Segments:
         self.opened: dict[str, Segment] = {}
         self.refresh()
 
-    def write(self, added: Mapping[int, Mapping[str, list[str]]], removed: Rows) -> None:
-        """Add rows with the terms of each field, and remove rows, in one commit.
+    def write(self, passages: Sequence[FieldTerms], first: int, removed: Rows) -> None:
+        """Add passages under numbers from the first on, and remove numbers, in one commit.
 
         Which `refresh` opens.
         """
-        writer = self._index.writer(codec=_Codec(), limitmb=UNLIMITED)
-        # A writer counts documents through all segments.
-        bases = {}
-        count = 0
-        for segment in writer.segments:
-            bases[segment.segment_id()] = count
-            count += segment.doc_count_all()
+        writer = self._writer()
         if len(removed):
-            for name, segment in self.opened.items():
-                is_removed = np.isin(segment.rows, removed) & segment.alive
-                for number in np.flatnonzero(is_removed).tolist():
-                    writer.delete_document(bases[name] + number)
-                segment.alive[is_removed] = False
-        for row, terms in added.items():
-            writer.add_document(row=row, **terms)
+            self._remove(writer, removed)
+        if not passages:
+            writer.commit(merge=False)
+            return
+        words, lengths = invert(passages, LENGTHS)
+        rows = np.arange(first, first + len(passages))
+        fill(writer, NewSegment(words, rows, lengths))
         writer.commit(merge=False)
+        self._keep(writer, words)
 
     def merge(self) -> bool:
         """Merge segments of like size if there are many; tell whether anything was done."""
         if len(self.opened) <= MOST_SEGMENTS:
             return False
-        self._index.writer(codec=_Codec(), limitmb=UNLIMITED).commit(mergetype=_merge_alike)
+        for names in self._alike():
+            writer = self._writer()
+            merged = _merged([self.opened[name] for name in names])
+            fill(writer, merged)
+            writer.commit(mergetype=_without(names))
+            self._keep(writer, merged.words)
         self.refresh()
         return True
 
+    def _writer(self) -> Any:
+        return self._index.writer(codec=Codec(), limitmb=UNLIMITED)
+
+    def _keep(self, writer: Any, words: Words) -> None:
+        """Put the words of a segment beside its other files, with which Whoosh removes them."""
+        self._storage.files[writer.newsegment.segment_id() + WORDS] = words.dump()
+
+    def _remove(self, writer: Any, removed: Rows) -> None:
+        # A writer counts documents through all segments.
+        count = 0
+        for stored in writer.segments:
+            # What was written last may not be opened yet; nothing of it is removed.
+            segment = self.opened.get(stored.segment_id())
+            if segment is not None:
+                is_removed = np.isin(segment.rows, removed) & segment.alive
+                for number in np.flatnonzero(is_removed).tolist():
+                    writer.delete_document(count + number)
+                segment.alive[is_removed] = False
+            count += stored.doc_count_all()
+
+    def _alike(self) -> list[list[str]]:
+        """Return the segments that are merged with each other: those of one class of sizes.
+
+        A row moves once for each class it grows through.
+        """
+        classes: dict[int, list[str]] = {}
+        for name, segment in self.opened.items():
+            size = int(math.log(max(1, len(segment.rows)), SIZE_CLASS))
+            classes.setdefault(size, []).append(name)
+        merged = []
+        for names in classes.values():
+            total = sum(len(self.opened[name].rows) for name in names)
+            most = FEW_MERGED
+            if len(names) >= SIZE_CLASS:
+                most = MOST_MERGED
+            if len(names) > 1 and total <= most:
+                merged.append(names)
+        return merged
+
     def rest(self) -> None:
-        """Let go of what was read of mapped files."""
-        # A list, because another thread may be writing a segment.
-        for file in list(self._storage.files.values()):
-            fsio.release(file)
+        """Let go of what was read of mapped words."""
+        for segment in self.opened.values():
+            fsio.release(segment.words.buffer)
 
     def dump(self) -> dict[str, bytes]:
         """Return the files of the Whoosh index."""
@@ -289,21 +281,21 @@ class Segments:
             del self.opened[name]
         for name in found.keys() - self.opened.keys():
             reader = SegmentReader(self._storage, self._index.schema, found[name])
-            self.opened[name] = _open(reader, self._fields)
+            words = Words.restore(memoryview(self._storage.files[name + WORDS]))
+            self.opened[name] = _open(reader, words)
 
 
-def _open(reader: Any, names: Sequence[str]) -> Segment:
+def _open(reader: Any, words: Words) -> Segment:
     count = reader.doc_count_all()
     alive = np.ones(count, dtype=np.bool_)
     alive[list(reader.segment().deleted_docs())] = False
     # Column by column: asking Whoosh for one number after the other took most of the time of
     # opening an index.
-    lengths = {
-        name: _LENGTHS[_column(reader, _lenfield(name), LENGTHS_COLUMN, np.dtype(np.uint8), count)]
-        for name in names
-    }
-    rows = _column(reader, "row", reader.schema["row"].column_type, np.dtype(">u8"), count)
-    return Segment(reader, rows.astype(np.int64), alive, lengths)
+    lengths = np.zeros((len(FIELDS), count), dtype=np.uint8)
+    for column, field in zip(lengths, FIELDS, strict=True):
+        column[:] = _column(reader, _lenfield(field), LENGTHS_COLUMN, np.dtype(np.uint8), count)
+    rows = _column(reader, "row", ROW, np.dtype(">u8"), count)
+    return Segment(reader, rows.astype(np.int64), alive, lengths, words)
 
 
 def _column(
@@ -321,40 +313,33 @@ def _column(
     return values
 
 
-@functools.lru_cache(maxsize=1024)
-def _hash(field: int, term: bytes) -> int:
-    """Return what Whoosh looks a term up by, which is the same in all segments."""
-    return int(md5_hash(pack_ushort(field) + term))
-
-
-# A hash and the place of what it stands for, 0 where the slot is empty.
-_SLOT = struct.Struct("!Iq")
-
-# Whoosh stores a length as one byte, roughly.
-_LENGTHS = np.array([0, *(byte_to_length(number) for number in range(1, 256))], dtype=np.float32)
-
-
-def _merge_alike(writer: Any, segments: Sequence[Any]) -> list[Any]:
-    """Merge the segments of each size class that has several.
-
-    A row moves once for each class it grows through.
-    """
-    classes: dict[int, list[Any]] = {}
+def _merged(segments: Sequence[Segment]) -> NewSegment:
+    """Return what is alive in several segments as one, in the order of rows."""
+    rows = np.concatenate([segment.rows[segment.alive] for segment in segments])
+    order = np.argsort(rows)
+    numbers = np.empty(len(rows), dtype=np.int64)
+    numbers[order] = np.arange(len(rows))
+    parts = []
+    begin = 0
     for segment in segments:
-        classes.setdefault(int(math.log(max(1, segment.doc_count_all()), SIZE_CLASS)), []).append(
-            segment
-        )
-    kept = []
-    for alike in classes.values():
-        total = sum(segment.doc_count_all() for segment in alike)
-        most = FEW_MERGED
-        if len(alike) >= SIZE_CLASS:
-            most = MOST_MERGED
-        if len(alike) == 1 or total > most:
-            kept += alike
-            continue
-        for segment in alike:
-            reader = SegmentReader(writer.storage, writer.schema, segment)
-            writer.add_reader(reader)
-            reader.close()
+        new = np.full(len(segment.rows), -1, dtype=np.int64)
+        end = begin + int(np.count_nonzero(segment.alive))
+        new[segment.alive] = numbers[begin:end]
+        parts.append((segment.words, new))
+        begin = end
+    lengths = np.concatenate([segment.lengths[:, segment.alive] for segment in segments], axis=1)
+    lengths = lengths[:, order]
+    return NewSegment(merge(parts, lengths), rows[order], lengths)
+
+
+def _without(names: Sequence[str]) -> Any:
+    """Return what chooses the segments that a commit keeps."""
+
+    def kept(_: Any, segments: Sequence[Any]) -> list[Any]:
+        return [segment for segment in segments if segment.segment_id() not in names]
+
     return kept
+
+
+def _same(ours: tuple[Rows, Rows], theirs: tuple[Rows, Rows]) -> bool:
+    return np.array_equal(ours[0], theirs[0]) and np.array_equal(ours[1], theirs[1])

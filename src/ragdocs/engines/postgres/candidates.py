@@ -16,10 +16,19 @@ import numpy.typing as npt
 from ragdocs.engines.postgres import vectors, words
 from ragdocs.engines.postgres.cards import Cards, all_stored
 from ragdocs.engines.postgres.filters import Condition
+from ragdocs.engines.postgres.hot import (
+    HotDocument,
+    HotScope,
+    HotState,
+    passage_vectors,
+    vector_products,
+)
+from ragdocs.engines.postgres.hot_search import HotSearch
 from ragdocs.engines.postgres.lengths import Floats
 from ragdocs.engines.postgres.pool import (
     Columns,
     Fetched,
+    Mask,
     Numbers,
     Payload,
     Pool,
@@ -69,12 +78,24 @@ class Keys(Sequence[PassageKey]):
 
 
 class Details(NamedTuple):
-    """What only documents that are shown need: card, slots of passages, and products by probe."""
+    """What only documents that are shown need: card, slots of passages, and products by probe.
+
+    Instead of products there are the vectors of all passages, if they are kept in memory.
+    """
 
     is_asked_for: bool
     card: bytes
     slots: bytes = b""
     products: Sequence[bytes | None] = ()
+    vectors: Vectors | None = None
+
+
+class SearchedScope(NamedTuple):
+    """A scope, the components of a vector if there is a graph of them, and what is in memory."""
+
+    number: int
+    graph_dim: int
+    hot: HotScope
 
 
 class CandidateSearch:
@@ -83,14 +104,13 @@ class CandidateSearch:
     def __init__(
         self,
         ask: Callable[..., list[Rows]],
-        scope: int,
+        scope: SearchedScope,
         probes: Sequence[ProbeVector],
         conditions: Sequence[Condition],
         k: int,
-        graph_dim: int = 0,
     ) -> None:
         self._ask = ask
-        self._scope = scope
+        self._scope, self._graph_dim, self._hot = scope
         self._probes = probes
         # Vectors by the name of their probe.
         self._vectors: dict[str, Vectors] = {}
@@ -99,9 +119,13 @@ class CandidateSearch:
                 self._vectors[probe.name] = probe.vector
         self._conditions = conditions
         self._k = k
-        self._graph_dim = graph_dim
+        # The state that is kept in memory, if the search is made there.
+        self.state: HotState | None = None
+        # Which documents of it pass each filter; nothing where all do.
+        self.passing: Sequence[Mask | None] = ()
         self._look = words.FirstLook(Totals.of(None))
         self._has_looked = False
+        self._hot_search: HotSearch | None = None
         self._pool = Pool.of(words.NOTHING_FETCHED)
         self._best: dict[tuple[str, int], Columns] = {}
         self._scores: dict[str, Floats] = {}
@@ -127,32 +151,61 @@ class CandidateSearch:
 
     def _look_first(self) -> None:
         queries = words.word_queries(self._probes, self._rarest)
-        statements = []
         asked = []
-        if queries:
-            look = words.first_look(
-                self._scope, queries, self._conditions, self._k, with_cards=not self._vectors
-            )
-            statements.append(look)
+        statements = []
         for name in self._vectors:
             for number in range(len(self._conditions)):
                 asked.append((name, number))
                 statements.append(self._nearest(name, number))
-        if not statements:
+        if not statements and not queries:
             return
-        if not queries:
-            statements.append((TOTALS, {"scope": self._scope}))
-        answers = self._ask(*statements)
         self._has_looked = True
         if not queries:
-            self._look = words.FirstLook(Totals.of(answers.pop()[0][0]))
+            totals, *answers = self._ask((TOTALS, {"scope": self._scope}), *statements)
+            self._look = words.FirstLook(Totals.of(totals[0][0]))
         else:
-            self._look = words.read_first_look(answers.pop(0), queries)
-            for number, card in self._look.cards.items():
-                self._details[number] = Details(is_asked_for=False, card=card)
-            self._score(self._look.documents, self._look.payloads)
+            answers = self._look_by_words(queries, statements)
         for key, rows in zip(asked, answers, strict=True):
             self._near[key] = vectors.read_near(rows[0][0])
+        if self.state is not None:
+            self._take_hot_look()
+
+    def _look_by_words(
+        self, queries: Sequence[words.WordQuery], statements: Sequence[Statement]
+    ) -> list[Rows]:
+        """Search by words in memory or by bounds; return the answers to further statements."""
+        if not self._hot.is_wanted:
+            return self._look_by_bounds(queries, statements)
+        search = HotSearch(self._ask, self._scope, self._hot, queries, self._conditions)
+        answers = search.bring_up(statements)
+        self.state = search.state
+        self.passing = search.passing
+        self._hot_search = search
+        if self.state is None:
+            self._look_by_bounds(queries, ())
+        return answers
+
+    def _look_by_bounds(
+        self, queries: Sequence[words.WordQuery], statements: Sequence[Statement]
+    ) -> list[Rows]:
+        look = words.first_look(
+            self._scope, queries, self._conditions, self._k, with_cards=not self._vectors
+        )
+        rows, *answers = self._ask(look, *statements)
+        self._look = words.read_first_look(rows, queries)
+        for number, card in self._look.cards.items():
+            self._details[number] = Details(is_asked_for=False, card=card)
+        self._score(self._look.documents, self._look.payloads)
+        self._hot.searched(self._look.totals)
+        return answers
+
+    def _take_hot_look(self) -> None:
+        assert self._hot_search is not None
+        assert self.state is not None
+        near = [own["document"].astype(np.int64) for own in self._near.values()]
+        found = self._hot_search.look(self._k, near)
+        self._look = words.FirstLook(self.state.totals, self._hot_search.weighed)
+        self._pool, self._scores, self._best = found
 
     def _rarest(self, query: words.WordQuery) -> dict[str, int]:
         forms: dict[str, None] = {}
@@ -204,6 +257,7 @@ class CandidateSearch:
             wanted.update(self._pool.numbers[self._pool.owners[columns]].tolist())
         for near in self._near.values():
             wanted.update(near["document"].tolist())
+        self._take_hot_documents(wanted)
         wanted -= self._details.keys()
         if not wanted and not also:
             return
@@ -216,8 +270,7 @@ class CandidateSearch:
         answers = self._ask(*statements)
         fetched = []
         for number, path, passes, lengths, *details in answers[0]:
-            is_asked_for, card, slots, *products = details
-            self._details[number] = Details(is_asked_for, card, slots, products)
+            self._details[number] = self._read_details(number, *details)
             if number not in known:
                 fetched.append((number, passes, path, lengths))
         if fetched:
@@ -225,6 +278,38 @@ class CandidateSearch:
             if len(answers) > 1:
                 payloads = words.read_payloads(answers[1])
             self._score(words.as_fetched(fetched), payloads)
+
+    def _take_hot_documents(self, wanted: Collection[int]) -> None:
+        """Take what is kept in memory of documents."""
+        if self.state is None:
+            return
+        for number in wanted:
+            document = self.state.documents.get(number)
+            if document is None or (self._vectors and document.vectors is None):
+                continue
+            self._details[number] = Details(
+                False, document.card, document.slots, vectors=document.vectors
+            )
+
+    def _read_details(
+        self,
+        number: int,
+        is_asked_for: bool,
+        card: bytes,
+        slots: bytes,
+        *measured: bytes | None,
+    ) -> Details:
+        if self.state is None:
+            return Details(is_asked_for, card, slots, measured)
+        own = None
+        if measured:
+            own = passage_vectors(measured[0], slots, self._dim)
+        self.state.add_document(number, HotDocument(card, slots, own))
+        return Details(is_asked_for, card, slots, vectors=own)
+
+    @property
+    def _dim(self) -> int:
+        return len(next(iter(self._vectors.values())))
 
     def _score_missing(self, missing: Collection[int]) -> None:
         """Fetch the words of documents and score them."""
@@ -240,6 +325,9 @@ class CandidateSearch:
     def _not_ruled_out(self) -> set[int]:
         """Return the documents that may have a better passage than the k-th best so far."""
         missing: set[int] = set()
+        if self.state is not None:
+            # All documents were looked at.
+            return missing
         statements = []
         for probe, name in enumerate(self._scores):
             for number, condition in enumerate(self._conditions):
@@ -283,14 +371,17 @@ class CandidateSearch:
     def _documents(self, wanted: Collection[int], also: Collection[str]) -> Statement:
         columns = ["d.doc_id", "d.path", f"({words.flags(self._conditions)})::bigint", "d.lengths"]
         columns += ["d.id = ANY (%(also)s::text[])", "d.card", "d.slots"]
-        for number in range(len(self._vectors)):
-            columns.append(vectors.products_column(number))
         values = {
             "scope": self._scope,
             "wanted": words.array(wanted),
             "also": all_stored(also),
-            **vectors.product_values(list(self._vectors.values())),
         }
+        if self.state is None:
+            for number in range(len(self._vectors)):
+                columns.append(vectors.products_column(number))
+            values |= vectors.product_values(list(self._vectors.values()))
+        elif self._vectors:
+            columns.append(vectors.VECTORS_COLUMN)
         for condition in self._conditions:
             values |= condition.values
         return (
@@ -353,10 +444,27 @@ class CandidateSearch:
             return np.empty(0, dtype=np.int64), {}
         marked = _marked(self._pool.owners, self._slots())
         measured = {}
+        if self.state is not None:
+            every = self._passage_vectors()
+            for name, vector in self._vectors.items():
+                measured[name] = vector_products(every, vector)
+            return marked, measured
         for number, name in enumerate(self._vectors):
             owners, entries = self._products(number)
             measured[name] = _spread(_marked(owners, entries["slot"]), entries["product"], marked)
         return marked, measured
+
+    def _passage_vectors(self) -> Vectors:
+        """Return the vectors of all columns, zero where there is none."""
+        parts = [np.zeros((0, self._dim), dtype=np.float32)]
+        numbers = self._pool.numbers.tolist()
+        for number, size in zip(numbers, self._pool.sizes.tolist(), strict=True):
+            details = self._details.get(number)
+            if details is None or details.vectors is None:
+                parts.append(np.zeros((size, self._dim), dtype=np.float32))
+            else:
+                parts.append(details.vectors)
+        return np.concatenate(parts)
 
     def _slots(self) -> npt.NDArray[np.int32]:
         """Return the slot of every column, none in documents without details."""

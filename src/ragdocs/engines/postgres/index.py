@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ragdocs.engines.postgres import bounds, contents, graphs, statistics, waiting, words
+from ragdocs.engines.postgres.candidates import SearchedScope
 from ragdocs.engines.postgres.cards import Cards, as_bytes, restored, stored
+from ragdocs.engines.postgres.hot import HotScope
 from ragdocs.engines.postgres.lengths import FIELDS
 from ragdocs.engines.postgres.rows import Averages, analysed, average_lengths
 from ragdocs.engines.postgres.snapshot import PostgresSnapshot
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 FORMAT = "1"
 # Counts are asked for before every search; those of this caller are believed for so long.
 INFO_SECONDS = 1.0
+# Documents whose rows are made before they are sent; a server ends transactions that stand still.
+WRITTEN_AT_ONCE = 100
 # Changed counts of terms that may wait before they are added up.
 MOST_TALLIES = 20_000
 # The name of the encoder of a machine that has no model: it searches by words, and what it writes
@@ -75,6 +79,7 @@ class PostgresIndex:
         self._dim = dim
         self._claimant = token_hex(8)
         self._cards = Cards()
+        self._hot = HotScope()
         self._lock = threading.Lock()
         # Counts as a caller saw them, and when.
         self._infos: dict[str, tuple[float, IndexInfo]] = {}
@@ -90,7 +95,8 @@ class PostgresIndex:
         """Read one state; changes made meanwhile are not seen."""
         graph_dim = self._dim if self._has_graph else 0
         with self._database.turns(self._scope) as turns:
-            yield PostgresSnapshot(turns, self._scope, self._cards, graph_dim)
+            scope = SearchedScope(self._scope, graph_dim, self._hot)
+            yield PostgresSnapshot(turns, scope, self._cards)
 
     def info(self) -> IndexInfo:
         """Return the counts and the calibration, at most a second old."""
@@ -155,12 +161,15 @@ class PostgresIndex:
             return
         documents = {entry.document.path: analysed(entry) for entry in changed}
         gone = [path for path in removed if path not in documents]
-        with self._database.writing() as session:
+        # In a pipeline statements are sent together until somebody asks for an answer.
+        with self._database.writing(self._scope) as session, session.pipeline():
             session.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [EMPTYING, self._scope])
-            state = self._writable(session, list(documents.values()))
             lock_documents(session, self._scope, [*documents, *gone])
+            entries = list(documents.values())
+            state = self._writable(session, entries)
             writer = DocumentWriter(session, self._scope)
-            writer.write(list(documents.values()), state.reference)
+            for start in range(0, len(entries), WRITTEN_AT_ONCE):
+                writer.write(entries[start : start + WRITTEN_AT_ONCE], state.reference)
             writer.remove(gone)
             if restamped:
                 writer.restamp(restamped)
@@ -283,7 +292,8 @@ class PostgresIndex:
         return found
 
     def close(self) -> None:
-        """Do nothing: connections belong to the database."""
+        """Forget what is in memory; connections belong to the database."""
+        self._hot.forget()
 
     def _changed(self, tallied: int) -> None:
         """Forget what is known of the counts, and add up the tallies when there are many."""

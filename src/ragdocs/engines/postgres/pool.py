@@ -79,6 +79,10 @@ class Pool:
         places: Numbers = self._order[found.clip(max=len(self._order) - 1)]
         return places
 
+    def place(self, number: int) -> int:
+        """Return where a document is that is here."""
+        return int(self.places(np.array([number]))[0])
+
     def columns_of(self, part: Pool) -> Columns:
         """Return the columns here of all columns of a part of this pool."""
         places = self.places(part.numbers)
@@ -104,15 +108,17 @@ def word_scores(
         scores[name] = np.zeros(pool.columns, dtype=np.float32)
     if not pool.columns:
         return scores
-    worth = dict(_worth(pool, fetched.lengths, payloads, averages))
+    # One row a field: terms are looked at field by field.
+    lengths = np.ascontiguousarray(decoded(fetched.lengths).T)
+    worths = dict(worth(pool, lengths, payloads, averages))
     for name, query in queries.items():
         total = sum(term.weight for term in query)
         naming = bm25.naming(len(query))
         for term in query:
             for spelling, share in term.spellings:
-                if spelling not in worth:
+                if spelling not in worths:
                     continue
-                columns, impact, named = worth[spelling]
+                columns, impact, named = worths[spelling]
                 scores[name][columns] += bm25.factor(term, share, total) * impact
                 scores[name][columns] += np.float32(share * naming) * named
     return scores
@@ -121,17 +127,15 @@ def word_scores(
 Worth = tuple[Columns, Floats, Floats]
 
 
-def _worth(
+def worth(
     pool: Pool,
-    codes: bytes,
+    lengths: Floats,
     payloads: Mapping[str, Payload],
     averages: Mapping[str, float],
 ) -> Iterator[tuple[str, Worth]]:
     """Yield the columns that have each term, its impact there, and its share of titles."""
-    # One row a field: terms are looked at field by field.
-    lengths = np.ascontiguousarray(decoded(codes).T)
     terms = list(payloads)
-    group = max(1, MOST_AT_ONCE // pool.columns)
+    group = max(1, MOST_AT_ONCE // max(1, pool.columns))
     for start in range(0, len(terms), group):
         chosen = terms[start : start + group]
         occurrences = _Occurrences(pool, [payloads[term] for term in chosen])

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import numpy as np
 
 from ragdocs.engines.local.vectors import similar_pairs
-from ragdocs.engines.postgres.candidates import CandidateSearch, Key
+from ragdocs.engines.postgres.candidates import CandidateSearch, Key, SearchedScope
 from ragdocs.engines.postgres.cards import Cards, all_stored, decoded, restored, stored
 from ragdocs.engines.postgres.filters import Condition, condition, link_targets
+from ragdocs.engines.postgres.hot import HotState
+from ragdocs.engines.postgres.pool import Mask
 from ragdocs.engines.postgres.rows import DOCUMENT, ENTRY
 from ragdocs.engines.postgres.statistics import TOTALS, Totals
 from ragdocs.errors import UnavailableError
@@ -43,14 +45,18 @@ Answers = list[Rows]
 class PostgresSnapshot:
     """Reads in one transaction; keys are numbers of documents and positions in them."""
 
-    def __init__(self, turns: Turns, scope: int, cards: Cards, graph_dim: int) -> None:
+    def __init__(self, turns: Turns, scope: SearchedScope, cards: Cards) -> None:
         self._turns = turns
-        self._scope = scope
+        self._searched = scope
+        self._scope = scope.number
         self._cards = cards
-        self._graph_dim = graph_dim
         # Documents that were found, whose links are known.
         self._documents: dict[str, Document] = {}
-        # The number of writes in this state, if it is known.
+        # What is kept in memory of this state, and of the filter of the search who passes.
+        self._state: HotState | None = None
+        self._where = Filter()
+        self._passing: Mask | None = None
+        # A number for all writes before this state, if it is known.
         self._writes: int | None = None
         self._is_ended = False
 
@@ -65,8 +71,12 @@ class PostgresSnapshot:
         conditions = []
         for number, where in enumerate(filters):
             conditions.append(condition(where, f"f{number}"))
-        search = CandidateSearch(self._ask, self._scope, probes, conditions, k, self._graph_dim)
+        search = CandidateSearch(self._ask, self._searched, probes, conditions, k)
         candidates = search.run(also, self._cards)
+        self._state = search.state
+        if search.state is not None:
+            self._where = filters[0]
+            self._passing = search.passing[0]
         for document in candidates.documents:
             self._documents[document.id] = document
         self._writes = search.writes
@@ -76,17 +86,10 @@ class PostgresSnapshot:
         self, document_ids: Sequence[str], where: Filter
     ) -> dict[str, list[tuple[Document, PassageKey]]]:
         """Map each document to those it links to that pass the filter, with their first passage."""
-        passing = condition(where, "f")
         targets = self._targets(document_ids)
-        sql = f"""
-            SELECT n.name, d.doc_id, d.card
-            FROM names n JOIN documents d ON d.doc_id = n.doc_id
-            WHERE n.scope = %(scope)s AND n.name = ANY (%(names)s)
-                AND d.scope = %(scope)s AND d.passages > 0 AND {passing.sql}
-            """
         names = sorted(set().union(*targets.values()))
         by_name: dict[str, list[tuple[Document, PassageKey]]] = {}
-        for name, number, card in self._read(sql, passing, names=names):
+        for name, number, card in self._named(names, where):
             target = (self._cards.document(card), PassageKey(Key(number, 0)))
             by_name.setdefault(name, []).append(target)
         neighbours = {}
@@ -98,6 +101,25 @@ class PostgresSnapshot:
             linked.pop(document_id, None)
             neighbours[document_id] = [linked[name] for name in sorted(linked)]
         return neighbours
+
+    def _named(self, names: Sequence[str], where: Filter) -> Iterator[tuple[str, int, bytes]]:
+        """Yield names with the documents that go by them and pass, by number and card."""
+        state = self._state
+        if state is None or where != self._where:
+            passing = condition(where, "f")
+            sql = _NAMED.format(condition=passing.sql)
+            yield from self._read(sql, passing, names=names)
+            return
+        missing = [name for name in names if name not in state.targets]
+        if missing:
+            by_name: dict[str, list[tuple[int, bytes]]] = {name: [] for name in missing}
+            for name, number, card in self._read(_NAMED.format(condition="true"), names=missing):
+                by_name[name].append((number, card))
+            state.add_targets(by_name)
+        for name in names:
+            for number, card in state.targets[name]:
+                if self._passing is None or self._passing[state.pool.place(number)]:
+                    yield name, number, card
 
     def _targets(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
         """Return the names that each document links to, as they are stored."""
@@ -125,33 +147,64 @@ class PostgresSnapshot:
         wanted = cast("list[Key]", list(keys))
         if not wanted:
             return []
-        documents, positions = columns(wanted, 2)
+        terms: set[str] = set()
+        for word in words:
+            for language in languages:
+                terms.update(meant(word, language))
+        kept = self._kept(wanted, terms)
+        if kept is not None:
+            rows, present = kept
+        else:
+            rows, present = self._fetched(wanted, terms, is_last=bool(words))
+        passages = []
+        for key, (card, *passage) in zip(wanted, rows, strict=True):
+            document = self._cards.document(card)
+            passages.append((document, chunk(document, passage), present.of(words, languages, key)))
+        return passages
+
+    def _kept(self, keys: Sequence[Key], terms: Collection[str]) -> tuple[Rows, _Standing] | None:
+        """Return the rows of passages, and where terms stand, if all of it is in memory."""
+        state = self._state
+        if state is None or not state.knows(terms):
+            return None
+        rows = [state.passages.get(key) for key in keys]
+        if None in rows:
+            return None
+        documents, positions = columns(keys, 2)
+        places = state.pool.places(np.array(documents, dtype=np.int64))
+        of_keys = state.pool.starts[places] + np.array(positions)
+        present = _Standing()
+        for term in terms:
+            for place in np.flatnonzero(state.having(term, of_keys)).tolist():
+                present.note(term, keys[place])
+        return cast("Rows", rows), present
+
+    def _fetched(
+        self, keys: Sequence[Key], terms: Collection[str], *, is_last: bool
+    ) -> tuple[Rows, _Standing]:
+        """Read the rows of passages, and where terms stand."""
+        documents, positions = columns(keys, 2)
         values: dict[str, Any] = {
             "scope": self._scope,
             "documents": documents,
             "positions": positions,
         }
         statements = [(_LOAD, values)]
-        terms: set[str] = set()
-        for word in words:
-            for language in languages:
-                terms.update(meant(word, language))
         if terms:
             numbers = sorted(set(documents))
             statements.append(
                 (_STANDING, {"scope": self._scope, "terms": sorted(terms), "documents": numbers})
             )
         # A search asks for words last: the end of the transaction then takes no turn of its own.
-        is_last = bool(words) and self._writes is not None
+        is_last = is_last and self._writes is not None
         loaded, *standing = self._ask(*statements, is_last=is_last)
         present = _Standing()
         for rows in standing:
             present.add(rows)
-        passages = []
-        for key, (card, *passage) in zip(wanted, loaded, strict=True):
-            document = self._cards.document(card)
-            passages.append((document, chunk(document, passage), present.of(words, languages, key)))
-        return passages
+        if self._state is not None:
+            for key, row in zip(keys, loaded, strict=True):
+                self._state.add_passage(key, row)
+        return loaded, present
 
     def get(self, name: str) -> Document | None:
         """Return a document by its id or its path."""
@@ -324,6 +377,10 @@ class _Standing:
             positions = np.frombuffer(payload, dtype=ENTRY)["ord"].tolist()
             self._positions[term, document] = set(positions)
 
+    def note(self, term: str, key: Key) -> None:
+        """Note that a term stands in a passage."""
+        self._positions.setdefault((term, key.document), set()).add(key.ord)
+
     def of(self, words: Sequence[str], languages: Sequence[str], key: Key) -> tuple[str, ...]:
         """Return those of the words that stand in a passage, in any of the languages."""
         standing = []
@@ -362,6 +419,12 @@ FROM unnest(%(documents)s::bigint[], %(positions)s::int[])
 JOIN passages p ON p.doc_id = a.document AND p.ord = a.position AND p.scope = %(scope)s
 JOIN documents d ON d.doc_id = a.document AND d.scope = %(scope)s
 ORDER BY a.place
+"""
+_NAMED = """
+SELECT n.name, d.doc_id, d.card
+FROM names n JOIN documents d ON d.doc_id = n.doc_id
+WHERE n.scope = %(scope)s AND n.name = ANY (%(names)s)
+    AND d.scope = %(scope)s AND d.passages > 0 AND {condition}
 """
 _STANDING = """
 SELECT p.term, p.doc_id, p.payload FROM postings p

@@ -6,8 +6,9 @@ writer waits for another one's counter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from secrets import randbits
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,19 @@ if TYPE_CHECKING:
     from ragdocs.system.postgres.database import Session
 
 # What is counted, in the order of the columns `counts`: documents that have passages, those that
-# have one, and writes; then the lengths of all fields added up.
-COUNTED = ("documents", "passages", "vectors", "links", "filled", "lone", "writes", *FIELDS)
+# have one, and a random number for each write; then the lengths of all fields added up, and the
+# marks of all documents.
+COUNTED = (
+    *("documents", "passages", "vectors", "links", "filled", "lone", "writes"),
+    *FIELDS,
+    "marks",
+)
 NOTHING = (0,) * len(COUNTED)
+_LENGTHS = slice(COUNTED.index(FIELDS[0]), COUNTED.index(FIELDS[0]) + len(FIELDS))
+# Of a random number for a write or a document; sums of billions of them fit into 64 bits.
+MARK_BITS = 31
+# How long it is noted which documents a write has touched.
+TOUCHED_MINUTES = 10
 
 # Whoever adds up holds this lock of the scope.
 FOLDING = 7421_0001
@@ -49,7 +60,9 @@ class Totals:
     @classmethod
     def of(cls, counts: Sequence[int] | None) -> Totals:
         """Return totals in the order of the columns; of an index that is not there, nothing."""
-        return cls(dict(zip(COUNTED, counts or NOTHING, strict=True)))
+        # Counts of a database of an older version have no marks.
+        present = (*(counts or NOTHING), 0)[: len(COUNTED)]
+        return cls(dict(zip(COUNTED, present, strict=True)))
 
     @property
     def passages(self) -> int:
@@ -83,7 +96,13 @@ class Tally:
         for name, difference in differences.items():
             self._counts[COUNTED.index(name)] += difference
 
-    def document(self, sign: int, passages: int, links: int, sums: Sequence[int]) -> None:
+    def write(self) -> None:
+        """Add a write: two states that were written differently have different sums."""
+        self.add(writes=1 + randbits(MARK_BITS))
+
+    def document(
+        self, sign: int, passages: int, links: int, sums: Sequence[int], mark: int
+    ) -> None:
         """Add a document, or take it away with the sign -1."""
         self.add(
             documents=sign,
@@ -91,8 +110,9 @@ class Tally:
             links=sign * links,
             filled=sign * (passages > 0),
             lone=sign * (passages == 1),
+            marks=sign * mark,
         )
-        self._counts[-len(FIELDS) :] += sign * np.array(sums, dtype=np.int64)
+        self._counts[_LENGTHS] += sign * np.array(sums, dtype=np.int64)
 
     @property
     def counts(self) -> list[int]:
@@ -101,9 +121,14 @@ class Tally:
         return counts
 
 
-def write_tally(session: Session, scope: int, tally: Tally) -> None:
-    """Note the differences of a write."""
-    session.execute("INSERT INTO tallies (scope, counts) VALUES (%s, %s)", [scope, tally.counts])
+def write_tally(session: Session, scope: int, tally: Tally, touched: Collection[int] = ()) -> None:
+    """Note the differences of a write, and which documents it has added, changed or removed."""
+    session.execute(
+        "WITH noted AS (INSERT INTO touched (scope, documents)"
+        " SELECT %(scope)s, %(touched)s::bigint[] WHERE cardinality(%(touched)s::bigint[]) > 0)"
+        " INSERT INTO tallies (scope, counts) VALUES (%(scope)s, %(counts)s)",
+        {"scope": scope, "touched": list(touched), "counts": tally.counts},
+    )
 
 
 def fold(session: Session, scope: int) -> bool:
@@ -132,6 +157,11 @@ def fold(session: Session, scope: int) -> bool:
         values,
     )
     session.execute(_FOLD_TERMS, values)
+    session.execute(
+        "DELETE FROM touched WHERE scope = %(scope)s"
+        " AND at < now() - make_interval(mins => %(minutes)s)",
+        {**values, "minutes": TOUCHED_MINUTES},
+    )
     session.execute(
         "DELETE FROM terms WHERE scope = %(scope)s AND passages <= 0 AND bodies <= 0", values
     )

@@ -92,6 +92,13 @@ def products_column(number: int) -> str:
     )"""
 
 
+# All vectors of a document `d`, each after its slot.
+VECTORS_COLUMN = """(
+    SELECT string_agg(int4send(v.slot) || halfvec_send(v.emb), '')
+    FROM vectors v WHERE v.doc_id = d.doc_id AND v.scope = %(scope)s
+)"""
+
+
 def product_values(vectors: Sequence[Vectors]) -> dict[str, Any]:
     """Return the values of these expressions."""
     values = {}

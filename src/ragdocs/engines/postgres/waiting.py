@@ -83,7 +83,8 @@ def fill(session: Session, scope: int, vectors: Mapping[str, Vectors]) -> int:
         [numbers, slots],
     ).fetchall()
     tally = Tally()
-    tally.add(vectors=count, writes=1)
+    tally.add(vectors=count)
+    tally.write()
     write_tally(session, scope, tally)
     return len(rows)
 

@@ -199,6 +199,20 @@ def frequencies_of(scope: int, terms: Sequence[str]) -> Statement:
     return sql, {"scope": scope, "terms": list(terms)}
 
 
+def resembling(scope: int, terms: Sequence[str]) -> Statement:
+    """Return the statement for the spellings that resemble terms which no passage has."""
+    values: dict[str, Any] = {"scope": scope, "terms": list(terms)}
+    values["patterns"] = [_spellings(term) for term in terms]
+    values["uppers"] = [_after(term[0]) for term in terms]
+    sql = f"""
+        SELECT u.term, n.term
+        FROM unnest(%(terms)s::text[], %(patterns)s::text[], %(uppers)s::text[])
+            AS u(term, pattern, upper)
+        CROSS JOIN LATERAL ({_RESEMBLING}) n
+        """
+    return sql, values
+
+
 def payloads(chosen: str) -> str:
     """Return the statement for the postings of terms in chosen documents."""
     return f"""
@@ -427,6 +441,12 @@ def _alike(table: str) -> str:
         AND t.term ~ u.pattern"""
 
 
+_RESEMBLING = f"""
+SELECT alike.term FROM ({_alike("terms")} UNION ALL {_alike("term_tallies")}) alike
+GROUP BY alike.term HAVING sum(alike.passages) > 0 AND sum(alike.bodies) > 0
+ORDER BY sum(alike.passages) DESC, alike.term LIMIT {bm25.MOST_SPELLINGS}
+"""
+
 # The same arithmetic as in search/bm25.py, which weighs the terms again; here it only bounds.
 _WEIGHED = f"""
 known AS MATERIALIZED (
@@ -444,11 +464,7 @@ near AS MATERIALIZED (
     FROM (
         SELECT k.*, row_number() OVER (PARTITION BY k.probe ORDER BY k.place) AS nth
         FROM known k WHERE k.together <= 0 AND k.place = k.word
-    ) u CROSS JOIN LATERAL (
-        SELECT alike.term FROM ({_alike("terms")} UNION ALL {_alike("term_tallies")}) alike
-        GROUP BY alike.term HAVING sum(alike.passages) > 0 AND sum(alike.bodies) > 0
-        ORDER BY sum(alike.passages) DESC, alike.term LIMIT {bm25.MOST_SPELLINGS}
-    ) n
+    ) u CROSS JOIN LATERAL ({_RESEMBLING}) n
     WHERE u.nth <= {bm25.MOST_TYPOS} AND u.pattern IS NOT NULL
 ),
 weighed AS MATERIALIZED (

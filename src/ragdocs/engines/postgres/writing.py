@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from secrets import randbits
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,13 +21,13 @@ from ragdocs.engines.postgres.cards import (
 )
 from ragdocs.engines.postgres.lengths import FIELDS, LENGTHS
 from ragdocs.engines.postgres.rows import AnalysedDocument, Averages, Posting
-from ragdocs.engines.postgres.statistics import Tally, write_tally, write_term_tallies
+from ragdocs.engines.postgres.statistics import MARK_BITS, Tally, write_tally, write_term_tallies
 from ragdocs.system.names import link_key, link_keys
 from ragdocs.system.postgres.columns import append, empty_columns
 from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Document
 
 if TYPE_CHECKING:
-    from ragdocs.system.postgres.database import Session
+    from ragdocs.system.postgres.database import Cursor, Session
 
 # Writers of one document wait for each other. Documents share so many locks in each scope, so that
 # a large change set takes few; they are taken in order, so that nobody waits in a circle.
@@ -56,6 +57,7 @@ class StoredDocument:
     card: bytes
     links: int
     lengths: bytes
+    mark: int
     passages: dict[int, Passage] = field(default_factory=dict)
     # The slots that have a vector.
     encoded: set[int] = field(default_factory=set)
@@ -94,6 +96,7 @@ class DocumentWriter:
         self._tally = Tally()
         # How many more passages have each term, in any field and in the body.
         self._terms: dict[str, list[int]] = {}
+        self._touched: set[int] = set()
 
     def write(self, documents: Sequence[AnalysedDocument], reference: Averages) -> None:
         """Add or replace documents."""
@@ -102,13 +105,14 @@ class DocumentWriter:
             by_number[document_number(self._scope, document.entry.document.path)] = document
         if not by_number:
             return
+        postings = self._postings(list(by_number))
         before = self._stored(list(by_number))
         passages = {}
         for number, document in by_number.items():
             passages[number] = _passages(document, _existing(before, number))
         self._write_documents(by_number, before, passages)
         self._write_passages(by_number, before, passages)
-        self._write_postings(by_number, before, reference)
+        self._write_postings(by_number, postings, reference)
         self._write_links(by_number, before)
 
     def remove(self, paths: Collection[str]) -> None:
@@ -117,9 +121,10 @@ class DocumentWriter:
         if not documents:
             return
         numbers = list(documents)
+        self._touched.update(numbers)
         for document in documents.values():
             count = len(document.passages)
-            self._tally.document(-1, count, document.links, document.sums)
+            self._tally.document(-1, count, document.links, document.sums, document.mark)
             self._tally.add(vectors=-document.vectors)
         gone = self._execute(
             """
@@ -131,7 +136,7 @@ class DocumentWriter:
             """,
             numbers=numbers,
         )
-        for term, passages, bodies in gone:
+        for term, passages, bodies in gone.fetchall():
             self._count_term(term, -passages, -bodies)
         for table in ("vectors", "waiting", "passages", "names", "links", "documents"):
             self._delete(table, numbers)
@@ -150,18 +155,16 @@ class DocumentWriter:
 
     def finish(self) -> int:
         """Note how totals have changed; return the number of terms that did."""
-        self._tally.add(writes=1)
-        write_tally(self._session, self._scope, self._tally)
+        self._tally.write()
+        write_tally(self._session, self._scope, self._tally, self._touched)
         differences = {}
         for term, (passages, bodies) in self._terms.items():
             differences[term] = (passages, bodies)
         return write_term_tallies(self._session, self._scope, differences)
 
-    def _execute(self, sql: str, **values: object) -> list[tuple[Any, ...]]:
-        cursor = self._session.execute(sql, {"scope": self._scope, **values}, binary=True)
-        if cursor.description is None:
-            return []
-        return cursor.fetchall()
+    def _execute(self, sql: str, **values: object) -> Cursor:
+        """Send a statement; its answer is waited for when it is fetched, or at the end."""
+        return self._session.execute(sql, {"scope": self._scope, **values}, binary=True)
 
     def _delete(self, table: str, numbers: Sequence[int]) -> None:
         if not numbers:
@@ -174,16 +177,11 @@ class DocumentWriter:
     def _stored(self, numbers: Sequence[int]) -> dict[int, StoredDocument]:
         rows = self._execute(
             """
-            SELECT doc_id, card, link_count, lengths FROM documents
+            SELECT doc_id, card, link_count, lengths, mark FROM documents
             WHERE doc_id = ANY (%(numbers)s) AND scope = %(scope)s
             """,
             numbers=numbers,
         )
-        documents = {}
-        for number, *columns in rows:
-            documents[number] = StoredDocument(*columns)
-        if not documents:
-            return documents
         passages = self._execute(
             """
             SELECT p.doc_id, v.slot IS NOT NULL, p.ord, p.slot, p.digest, p.start_line, p.end_line,
@@ -192,9 +190,12 @@ class DocumentWriter:
                 ON v.doc_id = p.doc_id AND v.slot = p.slot AND v.scope = %(scope)s
             WHERE p.doc_id = ANY (%(numbers)s) AND p.scope = %(scope)s
             """,
-            numbers=list(documents),
+            numbers=numbers,
         )
-        for number, is_encoded, position, *columns in passages:
+        documents = {}
+        for number, *columns in rows.fetchall():
+            documents[number] = StoredDocument(*columns)
+        for number, is_encoded, position, *columns in passages.fetchall():
             passage = Passage(*columns)
             documents[number].passages[position] = passage
             if is_encoded:
@@ -215,12 +216,15 @@ class DocumentWriter:
         rows = []
         for number, document in documents.items():
             if number in before:
-                count = len(before[number].passages)
-                self._tally.document(-1, count, before[number].links, before[number].sums)
+                old = before[number]
+                self._tally.document(-1, len(old.passages), old.links, old.sums, old.mark)
             links = len(document.entry.document.links)
-            self._tally.document(1, len(passages[number]), links, document.sums)
+            mark = randbits(MARK_BITS)
+            self._tally.document(1, len(passages[number]), links, document.sums, mark)
+            self._touched.add(number)
             slots = [passage.slot for passage in passages[number]]
-            rows.append({"scope": self._scope, "doc_id": number, **_columns(document, slots)})
+            row = {"scope": self._scope, "doc_id": number, "mark": mark}
+            rows.append({**row, **_columns(document, slots)})
         with self._session.cursor() as cursor:
             cursor.executemany(_UPSERT_DOCUMENT, rows)
 
@@ -257,7 +261,7 @@ class DocumentWriter:
             self._execute(_UPSERT_PASSAGES, **changed)
         borrowed: list[tuple[Any, ...]] = []
         if fresh["doc_id"]:
-            borrowed = self._execute(_BORROW_OR_WAIT, **fresh)
+            borrowed = self._execute(_BORROW_OR_WAIT, **fresh).fetchall()
         self._count_vectors(before, passages, borrowed)
 
     def _count_vectors(
@@ -289,10 +293,10 @@ class DocumentWriter:
     def _write_postings(
         self,
         documents: Mapping[int, AnalysedDocument],
-        before: Mapping[int, StoredDocument],
+        stored_postings: Cursor,
         reference: Averages,
     ) -> None:
-        existing = self._postings(list(before))
+        existing = _by_document(stored_postings)
         fresh = empty_columns(_POSTING_COLUMNS)
         changed = empty_columns(_POSTING_COLUMNS)
         gone = empty_columns(("terms", "numbers"))
@@ -320,20 +324,14 @@ class DocumentWriter:
         if changed["term"]:
             self._execute(_UPDATE_POSTINGS, **changed)
 
-    def _postings(self, numbers: Sequence[int]) -> dict[int, dict[str, Posting]]:
-        postings: dict[int, dict[str, Posting]] = {number: {} for number in numbers}
-        if not numbers:
-            return postings
-        rows = self._execute(
+    def _postings(self, numbers: Sequence[int]) -> Cursor:
+        return self._execute(
             """
             SELECT doc_id, term, best, named, passages, bodies, payload FROM postings
             WHERE doc_id = ANY (%(numbers)s) AND scope = %(scope)s
             """,
             numbers=numbers,
         )
-        for number, term, *columns in rows:
-            postings[number][term] = Posting(*columns)
-        return postings
 
     def _write_links(
         self, documents: Mapping[int, AnalysedDocument], before: Mapping[int, StoredDocument]
@@ -362,6 +360,13 @@ class DocumentWriter:
             self._execute(_INSERT_NAMES, **names)
         if links["doc_id"]:
             self._execute(_INSERT_LINKS, **links)
+
+
+def _by_document(rows: Cursor) -> dict[int, dict[str, Posting]]:
+    postings: dict[int, dict[str, Posting]] = {}
+    for number, term, *columns in rows.fetchall():
+        postings.setdefault(number, {})[term] = Posting(*columns)
+    return postings
 
 
 def _linked(document: Document) -> tuple[set[str], list[str]]:
@@ -460,7 +465,7 @@ def _columns(document: AnalysedDocument, slots: Sequence[int]) -> dict[str, Any]
 _DOCUMENT_COLUMNS = (
     *("scope", "doc_id", "id", "path", "version", "stamp", "kind", "status", "source", "tags"),
     *("kind_key", "status_key", "tag_keys", "created_at", "modified_at", "expires_at"),
-    *("importance", "confidence", "passages", "link_count", "lengths", "slots", "card"),
+    *("importance", "confidence", "passages", "link_count", "lengths", "slots", "card", "mark"),
 )
 _ARRAYS = {"tags": "::text[]", "tag_keys": "::text[]"}
 _UPSERT_DOCUMENT = (

@@ -56,6 +56,10 @@ class CachedEncoder:
         """Load what the first new text needs."""
         self._encoder.prepare()
 
+    def rest(self, idle_seconds: float, /) -> bool:
+        """Give the model's memory back if no new text came for so long."""
+        return self._encoder.rest(idle_seconds)
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order.
 

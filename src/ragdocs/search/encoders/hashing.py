@@ -27,6 +27,10 @@ class HashEncoder:
     def prepare(self) -> None:
         """Do nothing: there is no model."""
 
+    def rest(self, _: float, /) -> bool:
+        """Keep everything: there is no model."""
+        return False
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""
         rows = np.zeros((len(texts), self.dim), dtype=np.float32)

@@ -61,6 +61,10 @@ class SentenceTransformerEncoder:
         """Load the model."""
         self._load()
 
+    def rest(self, _: float, /) -> bool:
+        """Keep the model: other people's models take seconds to load."""
+        return False
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""
         loaded = self._load()

@@ -1,135 +1,173 @@
-"""The built-in model with its table of words left in the 12 MB it is stored in.
+"""The weights of the built-in model, read from its file.
 
-Instead of the 47 MB it unpacks to.
-
-The file keeps 30,522 rows of bytes and a scale for each, and its graph multiplies them all before
-it takes the few rows of a text. Taking the rows first gives the same numbers, bit for bit. The
-graph is a Protocol Buffers message; what has to be known of that format is below, so that no
-package is needed for it.
+The file keeps each matrix as bytes and a scale for each of its columns, or of its rows where it
+is a table to look words up in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-WORDS = "inner.embeddings.word_embeddings.weight"
+import numpy as np
+import numpy.typing as npt
 
-# Numbers of fields in ONNX's messages: a model's graph, a graph's nodes, and the parts of a node.
+from ragdocs.search.encoders.messages import fields, number
+
+Array = npt.NDArray[Any]
+
+LAYERS = 6
+_EMBEDDINGS = "inner.embeddings"
+
+# Numbers of fields in ONNX's messages: a model's graph; a graph's nodes and tensors; the parts of
+# a node and of a tensor.
 _GRAPH = 7
-_NODE = 1
-_INPUT, _OUTPUT, _OPERATOR, _ATTRIBUTE = 1, 2, 4, 5
-# Kinds of fields in a message; the one that is left has four bytes.
-_VARINT, _EIGHT_BYTES, _BYTES = 0, 1, 2
+_NODE, _TENSOR = 1, 5
+_INPUT, _OPERATOR = 1, 4
+_SIZE, _TYPE, _NAME, _CONTENT = 1, 2, 8, 9
+_TYPES: dict[int, np.dtype[Any]] = {
+    1: np.dtype("<f4"),
+    3: np.dtype("i1"),
+    7: np.dtype("<i8"),
+    9: np.dtype("?"),
+}
 
 
-def take_rows_first(model: bytes) -> bytes:
-    """Return the model with its words looked up before they are unpacked.
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What a row of numbers is multiplied with: bytes, and a scale for each column."""
 
-    Raise ValueError if it is another model.
-    """
-    return with_graph(model, _words_looked_up)
+    values: Array
+    scales: Array
 
+    def beside(self, *others: Matrix) -> Matrix:
+        """Return the matrix with others to its right."""
+        values, scales = self.values, self.scales
+        for other in others:
+            values = np.concatenate([values, other.values], axis=1)
+            scales = np.concatenate([scales, other.scales])
+        return Matrix(values, scales)
 
-def with_graph(
-    model: bytes, rewrite: Callable[[memoryview], Iterable[bytes | memoryview]]
-) -> bytes:
-    """Return the model with its graph written again."""
-    written: list[bytes | memoryview] = []
-    graph: list[bytes | memoryview] = []
-    for number, whole, payload in _fields(memoryview(model)):
-        if number == _GRAPH:
-            graph = list(rewrite(payload))
-            written += [_varint(number << 3 | _BYTES), _varint(sum(map(len, graph))), *graph]
-        else:
-            written.append(whole)
-    if not graph:
-        raise ValueError("the model has no graph")
-    return b"".join(written)
+    def column_sums(self) -> Array:
+        """Return the sum of each column; the bytes are added before they are scaled."""
+        sums: Array = self.values.sum(axis=0, dtype=np.int32).astype(np.float32) * self.scales
+        return sums
 
 
-def _words_looked_up(graph: memoryview) -> Iterator[bytes | memoryview]:
-    casting = b""
-    replaced = 0
-    for number, whole, payload in _fields(graph):
-        node: dict[int, list[bytes]] = {}
-        if number == _NODE:
-            node = _parts(payload)
-        inputs = _names(node, _INPUT)
-        outputs = _names(node, _OUTPUT)
-        if outputs in ([f"{WORDS}_f"], [WORDS]):
-            # The cast and the product of the whole table; what to cast to is said in an attribute.
-            if _ATTRIBUTE in node:
-                casting = b"".join(_field(_ATTRIBUTE, value) for value in node[_ATTRIBUTE])
-            replaced += 1
-        elif inputs[:1] == [WORDS]:
-            ids, row = inputs[1], outputs[0]
-            yield _written("Gather", [f"{WORDS}_q", ids], f"{row}_q")
-            yield _written("Gather", [f"{WORDS}_scale", ids], f"{row}_scale")
-            yield _written("Cast", [f"{row}_q"], f"{row}_f", casting)
-            yield _written("Mul", [f"{row}_f", f"{row}_scale"], row)
-            replaced += 1
-        else:
-            yield whole
-    if replaced != 3:  # noqa: PLR2004 - the cast, the product and the lookup
-        raise ValueError("the model's words are not looked up as expected")
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """How a row is scaled and moved after its mean and spread are taken out of it."""
+
+    scale: Array
+    shift: Array
 
 
-def _names(node: dict[int, list[bytes]], part: int) -> list[str]:
-    return [name.decode() for name in node.get(part, [])]
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One of the six layers: matrices, what is added to their products, and two norms."""
+
+    attention: Matrix
+    attention_bias: Array
+    joining: Matrix
+    joining_bias: Array
+    joining_norm: Norm
+    widening: Matrix
+    widening_bias: Array
+    narrowing: Matrix
+    narrowing_bias: Array
+    narrowing_norm: Norm
 
 
-def _parts(message: memoryview) -> dict[int, list[bytes]]:
-    parts: dict[int, list[bytes]] = {}
-    for number, _, payload in _fields(message):
-        parts.setdefault(number, []).append(bytes(payload))
+class Weights:
+    """The weights of a file; arrays share its memory where they can."""
+
+    def __init__(self, model: memoryview) -> None:
+        """Read a file; raise ValueError if it is of another model."""
+        self._tensors: dict[str, Array] = {}
+        self._products: list[str] = []
+        for place, payload in _graph(model):
+            if place == _TENSOR:
+                name, content = _tensor(payload)
+                self._tensors[name] = content
+            elif place == _NODE:
+                self._products += _factor(payload)
+        # A layer multiplies with six matrices that are stored; two more products are of rows only.
+        self._products = [name for name in self._products if f"{name}_q" in self._tensors]
+        if len(self._products) != 6 * LAYERS:
+            raise ValueError("the file is of another model")
+
+    def words(self) -> tuple[Array, Array]:
+        """Return the table of words as bytes, and the scale of each row."""
+        name = f"{_EMBEDDINGS}.word_embeddings.weight"
+        return self._tensors[f"{name}_q"], self._tensors[f"{name}_scale"]
+
+    def positions(self, count: int) -> Array:
+        """Return what is added to the first word, to the second and so on."""
+        name = f"{_EMBEDDINGS}.position_embeddings.weight"
+        positions = self._tensors[f"{name}_q"][:count] * self._tensors[f"{name}_scale"][:count]
+        # All words of a text are of the first kind; the second is for pairs of texts.
+        kind = self._tensors[f"{_EMBEDDINGS}.token_type_embeddings.weight"][0]
+        return np.asarray(positions + kind, dtype=np.float32)
+
+    def first_norm(self) -> Norm:
+        """Return what is done to the sum of words and positions."""
+        return self._norm(_EMBEDDINGS)
+
+    def layer(self, index: int) -> Layer:
+        """Return one of the layers."""
+        six = [self._matrix(name) for name in self._products[6 * index : 6 * index + 6]]
+        query, key, value, joining, widening, narrowing = six
+        name = f"inner.encoder.layer.{index}"
+        parts = [self._bias(f"{name}.attention.self.{part}") for part in ("query", "key", "value")]
+        return Layer(
+            attention=query.beside(key, value),
+            attention_bias=np.concatenate(parts),
+            joining=joining,
+            joining_bias=self._bias(f"{name}.attention.output.dense"),
+            joining_norm=self._norm(f"{name}.attention.output"),
+            widening=widening,
+            widening_bias=self._bias(f"{name}.intermediate.dense"),
+            narrowing=narrowing,
+            narrowing_bias=self._bias(f"{name}.output.dense"),
+            narrowing_norm=self._norm(f"{name}.output"),
+        )
+
+    def _matrix(self, name: str) -> Matrix:
+        return Matrix(self._tensors[f"{name}_q"], self._tensors[f"{name}_scale"].reshape(-1))
+
+    def _bias(self, name: str) -> Array:
+        return self._tensors[f"{name}.bias"]
+
+    def _norm(self, name: str) -> Norm:
+        name = f"{name}.LayerNorm"
+        return Norm(self._tensors[f"{name}.weight"], self._tensors[f"{name}.bias"])
+
+
+def _graph(model: memoryview) -> Iterator[tuple[int, memoryview]]:
+    for place, payload in fields(model):
+        if place == _GRAPH:
+            yield from fields(payload)
+
+
+def _factor(node: memoryview) -> list[str]:
+    """Return the name of what a node multiplies with, if it does."""
+    parts = _parts(node)
+    if parts[_OPERATOR] != [b"MatMul"]:
+        return []
+    return [bytes(parts[_INPUT][1]).decode()]
+
+
+def _tensor(message: memoryview) -> tuple[str, Array]:
+    parts = _parts(message)
+    name = bytes(parts[_NAME][0]).decode()
+    size = [number(payload) for payload in parts.get(_SIZE, [])]
+    kind = _TYPES[number(parts[_TYPE][0])]
+    return name, np.frombuffer(parts[_CONTENT][0], kind).reshape(size)
+
+
+def _parts(message: memoryview) -> Mapping[int, list[memoryview]]:
+    parts: dict[int, list[memoryview]] = {}
+    for place, payload in fields(message):
+        parts.setdefault(place, []).append(payload)
     return parts
-
-
-def _fields(message: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]:
-    """Yield each field as (number, all its bytes, its payload)."""
-    at = 0
-    while at < len(message):
-        start = at
-        tag, at = _read_varint(message, at)
-        first = at
-        kind = tag & 7
-        if kind == _BYTES:
-            size, first = _read_varint(message, at)
-            at = first + size
-        elif kind == _VARINT:
-            _, at = _read_varint(message, at)
-        elif kind == _EIGHT_BYTES:
-            at += 8
-        else:
-            at += 4
-        yield tag >> 3, message[start:at], message[first:at]
-
-
-def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:  # noqa: PLR2004 - the last byte of a number has no eighth bit
-            return value, at
-
-
-def _varint(value: int) -> bytes:
-    written = bytearray()
-    while value > 0x7F:  # noqa: PLR2004 - seven bits to a byte
-        written.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*written, value])
-
-
-def _field(number: int, payload: bytes) -> bytes:
-    return _varint(number << 3 | _BYTES) + _varint(len(payload)) + payload
-
-
-def _written(operator: str, inputs: Sequence[str], output: str, attributes: bytes = b"") -> bytes:
-    parts = [_field(_INPUT, name.encode()) for name in inputs]
-    parts.append(_field(_OUTPUT, output.encode()))
-    parts.append(_field(_OPERATOR, operator.encode()))
-    parts.append(attributes)
-    return _field(_NODE, b"".join(parts))

@@ -97,10 +97,7 @@ def _import_text(answer: Mapping[str, Any]) -> str:
     done = "imported" if answer["is_written"] else "would be imported"
     if not counts[NEW]:
         done = "to import"
-    memories = "memories"
-    if counts[NEW] == 1:
-        memories = "memory"
-    lines = [f"{answer['source']} ({answer['format']}): {counts[NEW]} {memories} {done}"]
+    lines = [f"{answer['source']} ({answer['format']}): {_memories(counts[NEW])} {done}"]
     for outcome in (PRESENT, KEPT, REFUSED):
         if counts[outcome]:
             lines.append(f"  {counts[outcome]} {OUTCOME_WORDS[outcome]}")
@@ -138,8 +135,15 @@ def _export(
     return 0
 
 
+def _memories(count: int) -> str:
+    if count == 1:
+        return "1 memory"
+    return f"{count} memories"
+
+
 def _export_text(answer: Mapping[str, Any]) -> str:
-    lines = [f"{answer['target']} ({answer['format']}): {answer['memories']} memories exported"]
+    memories = _memories(answer["memories"])
+    lines = [f"{answer['target']} ({answer['format']}): {memories} exported"]
     if answer["secrets"]:
         lines.append(f"  secrets left out: {answer['secrets']}")
     for reason in answer["left_out"]:

@@ -18,6 +18,9 @@ INPUT_SECONDS = 1.0
 LONGEST_INPUT = 4_000_000
 # As long as a task may be; the beginning of a longer prompt says what it is about.
 LONGEST_PROMPT = 20_000
+# Gemini CLI puts what a hook said at the start of a session before the first prompt, and hands both
+# to the next hook.
+_CONTEXT_BEGIN, _CONTEXT_END = "<hook_context>", "</hook_context>"
 
 
 def read_input() -> str:
@@ -50,5 +53,12 @@ def prompt(text: str) -> str:
         return ""
     if not isinstance(event, dict) or not isinstance(event.get("prompt"), str):
         return ""
-    words: str = event["prompt"]
+    words = _typed(event["prompt"])
     return words.strip()[:LONGEST_PROMPT]
+
+
+def _typed(text: str) -> str:
+    """Return a prompt without what hooks have put before it."""
+    while text.lstrip().startswith(_CONTEXT_BEGIN) and _CONTEXT_END in text:
+        text = text.partition(_CONTEXT_END)[2]
+    return text

@@ -13,7 +13,7 @@ import click
 from ragdocs.errors import NotFoundError, RagdocsError
 from ragdocs.project import folders
 from ragdocs.serve.cli.commands import VerbCommand, common_options
-from ragdocs.serve.cli.output import print_answer, print_text
+from ragdocs.serve.cli.output import print_line, print_text, written
 from ragdocs.serve.install.clients import CLIENTS, Client, Machine, Scope, machine
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _install(
     changes = plan.installing(added)
     code = _carry_out(changes, as_json=as_json, is_install=True, **flags)
     if not as_json and not flags["dry_run"]:
-        _print_notes(chosen, changes, hooks="hooks" in wanted)
+        _print_notes(chosen, changes, scope, hooks="hooks" in wanted)
     return code
 
 
@@ -134,7 +134,7 @@ def _chosen(names: Sequence[str], place: Machine) -> list[Client]:
         return [CLIENTS[name] for name in names]
     found = [client for client in CLIENTS.values() if place.has(client)]
     if not found:
-        raise NotFoundError("no client that I know is on this machine", f"Name one: {NAMES}")
+        raise NotFoundError("no known client was found on this machine", f"Name one: {NAMES}")
     return found
 
 
@@ -162,7 +162,8 @@ def _carry_out(
     from ragdocs.serve.install import plan
 
     if not as_json:
-        print_text(_redacted(_preview(changes)))
+        # The question about it comes next, and a pager would take it from the screen.
+        print_text(_redacted(_preview(changes)), paged=False)
     to_write = [change for change in changes if change.is_needed or change.others]
     is_asked = not (yes or dry_run or as_json) and sys.stdin.isatty() and sys.stdout.isatty()
     if to_write and is_asked and not click.confirm("Write this?", default=True):
@@ -179,8 +180,15 @@ def _carry_out(
                 states[id(change)] = "removed"
         except RagdocsError as error:
             change.reason, change.hint = error.message, error.hint
-    answer = {"changes": [_row(change, states.get(id(change), "")) for change in changes]}
-    print_answer(answer, _outcome, as_json=as_json)
+    rows = []
+    for change in changes:
+        row = _row(change, states.get(id(change), ""))
+        if change.is_refused:
+            row |= {"hint": _advice(change.hint, is_install=is_install), "lines": change.lines()}
+        rows.append(row)
+    answer = {"changes": rows}
+    # Lines to paste must not be broken at the width of the terminal.
+    print_line(written(answer, _outcome, as_json=as_json).text)
     return int(any(change.is_refused for change in changes))
 
 
@@ -193,9 +201,6 @@ def _row(change: Change, state: str) -> dict[str, Any]:
         state = "unchanged"
     elif not state:
         state = "planned"
-    lines = ""
-    if change.is_refused:
-        lines = change.lines()
     return {
         "file": str(change.file),
         "clients": change.clients,
@@ -205,9 +210,19 @@ def _row(change: Change, state: str) -> dict[str, Any]:
         "backup": change.backup,
         "others": change.others,
         "reason": change.reason,
-        "hint": change.hint,
-        "lines": lines,
+        "hint": "",
+        "lines": "",
     }
+
+
+def _advice(hint: str, *, is_install: bool) -> str:
+    """Say what to do with the lines of a file that was left alone."""
+    advice = "take lines like these out by hand"
+    if is_install:
+        advice = "put these lines there by hand"
+    if hint:
+        return f"{hint}, or {advice}"
+    return advice.capitalize()
 
 
 def _redacted(text: str) -> str:
@@ -219,7 +234,9 @@ def _redacted(text: str) -> str:
 
 def _preview(changes: Sequence[Change]) -> str:
     diffs = [change.diff() for change in changes if change.is_needed]
-    return "\n".join(diffs) or "No file needs a change."
+    if not diffs and not any(change.is_refused for change in changes):
+        return "No file needs a change."
+    return "\n".join(diffs)
 
 
 def _outcome(answer: Mapping[str, Any]) -> str:
@@ -239,7 +256,9 @@ def _outcome(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _print_notes(clients: Sequence[Client], changes: Sequence[Change], *, hooks: bool) -> None:
+def _print_notes(
+    clients: Sequence[Client], changes: Sequence[Change], scope: Scope, *, hooks: bool
+) -> None:
     written = set()
     for change in changes:
         if change.is_needed:
@@ -247,7 +266,10 @@ def _print_notes(clients: Sequence[Client], changes: Sequence[Change], *, hooks:
     for client in clients:
         if client.name not in written:
             continue
-        click.echo(f"{client.title}: {client.note}")
+        note = client.note
+        if scope == "user" and client.user_note:
+            note = client.user_note
+        click.echo(f"{client.title}: {note}")
         if hooks and client.hooks_note:
             click.echo(f"{client.title}: {client.hooks_note}")
 

@@ -14,7 +14,7 @@ from ragdocs import caller
 from ragdocs import config as configuration
 from ragdocs.keys import toml
 from ragdocs.serve.cli.commands import VerbCommand, common_options, format_option
-from ragdocs.serve.cli.output import print_answer, print_text
+from ragdocs.serve.cli.output import print_answer, print_line, print_text, written
 from ragdocs.serve.cli.progress import Progress
 from ragdocs.serve.cli.project import encode, save
 from ragdocs.serve.indexing import duration
@@ -47,7 +47,8 @@ def _init(
     directory = Path(project) if project else Path.cwd()
     proposal = look(directory)
     if not as_json:
-        print_text(survey(proposal))
+        # The question about it comes next, and a pager would take it from the screen.
+        print_text(survey(proposal), paged=False)
         click.echo()
     is_asked = not (yes or dry_run or as_json) and sys.stdin.isatty() and sys.stdout.isatty()
     if is_asked and not has_configuration(proposal):
@@ -65,7 +66,8 @@ def _init(
         "written": is_written,
         "messages": messages,
     }
-    print_answer(answer, _init_text, as_json=as_json)
+    # Lines to paste must not be broken at the width of the terminal.
+    print_line(written(answer, _init_text, as_json=as_json).text)
     return 0
 
 

@@ -101,7 +101,7 @@ def print_written(answer: Written) -> None:
         _print_on_terminal(tables.drawn(table, _width(), colours=_has_colours()))
 
 
-def print_text(text: str) -> None:
+def print_text(text: str, *, paged: bool = True) -> None:
     """Print a text; on a terminal with colours, wrapped, and through a pager if it is long."""
     if not sys.stdout.isatty():
         print_line(text)
@@ -109,7 +109,10 @@ def print_text(text: str) -> None:
     fitted = wrapped(text, _width())
     if _has_colours():
         fitted = _styled(fitted)
-    _print_on_terminal(fitted)
+    if paged:
+        _print_on_terminal(fitted)
+    else:
+        print_line(fitted)
 
 
 def print_line(text: str) -> None:

@@ -51,6 +51,8 @@ class Client:
     project_hooks: str = ""
     # What a person has to do besides.
     note: str = ""
+    # The same for its own file, where that differs.
+    user_note: str = ""
     hooks_note: str = ""
 
     @property
@@ -70,6 +72,7 @@ class Client:
 
 
 RESTART = "restart it"
+SLASH_MCP = "/mcp shows the server in your next session"
 CLIENTS = {
     client.name: client
     for client in (
@@ -87,6 +90,7 @@ CLIENTS = {
             user_hooks="{claude}/settings.json",
             project_hooks=".claude/settings.local.json",
             note="it asks once whether you trust a server of a project; /mcp shows it",
+            user_note=SLASH_MCP,
         ),
         Client(
             name="claude-desktop",
@@ -135,6 +139,7 @@ CLIENTS = {
             key="context_servers",
             project_rules="AGENTS.md",
             note="trust the project when Zed asks",
+            user_note="its agent settings list the server",
         ),
         Client(
             name="codex",
@@ -151,6 +156,7 @@ CLIENTS = {
             user_hooks="{codex}/hooks.json",
             project_hooks=".codex/hooks.json",
             note="it reads a project's file once you trust the project",
+            user_note=SLASH_MCP,
             hooks_note="review and trust the hooks there with /hooks, or they do not run",
         ),
         Client(
@@ -167,6 +173,7 @@ CLIENTS = {
             user_hooks="{home}/.gemini/settings.json",
             project_hooks=".gemini/settings.json",
             note="it reads a project's file once you trust the folder",
+            user_note=SLASH_MCP,
         ),
         Client(
             name="opencode",

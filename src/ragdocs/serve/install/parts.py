@@ -164,8 +164,11 @@ def is_ours(entry: Any) -> bool:
 
 def _check_ours(entry: Any) -> None:
     if not is_ours(entry):
-        shown = json.dumps(words_of(entry))
-        raise ParseError(f"it has a server named {NAME} of another kind, with the command {shown}")
+        words = words_of(entry)
+        kind = "of another kind"
+        if words:
+            kind += f", with the command {json.dumps(words)}"
+        raise ParseError(f"it has a server named {NAME} {kind}")
 
 
 # --- hooks and rules ---

@@ -123,7 +123,6 @@ def _planned(group: list[Part], work: _Work) -> Change:
             check_writable(change.target)
     except ParseError as error:
         change.reason = f"{group[0].file} cannot be changed: {error.message}"
-        change.hint = "Put the lines there by hand"
     except RagdocsError as error:
         change.reason, change.hint = error.message, error.hint
     return change

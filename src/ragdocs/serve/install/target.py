@@ -18,7 +18,6 @@ from ragdocs.system import files, private
 BOM = "\ufeff"
 # Some clients keep conversations beside their settings.
 LARGEST = 50_000_000
-BY_HAND = "Put the lines there by hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,12 @@ def look(named: Path, inside: Path) -> Target:
     inside = Path(os.path.realpath(inside))
     path = Path(os.path.realpath(named))
     if not path.is_relative_to(inside):
-        raise ValidationError(f"{named} is a link to {path}, outside {inside}", BY_HAND)
+        raise ValidationError(f"{named} is a link to {path}, outside {inside}")
     try:
         data, status = files.read_file(path, LARGEST)
     except StorageError:
         if path.is_dir():
-            raise ValidationError(f"{path} is a folder, not a file", BY_HAND) from None
+            raise ValidationError(f"{path} is a folder, not a file") from None
         raise
     except NotFoundError:
         return Target(named, path, None)
@@ -71,7 +70,7 @@ def look(named: Path, inside: Path) -> Target:
 
 def _check_owner(path: Path, status: os.stat_result) -> None:
     if private.is_of_another_user(status):
-        raise ReadOnlyError(f"{path} belongs to somebody else", BY_HAND)
+        raise ReadOnlyError(f"{path} belongs to somebody else")
 
 
 def check_writable(target: Target) -> None:
@@ -79,4 +78,4 @@ def check_writable(target: Target) -> None:
     if target.data is None:
         return
     if private.is_read_only(str(target.path)):
-        raise ReadOnlyError(f"{target.path} is read-only", f"Make it writable, or: {BY_HAND}")
+        raise ReadOnlyError(f"{target.path} is read-only", "Make it writable")

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import anyio
 
@@ -19,17 +20,37 @@ from ragdocs.system import processes, signals
 
 # Bytes of an overlong line that are read at once.
 READ_AT_ONCE = 64 * 1024
+# Lines that are read before the first of them is taken.
+LINES_AHEAD = 2
 
 
 class Requests:
-    """Standard input, line by line."""
+    """Standard input, line by line, read by a thread of its own."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[Line | None] = asyncio.Queue()
+        self._room = threading.Semaphore(LINES_AHEAD)
 
     async def __aiter__(self) -> AsyncIterator[Line]:
+        loop = asyncio.get_running_loop()
+        threading.Thread(
+            target=self._read, args=(loop,), name="ragdocs-requests", daemon=True
+        ).start()
         while True:
-            line = await anyio.to_thread.run_sync(_read_line, abandon_on_cancel=True)
+            line = await self._lines.get()
             if not line:
                 return
+            self._room.release()
             yield line
+
+    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
+        line: Line | None = b""
+        # A loop that has ended takes no more lines.
+        with suppress(RuntimeError):
+            while line is not None:
+                self._room.acquire()
+                line = _read_line()
+                loop.call_soon_threadsafe(self._lines.put_nowait, line)
 
 
 def _read_line() -> Line | None:

@@ -7,8 +7,9 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 from anyio.abc import Listener, SocketAttribute, SocketStream, TaskGroup
@@ -16,16 +17,19 @@ from mcp.server.context import ServerMiddleware
 
 from ragdocs.caller import Caller
 from ragdocs.errors import RagdocsError
-from ragdocs.serve.cli.served import Commands
 from ragdocs.serve.live import Live
 from ragdocs.serve.mcp.intake import LONGEST_LINE, Line, Overlong
 from ragdocs.serve.mcp.reload import Reload, open_project
 from ragdocs.serve.mcp.server import ToolServer
 from ragdocs.serve.shared import callers, leftovers, record
+from ragdocs.serve.shared.client import METHOD
 from ragdocs.serve.shared.page import Page
 from ragdocs.serve.shared.shim import NOT_SHARED, PING, READY
 from ragdocs.serve.source import server_source
 from ragdocs.system import clock, held_file, local_socket, signals
+
+if TYPE_CHECKING:
+    from ragdocs.serve.cli.served import Commands
 
 # A window that is closed and opened again finds the server warm; nobody who is gone keeps it alive.
 IDLE_SECONDS = 60.0
@@ -97,13 +101,26 @@ class Shared:
         self._server = server
         self._reload = reload
         self._record = record
-        commands = Commands(lambda: self._server.live)
         self._page = Page(lambda: self._server.live)
-        for private in (commands.intercept, self._page.intercept):
+        for private in (self._command, self._page.intercept):
             self._server.middleware.insert(0, cast("ServerMiddleware[Any]", private))
         self._clients = 0
         # What windows must know where any process can connect.
         self._secret = ""
+
+    async def _command(self, context: Any, call_next: Any) -> Any:
+        """Answer a command; pass every other request on."""
+        if context.method != METHOD:
+            return await call_next(context)
+        commands = await anyio.to_thread.run_sync(lambda: self._commands)
+        return await commands.intercept(context, call_next)
+
+    @cached_property
+    def _commands(self) -> Commands:
+        """The commands of the project, imported with the first one: most windows send none."""
+        from ragdocs.serve.cli.served import Commands
+
+        return Commands(lambda: self._server.live)
 
     async def run(self, path: str) -> None:
         """Listen until nobody has been connected for a while, or until a signal."""

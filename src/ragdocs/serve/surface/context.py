@@ -271,7 +271,7 @@ def _text(pack: Pack) -> str:
     title="Build a context pack",
     situation="a task you are about to start",
     effect="read",
-    lanes=("memory", "docs"),
+    lanes=("memory", "docs", "sources"),
     text=_text,
     terminal=_pack,
     about="print what an agent should know when a run or a step begins",

@@ -54,8 +54,8 @@ class Flags:
 def flags_of(ask: Ask, documents: Sequence[Document]) -> Flags:
     """Return what is to be said beside memories.
 
-    A server does not read linked files for a search: what it does not know yet is compared behind
-    the answer.
+    A server reads only linked files that changed since it last showed a memory, and no longer than
+    an answer may wait.
     """
     if ask.state is None:
         return compared(ask, documents)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ragdocs.text.languages import ENGLISH, detect, stem
-from ragdocs.text.terms import stop_terms, terms
+from ragdocs.text.terms import meaningful, terms
 
 # Characters of a passage that a result shows, and how many of them may come before a marked word.
 SHOWN = 320
@@ -50,8 +50,8 @@ class Wanted:
 @lru_cache(256)
 def query_terms(query: str, language: str = ENGLISH) -> Wanted:
     """Return the terms of a query that are marked; joining words only if it has no others."""
-    every = frozenset(terms(query, language))
-    return Wanted(every - stop_terms(language) or every, language)
+    wanted = frozenset(meaningful(query, (language,)))
+    return Wanted(wanted or frozenset(terms(query, language)), language)
 
 
 def excerpt(passage: str, query: str) -> list[Piece]:

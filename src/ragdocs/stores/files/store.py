@@ -415,8 +415,9 @@ class FileStore:
         return not_found(path, self.scan().stamps)
 
     def _written(self, step: Step) -> Written:
+        before = "" if step.before is None else version_of(step.before)
         if step.after is not None:
-            return Written(step.path, version_of(step.after))
+            return Written(step.path, version_of(step.after), before=before)
         if not step.trash:
-            return Written(step.path)
-        return Written(step.path, moved_to=str(self.root / step.trash))
+            return Written(step.path, before=before)
+        return Written(step.path, moved_to=str(self.root / step.trash), before=before)

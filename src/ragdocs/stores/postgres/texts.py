@@ -337,11 +337,12 @@ class RowStore:
             )
 
     def _written(self, step: Step) -> Written:
+        before = "" if step.before is None else version_of(step.before)
         if step.after is not None:
-            return Written(step.path, version_of(step.after))
+            return Written(step.path, version_of(step.after), before=before)
         if not step.trash:
-            return Written(step.path)
-        return Written(step.path, moved_to=self.locate(step.trash))
+            return Written(step.path, before=before)
+        return Written(step.path, moved_to=self.locate(step.trash), before=before)
 
 
 @dataclass(slots=True)

@@ -21,9 +21,11 @@ from ragdocs.system.postgres.listener import Listener
 
 if TYPE_CHECKING:
     from psycopg import Connection
+    from psycopg import Cursor as _Cursor
     from psycopg_pool import ConnectionPool
 
     Session = Connection[Any]
+    Cursor = _Cursor[tuple[Any, ...]]
 
 MEMBER = "ragdocs_member"
 OLDEST_SERVER = 150000
@@ -59,12 +61,14 @@ _BECOME_MEMBER = """
 SELECT set_config('role', %s, true), set_config('ragdocs.caller', %s, true),
        set_config('ragdocs.role', %s, true)
 """
-# Plans of searches depend little on what is searched for, and take longer to make than to run.
+# Plans depend little on what is searched for or written, and take longer to make than to run.
 _KEEP_PLANS = "SELECT set_config('plan_cache_mode', 'force_generic_plan', true)"
-_READ_AS_MEMBER = _BECOME_MEMBER + (
+_BECOME_MEMBER_OF_SCOPE = _BECOME_MEMBER + (
     ", set_config('ragdocs.scope', %s, true),"
     " set_config('plan_cache_mode', 'force_generic_plan', true)"
 )
+# The name of the role, of the caller, and what the caller's credential allows.
+RIGHTS = 3
 READ_ONE_STATE = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 logger = logging.getLogger("ragdocs")
@@ -97,7 +101,7 @@ class Turns:
             if not self.is_open:
                 session.execute(READ_ONE_STATE)
                 if self._rights:
-                    session.execute(_READ_AS_MEMBER, [*self._rights, self._scope])
+                    session.execute(_BECOME_MEMBER_OF_SCOPE, [*self._rights, self._scope])
                 else:
                     session.execute(_KEEP_PLANS)
                 self.is_open = True
@@ -150,9 +154,9 @@ class Database:
                 raise
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
-        """Make all changes or none, with the rights of the caller."""
-        with self._transaction("BEGIN", as_member=True) as session:
+    def writing(self, scope: int | None = None) -> Iterator[Session]:
+        """Make all changes or none, with the rights of the caller; with a scope, only there."""
+        with self._transaction("BEGIN", as_member=True, scope=scope) as session:
             yield session
 
     @contextmanager
@@ -203,9 +207,16 @@ class Database:
             self._pool = None
 
     @contextmanager
-    def _transaction(self, begin: str, *, as_member: bool) -> Iterator[Session]:
+    def _transaction(
+        self, begin: str, *, as_member: bool, scope: int | None = None
+    ) -> Iterator[Session]:
+        rights: Sequence[str] = ()
+        if as_member:
+            rights = self._rights()
+        if rights and scope is not None:
+            rights = (*rights, str(scope))
         with self._explained(), ExitStack() as stack:
-            session = self._begun(stack, begin, as_member=as_member)
+            session = self._begun(stack, begin, rights)
             try:
                 yield session
             except BaseException:
@@ -213,30 +224,22 @@ class Database:
                 raise
             session.execute("COMMIT")
 
-    def _begun(self, stack: ExitStack, begin: str, *, as_member: bool) -> Session:
+    def _begun(self, stack: ExitStack, begin: str, rights: Sequence[str]) -> Session:
         """Begin a transaction, on another connection if the first one turns out to be lost."""
         pool = self._opened()
         import psycopg
 
         session = stack.enter_context(pool.connection())
         try:
-            self._begin(session, begin, as_member=as_member)
+            _begin(session, begin, rights)
         except psycopg.Error:
             if not session.closed:
                 raise
             stack.close()
             self._forget(pool)
             session = stack.enter_context(self._opened().connection())
-            self._begin(session, begin, as_member=as_member)
+            _begin(session, begin, rights)
         return session
-
-    def _begin(self, session: Session, begin: str, *, as_member: bool) -> None:
-        rights = self._rights() if as_member else ()
-        # Sent together: each would otherwise cost a trip to the server.
-        with session.pipeline():
-            session.execute(begin)
-            if rights:
-                session.execute(_BECOME_MEMBER, rights)
 
     @property
     def caller_name(self) -> str:
@@ -328,6 +331,16 @@ class Database:
             if isinstance(explained, DisconnectedError):
                 self._forget(pool)
             raise explained from error
+
+
+def _begin(session: Session, begin: str, rights: Sequence[str]) -> None:
+    # Sent together: each would otherwise cost a trip to the server.
+    with session.pipeline():
+        session.execute(begin)
+        if len(rights) > RIGHTS:
+            session.execute(_BECOME_MEMBER_OF_SCOPE, rights)
+        elif rights:
+            session.execute(_BECOME_MEMBER, rights)
 
 
 def _configure(session: Session) -> None:

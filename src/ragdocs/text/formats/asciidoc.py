@@ -206,7 +206,7 @@ class _Reader:
         if short_id:
             self.anchors.append(short_id[1].casefold())
         name = re.split("[#.]", style)[0]
-        self.is_source = name in _SOURCE or style == ""
+        self.is_source = name in _SOURCE or attributes[1].startswith(",")
         words = ""
         if name in _ADMONITIONS:
             words = f"{name}:"

@@ -73,13 +73,36 @@ _JSX = re.compile(
     rf"|<(?P<closing>/?)(?P<name>[A-Za-z][\w.:-]{{0,60}}+)(?P<arguments>(?=[\s/>]){_ATTRIBUTES})>"
     r"|</?>"
 )
+# HTML that is written in markdown; other names between angle brackets stand for something. Anchors
+# stay, because headings are known by them.
+_HTML_NAMES = (
+    "abbr|article|b|big|blockquote|br|center|code|dd|del|details|div|dl|dt|em|figcaption|figure|"
+    "font|footer|h[1-6]|header|hr|i|iframe|img|ins|kbd|li|main|mark|nav|ol|p|picture|pre|s|section|"
+    "small|source|span|strike|strong|sub|summary|sup|svg|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|"
+    "video"
+)
+_HTML_SIGN = re.compile(rf"<(?:{_HTML_NAMES}|a)\b")
+_HTML_ATTRIBUTES = r"(?:[^<>\"'`]++|\"[^\"]{0,2000}+\"|'[^']{0,2000}+'){0,60}+"
+_HTML = re.compile(
+    r"`[^`\n]{1,300}+`"
+    rf"|<(?P<title>h[1-6])(?=[\s>]){_HTML_ATTRIBUTES}>(?P<words>[^<>\n]{{1,300}}+)</h[1-6]>"
+    r"|(?P<anchor><a\s[^<>]{0,200}?(?:id|name)=[^<>]{0,200}+></a>)"
+    r"|<a(?=\s)[^<>]{0,500}?href=[\"'](?P<href>[^\"'\s<>]{1,500}+)[\"'][^<>]{0,500}+>"
+    r"(?:(?P<label>[^<>\[\]\n]{1,300}+)</a>)?"
+    r"|</a>"
+    rf"|<(?P<closing>/?)(?P<name>{_HTML_NAMES})(?P<arguments>(?=[\s/>]){_HTML_ATTRIBUTES})>"
+)
+_ALT = re.compile(r"\balt=[\"']([^\"']{1,500}+)[\"']")
+# Tags that part words; others may stand within one.
+_PARTING = frozenset({"br", "dd", "dt", "li", "p", "td", "th", "tr"})
 _HREF = re.compile(r"\b(?:href|to)=[\"']([^\"'\s]{1,500}+)[\"']")
 
 
 def unwrapped(text: str, suffix: str) -> str:
     """Return a markdown text without the marks of site generators, with the same lines."""
     is_mdx = suffix == MDX
-    if not is_mdx and not _SIGNS.search(text):
+    has_html = not is_mdx and _HTML_SIGN.search(text) is not None
+    if not is_mdx and not has_html and not _SIGNS.search(text):
         return text
     lines = _Lines(text, is_mdx=is_mdx)
     lines.read()
@@ -91,6 +114,8 @@ def unwrapped(text: str, suffix: str) -> str:
         spans = lines.code_spans(body)
     if is_mdx and ("<" in body or "{" in body):
         body, _ = rewritten(body, Rewrite(_JSX, _tag), spans)
+    if has_html:
+        body, _ = rewritten(body, Rewrite(_HTML, _html), lines.code_spans(body, indented=True))
     return body
 
 
@@ -120,14 +145,17 @@ class _Lines:
                 self.is_code[number] = 1
             number += 1
 
-    def code_spans(self, body: str | None = None) -> list[tuple[int, int]]:
-        """Return where code stands in the joined lines."""
+    def code_spans(
+        self, body: str | None = None, *, indented: bool = False
+    ) -> list[tuple[int, int]]:
+        """Return where code stands in the joined lines; with `indented`, also where it may."""
         rows = self.lines
         if body is not None:
             rows = body.split("\n", LINE_LIMIT)
         starts = list(accumulate((len(row) + 1 for row in rows), initial=0))
         spans: list[tuple[int, int]] = []
-        for number, is_code in enumerate(self.is_code):
+        for number, is_fenced in enumerate(self.is_code):
+            is_code = is_fenced or (indented and indent_of(rows[number]) >= _WIDTH)
             if not is_code:
                 continue
             start, stop = starts[number], starts[number + 1]
@@ -266,3 +294,20 @@ def _tag(match: re.Match[str]) -> Replacement:
     if words and href:
         return f"[{words}]({href[1]})", "", ""
     return words, "", ""
+
+
+def _html(match: re.Match[str]) -> Replacement:
+    """Return what a reader sees of HTML in markdown: words, titles, links and texts of images."""
+    if match[0][0] == "`" or match["anchor"]:
+        return match[0], "", ""
+    if match["title"]:
+        marks = "#" * int(match["title"][1])
+        return f"{marks} {match['words'].strip()}", "", ""
+    if match["label"]:
+        return f"[{match['label'].strip()}]({match['href']})", "", ""
+    alt = _ALT.search(match["arguments"] or "")
+    if alt and match["name"] == "img":
+        return alt[1], "", ""
+    if match["name"] in _PARTING:
+        return " ", "", ""
+    return "", "", ""

@@ -22,6 +22,8 @@ _PROBE = 20_000
 _SURE_RULE = 4
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1{1,}+\s*+$")
+# Above everything else, for the generator of a site.
+_FILE_SETTING = re.compile(r":(?:tocdepth|orphan|nocomments|no-?search):")
 _MARKUP = re.compile(r"([ \t]*+)\.\.(?:[ \t]++|$)")
 _LABEL = re.compile(r"_(?:`([^`]{1,200}+)`|([^:`][^:]{0,200}?)):[ \t]*+(\S.*)?$")
 _NAMED = re.compile(r"(?:\|[^|]{1,100}+\|[ \t]++)?([\w+:.-]{1,80}?)::(?:[ \t]++(.*))?$")
@@ -119,13 +121,23 @@ class _Reader:
             size = _title_size(self.sheet, number)
             if size:
                 return self._title(number, size)
-        if _TABLE_RULE.match(line):
+        if _TABLE_RULE.match(line) or self._is_mark(number):
             self.sheet.blank(number)
             return number + 1
         self.labels = []
         if line.rstrip().endswith("::"):
             return self._literal(number)
         return number + 1
+
+    def _is_mark(self, number: int) -> bool:
+        """Tell whether a line says nothing: a rule between paragraphs, or a setting of the file."""
+        line = self.sheet.lines[number].rstrip()
+        if _RULE.fullmatch(line):
+            around = self.sheet.lines[max(0, number - 1) : number + 2]
+            return sum(map(is_blank, around)) == len(around) - 1
+        return bool(_FILE_SETTING.match(line)) and not any(
+            map(str.strip, self.sheet.lines[:number])
+        )
 
     def _title(self, number: int, size: int) -> int:
         rows = self.sheet.lines

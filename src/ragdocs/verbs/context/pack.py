@@ -42,6 +42,7 @@ SHARES = {
     "summaries": 0.2,
     "memories": 0.15,
     "docs": 0.15,
+    "sources": 0.1,
     "outline": 0.15,
 }
 # Memories and passages that are worth a look, and what the weakest must have of the best one's
@@ -58,7 +59,11 @@ MOST_DEFINITIONS = 10
 # A link from what was found for the task counts as so many from anywhere.
 FOUND = 4.0
 # How to get the results of a search that a pack leaves out.
-SEARCHES = {"memories": "<search memories>", "docs": "<search documentation>"}
+SEARCHES = {
+    "memories": "<search memories>",
+    "docs": "<search documentation>",
+    "sources": "<search documentation>",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,8 @@ class Packs:
     root: Path
     memory: Corpus | None
     docs: Corpus | None
+    # Documentation beyond the project, where the caller may read it.
+    sources: Corpus | None
     # Raises where memory is switched off.
     repository: Callable[[], Repository]
     files: RepoMap
@@ -149,12 +156,22 @@ class Packs:
         sections += [
             _remembered("memories", heading, memories, self.memory, states),
             _remembered("docs", "Documentation", passages, self.docs, states),
+            *self._beyond(goal, now),
             self._outlined(goal, documents, max_chars),
         ]
         branch = ""
         if scope is not None:
             branch = scope.branch
         return Candidates(self.root.name, branch, tuple(sections))
+
+    def _beyond(self, goal: Task, now: datetime) -> list[Section]:
+        """Return what documentation beyond the project says about the task, if there is any."""
+        if self.sources is None or not goal.text:
+            return []
+        # The files are those of the project: nothing beyond it links to them.
+        passages = self._hits(self.sources, replace(goal, files=()), now, None)
+        heading = "Documentation beyond the project, by name and version"
+        return [_remembered("sources", heading, passages, self.sources, {})]
 
     def _knowledge(
         self, goal: Task, now: datetime, branch_scope: str | None
@@ -441,7 +458,7 @@ def _remembered(
             at=document.created_at or document.modified_at,
             headings=passage.headings,
             lines=(passage.start_line, passage.end_line),
-            links=tuple(states[document.id]),
+            links=tuple(states.get(document.id, ())),
         )
         pieces.append(piece)
     return Section(

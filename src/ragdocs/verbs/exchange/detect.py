@@ -72,6 +72,8 @@ def detect(path: Path) -> Format:
     else:
         name = _of_lines(path)
     if not name:
+        if path.is_file() and not path.stat().st_size:
+            raise ValidationError(f"{path} is empty", "Nothing was imported")
         raise ValidationError(
             f"{path} is in no format that is known", f"Name one of {', '.join(READABLE)}"
         )

@@ -52,12 +52,17 @@ class Baselines:
         *,
         gone: str = "",
         keeps: Callable[[Baseline], bool] = lambda _: False,
+        is_older: Callable[[Link], bool] = lambda _: False,
     ) -> None:
         """Write down what the links of a memory lead to now.
 
-        `gone` is the path that it was renamed from; `keeps` tells which earlier baselines stay.
+        `gone` is the path that it was renamed from; `keeps` tells which earlier baselines stay, and
+        `is_older` which links without one nobody has looked at: those are worked out when asked.
         """
         earlier = self.ledger.of(gone or document.path)
+        is_concerned = bool(document.links or earlier or gone)
+        if not is_concerned:
+            return
         commit = self.refs.head().commit
         occasion = _Occasion(commit, self.clock().astimezone(UTC), author, how)
         baselines = []
@@ -68,12 +73,13 @@ class Baselines:
                 continue
             path = self.targets.path(link.target)
             content = self._content(path, link.heading)
-            if content is not None:
+            if content is not None and (known is not None or not is_older(link)):
                 baselines.append(_baseline(link, path, content, document.version, occasion))
             elif known is not None:
                 # What is missing stays missing, whoever writes or checks.
                 baselines.append(known)
-        self.ledger.replace(document.path, baselines, [gone])
+        if baselines or earlier or gone:
+            self.ledger.replace(document.path, baselines, [gone])
 
     def known(self, documents: Sequence[Document]) -> dict[str, list[tuple[Link, Baseline | None]]]:
         """Return for each memory its links with their baselines; lost ones are worked out."""

@@ -42,8 +42,10 @@ LEAST_CHANGE, MOVED_CHANGE, UNCOUNTED_CHANGE = 0.05, 0.2, 0.5
 MOST_IMPORTANCE = 10.0
 # Memories that wait to be looked at behind a search.
 MOST_WAITING = 200
-# Memories that a server compares without being asked, and at once.
-MOST_WARMED, WARMED_AT_ONCE = 2_000, 50
+# An answer waits so long for links that were not compared yet; git may be slow.
+PATIENCE_SECONDS = 2.0
+# What is missing may turn up elsewhere without any stamp that tells so.
+RECHECK_NANOSECONDS = 60_000_000_000
 # Lines around a change in a diff.
 AROUND = 2
 
@@ -170,12 +172,12 @@ class Drift:
             return found
 
     def known(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
-        """Return the states that are known without reading a file: stamps alone are compared.
+        """Return the states for an answer: only of memories whose files changed are any read.
 
-        A memory whose files changed since they were last compared is left out, and compared
-        behind the answer.
+        A memory whose links take too long to compare is left out; the next answer has them.
         """
         found: dict[str, list[LinkState]] = {}
+        unseen = []
         world: _World | None = None
         for document in documents:
             if not document.links:
@@ -184,29 +186,39 @@ class Drift:
             world = world or self._world()
             looks = self._valid(document, world)
             if looks is None:
-                self._wait_for(document)
-            else:
-                found[document.id] = [look.state for look in looks]
+                unseen.append(document)
+                continue
+            found[document.id] = [look.state for look in looks]
+            if self._is_due(document):
+                self._wait_for([document])
+        return found | self._soon(unseen)
+
+    def _soon(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
+        """Return what can be compared in the time that an answer may take."""
+        if not documents:
+            return {}
+        since = _now()
+        self._wait_for(documents)
+        self.settle(PATIENCE_SECONDS)
+        found = {}
+        for document in documents:
+            seen = self._seen.get(document.id)
+            if seen is not None and seen.at >= since:
+                found[document.id] = [look.state for look in seen.looks]
         return found
 
-    def warm(self, stop: Callable[[], bool]) -> None:
-        """Compare the links of the newest memories, so that the next search knows of them."""
-        now = self._baselines.clock()
-        for corpus in self._corpora().values():
-            if not corpus.lane.writable:
-                continue
-            documents = corpus.documents(order="newest", limit=MOST_WARMED, now=now)
-            linking = [document for document in documents if document.links]
-            for start in range(0, len(linking), WARMED_AT_ONCE):
-                if stop():
-                    return
-                self.look(linking[start : start + WARMED_AT_ONCE])
+    def _is_due(self, document: Document) -> bool:
+        """Tell whether something that was missing should be looked for again."""
+        seen = self._seen[document.id]
+        if _now() - seen.at < RECHECK_NANOSECONDS:
+            return False
+        return any(look.state.state in (MISSING, MOVED) for look in seen.looks)
 
-    def settle(self) -> None:
-        """Wait until what was asked for behind an answer is compared."""
+    def settle(self, seconds: float | None = None) -> None:
+        """Wait until what was asked for behind an answer is compared, or for so long."""
         thread = self._thread
         if thread is not None:
-            thread.join()
+            thread.join(seconds)
 
     def _world(self) -> _World:
         return _World(self.ledger.state(), self.refs.head().commit, {})
@@ -237,7 +249,7 @@ class Drift:
         state = self.ledger.state()
         found: dict[str, Sequence[_Look]] = {}
         for document in documents:
-            at = int(datetime.now(UTC).timestamp() * 1e9)
+            at = _now()
             looks = [self._compare(link, baseline, finder) for link, baseline in known[document.id]]
             self._seen[document.id] = _Seen(document.version, state, commit, at, looks)
             found[document.id] = looks
@@ -304,10 +316,10 @@ class Drift:
 
     # --- behind a search ---
 
-    def _wait_for(self, document: Document) -> None:
-        """Have a memory looked at by a thread of its own."""
+    def _wait_for(self, documents: Sequence[Document]) -> None:
+        """Have memories looked at by a thread of its own."""
         with self._waiting_lock:
-            if len(self._waiting) < MOST_WAITING:
+            for document in documents[: MOST_WAITING - len(self._waiting)]:
                 self._waiting[document.id] = document
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
@@ -333,17 +345,22 @@ class Drift:
 
     def note_written(self, corpus: Corpus, written: Sequence[Written], verb: str) -> None:
         """Write down what the links of memories lead to that were just written."""
-        removed = [change.path for change in written if not change.version]
+        removed = [change for change in written if not change.version]
         for position, change in enumerate(written):
             document = corpus.get(change.path)
             if not change.version or document is None or document.path != change.path:
                 continue
             gone = ""
+            before = change.before
             if verb == "rename" and removed and position == 0:
-                gone = removed[0]
+                gone = removed[0].path
+                before = removed[0].before
             keeps = partial(_keeps, corpus, document, verb)
+            is_older = partial(_stood_before, corpus, document, verb, before)
             try:
-                self._baselines.record(document, author(), gone=gone, keeps=keeps)
+                self._baselines.record(
+                    document, author(), gone=gone, keeps=keeps, is_older=is_older
+                )
             except RagdocsError as error:
                 # The memory is written; what is not known is worked out later.
                 logger.warning("The links of %s were not noted: %s", document.path, error)
@@ -487,12 +504,44 @@ def _keeps(corpus: Corpus, document: Document, verb: str, baseline: Baseline) ->
         return True
     if baseline.version == document.version:
         return False
+    return _has_body(corpus, document, _recovered(corpus, baseline.version))
+
+
+def _stood_before(corpus: Corpus, document: Document, verb: str, version: str, link: Link) -> bool:
+    """Tell whether a link was in the text that was replaced, and the write says nothing about it.
+
+    By the name of its file: a link may be written in several ways.
+    """
+    before = _recovered(corpus, version)
+    if verb in ADDING:
+        return link.target.rpartition("/")[2] in before
+    return _has_body(corpus, document, before)
+
+
+def _recovered(corpus: Corpus, version: str) -> str:
+    """Return an earlier text, or nothing where there is none."""
+    if not version:
+        return ""
     try:
-        before = corpus.versioned.recover(baseline.version)
+        return corpus.versioned.recover(version)
+    except RagdocsError:
+        return ""
+
+
+def _has_body(corpus: Corpus, document: Document, before: str) -> bool:
+    """Tell whether a memory still says what an earlier text said; its fields may differ."""
+    if not before:
+        return False
+    try:
         after = corpus.store.read(document.path).text
     except RagdocsError:
         return False
     return frontmatter.split(before)[1] == frontmatter.split(after)[1]
+
+
+def _now() -> int:
+    """Return the time in nanoseconds, as stamps of files have it."""
+    return int(datetime.now(UTC).timestamp() * 1e9)
 
 
 def author() -> str:

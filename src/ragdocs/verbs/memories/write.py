@@ -49,8 +49,12 @@ class Memories(ReadableMemories):
         path = references.new_path(self.corpus, filename)
         record.check_kind(memory_type)
         check_content(content)
-        fields = {**record.fields(memory_type, [], self.clock()), **record.at_head(self.head())}
-        text = record.add_tags(frontmatter.merge(content, fields), check_tags(tags))
+        wanted = check_tags(tags)
+        fields = record.fields(memory_type, wanted, self.clock()) | record.at_head(self.head())
+        text = frontmatter.merge(content, fields)
+        if frontmatter.split(content)[0] is not None:
+            # Its own block may have tags, which stay.
+            text = record.add_tags(text, wanted)
         written = self.corpus.commit([Put(path, text, Expect.ABSENT)])[0]
         return self._saved("created", path, written, record.kind_warnings(memory_type))
 

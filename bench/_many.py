@@ -1,0 +1,116 @@
+"""Many at once: windows of one server, and searches while files are indexed and saved."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+from bench._corpora import SECTIONS, Corpus, Writer
+from bench._measure import Row, Sample, each, figure
+from bench._servers import command
+from bench._window import Window
+
+WINDOWS = (1, 2, 4, 8)
+# Passages that are indexed in one step while others search.
+APPLIED = 1_600
+
+
+def windows(corpus: Corpus, searches: int) -> Iterator[Row]:
+    """Ask new questions in several windows at once, each as soon as its last is answered."""
+    rates: dict[int, float] = {}
+    slowest: dict[int, float] = {}
+    for count in WINDOWS:
+        with ExitStack() as opened:
+            lines = [opened.enter_context(Window(command(corpus), corpus.root))]
+            for _ in range(count - 1):
+                lines.append(opened.enter_context(Window(command(corpus), corpus.root)))
+            for line in lines:
+                line.greet()
+                line.call("search_docs", query="open the index and the model")
+            rates[count], sample = _asked(corpus, lines, searches)
+        slowest[count] = sample.wall_ms(0.95)
+        note = f"wall p50 {sample.wall_ms():.1f} ms, p95 {slowest[count]:.1f} ms"
+        name = f"searches a second, {count} windows"
+        yield figure("many", name, corpus, rates[count], "/s", note=note)
+    most = max(WINDOWS)
+    ratio = rates[most] / rates[1]
+    yield figure("many", f"{most} windows / one", corpus, ratio, "x", least=1.8)
+    for count in WINDOWS[1:]:
+        # Each of n windows that never pause waits n / throughput: 8 at 1.8 times wait 4.4 times.
+        ratio = slowest[count] / slowest[1]
+        yield figure("many", f"p95 of {count} windows / one", corpus, ratio, "x")
+
+
+def _asked(corpus: Corpus, lines: Sequence[Window], searches: int) -> tuple[float, Sample]:
+    questions = corpus.queries(searches * len(lines), seed=time.time_ns())
+    sample = Sample()
+
+    def ask(line: Window, own: Sequence[str]) -> None:
+        for question in own:
+            sample.take(partial(line.call, "search_docs", query=question))
+
+    threads = []
+    for number, line in enumerate(lines):
+        own = questions[number * searches : (number + 1) * searches]
+        threads.append(threading.Thread(target=ask, args=(line, own)))
+    started = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return len(questions) / (time.perf_counter() - started), sample
+
+
+def while_indexing(corpus: Corpus, searches: int) -> Iterator[Row]:
+    """Search in the process that indexes files and then saves."""
+    search = corpus.workspace.documents.search
+    queries = corpus.queries(searches, seed=31)
+    each(search, queries)
+    alone = each(search, queries)
+    _write_more(corpus)
+    with _beside(corpus.place.corpus.sync) as is_running:
+        applying = _repeated(search, queries, is_running)
+    corpus.place.corpus.embed()
+    ratio = applying.wall_ms() / alone.wall_ms()
+    note = f"{alone.note()} alone; {applying.note()}"
+    name = f"search while {APPLIED:,} passages are indexed / alone"
+    yield figure("many", name, corpus, ratio, "x", most=2, note=note)
+
+    def read(_: str) -> None:
+        with corpus.place.index.snapshot():
+            pass
+
+    with _beside(corpus.place.index.save) as is_running:
+        held = _repeated(read, queries, is_running)
+    yield figure("many", "longest wait for a save", corpus, held.wall_ms(1), "ms", most=20)
+
+
+def _write_more(corpus: Corpus) -> None:
+    writer = Writer(seed=23)
+    for number in range(APPLIED // SECTIONS["docs"]):
+        text = writer.document("docs", number, corpus.chunks)
+        path = corpus.root / "docs" / f"more-{number:05}.md"
+        path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _beside(action: Callable[[], object]) -> Iterator[Callable[[], bool]]:
+    """Do something in another thread, and tell whether it still goes on."""
+    thread = threading.Thread(target=action)
+    thread.start()
+    yield thread.is_alive
+    thread.join()
+
+
+def _repeated(
+    action: Callable[[str], object], arguments: Sequence[str], goes_on: Callable[[], bool]
+) -> Sample:
+    sample = Sample()
+    count = 0
+    while goes_on():
+        sample.take(partial(action, arguments[count % len(arguments)]))
+        count += 1
+    return sample

@@ -1,0 +1,299 @@
+"""Searching by words in what is kept in memory, which the first turn brings up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ragdocs.engines.postgres import words
+from ragdocs.engines.postgres.filters import Condition
+from ragdocs.engines.postgres.hot import (
+    MOST_TOUCHED,
+    HotScope,
+    HotState,
+    Marked,
+    brought_up,
+    word_score,
+)
+from ragdocs.engines.postgres.lengths import Floats
+from ragdocs.engines.postgres.pool import Columns, Fetched, Mask, Numbers, Payload, Pool, best
+from ragdocs.engines.postgres.statistics import TOTALS, Totals
+from ragdocs.search import bm25
+from ragdocs.system.postgres.database import Rows, Statement
+
+_BIG = np.dtype(">i8")
+_SIZE = np.dtype(">i4")
+_HEAD = np.dtype([("number", ">i8"), ("mark", ">i8"), ("passages", ">i4")])
+
+
+class HotLook(NamedTuple):
+    """Documents that may be shown, and the scores of all their passages."""
+
+    pool: Pool
+    scores: dict[str, Floats]
+    # The k best columns of each probe under each filter.
+    best: dict[tuple[str, int], Columns]
+
+
+class HotSearch:
+    """One search by words in what is kept of a scope."""
+
+    def __init__(
+        self,
+        ask: Callable[..., list[Rows]],
+        scope: int,
+        hot: HotScope,
+        queries: Sequence[words.WordQuery],
+        conditions: Sequence[Condition],
+    ) -> None:
+        self._ask = ask
+        self._scope = scope
+        self._hot = hot
+        self._queries = queries
+        self._conditions = conditions
+        self.state: HotState | None = None
+        self.weighed: dict[str, list[bm25.QueryTerm]] = {}
+        # Of each filter, which documents pass; nothing where all do.
+        self.passing: list[Mask | None] = []
+
+    def bring_up(self, further: Sequence[Statement]) -> list[Rows]:
+        """Read what is missing and what has changed; return the answers to further statements.
+
+        Afterwards there is a state, unless it cannot be proven.
+        """
+        state = self._hot.state
+        missing = self._missing(state)
+        statements = [_present(self._scope, state), *self._filters()]
+        if state is None:
+            statements.append(_documents(self._scope))
+        if missing:
+            statements.append(_postings(self._scope, missing))
+        answers = self._ask(*statements, *further)
+        (((counts, since, touched),), *filtered) = answers[: 1 + len(self._filters())]
+        rest = answers[1 + len(filtered) :]
+        totals = Totals.of(counts)
+        if state is None:
+            state = HotState(totals, int(since), _read_documents(rest.pop(0)))
+        elif state.totals != totals:
+            state = self._later(state, totals, int(since), touched or ())
+        if missing and state is not None:
+            state.add_postings(_read_postings(rest.pop(0)), missing)
+        elif missing:
+            rest.pop(0)
+        if state is None or (state is not self._hot.state and not state.is_proven):
+            self._hot.forget()
+            return rest
+        self.state = state
+        self._read_filters(state, filtered)
+        self._weigh(state)
+        self._hot.keep(state)
+        return rest
+
+    def _missing(self, state: HotState | None) -> list[str]:
+        """Return the terms whose postings are not kept."""
+        forms: dict[str, None] = {}
+        for query in self._queries:
+            for term in query.terms:
+                forms |= dict.fromkeys(query.forms(term))
+        if state is None:
+            return list(forms)
+        return [form for form in forms if form not in state.postings]
+
+    def _later(
+        self, state: HotState, totals: Totals, since: int, touched: Sequence[int]
+    ) -> HotState | None:
+        """Return the state after other writes, or nothing after very many."""
+        if len(touched) > MOST_TOUCHED:
+            return None
+        fresh = Marked(words.NOTHING_FETCHED, np.zeros(0, np.int64))
+        postings: Mapping[str, Payload] = {}
+        if touched:
+            values = {"scope": self._scope, "touched": list(touched)}
+            documents, payloads = self._ask(
+                (_DOCUMENTS.format(chosen=_TOUCHED), values), (_TOUCHED_POSTINGS, values)
+            )
+            fresh = _read_documents(documents)
+            postings = _read_postings(payloads)
+        return brought_up(state, totals, since, touched, fresh, postings)
+
+    def _filters(self) -> list[Statement]:
+        statements: list[Statement] = []
+        for condition in self._conditions:
+            if not condition.is_open:
+                chosen = condition.excludes or condition.sql
+                sql = _PASSING.format(condition=chosen)
+                statements.append((sql, {"scope": self._scope, **condition.values}))
+        return statements
+
+    def _read_filters(self, state: HotState, answers: Sequence[Rows]) -> None:
+        given = iter(answers)
+        for condition in self._conditions:
+            if condition.is_open:
+                self.passing.append(None)
+                continue
+            ((sent,),) = next(given)
+            if condition.excludes and not sent:
+                self.passing.append(None)
+                continue
+            is_chosen = np.isin(state.pool.numbers, np.frombuffer(sent or b"", _BIG))
+            if condition.excludes:
+                is_chosen = ~is_chosen
+            self.passing.append(is_chosen)
+
+    def _weigh(self, state: HotState) -> None:
+        """Weigh the terms of the queries, with other spellings of those that nothing has."""
+        frequencies: dict[str, int] = {}
+        unknown: dict[str, None] = {}
+        for query in self._queries:
+            nothing_has = 0
+            for term in query.terms:
+                for form, own in state.worth(query.forms(term)).items():
+                    frequencies[form] = len(own.columns)
+                if any(frequencies[form] for form in query.forms(term)):
+                    continue
+                nothing_has += 1
+                if nothing_has <= bm25.MOST_TYPOS and bm25.may_be_typo(term):
+                    unknown[term] = None
+        self._look_up_spellings(state, [term for term in unknown if term not in state.spellings])
+        for query in self._queries:
+            self.weighed[query.name] = bm25.weigh(
+                query.terms,
+                frequencies,
+                state.totals.passages,
+                state.spellings.__getitem__,
+                query.stems,
+            )
+
+    def _look_up_spellings(self, state: HotState, terms: Sequence[str]) -> None:
+        if not terms:
+            return
+        (rows,) = self._ask(words.resembling(self._scope, terms))
+        found: dict[str, list[str]] = {term: [] for term in terms}
+        missing = []
+        for term, spelling in rows:
+            found[term].append(spelling)
+            if spelling not in state.postings:
+                missing.append(spelling)
+        if missing:
+            (postings,) = self._ask(_postings(self._scope, missing))
+            state.add_postings(_read_postings(postings), missing)
+        for term, own in found.items():
+            state.spellings[term] = tuple(own)
+
+    def look(self, k: int, near: Sequence[Numbers]) -> HotLook:
+        """Return the documents of the k best passages, and those that were found by vector."""
+        assert self.state is not None
+        pool = self.state.pool
+        scores = {}
+        found = {}
+        chosen = [pool.places(numbers) for numbers in near]
+        for name, query in self.weighed.items():
+            scores[name] = word_score(self.state, query)
+            for number, passing in enumerate(self.passing):
+                allowed = scores[name] > 0
+                if passing is not None:
+                    allowed &= passing[pool.owners]
+                found[name, number] = best(scores[name], k, allowed)
+                chosen.append(pool.owners[found[name, number]])
+        places = np.unique(np.concatenate(chosen))
+        part = _part(pool, places, self.passing)
+        columns = np.arange(part.columns) + np.repeat(pool.starts[places] - part.starts, part.sizes)
+        moved = {}
+        for key, own in found.items():
+            owners = pool.owners[own]
+            moved[key] = own + (part.starts[np.searchsorted(places, owners)] - pool.starts[owners])
+        for name, every in scores.items():
+            scores[name] = every[columns]
+        return HotLook(part, scores, moved)
+
+
+def _part(pool: Pool, places: Numbers, passing: Sequence[Mask | None]) -> Pool:
+    """Return a pool of some documents, with a bit for each filter that they pass."""
+    passes = np.zeros(len(places), dtype=np.int64)
+    for number, is_passing in enumerate(passing):
+        bit = 1 << number
+        if is_passing is None:
+            passes |= bit
+        else:
+            passes |= np.where(is_passing[places], bit, 0)
+    paths = [pool.paths[place] for place in places.tolist()]
+    return Pool(pool.numbers[places], passes, pool.sizes[places], paths)
+
+
+def _present(scope: int, state: HotState | None) -> Statement:
+    """Return the statement for the totals, and for the documents touched since a state."""
+    since = None
+    if state is not None:
+        since = str(state.since)
+    return _PRESENT, {"scope": scope, "since": since}
+
+
+def _documents(scope: int) -> Statement:
+    return _DOCUMENTS.format(chosen="true"), {"scope": scope}
+
+
+def _postings(scope: int, terms: Sequence[str]) -> Statement:
+    return _POSTINGS, {"scope": scope, "terms": list(terms)}
+
+
+def _read_documents(rows: Rows) -> Marked:
+    ((heads, lengths, paths),) = rows
+    head = np.frombuffer(heads or b"", _HEAD)
+    numbers = head["number"].astype(np.int64)
+    names = []
+    if len(head):
+        names = paths.split(b"\0")
+    sizes = head["passages"].astype(np.int64)
+    fetched = Fetched(numbers, np.zeros(len(head), np.int64), sizes, names, lengths or b"")
+    return Marked(fetched, head["mark"].astype(np.int64))
+
+
+def _read_postings(rows: Rows) -> dict[str, Payload]:
+    by_term = {}
+    for term, documents, sizes, entries in rows:
+        by_term[term] = Payload(
+            np.frombuffer(documents, _BIG).astype(np.int64),
+            np.frombuffer(sizes, _SIZE).astype(np.int32),
+            entries,
+        )
+    return by_term
+
+
+_PRESENT = f"""
+SELECT ({TOTALS}), pg_snapshot_xmin(pg_current_snapshot())::text, (
+    SELECT array_agg(number) FROM (
+        SELECT DISTINCT number FROM touched, unnest(documents) AS u(number)
+        WHERE scope = %(scope)s AND written >= %(since)s::text::xid8
+        LIMIT {MOST_TOUCHED + 1}
+    ) numbers
+)
+"""
+_DOCUMENTS = """
+SELECT string_agg(int8send(doc_id) || int8send(mark) || int4send(passages), ''),
+    string_agg(lengths, ''), string_agg(convert_to(path, 'UTF8'), '\\x00')
+FROM (
+    SELECT doc_id, mark, passages, lengths, path FROM documents
+    WHERE scope = %(scope)s AND {chosen} ORDER BY path
+) ordered
+"""
+_TOUCHED = "doc_id = ANY (%(touched)s)"
+_COLLECTED = """
+string_agg(int8send(p.doc_id), ''), string_agg(int4send(octet_length(p.payload)), ''),
+string_agg(p.payload, '')
+"""
+_POSTINGS = f"""
+SELECT t.term, {_COLLECTED}
+FROM unnest(%(terms)s::text[]) AS t(term)
+JOIN postings p ON p.scope = %(scope)s AND p.term = t.term
+GROUP BY t.term
+"""
+_TOUCHED_POSTINGS = f"""
+SELECT p.term, {_COLLECTED} FROM postings p
+WHERE p.scope = %(scope)s AND p.doc_id = ANY (%(touched)s) GROUP BY p.term
+"""
+_PASSING = """
+SELECT string_agg(int8send(d.doc_id), '') FROM documents d
+WHERE d.scope = %(scope)s AND ({condition})
+"""
