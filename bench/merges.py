@@ -35,6 +35,7 @@ from bench._merge_examples import (
 from ragdocs.config import load
 from ragdocs.text import statements
 from ragdocs.types import Filter
+from ragdocs.verbs.memories.merge import BELOW, in_same_words, similar_pairs
 from ragdocs.verbs.memories.restating import Passages
 from ragdocs.workspace import Workspace
 
@@ -167,10 +168,14 @@ def _merged(
         for number, text in enumerate(others):
             (memories / f"other-{number}.md").write_text(text)
         corpus = _open(Path(folder), lane="memory", model="").corpus("memory")
+        documents = corpus.documents()
         rows = []
         for threshold in THRESHOLDS:
-            pairs = corpus.similar(Filter(), threshold)
-            right = sum(_is_copy(first, second) for _, first, second in pairs)
+            pairs = similar_pairs(corpus, documents, Filter(), threshold)
+            pairs = in_same_words(corpus, documents, pairs, threshold - BELOW)
+            right = 0
+            for _, first, second in pairs:
+                right += _is_copy(documents[first].id, documents[second].id)
             rows.append(_row(f"{name} {threshold:g}", len(pairs), right, len(same)))
     return rows
 

@@ -15,7 +15,7 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.search.corpus import Corpus
-from ragdocs.text import frontmatter
+from ragdocs.text import frontmatter, statements
 from ragdocs.text.checks import check_content
 from ragdocs.text.merge import proposing
 from ragdocs.types import Change, Discard, Document, Expect, Filter, Put, Source, Written
@@ -32,6 +32,11 @@ MOST_MEMBERS = 50
 LEAST_GROUP = 2
 # The most alike pairs are grouped; a thousand copies of one memory are half a million pairs.
 MOST_PAIRS = 20_000
+# Two memories that say the same have a share of their words in common that is at most so far below
+# the similarity that is asked for (`bench merges`).
+BELOW = 0.2
+# All passages of a memory.
+WHOLE = 100_000_000
 
 # The similarity of two documents, and their positions in a list; the first is the smaller one.
 Pair = tuple[float, int, int]
@@ -155,6 +160,7 @@ class Merges:
             where = replace(where, kinds=(filter_type,))
         documents = self.corpus.documents(where)
         pairs = similar_pairs(self.corpus, documents, where, threshold, MOST_PAIRS)
+        pairs = in_same_words(self.corpus, documents, pairs, threshold - BELOW)
         groups = []
         for score, positions in _groups(pairs)[:limit]:
             members = []
@@ -327,3 +333,24 @@ def similar_pairs(
         return -similarity, first, second
 
     return sorted(pairs, key=order)
+
+
+def in_same_words(
+    corpus: Corpus, documents: Sequence[Document], pairs: Sequence[Pair], least: float
+) -> list[Pair]:
+    """Keep the pairs that share most of their words: texts on one matter are alike by meaning."""
+    positions: set[int] = set()
+    for _, first, second in pairs:
+        positions |= {first, second}
+    ids = [documents[position].id for position in sorted(positions)]
+    words = {}
+    for document_id, passages in corpus.passages(ids, WHOLE).items():
+        text = "\n".join(passage.text for passage in passages)
+        words[document_id] = statements.wording(text).content
+    kept = []
+    for pair in pairs:
+        ours = words[documents[pair[1]].id]
+        theirs = words[documents[pair[2]].id]
+        if 2 * len(ours & theirs) >= least * (len(ours) + len(theirs)):
+            kept.append(pair)
+    return kept
