@@ -7,12 +7,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import pytest
 
 from ragdocs import __version__
 from ragdocs.serve.cli import app, listed
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
 
 RAGDOCS = (sys.executable, "-P", "-m", "ragdocs")
 # Runs a command, then says which modules it imported.
@@ -95,3 +99,15 @@ def test_a_misspelt_command_names_one_that_was_not_imported() -> None:
     ran = run("memory", "lint")
     assert ran.returncode == 2
     assert "Did you mean 'ragdocs lint'?" in ran.stderr
+
+
+def test_listing_the_latest_memories_opens_no_graph(project: Project) -> None:
+    project.write("config.toml", "[memory]\nenabled = true\n")
+    project.write(".memories/old.md", "The old way.\n")
+    project.write(".memories/new.md", "The new way.\n\nsupersedes:: [[old]]\n")
+    words = ["--project", str(project.root), "--set", "embedding.model=none"]
+    shown = run("index", *words)
+    assert shown.returncode == 0, shown.stderr
+    shown = run("recall", "--json", *words)
+    assert [memory["path"] for memory in json.loads(shown.stdout)["result"]] == [".memories/new.md"]
+    assert "networkx" not in imported("recall", *words)
