@@ -93,10 +93,14 @@ class LocalIndex:
         encoder: str,
         dim: int,
         key: bytes = b"",
-        mapped: bool = False,
+        private: Path | None = None,
     ) -> None:
+        """Keep the index in a directory, or leave nothing on disk.
+
+        `private` is a folder into which nobody else writes.
+        """
         self._directory = directory
-        self._mapped = mapped
+        self._private = private
         self._recipe = {"format": FORMAT, "analyser": ANALYSER, "chunker": recipe}
         self._encoder = encoder
         self._dim = dim
@@ -316,7 +320,7 @@ class LocalIndex:
         """Load the live generation from disk; tell whether there was one that could be used."""
         if self._directory is None:
             return False
-        stored = snapshot.load(self._directory, self._key, mapped=self._mapped)
+        stored = snapshot.load(self._directory, self._key, self._private)
         if stored is None:
             return False
         recipe, files_by_path = stored
