@@ -36,6 +36,7 @@ from ragdocs.engines.local.words import (
     Words,
     is_first_of_run,
 )
+from ragdocs.system.turns import give_way
 
 # Whoosh stores a length as one byte, roughly.
 LENGTHS = np.array([0, *map(byte_to_length, range(1, 256))], dtype=np.int64)
@@ -282,8 +283,7 @@ def _blocks(
         singles[name] = mark
     singles["number"] = gaps[starts[is_single]]
     ready = iter(_pieces(singles))
-    every_gap = gaps.tolist()
-    weights = counts.astype(np.float64).tolist()
+    weights = counts.astype(np.float64)
     values = counts.astype(">u4").tobytes()
     is_plain = (np.maximum.reduceat(counts, starts) == 1).tolist()
     bounds = zip(starts.tolist(), ends.tolist(), is_single.tolist(), is_plain, strict=True)
@@ -295,11 +295,12 @@ def _blocks(
         else:
             shown = None
             if not plain:
-                shown = tuple(weights[start:end])
-            own_gaps = tuple(every_gap[start:end])
+                shown = tuple(weights[start:end].tolist())
+            own_gaps = tuple(gaps[start:end].tolist())
             own_values = values[4 * start : 4 * end]
             postings = (own_gaps, shown, own_values)
             block = pickle.dumps(postings, 3)
+            give_way()
         compresses = len(block) >= COMPRESSED
         if compresses:
             block = zlib.compress(block, 1)

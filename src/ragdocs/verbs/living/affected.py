@@ -414,12 +414,20 @@ def _link_reason(link: Link, change: FileChange) -> Reason | None:
     if link.target.endswith("/*"):
         return Reason(f"impacts {link.target}", path, FOLDER)
     if change.before != path and link_key(link.target) != link_key(path):
-        return Reason(f"links to {change.before}, now {path}", path, GONE_PART)
+        return Reason(_moved_words(link, change), path, GONE_PART)
     if not link.heading or change.is_whole:
         if link.kind == IMPACTS:
             return Reason(f"impacts {path}", path, IMPACTED)
         return Reason(f"links to {path}", path, LINKED * _part(change))
     return _part_reason(link.heading, change)
+
+
+def _moved_words(link: Link, change: FileChange) -> str:
+    """Say where a link leads whose file moved; a part of it may have another name too."""
+    for old, new in change.renamed:
+        if link.heading and _means(link.heading, old):
+            return f"links to {change.before}#{old}, now {change.path}#{new}"
+    return f"links to {change.before}, now {change.path}"
 
 
 def _part(change: FileChange) -> float:
