@@ -298,7 +298,8 @@ def _blocks(
                 shown = tuple(weights[start:end].tolist())
             own_gaps = tuple(gaps[start:end].tolist())
             own_values = values[4 * start : 4 * end]
-            block = pickle.dumps((own_gaps, shown, own_values), 3)
+            postings = (own_gaps, shown, own_values)
+            block = pickle.dumps(postings, 3)
             give_way()
         compresses = len(block) >= COMPRESSED
         if compresses:
