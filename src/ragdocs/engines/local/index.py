@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ragdocs.engines.local import snapshot
+from ragdocs.engines.local import portions, snapshot
 from ragdocs.engines.local.catalog import Catalog
 from ragdocs.engines.local.graph import LinkGraph
 from ragdocs.engines.local.sharing import SharedLock
-from ragdocs.engines.local.vectors import VectorTable, build_graph
+from ragdocs.engines.local.vectors import Buffer, VectorTable, build_graph
 from ragdocs.engines.local.view import LocalSnapshot
 from ragdocs.protocols import IndexInfo, Vectors
 from ragdocs.search.fields import LANGUAGE_TERMS, FieldTerms, field_terms
 from ragdocs.system import files
 from ragdocs.system.heap import without_collection
 from ragdocs.system.locks import lock
-from ragdocs.system.turns import give_way
 from ragdocs.text.terms import ANALYSER
 from ragdocs.types import Chunk, Document, IndexedDocument
 
@@ -434,7 +433,7 @@ class LocalIndex:
                 self._compact()
                 self._dirty = False
                 cards, parts = self._dump()
-            parts[DOCSTORE] = _json(cards)
+            parts[DOCSTORE] = portions.written(cards)
             files.make_directories(self._directory, 0o700)
             with lock(self._directory, timeout=0):
                 recipe = {**self._recipe, "encoder": self._encoder}
@@ -442,11 +441,16 @@ class LocalIndex:
             undo.pop_all()
         return name
 
-    def _dump(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+    def _dump(self) -> tuple[dict[str, Any], dict[str, Buffer]]:
         """Return the cards, which take long to write as JSON, and the other parts as bytes."""
         vectors, neighbours, rows = self._table().dump()
         cards, table, passages = self._catalog.dump()
-        parts = {GRAPH: self._graph.dump(), FAISS: vectors, TABLE: table, PASSAGES: passages}
+        parts: dict[str, Buffer] = {
+            GRAPH: self._graph.dump(),
+            FAISS: vectors,
+            TABLE: table,
+            PASSAGES: passages,
+        }
         if neighbours:
             parts[NEIGHBOURS] = neighbours
         for name, data in self._keywords().dump().items():
@@ -519,21 +523,3 @@ class LocalIndex:
         if modified is None:
             return 0.0, row
         return -modified.timestamp(), row
-
-
-def _json(cards: Mapping[str, Any]) -> bytes:
-    """Write the cards document by document: at once it would keep searches waiting."""
-    documents = []
-    for card in cards["documents"]:
-        documents.append(_written(card))
-        give_way()
-    rest = _written({name: value for name, value in cards.items() if name != "documents"})
-    listed = b", ".join(documents)
-    return b"".join([b'{"documents": [', listed, b"], ", rest[1:]])
-
-
-def _written(value: Mapping[str, Any]) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    # A file name need not be text: half characters stand for its other bytes, and json reads them
-    # back.
-    return text.encode("utf-8", "surrogatepass")
