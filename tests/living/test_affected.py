@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,17 @@ def test_reports_are_markdown_and_sarif(repository: Repository) -> None:
         "artifactLocation": {"uri": "docs/guide.md"},
         "region": {"startLine": 13},
     }
+
+
+def test_the_command_writes_the_formats_by_their_names(repository: Repository) -> None:
+    command = [sys.executable, "-m", "ragdocs", "affected", "--file", "src/c.py"]
+    command += ["--set", "embedding.model=none", "--format"]
+    starts = {"markdown": "**1 passage to check**", "sarif": "{", "json": "{"}
+    for name, start in starts.items():
+        done = subprocess.run(
+            [*command, name], cwd=repository.root, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.startswith(start), name
 
 
 def test_the_hook_of_the_documentation_works_in_plain_git(repository: Repository) -> None:

@@ -190,7 +190,7 @@ class Repairs:
         fields = dict(self._field_repairs(document, source))
         if fields:
             for name, value in fields.items():
-                repairs.append(Repair(document.path, 1, _rule(name), f"{name} becomes {value}"))
+                repairs.append(Repair(document.path, 1, _rule(name), _words(name, value)))
             text = frontmatter.merge(text, {}, fields)
         return text, repairs
 
@@ -260,6 +260,13 @@ class Repairs:
 def _letters(tag: str) -> str:
     """Return what tags are compared by: their letters and digits, whatever stands between."""
     return _NO_LETTERS.sub("", tag.casefold()) or tag
+
+
+def _words(field: str, value: object) -> str:
+    """Say what a field becomes, as it is written in a memory."""
+    if isinstance(value, list):
+        return f"{field} become [{', '.join(value)}]"
+    return f"{field} becomes {value}"
 
 
 def _rule(field: str) -> str:
