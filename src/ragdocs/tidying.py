@@ -97,7 +97,8 @@ class Tidying:
         root = self.config.root
         committed = partial(file_history.first_commits, root, corpus.lane.base or MEMORY.base)
         renamed = partial(file_history.renamed, root)
-        return Repairs(corpus, list(self.corpora().values()), root, renamed, committed)
+        corpora = list(self.corpora().values())
+        return Repairs(corpus, corpora, root, renamed, committed, self.living().drift)
 
     @property
     def gaps(self) -> Gaps:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from ragdocs.system.turns import give_way
 from ragdocs.text.languages import ENGLISH, STEMMED, decide, evidence
 from ragdocs.text.terms import meaningful, terms
 from ragdocs.types import Chunk, IndexedDocument
@@ -62,6 +63,7 @@ def field_terms(entry: IndexedDocument) -> list[FieldTerms]:
     passages: list[FieldTerms] = []
     for chunk, language in zip(entry.chunks, languages, strict=True):
         passages.append({**_own_terms(chunk, language), **shared})
+        give_way()
     return passages
 
 

@@ -6,6 +6,7 @@ The only module that imports networkx.
 from __future__ import annotations
 
 import json
+import threading
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -28,6 +29,7 @@ class LinkGraph:
         self._owners: dict[str, set[str]] = defaultdict(set)
         self._names: dict[str, tuple[str, ...]] = {}
         self._built: Any = None
+        self._opening = threading.Lock()
         # Which documents link to a name; made when it is first asked for.
         self._sources: dict[str, set[str]] | None = None
         # Where links lead that were followed since the last change.
@@ -42,13 +44,16 @@ class LinkGraph:
 
         Networkx takes 0.2 s to import, and a start can wait.
         """
-        if self._built is None:
-            import networkx as nx
+        # Several searches may be the first.
+        with self._opening:
+            if self._built is None:
+                import networkx as nx
 
-            self._built = nx.MultiDiGraph()
-            for doc_id in self._links:
-                self._connect(doc_id)
-        return self._built
+                graph: Any = nx.MultiDiGraph()
+                for doc_id in self._links:
+                    self._connect(graph, doc_id)
+                self._built = graph
+            return self._built
 
     def add(self, document: Document) -> None:
         """Add a document, its names and its links, replacing what it had."""
@@ -59,7 +64,7 @@ class LinkGraph:
         if self._sources is not None:
             self._point(self._sources, document.id)
         if self._built is not None:
-            self._connect(document.id)
+            self._connect(self._built, document.id)
 
     def remove(self, doc_id: str) -> None:
         """Drop a document and its own links; links of others to it stay."""
@@ -164,12 +169,12 @@ class LinkGraph:
             (a, b, d["edge_type"], d["edge_context"]) for a, b, d in self.open().edges(data=True)
         )
 
-    def _connect(self, doc_id: str) -> None:
-        self._built.add_node(doc_id, kind="document")
+    def _connect(self, graph: Any, doc_id: str) -> None:
+        graph.add_node(doc_id, kind="document")
         for order, link in enumerate(self._links[doc_id]):
             ghost = _ghost(link.target)
-            self._built.add_node(ghost, kind="ghost")
-            self._built.add_edge(
+            graph.add_node(ghost, kind="ghost")
+            graph.add_edge(
                 doc_id,
                 ghost,
                 edge_type=link.kind,

@@ -20,6 +20,7 @@ import numpy as np
 from ragdocs.engines.local import snapshot
 from ragdocs.engines.local.catalog import Catalog
 from ragdocs.engines.local.graph import LinkGraph
+from ragdocs.engines.local.sharing import SharedLock
 from ragdocs.engines.local.vectors import VectorTable, build_graph
 from ragdocs.engines.local.view import LocalSnapshot
 from ragdocs.protocols import IndexInfo, Vectors
@@ -27,6 +28,7 @@ from ragdocs.search.fields import LANGUAGE_TERMS, FieldTerms, field_terms
 from ragdocs.system import files
 from ragdocs.system.heap import without_collection
 from ragdocs.system.locks import lock
+from ragdocs.system.turns import give_way
 from ragdocs.text.terms import ANALYSER
 from ragdocs.types import Chunk, Document, IndexedDocument
 
@@ -44,11 +46,9 @@ PASSAGES = "vector/passages.txt"
 GRAPH = "graph/graph.json"
 KEYWORD = "keyword/"
 
-# Chunks whose words are written while searches wait; more are written before, which takes
-# milliseconds for each.
-MOST_AT_ONCE = 50
 # What `verify` says of a posting that Whoosh's files and the words that are searched do not share.
 UNLIKE = "(in one of two forms only)"
+NO_PASSAGE = "(no passage)"
 # Passages of one document that are encoded before those of others get their turn; a file of 10 MB
 # has 11,000.
 PASSAGES_IN_TURN = 256
@@ -101,9 +101,10 @@ class LocalIndex:
         self._encoder = encoder
         self._dim = dim
         self._key = key
-        # Whoever changes something takes both, this one first; whoever searches takes the other.
+        # Whoever changes something takes both, this one first; whoever searches shares the other.
         self._applying = threading.Lock()
-        self._lock = threading.RLock()
+        self._lock = SharedLock()
+        self._opening = threading.Lock()
         self._dirty = False
         self._calibration: Mapping[str, float] = {}
         self._catalog = Catalog()
@@ -125,8 +126,8 @@ class LocalIndex:
 
     @contextmanager
     def snapshot(self) -> Iterator[LocalSnapshot]:
-        """Read one state; changes wait until the end of it."""
-        with self._lock:
+        """Read one state, beside others; changes wait until the end of it."""
+        with self._lock.reading():
             yield self._view()
 
     def _view(self) -> LocalSnapshot:
@@ -134,7 +135,7 @@ class LocalIndex:
 
     def info(self) -> IndexInfo:
         """Return the counts and the calibration."""
-        with self._lock:
+        with self._lock.reading():
             return IndexInfo(
                 documents=len(self._catalog),
                 passages=int(np.count_nonzero(self._catalog.alive)),
@@ -157,13 +158,12 @@ class LocalIndex:
 
     def calibrate(self, calibration: Mapping[str, float]) -> None:
         """Keep what scores are measured by."""
-        with self._lock:
-            self._calibration = dict(calibration)
-            self._dirty = True
+        self._calibration = dict(calibration)
+        self._dirty = True
 
     def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
         """Map each indexed path, or each of these that is indexed, to its stamp and version."""
-        with self._lock:
+        with self._lock.reading():
             stamps = self._catalog.stamps
             if paths is None:
                 return dict(stamps)
@@ -177,43 +177,44 @@ class LocalIndex:
     ) -> None:
         """Add or replace documents, drop paths, and note new stamps, in one step."""
         with self._applying:
-            if not changed and not removed:
-                with self._lock:
-                    self._restamp(restamped or {})
-                return
-            # Before the catalog changes: words that cannot be read are made anew from it.
-            keywords = self._keywords()
-            passages: list[FieldTerms] = []
-            for entry in changed:
-                passages += field_terms(entry)
-            is_long = len(passages) > MOST_AT_ONCE
-            if is_long:
-                keywords.write(passages)
-            with self._lock:
-                gone = self._remove([*removed, *(entry.document.path for entry in changed)])
-                added = self._add(changed)
-                self._restamp(restamped or {})
-                if not added and not gone:
-                    return
-                if gone or not is_long:
-                    keywords.write(() if is_long else passages, gone)
-                keywords.adopt(added)
-                self._table().remove(gone)
-                self._bare.difference_update(gone)
-                self._bare.update(added)
-                self._waiting = None
-                self._dirty = True
+            self._apply(changed, removed, restamped or {})
+        if self._words is not None and self._words.is_piled:
+            self._merge_words()
 
-    def _remove(self, paths: Iterable[str]) -> list[int]:
-        """Drop documents from catalog and graph; return their rows."""
-        gone: list[int] = []
+    def _apply(
+        self,
+        changed: Sequence[IndexedDocument],
+        removed: Sequence[str],
+        restamped: Mapping[str, str],
+    ) -> None:
+        passages: list[FieldTerms] = []
+        for entry in changed:
+            passages += field_terms(entry)
+        paths = [*removed, *(entry.document.path for entry in changed)]
+        gone = self._catalog.rows_at(paths)
+        has_words = bool(passages or gone)
+        if has_words:
+            # This takes long, and shows only when it is adopted.
+            self._keywords().write(passages, gone)
+        with self._lock.writing():
+            self._remove(paths)
+            added = self._add(changed)
+            self._restamp(restamped)
+            if not has_words:
+                return
+            self._keywords().adopt(added)
+            self._table().remove(gone)
+            self._bare.difference_update(gone)
+            self._bare.update(added)
+            self._waiting = None
+            self._dirty = True
+
+    def _remove(self, paths: Iterable[str]) -> None:
+        """Drop documents from catalog and graph."""
         for path in paths:
-            removed = self._catalog.remove(path)
-            if removed:
-                document_id, rows = removed
+            document_id = self._catalog.remove(path)
+            if document_id:
                 self._graph.remove(document_id)
-                gone.extend(rows)
-        return gone
 
     def _add(self, entries: Sequence[IndexedDocument]) -> list[int]:
         """Add documents to catalog and graph; return their rows."""
@@ -236,7 +237,8 @@ class LocalIndex:
         Nothing is reserved: only this process encodes for this index.
         """
         claimed: list[tuple[Document, Chunk]] = []
-        with self._lock:
+        with self._applying, self._lock.reading():
+            self._table()
             for rows in self._wanting().values():
                 if len(claimed) == limit:
                     break
@@ -256,7 +258,7 @@ class LocalIndex:
 
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
         """Give vectors to the passages with these digests."""
-        with self._applying, self._lock:
+        with self._applying:
             table = self._table()
             waiting = self._wanting()
             rows: list[int] = []
@@ -266,13 +268,14 @@ class LocalIndex:
                     rows.append(row)
                     row_vectors.append(vector)
             if rows:
-                table.add(rows, np.stack(row_vectors))
+                with self._lock.writing():
+                    table.add(rows, np.stack(row_vectors))
                 self._bare.difference_update(rows)
                 self._dirty = True
 
     def prepare(self) -> None:
         """Bring into memory what a search needs and opening left on disk."""
-        with self._lock:
+        with self._lock.reading():
             self._table()
             self._keywords()
 
@@ -281,17 +284,20 @@ class LocalIndex:
 
     def contents(self) -> dict[str, list[Any]]:
         """List everything by document and passage, so that two indexes can be compared."""
-        with self._lock:
+        with self._applying, self._lock.reading():
             passages: dict[int, Chunk] = {}
             for row in np.flatnonzero(self._catalog.alive).tolist():
                 passages[row] = self._catalog.chunk(row)[1]
             ordered = sorted(passages, key=lambda row: passages[row].id)
+            from ragdocs.engines.local.postings import ASTRAY
+
             postings = []
             for field, term, row, weight in self._keywords().postings():
                 postings.append((passages[row].id, field, term, weight))
             for field, term, row, weight in self._keywords().differences():
                 # One of the two forms of the words is wrong, so this posting is not as any other.
-                postings.append((passages[row].id, field, f"{term} {UNLIKE}", weight))
+                passage_id = NO_PASSAGE if row == ASTRAY else passages[row].id
+                postings.append((passage_id, field, f"{term} {UNLIKE}", weight))
             documents = []
             for document in self._catalog.documents():
                 documents.append(replace(document, modified_at=None))
@@ -321,7 +327,7 @@ class LocalIndex:
         except _UNREADABLE as error:
             logger.info("the stored index cannot be read and is built anew: %s", error)
             return False
-        with self._lock:
+        with self._applying, self._lock.writing():
             self._catalog = parts.catalog
             self._graph = parts.graph
             self._words = None
@@ -359,7 +365,8 @@ class LocalIndex:
 
     def _keywords(self) -> KeywordTable:
         """Return the words, opened; what cannot be opened is made anew from the passages."""
-        with self._lock:
+        # Several searches may be the first. Whoever calls this keeps the catalog as it is.
+        with self._opening:
             if self._words is None:
                 self._words = self._opened_words()
                 self._word_files = None
@@ -389,14 +396,16 @@ class LocalIndex:
 
     def _table(self) -> VectorTable:
         """Return the vectors, opened; what cannot be opened is forgotten and computed anew."""
-        try:
-            self._vectors.open()
-        except ValueError as error:
-            logger.info("the stored vectors are made anew: %s", error)
-            self._vectors = VectorTable(self._dim)
-            self._vectors.open()
-            self._count_bare()
-        return self._vectors
+        # Several searches may be the first.
+        with self._opening:
+            try:
+                self._vectors.open()
+            except ValueError as error:
+                logger.info("the stored vectors are made anew: %s", error)
+                self._vectors = VectorTable(self._dim)
+                self._vectors.open()
+                self._count_bare()
+            return self._vectors
 
     def _count_bare(self) -> None:
         rows = np.flatnonzero(self._catalog.alive)
@@ -411,16 +420,13 @@ class LocalIndex:
         if self._directory is None or not self._dirty:
             return None
         self._improve()
+        self._merge_words()
         with ExitStack() as undo:
             undo.callback(setattr, self, "_dirty", True)
             with self._applying:
-                with self._lock:
-                    self._compact()
-                    self._keywords().consolidate()
-                    self._table()
-                    self._graph.open()
-                    self._dirty = False
-                # Searches go on: nothing changes without the first of the two locks.
+                # Searches go on: nothing changes without this lock.
+                self._compact()
+                self._dirty = False
                 cards, parts = self._dump()
             parts[DOCSTORE] = _json(cards)
             files.make_directories(self._directory, 0o700)
@@ -452,21 +458,33 @@ class LocalIndex:
             return
         keywords = self._keywords()
         catalog, moved = self._catalog.compacted()
-        if self._table().renumber(moved):
+        vectors = self._table().renumbered(moved)
+        if vectors is None:
+            return
+        with self._lock.writing():
             self._catalog = catalog
+            self._vectors = vectors
             keywords.renumber(moved)
             self._count_bare()
+
+    def _merge_words(self) -> None:
+        """Merge segments of words beside those that are searched, and put them in their place."""
+        with self._applying:
+            keywords = self._keywords()
+        for merged in keywords.merge():
+            with self._applying, self._lock.writing():
+                keywords.replace(merged)
 
     def _improve(self) -> None:
         """Build the graph of a large table beside it.
 
         That takes long, and searches go on meanwhile.
         """
-        with self._lock:
+        with self._applying:
             wanted = self._table().ungraphed()
         if wanted:
             graph = build_graph(wanted[1])
-            with self._lock:
+            with self._applying, self._lock.writing():
                 self._vectors.adopt(wanted[0], graph)
 
     def _wanting(self) -> dict[str, list[int]]:
@@ -498,7 +516,18 @@ class LocalIndex:
         return -modified.timestamp(), row
 
 
-def _json(value: Mapping[str, Any]) -> bytes:
+def _json(cards: Mapping[str, Any]) -> bytes:
+    """Write the cards document by document: at once it would keep searches waiting."""
+    documents = []
+    for card in cards["documents"]:
+        documents.append(_written(card))
+        give_way()
+    rest = _written({name: value for name, value in cards.items() if name != "documents"})
+    listed = b", ".join(documents)
+    return b"".join([b'{"documents": [', listed, b"], ", rest[1:]])
+
+
+def _written(value: Mapping[str, Any]) -> bytes:
     text = json.dumps(value, ensure_ascii=False, default=str)
     # A file name need not be text: half characters stand for its other bytes, and json reads them
     # back.

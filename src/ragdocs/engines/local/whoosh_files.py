@@ -29,6 +29,7 @@ from whoosh.system import pack_ushort
 from whoosh.util.numeric import byte_to_length
 
 from ragdocs.engines.local.words import FIELDS, Bytes, Numbers, Postings, Words
+from ragdocs.system.turns import give_way
 
 # Whoosh stores a length as one byte, roughly.
 LENGTHS = np.array([0, *map(byte_to_length, range(1, 256))], dtype=np.int64)
@@ -266,8 +267,7 @@ def _blocks(
         singles[name] = mark
     singles["number"] = gaps[starts[is_single]]
     ready = iter(_pieces(singles))
-    every_gap = gaps.tolist()
-    weights = counts.astype(np.float64).tolist()
+    weights = counts.astype(np.float64)
     values = counts.astype(">u4").tobytes()
     is_plain = (np.maximum.reduceat(counts, starts) == 1).tolist()
     bounds = zip(starts.tolist(), ends.tolist(), is_single.tolist(), is_plain, strict=True)
@@ -277,9 +277,10 @@ def _blocks(
         if single:
             block = next(ready)
         else:
-            shown = None if plain else tuple(weights[start:end])
-            postings = (tuple(every_gap[start:end]), shown, values[4 * start : 4 * end])
-            block = pickle.dumps(postings, 3)
+            shown = None if plain else tuple(weights[start:end].tolist())
+            own_gaps = tuple(gaps[start:end].tolist())
+            block = pickle.dumps((own_gaps, shown, values[4 * start : 4 * end]), 3)
+            give_way()
         compresses = len(block) >= COMPRESSED
         if compresses:
             block = zlib.compress(block, 1)
