@@ -219,6 +219,29 @@ def test_consolidating_changes_the_number_of_segments_and_nothing_else() -> None
     assert bench.table.postings() == postings
 
 
+def test_what_is_removed_while_segments_are_merged_stays_removed() -> None:
+    bench, fresh = Bench(), Bench()
+    for row in range(40):
+        bench.apply({row: prose(row)})
+    merging = bench.table.merge()
+    merged = next(merging)
+    bench.apply({40: prose(40)}, (3, 17, 39))
+    bench.table.replace(merged)
+    kept = [row for row in range(41) if row not in (3, 17, 39)]
+    fresh.apply({row: prose(row) for row in kept})
+    fresh.highest = bench.highest
+    assert bench.table.postings() == fresh.table.postings()
+    assert bench.table.differences() == []
+    for seed in range(1000, 1010):
+        assert bench.match(prose(seed, 8), 100) == fresh.match(prose(seed, 8), 100)
+    again = KeywordTable(bench.table.dump())
+    assert again.postings() == fresh.table.postings()
+    # What it was made of is gone by now.
+    segments = len(bench.table._segments.opened)
+    bench.table.replace(merged)
+    assert len(bench.table._segments.opened) == segments
+
+
 def test_changes_that_never_pause_do_not_pile_up_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keywords, "PILED_SEGMENTS", 15)
     bench = Bench()

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from ragdocs.engines.local import portions
 from ragdocs.system.names import link_key, link_keys
 from ragdocs.types import Document, Link
 
@@ -136,9 +137,7 @@ class LinkGraph:
         """Return the graph as node-link JSON."""
         from networkx import node_link_data
 
-        return json.dumps(node_link_data(self.open(), edges="edges"), ensure_ascii=False).encode(
-            "utf-8", "surrogatepass"
-        )
+        return portions.written(node_link_data(self.open(), edges="edges"))
 
     @classmethod
     def restore(cls, data: bytes) -> LinkGraph:

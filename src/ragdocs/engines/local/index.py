@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ragdocs.engines.local import snapshot
+from ragdocs.engines.local import portions, snapshot
 from ragdocs.engines.local.catalog import Catalog
 from ragdocs.engines.local.graph import LinkGraph
 from ragdocs.engines.local.sharing import SharedLock
-from ragdocs.engines.local.vectors import VectorTable, build_graph
+from ragdocs.engines.local.vectors import Buffer, VectorTable, build_graph
 from ragdocs.engines.local.view import LocalSnapshot
 from ragdocs.protocols import IndexInfo, Vectors
 from ragdocs.search.fields import LANGUAGE_TERMS, FieldTerms, field_terms
 from ragdocs.system import files
 from ragdocs.system.heap import without_collection
 from ragdocs.system.locks import lock
-from ragdocs.system.turns import give_way
 from ragdocs.text.terms import ANALYSER
 from ragdocs.types import Chunk, Document, IndexedDocument
 
@@ -93,10 +92,14 @@ class LocalIndex:
         encoder: str,
         dim: int,
         key: bytes = b"",
-        mapped: bool = False,
+        private: Path | None = None,
     ) -> None:
+        """Keep the index in a directory, or leave nothing on disk.
+
+        `private` is a folder into which nobody else writes.
+        """
         self._directory = directory
-        self._mapped = mapped
+        self._private = private
         self._recipe = {"format": FORMAT, "analyser": ANALYSER, "chunker": recipe}
         self._encoder = encoder
         self._dim = dim
@@ -105,6 +108,7 @@ class LocalIndex:
         self._applying = threading.Lock()
         self._lock = SharedLock()
         self._opening = threading.Lock()
+        self._opening_words = threading.Lock()
         self._dirty = False
         self._calibration: Mapping[str, float] = {}
         self._catalog = Catalog()
@@ -194,7 +198,8 @@ class LocalIndex:
         gone = self._catalog.rows_at(paths)
         has_words = bool(passages or gone)
         if has_words:
-            # This takes long, and shows only when it is adopted.
+            # This takes long, and shows only when it is adopted. Words that cannot be read are made
+            # anew from the catalog, before it changes.
             self._keywords().write(passages, gone)
         with self._lock.writing():
             self._remove(paths)
@@ -284,13 +289,13 @@ class LocalIndex:
 
     def contents(self) -> dict[str, list[Any]]:
         """List everything by document and passage, so that two indexes can be compared."""
+        from ragdocs.engines.local.postings import ASTRAY
+
         with self._applying, self._lock.reading():
             passages: dict[int, Chunk] = {}
             for row in np.flatnonzero(self._catalog.alive).tolist():
                 passages[row] = self._catalog.chunk(row)[1]
             ordered = sorted(passages, key=lambda row: passages[row].id)
-            from ragdocs.engines.local.postings import ASTRAY
-
             postings = []
             for field, term, row, weight in self._keywords().postings():
                 postings.append((passages[row].id, field, term, weight))
@@ -314,7 +319,7 @@ class LocalIndex:
         """Load the live generation from disk; tell whether there was one that could be used."""
         if self._directory is None:
             return False
-        stored = snapshot.load(self._directory, self._key, mapped=self._mapped)
+        stored = snapshot.load(self._directory, self._key, self._private)
         if stored is None:
             return False
         recipe, files_by_path = stored
@@ -365,8 +370,8 @@ class LocalIndex:
 
     def _keywords(self) -> KeywordTable:
         """Return the words, opened; what cannot be opened is made anew from the passages."""
-        # Several searches may be the first. Whoever calls this keeps the catalog as it is.
-        with self._opening:
+        # Several searches may be the first.
+        with self._opening_words:
             if self._words is None:
                 self._words = self._opened_words()
                 self._word_files = None
@@ -428,7 +433,7 @@ class LocalIndex:
                 self._compact()
                 self._dirty = False
                 cards, parts = self._dump()
-            parts[DOCSTORE] = _json(cards)
+            parts[DOCSTORE] = portions.written(cards)
             files.make_directories(self._directory, 0o700)
             with lock(self._directory, timeout=0):
                 recipe = {**self._recipe, "encoder": self._encoder}
@@ -436,11 +441,16 @@ class LocalIndex:
             undo.pop_all()
         return name
 
-    def _dump(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+    def _dump(self) -> tuple[dict[str, Any], dict[str, Buffer]]:
         """Return the cards, which take long to write as JSON, and the other parts as bytes."""
         vectors, neighbours, rows = self._table().dump()
         cards, table, passages = self._catalog.dump()
-        parts = {GRAPH: self._graph.dump(), FAISS: vectors, TABLE: table, PASSAGES: passages}
+        parts: dict[str, Buffer] = {
+            GRAPH: self._graph.dump(),
+            FAISS: vectors,
+            TABLE: table,
+            PASSAGES: passages,
+        }
         if neighbours:
             parts[NEIGHBOURS] = neighbours
         for name, data in self._keywords().dump().items():
@@ -514,21 +524,3 @@ class LocalIndex:
         if modified is None:
             return 0.0, row
         return -modified.timestamp(), row
-
-
-def _json(cards: Mapping[str, Any]) -> bytes:
-    """Write the cards document by document: at once it would keep searches waiting."""
-    documents = []
-    for card in cards["documents"]:
-        documents.append(_written(card))
-        give_way()
-    rest = _written({name: value for name, value in cards.items() if name != "documents"})
-    listed = b", ".join(documents)
-    return b"".join([b'{"documents": [', listed, b"], ", rest[1:]])
-
-
-def _written(value: Mapping[str, Any]) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    # A file name need not be text: half characters stand for its other bytes, and json reads them
-    # back.
-    return text.encode("utf-8", "surrogatepass")

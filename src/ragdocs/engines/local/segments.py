@@ -42,8 +42,8 @@ PEEKED = 256
 # More segments than this are merged when there is time.
 MOST_SEGMENTS = 12
 SIZE_CLASS = 8
-# Merging takes about a tenth of a millisecond and four kilobytes a row: a few rows at any time, many
-# only when there is much to gain, and never more than this at once.
+# Merging takes about a tenth of a millisecond and four kilobytes a row: a few rows at any time,
+# many only when there is much to gain, and never more than this at once.
 FEW_MERGED = 5_000
 MOST_MERGED = 50_000
 WORTHWHILE = 4
@@ -297,7 +297,11 @@ class Segments:
 
     def dump(self) -> dict[str, bytes]:
         """Return the files of the Whoosh index."""
-        return {name: bytes(data) for name, data in self._storage.files.items()}
+        dumped = {}
+        for name, data in self._storage.files.items():
+            dumped[name] = bytes(data)
+            fsio.release(data)
+        return dumped
 
     def refresh(self) -> None:
         """Show the segments that the last commit wrote.

@@ -218,16 +218,19 @@ class VectorTable:
         if epoch == self._epoch:
             self._graph = graph
 
-    def dump(self) -> tuple[bytes, bytes, list[int]]:
+    def dump(self) -> tuple[Buffer, Buffer, list[int]]:
         """Return index and graph as FAISS writes them.
 
         And the row of each entry, negative where it is dead.
         """
         import faiss
 
-        graph = b"" if self._graph is None else faiss.serialize_index(self._graph).tobytes()
+        # FAISS lets others run while it writes; a copy of that would not.
+        graph: Buffer = b""
+        if self._graph is not None:
+            graph = faiss.serialize_index(self._graph).data
         return (
-            faiss.serialize_index(self._index).tobytes(),
+            faiss.serialize_index(self._index).data,
             graph,
             np.where(
                 self.places(self._rows) == np.arange(len(self._rows)), self._rows, -1 - self._rows

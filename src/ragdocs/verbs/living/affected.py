@@ -104,6 +104,13 @@ class Affected:
     weak: int = 0
 
 
+class _Listed(NamedTuple):
+    """A document and its corpus."""
+
+    corpus: Corpus
+    document: Document
+
+
 @dataclass
 class _Found:
     """The passages of one document that speak about a change, with the reasons."""
@@ -151,8 +158,9 @@ class AffectedTexts:
         self._mentions.refresh(corpora.values())
         found = _FoundTexts()
         changes = _without_memories(diff.files, corpora.values())
-        documents = _by_location(corpora.values())
-        self._follow_links(corpora, changes, found)
+        listed = _listed(corpora.values())
+        documents = _by_location(listed)
+        self._follow_links(listed, changes, found)
         self._add_mentions(corpora, changes, found)
         # What is said about texts is said by their links and headings.
         code = _without_texts(changes, documents)
@@ -161,22 +169,21 @@ class AffectedTexts:
         self._add_companions(documents, code_diff, found)
         changed = frozenset(change.path for change in diff.files)
         texts = self._texts(corpora, changed, found)
-        listed = [text for text in texts if text.weight >= LEAST_WEIGHT]
-        weak = len(texts) - len(listed)
-        return Affected(listed, len(changes), weak)
+        sure = [text for text in texts if text.weight >= LEAST_WEIGHT]
+        weak = len(texts) - len(sure)
+        return Affected(sure, len(changes), weak)
 
     def _follow_links(
         self,
-        corpora: Corpora,
+        listed: Sequence[_Listed],
         changes: Sequence[FileChange],
         found: _FoundTexts,
     ) -> None:
         """Note the links of all documents that lead to something that changed."""
         by_name = _by_name(changes)
-        for corpus in corpora.values():
-            for document in corpus.documents():
-                for link in document.links:
-                    self._follow(corpus, document, link, by_name, found)
+        for corpus, document in listed:
+            for link in document.links:
+                self._follow(corpus, document, link, by_name, found)
 
     def _follow(
         self,
@@ -322,13 +329,21 @@ class AffectedTexts:
         return texts
 
 
-def _by_location(corpora: Iterable[Corpus]) -> dict[str, Document]:
-    """Map paths, as seen from the root of the project, to the documents of all lanes."""
-    documents = {}
+def _listed(corpora: Iterable[Corpus]) -> list[_Listed]:
+    """Return all documents, each with its corpus."""
+    listed = []
     for corpus in corpora:
         for document in corpus.documents():
-            location = _location(corpus, document.path)
-            documents[location] = document
+            listed.append(_Listed(corpus, document))
+    return listed
+
+
+def _by_location(listed: Iterable[_Listed]) -> dict[str, Document]:
+    """Map paths, as seen from the root of the project, to documents."""
+    documents = {}
+    for corpus, document in listed:
+        location = _location(corpus, document.path)
+        documents[location] = document
     return documents
 
 
