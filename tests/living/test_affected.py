@@ -72,6 +72,18 @@ def test_links_names_and_mentions_lead_to_what_changed(repository: Repository) -
     assert affected(workspace, files=["src/c.py"]) == {"docs/guide.md Names": ["mentions src/c.py"]}
 
 
+def test_a_definition_that_got_a_new_name_in_a_file_that_moved_is_named(
+    repository: Repository,
+) -> None:
+    workspace = repository.open()
+    repository.git("mv", "src/b.py", "src/moved.py")
+    text = (repository.root / "src/moved.py").read_text()
+    repository.write("src/moved.py", text.replace("def step_1(", "def first_step("))
+    repository.commit()
+    found = affected(workspace, revisions="HEAD~1..HEAD")
+    assert "links to src/b.py#step_1, now src/moved.py#first_step" in found["docs/guide.md Install"]
+
+
 def test_headings_and_renames_count_in_every_kind_of_diff(repository: Repository) -> None:
     workspace = repository.open()
     repository.write("docs/guide.md", GUIDE.replace("## Install", "## Set up"))

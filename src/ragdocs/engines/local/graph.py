@@ -31,6 +31,8 @@ class LinkGraph:
         self._names: dict[str, tuple[str, ...]] = {}
         self._built: Any = None
         self._opening = threading.Lock()
+        # Which documents link to a name; made when it is first asked for.
+        self._sources: dict[str, set[str]] | None = None
         # Where links lead that were followed since the last change.
         self._near: dict[str, tuple[str, ...]] = {}
         self._count = 0
@@ -60,6 +62,8 @@ class LinkGraph:
         self.name(document)
         self._links[document.id] = document.links
         self._count += len(document.links)
+        if self._sources is not None:
+            self._point(self._sources, document.id)
         if self._built is not None:
             self._connect(self._built, document.id)
 
@@ -70,7 +74,13 @@ class LinkGraph:
             self._owners[name].discard(doc_id)
             if not self._owners[name]:
                 del self._owners[name]
-        self._count -= len(self._links.pop(doc_id, ()))
+        links = self._links.pop(doc_id, ())
+        self._count -= len(links)
+        if self._sources is not None:
+            for ghost in {_ghost(link.target) for link in links}:
+                self._sources[ghost].discard(doc_id)
+                if not self._sources[ghost]:
+                    del self._sources[ghost]
         if self._built is None or doc_id not in self._built:
             return
         targets = set(self._built.successors(doc_id))
@@ -105,14 +115,23 @@ class LinkGraph:
         return links
 
     def pointing(self, names: Sequence[str]) -> set[str]:
-        """Return the documents that link to any of these names."""
-        graph = self.open()
+        """Return the documents that link to any of these names.
+
+        There is no need of the graph for a single step.
+        """
+        if self._sources is None:
+            by_ghost: dict[str, set[str]] = defaultdict(set)
+            for doc_id in self._links:
+                self._point(by_ghost, doc_id)
+            self._sources = by_ghost
         sources: set[str] = set()
         for name in names:
-            ghost = _ghost(name)
-            if ghost in graph:
-                sources.update(graph.predecessors(ghost))
+            sources.update(self._sources.get(_ghost(name), ()))
         return sources
+
+    def _point(self, by_ghost: dict[str, set[str]], doc_id: str) -> None:
+        for link in self._links[doc_id]:
+            by_ghost[_ghost(link.target)].add(doc_id)
 
     def dump(self) -> bytes:
         """Return the graph as node-link JSON."""

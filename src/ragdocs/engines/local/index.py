@@ -13,14 +13,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ragdocs.engines.local import portions, snapshot
 from ragdocs.engines.local.catalog import Catalog
 from ragdocs.engines.local.graph import LinkGraph
-from ragdocs.engines.local.postings import ASTRAY, KeywordTable
 from ragdocs.engines.local.sharing import SharedLock
 from ragdocs.engines.local.vectors import Buffer, VectorTable, build_graph
 from ragdocs.engines.local.view import LocalSnapshot
@@ -31,6 +30,9 @@ from ragdocs.system.heap import without_collection
 from ragdocs.system.locks import lock
 from ragdocs.text.terms import ANALYSER
 from ragdocs.types import Chunk, Document, IndexedDocument
+
+if TYPE_CHECKING:
+    from ragdocs.engines.local.postings import KeywordTable
 
 # The layout of a generation; a change here rebuilds every index.
 FORMAT = "7"
@@ -73,9 +75,10 @@ class _Parts(NamedTuple):
 
     catalog: Catalog
     graph: LinkGraph
-    keywords: KeywordTable
+    keywords: Mapping[str, memoryview]
     vectors: VectorTable
     calibration: Mapping[str, float]
+    languages: Mapping[str, int] | None
 
 
 class LocalIndex:
@@ -89,10 +92,14 @@ class LocalIndex:
         encoder: str,
         dim: int,
         key: bytes = b"",
-        mapped: bool = False,
+        private: Path | None = None,
     ) -> None:
+        """Keep the index in a directory, or leave nothing on disk.
+
+        `private` is a folder into which nobody else writes.
+        """
         self._directory = directory
-        self._mapped = mapped
+        self._private = private
         self._recipe = {"format": FORMAT, "analyser": ANALYSER, "chunker": recipe}
         self._encoder = encoder
         self._dim = dim
@@ -101,11 +108,16 @@ class LocalIndex:
         self._applying = threading.Lock()
         self._lock = SharedLock()
         self._opening = threading.Lock()
+        self._opening_words = threading.Lock()
         self._dirty = False
         self._calibration: Mapping[str, float] = {}
         self._catalog = Catalog()
         self._graph = LinkGraph()
-        self._keywords = KeywordTable()
+        # Opened when words are first needed, because Whoosh takes a while to import: the files as
+        # they were stored, and the passages by language, which can be told without them.
+        self._words: KeywordTable | None = None
+        self._word_files: Mapping[str, memoryview] | None = None
+        self._stored_languages: Mapping[str, int] | None = {}
         self._vectors = VectorTable(self._dim)
         # Rows without a vector, and their order by digest, made when it is needed.
         self._bare: set[int] = set()
@@ -140,8 +152,10 @@ class LocalIndex:
 
     def _languages(self) -> dict[str, int]:
         """Count the passages in each language that has stems of its own, without English."""
+        if self._words is None and self._stored_languages is not None:
+            return dict(self._stored_languages)
         counts = {}
-        for term, count in self._keywords.count(LANGUAGE_TERMS).items():
+        for term, count in self._keywords().count(LANGUAGE_TERMS).items():
             if count:
                 counts[LANGUAGE_TERMS[term]] = count
         return counts
@@ -168,7 +182,7 @@ class LocalIndex:
         """Add or replace documents, drop paths, and note new stamps, in one step."""
         with self._applying:
             self._apply(changed, removed, restamped or {})
-        if self._keywords.is_piled:
+        if self._words is not None and self._words.is_piled:
             self._merge_words()
 
     def _apply(
@@ -184,15 +198,16 @@ class LocalIndex:
         gone = self._catalog.rows_at(paths)
         has_words = bool(passages or gone)
         if has_words:
-            # This takes long, and shows only when it is adopted.
-            self._keywords.write(passages, gone)
+            # This takes long, and shows only when it is adopted. Words that cannot be read are made
+            # anew from the catalog, before it changes.
+            self._keywords().write(passages, gone)
         with self._lock.writing():
             self._remove(paths)
             added = self._add(changed)
             self._restamp(restamped)
             if not has_words:
                 return
-            self._keywords.adopt(added)
+            self._keywords().adopt(added)
             self._table().remove(gone)
             self._bare.difference_update(gone)
             self._bare.update(added)
@@ -267,21 +282,24 @@ class LocalIndex:
         """Bring into memory what a search needs and opening left on disk."""
         with self._lock.reading():
             self._table()
+            self._keywords()
 
     def close(self) -> None:
         """Do nothing: what is in memory goes with the index."""
 
     def contents(self) -> dict[str, list[Any]]:
         """List everything by document and passage, so that two indexes can be compared."""
+        from ragdocs.engines.local.postings import ASTRAY
+
         with self._applying, self._lock.reading():
             passages: dict[int, Chunk] = {}
             for row in np.flatnonzero(self._catalog.alive).tolist():
                 passages[row] = self._catalog.chunk(row)[1]
             ordered = sorted(passages, key=lambda row: passages[row].id)
             postings = []
-            for field, term, row, weight in self._keywords.postings():
+            for field, term, row, weight in self._keywords().postings():
                 postings.append((passages[row].id, field, term, weight))
-            for field, term, row, weight in self._keywords.differences():
+            for field, term, row, weight in self._keywords().differences():
                 # One of the two forms of the words is wrong, so this posting is not as any other.
                 passage_id = NO_PASSAGE if row == ASTRAY else passages[row].id
                 postings.append((passage_id, field, f"{term} {UNLIKE}", weight))
@@ -301,7 +319,7 @@ class LocalIndex:
         """Load the live generation from disk; tell whether there was one that could be used."""
         if self._directory is None:
             return False
-        stored = snapshot.load(self._directory, self._key, mapped=self._mapped)
+        stored = snapshot.load(self._directory, self._key, self._private)
         if stored is None:
             return False
         recipe, files_by_path = stored
@@ -317,7 +335,9 @@ class LocalIndex:
         with self._applying, self._lock.writing():
             self._catalog = parts.catalog
             self._graph = parts.graph
-            self._keywords = parts.keywords
+            self._words = None
+            self._word_files = parts.keywords
+            self._stored_languages = parts.languages
             self._vectors = parts.vectors
             self._calibration = parts.calibration
             self._dirty = encoder != self._encoder
@@ -337,14 +357,47 @@ class LocalIndex:
         for path, body in parts.items():
             if path.startswith(KEYWORD):
                 keyword_files[path.removeprefix(KEYWORD)] = body
-        keywords = KeywordTable(keyword_files)
+        languages = cards.get("languages")
         if not with_vectors:
             # Vectors of another model are worthless here: the passages wait for new ones.
-            return _Parts(catalog, graph, keywords, VectorTable(self._dim), {})
+            vectors = VectorTable(self._dim)
+            return _Parts(catalog, graph, keyword_files, vectors, {}, languages)
         vectors = VectorTable.restore(
             parts[FAISS], parts.get(NEIGHBOURS, b""), cards["vector_rows"], self._dim
         )
-        return _Parts(catalog, graph, keywords, vectors, cards.get("gauge") or {})
+        gauge = cards.get("gauge") or {}
+        return _Parts(catalog, graph, keyword_files, vectors, gauge, languages)
+
+    def _keywords(self) -> KeywordTable:
+        """Return the words, opened; what cannot be opened is made anew from the passages."""
+        # Several searches may be the first.
+        with self._opening_words:
+            if self._words is None:
+                self._words = self._opened_words()
+                self._word_files = None
+            return self._words
+
+    def _opened_words(self) -> KeywordTable:
+        from ragdocs.engines.local.postings import KeywordTable
+
+        try:
+            return KeywordTable(self._word_files)
+        except _UNREADABLE as error:
+            logger.info("the stored words are made anew: %s", error)
+        self._dirty = True
+        rows: list[int] = []
+        passages: list[FieldTerms] = []
+        for document in self._catalog.documents():
+            own_rows = self._catalog.rows(document.id)
+            chunks = []
+            for row in own_rows:
+                chunks.append(self._catalog.chunk(row)[1])
+            rows.extend(own_rows)
+            passages += field_terms(IndexedDocument(document, tuple(chunks)))
+        keywords = KeywordTable()
+        keywords.write(passages)
+        keywords.adopt(rows)
+        return keywords
 
     def _table(self) -> VectorTable:
         """Return the vectors, opened; what cannot be opened is forgotten and computed anew."""
@@ -400,9 +453,10 @@ class LocalIndex:
         }
         if neighbours:
             parts[NEIGHBOURS] = neighbours
-        for name, data in self._keywords.dump().items():
+        for name, data in self._keywords().dump().items():
             parts[KEYWORD + name] = data
-        return {**cards, "vector_rows": rows, "gauge": self._calibration or None}, parts
+        others = {"gauge": self._calibration or None, "languages": self._languages()}
+        return {**cards, "vector_rows": rows, **others}, parts
 
     def _compact(self) -> None:
         """Give rows new numbers when most numbers belong to the dead.
@@ -412,6 +466,7 @@ class LocalIndex:
         alive = self._catalog.alive
         if len(alive) <= MOST_ROWS * np.count_nonzero(alive) + SPARE_ROWS:
             return
+        keywords = self._keywords()
         catalog, moved = self._catalog.compacted()
         vectors = self._table().renumbered(moved)
         if vectors is None:
@@ -419,12 +474,12 @@ class LocalIndex:
         with self._lock.writing():
             self._catalog = catalog
             self._vectors = vectors
-            self._keywords.renumber(moved)
+            keywords.renumber(moved)
             self._count_bare()
 
     def _merge_words(self) -> None:
         """Merge segments of words beside those that are searched, and put them in their place."""
-        keywords = self._keywords
+        keywords = self._keywords()
         for merged in keywords.merge():
             with self._applying, self._lock.writing():
                 keywords.replace(merged)

@@ -297,7 +297,11 @@ class Segments:
 
     def dump(self) -> dict[str, bytes]:
         """Return the files of the Whoosh index."""
-        return {name: bytes(data) for name, data in self._storage.files.items()}
+        dumped = {}
+        for name, data in self._storage.files.items():
+            dumped[name] = bytes(data)
+            fsio.release(data)
+        return dumped
 
     def refresh(self) -> None:
         """Show the segments that the last commit wrote.
