@@ -42,8 +42,8 @@ PEEKED = 256
 # More segments than this are merged when there is time.
 MOST_SEGMENTS = 12
 SIZE_CLASS = 8
-# Merging takes about a tenth of a millisecond and four kilobytes a row: a few rows at any time, many
-# only when there is much to gain, and never more than this at once.
+# Merging takes about a tenth of a millisecond a row, and memory: a few rows at any time, many only
+# when there is much to gain, and never more than this at once.
 FEW_MERGED = 5_000
 MOST_MERGED = 50_000
 WORTHWHILE = 4
