@@ -370,7 +370,7 @@ class LocalIndex:
 
     def _keywords(self) -> KeywordTable:
         """Return the words, opened; what cannot be opened is made anew from the passages."""
-        # Several searches may be the first.
+        # Several searches may be the first. Whoever calls this keeps the catalog as it is.
         with self._opening_words:
             if self._words is None:
                 self._words = self._opened_words()
@@ -479,7 +479,8 @@ class LocalIndex:
 
     def _merge_words(self) -> None:
         """Merge segments of words beside those that are searched, and put them in their place."""
-        keywords = self._keywords()
+        with self._applying:
+            keywords = self._keywords()
         for merged in keywords.merge():
             with self._applying, self._lock.writing():
                 keywords.replace(merged)
