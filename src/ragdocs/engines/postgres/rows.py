@@ -58,10 +58,11 @@ class StoredTerms:
         At last come the numbers of the terms whose postings may differ.
         """
         sizes = []
+        payloads = []
         for posting in self.postings.values():
             sizes.append(len(posting.payload) // ENTRY.itemsize)
-        payload = b"".join(posting.payload for posting in self.postings.values())
-        entries = np.frombuffer(payload, dtype=ENTRY)
+            payloads.append(posting.payload)
+        entries = np.frombuffer(b"".join(payloads), dtype=ENTRY)
         of_term = np.repeat(np.arange(len(sizes)), sizes)
         moved = np.full(len(self.codes) + 1, -1)
         moved[list(known.values())] = list(known)
@@ -171,7 +172,7 @@ def analysed(entry: IndexedDocument, stored: StoredTerms = NO_TERMS) -> Analysed
     shared: dict[str, dict[int, int]] = {}
     if passages:
         shared = _shared_terms(passages[0])
-    numbers = {term: number for number, term in enumerate(stored.postings)}
+    numbers = dict(zip(stored.postings, range(len(stored.postings)), strict=True))
     columns: tuple[list[int], ...] = ([], [], [], [])
     of_term, at, in_body, in_headings = columns
     for position, passage in enumerate(passages):
@@ -187,7 +188,8 @@ def analysed(entry: IndexedDocument, stored: StoredTerms = NO_TERMS) -> Analysed
     is_open = np.zeros(len(numbers), dtype=bool)
     is_open[differing] = True
     is_open[of_term] = True
-    is_open[[numbers[term] for term in shared.keys() & numbers.keys()]] = True
+    for term in shared.keys() & numbers.keys():
+        is_open[numbers[term]] = True
     in_open_terms = is_open[kept[0]]
     joined = []
     for column, fresh in zip(kept, columns, strict=True):

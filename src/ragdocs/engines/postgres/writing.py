@@ -118,7 +118,7 @@ class DocumentWriter:
         reference: Averages,
         ready: Mapping[str, AnalysedDocument],
     ) -> None:
-        """Add or replace documents; those that are not `ready` are analysed as far as they differ."""
+        """Add or replace documents; unless `ready`, they are analysed as far as they differ."""
         numbers = {}
         for entry in entries:
             numbers[document_number(self._scope, entry.document.path)] = entry
