@@ -62,7 +62,12 @@ def main() -> None:
 
 def _index(directory: Path) -> LocalIndex:
     return LocalIndex(
-        directory, recipe="scale", encoder="stand-in", dim=StandIn.dim, key=b"bench", mapped=True
+        directory,
+        recipe="scale",
+        encoder="stand-in",
+        dim=StandIn.dim,
+        key=b"bench",
+        private=directory,
     )
 
 

@@ -4,6 +4,7 @@ import hashlib
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from ragdocs.engines.local import index as local
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.protocols import Index, ProbeVector, Vectors
+from ragdocs.system import files
 from ragdocs.types import IndexedDocument, Link
 from ragdocs.verbs.quality.health import compare
 
@@ -26,19 +28,20 @@ KEY = b"k" * 32
 CHANGES = {"apply", "fill", "calibrate"}
 
 
-def make(directory: Path | None, encoder: str = "test/8", *, mapped: bool = False) -> LocalIndex:
+def make(
+    directory: Path | None, encoder: str = "test/8", *, private: Path | None = None
+) -> LocalIndex:
     return LocalIndex(
-        directory, recipe="1/900/1400", encoder=encoder, dim=DIM, key=KEY, mapped=mapped
+        directory, recipe="1/900/1400", encoder=encoder, dim=DIM, key=KEY, private=private
     )
 
 
 class Restarting:
     """A LocalIndex that is saved and opened anew after every change, as by a process that ends."""
 
-    def __init__(self, directory: Path, *, mapped: bool = False) -> None:
-        self._directory = directory
-        self._mapped = mapped
-        self._index = make(directory, mapped=mapped)
+    def __init__(self, directory: Path, *, private: Path | None = None) -> None:
+        self._make = partial(make, directory, private=private)
+        self._index = self._make()
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._index, name)
@@ -49,7 +52,7 @@ class Restarting:
             change(*arguments)
             was_dirty = self._index.dirty
             assert bool(self._index.save()) == was_dirty
-            self._index = make(self._directory, mapped=self._mapped)
+            self._index = self._make()
             self._index.open()
 
         return changed
@@ -84,7 +87,14 @@ class TestCompacted(IndexContract):
 class TestMapped(IndexContract):
     @pytest.fixture
     def index(self, tmp_path: Path) -> Index:
-        return cast("Index", Restarting(tmp_path / "indices", mapped=True))
+        return cast("Index", Restarting(tmp_path / "indices", private=tmp_path))
+
+
+class TestMappedCopies(IndexContract):
+    @pytest.fixture
+    def index(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+        monkeypatch.setattr(files, "_WORTH_A_COPY", 1)
+        return cast("Index", Restarting(tmp_path / "indices", private=tmp_path / "private"))
 
 
 # --- an index is what its documents make it, whatever happened on the way ---
@@ -218,7 +228,7 @@ class SearchedWhileSaving(LocalIndex):
 
     answers: dict[str, float]
 
-    def _dump(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+    def _dump(self) -> tuple[dict[str, Any], dict[str, Any]]:
         def ask() -> None:
             self.answers = scores(self, "apple")
 

@@ -37,9 +37,7 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 def corpus_of(root: Path) -> Corpus:
     encoder = OnnxEncoder()
     lane = replace(DOCS, include=("**/*.md",), gitignore=False)
-    index = LocalIndex(
-        None, recipe="1", encoder=encoder.identity, dim=encoder.dim, key=b"k", mapped=False
-    )
+    index = LocalIndex(None, recipe="1", encoder=encoder.identity, dim=encoder.dim, key=b"k")
     corpus = Corpus(lane, FileStore(root, lane), index, encoder)
     corpus.sync()
     corpus.embed()

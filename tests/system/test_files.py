@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -149,6 +151,33 @@ def test_the_size_limit_is_exact(tmp_path: Path) -> None:
     assert fsio.read_bytes(tmp_path / "a", limit=5) == b"12345"
     with pytest.raises(StorageError, match="larger than"):
         fsio.read_bytes(tmp_path / "a", limit=4)
+
+
+# --- mapped copies ---
+
+LARGE = b"0123456789abcdef" * 40_000
+
+
+def test_a_mapped_copy_stays_what_it_was_and_leaves_no_name(tmp_path: Path) -> None:
+    place, copies = tmp_path / "large", tmp_path / "copies"
+    place.write_bytes(LARGE)
+    view = fsio.map_copy(place, copies)
+    assert isinstance(view.obj, mmap.mmap)
+    place.write_bytes(b"shorter")
+    fsio.release(view)
+    assert view == LARGE
+    assert names(copies) == []
+
+
+def test_without_room_for_a_copy_the_file_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "large"
+    place.write_bytes(LARGE)
+    monkeypatch.setattr(tempfile, "TemporaryFile", failing(errno.ENOSPC))
+    view = fsio.map_copy(place, tmp_path / "copies")
+    assert view == LARGE
+    assert isinstance(view.obj, bytes)
 
 
 # --- containment ---

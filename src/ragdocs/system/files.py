@@ -9,6 +9,7 @@ import os
 import secrets
 import stat
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -65,6 +66,8 @@ LONG_PATH_HINT = (
 )
 # Bytes that are read at once.
 _PORTION = 1 << 20
+# Bytes of a file from which on a private copy of it is mapped: each takes a descriptor.
+_WORTH_A_COPY = 1 << 18
 
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NO_PERMISSION = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
@@ -113,7 +116,7 @@ def make_directories(path: Path, mode: int = 0o777) -> None:
 
 
 def write_atomic(
-    path: Path, data: bytes, *, mode: int | None = None, durable_name: bool = True
+    path: Path, data: bytes | memoryview, *, mode: int | None = None, durable_name: bool = True
 ) -> None:
     """Replace a file by these bytes, durably: at every moment it holds the old ones or the new.
 
@@ -136,7 +139,7 @@ def sync_names(paths: Iterable[Path]) -> None:
             opened.sync()
 
 
-def _write_into(folder: Folder, name: str, data: bytes, mode: int) -> None:
+def _write_into(folder: Folder, name: str, data: bytes | memoryview, mode: int) -> None:
     before = folder.status(name)
     temporary = f".{secrets.token_hex(8)}{TEMPORARY}"
     descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -191,7 +194,7 @@ def create_whole(path: Path, data: bytes, *, mode: int) -> bool:
         return True
 
 
-def write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Write all bytes to a descriptor."""
     view = memoryview(data)
     while view:
@@ -392,6 +395,25 @@ def map_file(path: Path, limit: int = SIZE_LIMIT) -> memoryview:
             return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
         finally:
             os.close(descriptor)
+
+
+def map_copy(path: Path, folder: Path, limit: int = SIZE_LIMIT) -> memoryview:
+    """Map a private copy of a file that others may change; a small file is read.
+
+    The copy has no name in its folder and goes with the memory that shows it.
+    """
+    data = read_bytes(path, limit)
+    if len(data) < _WORTH_A_COPY:
+        return memoryview(data)
+    try:
+        make_directories(folder, 0o700)
+        with tempfile.TemporaryFile(dir=folder) as copy:
+            copy.write(data)
+            copy.flush()
+            return memoryview(mmap.mmap(copy.fileno(), len(data), access=mmap.ACCESS_READ))
+    except (OSError, StorageError):
+        # Without room for a copy, what was read stays in memory.
+        return memoryview(data)
 
 
 def release(view: bytes | memoryview) -> None:

@@ -15,13 +15,11 @@ from ragdocs.system import files
 def open_index(directory: Path | None, *, recipe: str, encoder: str, dim: int) -> LocalIndex:
     """Return the index in a directory, or one that leaves nothing on disk."""
     if directory is None:
-        return LocalIndex(None, recipe=recipe, encoder=encoder, dim=dim, key=b"", mapped=False)
-    # Nobody else writes into the cache folder, so its files may be mapped.
-    is_private = directory.is_relative_to(os.path.realpath(cache_dir()))
+        return LocalIndex(None, recipe=recipe, encoder=encoder, dim=dim, key=b"")
+    # Nobody else writes into the cache folder.
+    private = Path(os.path.realpath(cache_dir()))
     key = signing_key()
-    return LocalIndex(
-        directory, recipe=recipe, encoder=encoder, dim=dim, key=key, mapped=is_private
-    )
+    return LocalIndex(directory, recipe=recipe, encoder=encoder, dim=dim, key=key, private=private)
 
 
 def current_generation(directory: Path) -> bytes:

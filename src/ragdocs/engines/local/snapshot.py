@@ -34,7 +34,12 @@ UNTRUSTED = (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeEr
 LARGEST = 1 << 34
 
 
-def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str], key: bytes) -> str:
+def save(
+    directory: Path,
+    parts: Mapping[str, bytes | memoryview],
+    recipe: Mapping[str, str],
+    key: bytes,
+) -> str:
     """Write a generation and publish it; the caller holds the lock of the directory."""
     name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
     place = directory / name
@@ -63,16 +68,16 @@ def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str],
 
 
 def load(
-    directory: Path, key: bytes, *, mapped: bool
+    directory: Path, key: bytes, private: Path | None = None
 ) -> tuple[dict[str, str], dict[str, memoryview]] | None:
     """Return recipe and parts of the live generation, or nothing if any byte of it is missing.
 
     Changed or foreign.
 
     Nothing is opened a second time after the check. We never write to a file of a generation again,
-    so the files of a folder that is this user's alone are `mapped`; those of a project may be
-    changed by whatever works there, and are read: the bytes that were checked are the bytes that
-    are returned.
+    so files in the `private` folder, which is this user's alone, are mapped. Those of a project may
+    be changed by whatever works there: they are copied into the private folder and mapped there, or
+    read where there is none. The bytes that were checked are the bytes that are returned.
     """
     # A home or cache folder may well be reached through a link; what the signature covers is the
     # same there.
@@ -92,7 +97,7 @@ def load(
                 return None
             parts = {}
             for path in manifest["files"]:
-                parts[path] = _opened(fsio.contained(place, path), mapped=mapped)
+                parts[path] = _opened(fsio.contained(place, path), private)
     except UNTRUSTED:
         return None
     # A large index is hundreds of megabytes, and hashing lets other threads run.
@@ -103,10 +108,12 @@ def load(
     return manifest["recipe"], parts
 
 
-def _opened(path: Path, *, mapped: bool) -> memoryview:
-    if mapped:
+def _opened(path: Path, private: Path | None) -> memoryview:
+    if private is None:
+        return memoryview(fsio.read_bytes(path, LARGEST))
+    if path.is_relative_to(private):
         return fsio.map_file(path, LARGEST)
-    return memoryview(fsio.read_bytes(path, LARGEST))
+    return fsio.map_copy(path, private, LARGEST)
 
 
 def _digest(data: bytes | memoryview) -> str:
