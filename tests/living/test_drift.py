@@ -269,6 +269,10 @@ def test_links_that_take_long_to_compare_come_with_the_next_answer(
     workspace.memories.create("m.md", MEMORY, [])
     drift = workspace.living.drift
     document = repository.document(workspace, "m.md")
+    # Files that were written within the last tick are compared again.
+    old = (repository.now.timestamp(),) * 2
+    for path in ("src/a.py", "docs/guide.md"):
+        os.utime(repository.root / path, old)
     monkeypatch.setattr(drift_module, "PATIENCE_SECONDS", 0.0)
     drift.known([document])
     drift.settle()

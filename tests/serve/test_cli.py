@@ -101,7 +101,7 @@ def test_lint_names_file_line_and_remedy(enabled: Project, run: Run) -> None:
     enabled.memory("b.md", "---\ntags: [a\n---\ntext\n")
     code, out, _ = run("lint")
     assert code == 1
-    assert "line 4: [src/auth.py] is not a link; write [[src/auth.py]]" in out
+    assert "a.md:4: [src/auth.py] is not a link; write [[src/auth.py]]" in out
     assert "[[./src/b.py]]" in out
     assert "unknown type 'banana'" in out
     assert str(enabled.root / ".memories" / "b.md") in out

@@ -38,6 +38,8 @@ def test_gaps_are_targets_pages_without_links_and_repeated_sections(project: Pro
     text = present_care.gaps(gaps)
     assert "3 memories (2026-01-01 to 2026-01-03) explain src/billing.py, no document does" in text
     assert "keep_questions" in text
+    target["newest"] = target["oldest"]
+    assert "3 memories (2026-01-01) explain" in present_care.gaps(gaps)
 
 
 def test_questions_are_kept_only_where_that_is_switched_on(project: Project) -> None:

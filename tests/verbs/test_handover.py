@@ -19,6 +19,7 @@ def busy(project: Project) -> Project:
     project.memory("choice.md", f"{head.format('decision', '14')}# Use PEG\n\nBecause.\n")
     project.memory("old-choice.md", f"{head.format('decision', '01')}# Use LALR\n\nOnce.\n")
     journal = "# Day\n\nDone a lot.\n\nNext: measure the parser\n\nOpen question: is it fast?\n"
+    journal += "\n## Next steps\n\n- ask Ada\n- [x] ask Bob\n\n## Later\n\n- a list\n"
     project.memory("day.md", f"{head.format('journal', '15')}{journal}")
     old = "Next: something of long ago\n"
     project.memory("long-ago.md", f"{head.format('journal', '01')}{old}")
@@ -55,6 +56,7 @@ PAGE = """\
 ## Next steps
 
 - measure the parser · 2026-11-15 · .memories/day.md:9
+- ask Ada · 2026-11-15 · .memories/day.md:15
 - write the parser · 2026-11-01 · .memories/plan.md:8
 - test · 2026-11-01 · .memories/plan.md:9
 """
@@ -86,7 +88,7 @@ def test_the_page_stays_within_its_budget_and_counts_the_rest(busy: Project) -> 
         answer = ask(workspace, "write_handover", since="2026-11-09", max_chars=size)
         assert len(answer["page"]) <= size
         steps_left = answer["chapters"][-1]
-        assert len(steps_left["lines"]) + steps_left["omitted"] == 303
+        assert len(steps_left["lines"]) + steps_left["omitted"] == 304
         assert f"{steps_left['omitted']} more are not listed" in answer["page"]
     with pytest.raises(ValidationError, match="max_chars"):
         ask(workspace, "write_handover", max_chars=10)

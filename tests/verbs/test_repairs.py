@@ -112,6 +112,9 @@ def test_problems_are_written_as_other_programs_read_them(
     assert result["ruleId"] in {rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]}
     line = reports.github(answer)
     assert line.startswith("::warning file=docs/a.md,line=5,title=ragdocs dead-link::the link to")
+    project.memory("b.md", f"{HEAD}The first.\n\nSee [[./nothing]].\n")
+    lines = reports.github(ask(project.open(), "lint_texts")).splitlines()
+    assert any(line.startswith("::warning file=.memories/b.md,line=6,") for line in lines)
     row = {"path": "a,b.md", "line": None, "problem": "50%\nof it", "rule": "text", "level": "note"}
     written = reports.github({"result": [row]})
     assert written == "::notice file=a%2Cb.md,line=1,title=ragdocs text::50%25%0Aof it"

@@ -27,6 +27,9 @@ _STEP = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+\[(?P<mark>[ xX])\]\s+(?P<text>\
 _NEXT = re.compile(
     r"\s*(?:[-*+]\s+)?\**(?:next(?: steps?)?|todo)\**\s*:\**\s*(?P<text>\S.*)", re.IGNORECASE
 )
+_NEXT_HEADING = re.compile(r"#{1,6}\s+(?:next(?: steps?)?|to-?do|to do)\W*$", re.IGNORECASE)
+_HEADING = re.compile(r"#{1,6}\s")
+_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(?P<text>\S.*)")
 _QUESTION = re.compile(
     r"\s*(?:[-*+]\s+)?\**(?:open )?questions?\**\s*:\**\s*(?P<text>\S.*)", re.IGNORECASE
 )
@@ -180,7 +183,8 @@ class Handovers:
         entries = []
         for question in self.questions():
             if question.last_at >= begin:
-                remark = f"asked {question.count} times, nothing found"
+                often = "once" if question.count == 1 else f"{question.count} times"
+                remark = f"asked {often}, nothing found"
                 entries.append(Entry(question.text, "", 0, question.last_at, remark))
         return entries
 
@@ -190,11 +194,21 @@ class Handovers:
 
 
 def _steps(lines: Sequence[tuple[Document, str, Entry]]) -> list[Entry]:
-    """Return the steps that nobody has marked as done, and lines that say what comes next."""
+    """Return the steps that nobody has marked as done, and what is said to come next.
+
+    That is in lines that begin so, and in lists under a heading that says so.
+    """
     entries = []
-    for _, text, entry in lines:
+    section = ""
+    for document, text, entry in lines:
+        if _NEXT_HEADING.match(text):
+            section = document.id
+        elif section != document.id or _HEADING.match(text):
+            section = ""
         step = _STEP.match(text)
         following = _NEXT.match(text)
+        if following is None and section:
+            following = _ITEM.match(text)
         if step:
             if step["mark"] == " ":
                 entries.append(_worded(entry, step["text"]))

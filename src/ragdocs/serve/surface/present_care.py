@@ -69,7 +69,8 @@ def gaps(answer: Any) -> str:
         state = "no document does" if gap["is_file"] else "it was never written"
         age = ""
         if gap["oldest"] and gap["newest"]:
-            age = f" ({gap['oldest'][:10]} to {gap['newest'][:10]})"
+            days = dict.fromkeys((gap["oldest"][:10], gap["newest"][:10]))
+            age = f" ({' to '.join(days)})"
         rows.append(f"{gap['memory_count']} memories{age} explain {gap['target']}, {state}")
     for question in answer["questions"]:
         times = plural(question["count"], "time")

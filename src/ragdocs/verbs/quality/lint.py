@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from ragdocs.verbs.quality.dead_links import dead_links
 
 # Characters of a statement that is quoted.
 LONGEST_STATEMENT = 120
+# A problem that names the line it is about.
+_LINE = re.compile(r"line (?P<line>\d+): (?P<reason>.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,12 @@ def problems_of(corpus: Corpus) -> list[Problem]:
     problems = []
     for path, reasons in health.problems(corpus).items():
         for reason in reasons:
-            problems.append(Problem(corpus.store.locate(path), 0, reason))
+            location = corpus.store.locate(path)
+            located = _LINE.match(reason)
+            if located:
+                problems.append(Problem(location, int(located["line"]), located["reason"]))
+            else:
+                problems.append(Problem(location, 0, reason))
     return problems
 
 
