@@ -27,7 +27,7 @@ TASKS = """tasks:
   serve               serve this project's docs/ and .memories/ over MCP stdio; prints the client configuration
   test [ARGUMENTS]    run the tests, lint and check types meanwhile; the arguments go to pytest
   lint                lint and check types only
-  docs                write the tables of tools, commands and keys into docs/, and the first answers of a window
+  docs                write the tables of tools, commands and keys into docs/, the help and the first answers of a window
   pictures            draw the terminals of docs/pictures from real commands on a small project
   bench [NAME]        run bench/NAME.py, or list the benchmarks
   plugins             write plugins/, server.json and the marketplace from their template, with this version

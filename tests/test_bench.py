@@ -85,6 +85,7 @@ def test_quality_searches_every_labelled_set_as_a_project(tmp_path: Path) -> Non
     assert cells["talks"] == ["1", "1", *["1.0000"] * 4]
     printed = run("silence", "--data", str(tmp_path / "data"), "--work", str(tmp_path / "work"))
     rows = [line.split("|") for line in printed.splitlines() if line.startswith("| pages")]
-    with_answer, right_first, without = (cell.strip() for cell in rows[0][3:6])
-    assert (with_answer, right_first) == ("0.0%", "0.0%")
+    right_first, refused, refused_right, without = (cell.strip() for cell in rows[0][3:7])
+    assert right_first == "100.0%"
+    assert (refused, refused_right) == ("0.0%", "0.0%")
     assert without == "100.0%"

@@ -1,8 +1,8 @@
 """The `ragdocs` command.
 
-`ragdocs mcp` and commands that the shared server answers take few imports; the others import the
-command line. All imports are in functions, after the working directory is off the path: it may be a
-stranger's repository.
+`ragdocs mcp`, `ragdocs --help` and commands that the shared server answers take few imports; the
+others import the command line. All imports are in functions, after the working directory is off the
+path: it may be a stranger's repository.
 """
 
 import sys
@@ -21,10 +21,15 @@ def main() -> int:
         if shim.run(sys.argv[2:]) or _serve_alone(sys.argv[2:]):
             return 0
     else:
-        from ragdocs.serve.shared import client
+        from ragdocs.serve.cli import listed
         from ragdocs.system import console
 
         console.print_anything()
+        code = listed.show(sys.argv[1:])
+        if code is not None:
+            return code
+        from ragdocs.serve.shared import client
+
         code = client.run(sys.argv[1:])
         if code is not None:
             return code

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from ragdocs.config import Config
 from ragdocs.lanes import DOCS, JOURNAL, MEMORY
@@ -17,19 +18,19 @@ from ragdocs.stores.questions import QuestionLog
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import Document, Question
-from ragdocs.verbs import file_history
-from ragdocs.verbs.handover import Handovers
-from ragdocs.verbs.links import Links
-from ragdocs.verbs.living.drift import CHANGED, MISSING, MOVED
-from ragdocs.verbs.living.living import Living
-from ragdocs.verbs.memories.draft import Drafts
-from ragdocs.verbs.memories.restating import Restating
-from ragdocs.verbs.memories.timeline import Timeline
-from ragdocs.verbs.quality.contradictions import TABLES, Contradictions
-from ragdocs.verbs.quality.gaps import Gaps
-from ragdocs.verbs.quality.repairs import Repairs
 
-NOT_AS_IT_WAS = (CHANGED, MOVED, MISSING)
+# Each part is imported when it is first asked for: a run needs one or two of them.
+if TYPE_CHECKING:
+    from ragdocs.verbs.handover import Handovers
+    from ragdocs.verbs.links import Links
+    from ragdocs.verbs.living.living import Living
+    from ragdocs.verbs.memories.draft import Drafts
+    from ragdocs.verbs.memories.restating import Restating
+    from ragdocs.verbs.memories.timeline import Timeline
+    from ragdocs.verbs.quality.contradictions import Contradictions
+    from ragdocs.verbs.quality.gaps import Gaps
+    from ragdocs.verbs.quality.repairs import Repairs
+
 # Files that a remark names.
 MOST_CHANGED = 3
 
@@ -52,42 +53,58 @@ class Tidying:
     @property
     def drafts(self) -> Drafts:
         """Proposals for merges."""
+        from ragdocs.verbs.memories.draft import Drafts
+
         return Drafts(self.corpus(MEMORY.name))
 
     @property
     def timeline(self) -> Timeline:
         """What happened to memories."""
+        from ragdocs.verbs.memories.timeline import Timeline
+
         return Timeline(self.corpus(MEMORY.name), self.clock)
 
     @property
     def contradictions(self) -> Contradictions:
         """Memories that cannot all hold."""
+        from ragdocs.verbs.quality.contradictions import Contradictions
+
         return Contradictions(self.corpus(MEMORY.name), self.clock(), self._compared)
 
     @cached_property
     def _compared(self) -> SideFile:
         """The statements of all projects of this user that are known to contradict each other."""
+        from ragdocs.verbs.quality.contradictions import TABLES
+
         path = project.cache_dir() / "contradictions.sqlite"
         return SideFile(path, TABLES, name="cache of contradictions", wait_seconds=0.5)
 
     @property
     def restating(self) -> Restating:
         """Memories and documentation that say the same."""
+        from ragdocs.verbs.memories.restating import Restating
+
         docs = self.corpus(DOCS.name)
         return Restating(self.corpus(MEMORY.name), docs, self.access(), self.clock)
 
     @property
     def repairs(self) -> Repairs:
         """Safe repairs of memories."""
+        from ragdocs.verbs import file_history
+        from ragdocs.verbs.quality.repairs import Repairs
+
         corpus = self.corpus(MEMORY.name)
         root = self.config.root
         committed = partial(file_history.first_commits, root, corpus.lane.base or MEMORY.base)
         renamed = partial(file_history.renamed, root)
-        return Repairs(corpus, list(self.corpora().values()), root, renamed, committed)
+        corpora = list(self.corpora().values())
+        return Repairs(corpus, corpora, root, renamed, committed, self.living().drift)
 
     @property
     def gaps(self) -> Gaps:
         """What the documentation lacks."""
+        from ragdocs.verbs.quality.gaps import Gaps
+
         unanswered = None
         if self.questions is not None:
             unanswered = self.questions.unanswered
@@ -96,6 +113,9 @@ class Tidying:
     @property
     def handovers(self) -> Handovers:
         """What somebody who takes over should know."""
+        from ragdocs.verbs import file_history
+        from ragdocs.verbs.handover import Handovers
+
         corpora = self.corpora()
         unanswered: Callable[[], Sequence[Question]] = tuple
         if self.questions is not None:
@@ -112,10 +132,14 @@ class Tidying:
 
     def _drift(self, documents: Sequence[Document]) -> dict[str, str]:
         """Map documents to what became of the files that they link to, if anything did."""
+        from ragdocs.verbs.living.drift import CHANGED, MISSING, MOVED
+
         remarks = {}
         for document_id, states in self.living().drift.look(documents).items():
             changed = [
-                f"{link.path} {link.state}" for link in states if link.state in NOT_AS_IT_WAS
+                f"{link.path} {link.state}"
+                for link in states
+                if link.state in (CHANGED, MOVED, MISSING)
             ]
             if changed:
                 remarks[document_id] = ", ".join(changed[:MOST_CHANGED])

@@ -228,7 +228,7 @@ class SearchedWhileSaving(LocalIndex):
 
     answers: dict[str, float]
 
-    def _dump(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+    def _dump(self) -> tuple[dict[str, Any], dict[str, Any]]:
         def ask() -> None:
             self.answers = scores(self, "apple")
 

@@ -14,7 +14,7 @@ from ragdocs.caller import Caller
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.engines.postgres import graphs, vectors
 from ragdocs.engines.postgres.filters import condition
-from ragdocs.engines.postgres.index import PostgresIndex
+from ragdocs.engines.postgres.index import MOST_WRITES, PostgresIndex
 from ragdocs.errors import ForbiddenError, UnavailableError
 from ragdocs.protocols import Index, ProbeVector
 from ragdocs.system.postgres.database import Database
@@ -183,6 +183,14 @@ def test_adding_up_changes_no_answer(database: Database, scope: int) -> None:
     with database.maintaining() as session:
         left = session.execute("SELECT count(*) FROM terms WHERE passages <= 0").fetchone()
     assert left == (0,)
+
+
+def test_many_small_writes_are_added_up(database: Database, scope: int) -> None:
+    index = make(database, scope)
+    for number in range(2 * MOST_WRITES):
+        index.apply([entry("a.md", f"apple pear{number}")])
+        assert len(rows_of(database, "tallies")) < MOST_WRITES
+    assert index.info().documents == index.info().passages == 1
 
 
 def test_bounds_of_a_young_index_are_made_anew_as_if_written_at_once(database: Database) -> None:

@@ -48,6 +48,10 @@ class Bench:
         self.alive = (self.alive | set(added)) - set(removed)
         self.highest = max([self.highest, *added])
 
+    def consolidate(self) -> None:
+        for merged in self.table.merge():
+            self.table.replace(merged)
+
     def match(self, text: str, k: int = 10) -> list[tuple[int, float]]:
         mask = np.zeros(self.highest + 1, dtype=np.bool_)
         mask[sorted(self.alive)] = True
@@ -209,10 +213,33 @@ def test_consolidating_changes_the_number_of_segments_and_nothing_else() -> None
     queries = [prose(seed, 8) for seed in range(1000, 1010)]
     before = [bench.match(query, 100) for query in queries]
     postings, segments = bench.table.postings(), len(bench.table._segments.opened)
-    bench.table.consolidate()
+    bench.consolidate()
     assert len(bench.table._segments.opened) < segments
     assert [bench.match(query, 100) for query in queries] == before
     assert bench.table.postings() == postings
+
+
+def test_what_is_removed_while_segments_are_merged_stays_removed() -> None:
+    bench, fresh = Bench(), Bench()
+    for row in range(40):
+        bench.apply({row: prose(row)})
+    merging = bench.table.merge()
+    merged = next(merging)
+    bench.apply({40: prose(40)}, (3, 17, 39))
+    bench.table.replace(merged)
+    kept = [row for row in range(41) if row not in (3, 17, 39)]
+    fresh.apply({row: prose(row) for row in kept})
+    fresh.highest = bench.highest
+    assert bench.table.postings() == fresh.table.postings()
+    assert bench.table.differences() == []
+    for seed in range(1000, 1010):
+        assert bench.match(prose(seed, 8), 100) == fresh.match(prose(seed, 8), 100)
+    again = KeywordTable(bench.table.dump())
+    assert again.postings() == fresh.table.postings()
+    # What it was made of is gone by now.
+    segments = len(bench.table._segments.opened)
+    bench.table.replace(merged)
+    assert len(bench.table._segments.opened) == segments
 
 
 def test_changes_that_never_pause_do_not_pile_up_segments(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,6 +247,8 @@ def test_changes_that_never_pause_do_not_pile_up_segments(monkeypatch: pytest.Mo
     bench = Bench()
     for row in range(60):
         bench.apply({row: f"apple {prose(row)}"}, (row - 1,) if row % 2 else ())
+        if bench.table.is_piled:
+            bench.consolidate()
         assert len(bench.table._segments.opened) <= 15
     assert sorted(bench.rows("apple", 100)) == list(range(1, 60, 2))
 

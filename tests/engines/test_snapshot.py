@@ -203,6 +203,9 @@ def test_an_index_signed_with_another_key_is_foreign(place: Path) -> None:
 
 
 def test_what_is_signed_but_cannot_be_read_is_not_loaded_half(place: Path) -> None:
+    whole = make(place)
+    assert whole.open()
+    expected = whole.contents()["postings"]
     for file in [path for path in parts(place) if path.name != "manifest.json"]:
         data = file.read_bytes()
         file.write_bytes(b"\x80not what it was\n")
@@ -215,6 +218,10 @@ def test_what_is_signed_but_cannot_be_read_is_not_loaded_half(place: Path) -> No
             assert len(index.claim_missing(100)) == index.info().passages == 10
             fill(index, 100)
             assert len(near(index, axis(1))) == 10
+        elif file.parent.name == "keyword":
+            # So are words.
+            assert index.open()
+            assert index.contents()["postings"] == expected
         else:
             assert not index.open(), file
             assert is_empty(index)
@@ -305,8 +312,38 @@ def test_the_planted_pickle_would_run_if_the_signature_were_right(
         head = file.read_bytes()
         file.write_bytes(head[: head.index(b"\x80")] + pickle.dumps(Payload(tmp_path / "marker")))
     sign(live(place))
-    make(place).open()
+    index = make(place)
+    index.open()
+    index.prepare()
     assert (tmp_path / "marker").exists()
+
+
+def test_words_that_cannot_be_read_are_made_anew_from_the_passages(place: Path) -> None:
+    whole = make(place)
+    assert whole.open()
+    expected = whole.contents()["postings"]
+    for file in (live(place) / "keyword").glob("*.toc"):
+        file.write_bytes(b"of another version")
+    sign(live(place))
+    index = make(place)
+    assert index.open()
+    assert not index.dirty
+    assert sorted(matching(index, "apple")) == sorted(matching(whole, "apple"))
+    assert index.dirty
+    assert index.contents()["postings"] == expected
+    index.save()
+    again = make(place)
+    assert again.open()
+    assert again.contents()["postings"] == expected
+
+
+def test_documents_are_listed_and_counted_before_the_words_are_opened(place: Path) -> None:
+    index = make(place)
+    assert index.open()
+    assert len(index.stamps()) == index.info().documents == 5
+    assert index._words is None
+    assert matching(index, "apple")
+    assert index._words is not None
 
 
 # --- several processes ---

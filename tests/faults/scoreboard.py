@@ -135,6 +135,7 @@ def team_server_kills(
 ) -> Iterator[Row]:
     toll = team.kill_servers(cluster, count, writers, between)
     bar = {"kills": count, "acknowledged": between * count, **TEAM_HARM, "not found": 0}
+    bar |= {"without a vector": 0}
     yield row("T1", f"kill -9 of one of {writers} servers that write", toll, bar)
 
 

@@ -38,6 +38,11 @@ from ragdocs.verbs.quality.health import compare
 LONG = 120.0
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 ROOT = Path(__file__).parent.parent.parent
+_SAME_SLOT = "w.doc_id = p.doc_id AND w.slot = p.slot AND w.scope = p.scope"
+_WITHOUT_VECTOR = f"""
+SELECT d.path, p.ord FROM passages p JOIN documents d USING (doc_id)
+WHERE p.scope = %s AND NOT EXISTS (SELECT FROM vectors w WHERE {_SAME_SLOT})
+"""
 
 
 @dataclass
@@ -183,6 +188,7 @@ def kill_servers(cluster: Cluster, count: int, crowd: int, between: int) -> Toll
             victim.kill()
             victim.wait()
             toll.counts["kills"] += 1
+            check_promises(database, scope, toll)
             start()
         ledger.wait_for(between)
     finally:
@@ -218,6 +224,7 @@ def _check_index(database: Database, scope: int, ledger: Ledger, toll: Toll) -> 
         session.execute("UPDATE waiting SET claimed_until = NULL")
     corpus.sync()
     corpus.embed()
+    check_vectors(database, scope, toll)
     encoder = corpus.encoder
     assert encoder is not None
     local = LocalIndex(None, recipe="1", encoder=encoder.identity, dim=encoder.dim)
@@ -240,6 +247,30 @@ def _check_index(database: Database, scope: int, ledger: Ledger, toll: Toll) -> 
         if near != expected:
             toll.complain("not found", f"{group} by vectors: {near} instead of {expected}")
         toll.counts["searched for"] += 1
+
+
+def check_promises(database: Database, scope: int, toll: Toll) -> None:
+    """See that every passage has a vector or waits for one, at any time and whoever was killed."""
+    statement = f"{_WITHOUT_VECTOR} AND NOT EXISTS (SELECT FROM waiting w WHERE {_SAME_SLOT})"
+    with database.maintaining() as session:
+        for path, position in session.execute(statement, [scope]).fetchall():
+            toll.complain("without a vector", f"{path} {position} does not even wait for one")
+
+
+def check_vectors(database: Database, scope: int, toll: Toll) -> None:
+    """See that every passage has a vector and nothing waits for one."""
+    with database.maintaining() as session:
+        for path, position in session.execute(_WITHOUT_VECTOR, [scope]).fetchall():
+            toll.complain("without a vector", f"{path} {position}")
+        statement = "SELECT digest FROM waiting WHERE scope = %s"
+        for (digest,) in session.execute(statement, [scope]).fetchall():
+            toll.complain("without a vector", f"{digest} still waits")
+        statement = "SELECT count(*) FROM passages WHERE scope = %s"
+        ((passages,),) = session.execute(statement, [scope]).fetchall()
+    info = served(database, scope).index.info()
+    if not info.passages == info.vectors == passages:
+        toll.complain("index differences", f"{passages} passages, counted as {info}")
+    toll.counts["vectors"] += passages
 
 
 def cut_connections(cluster: Cluster, count: int, crowd: int) -> Toll:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from tests import postgres
 from tests.faults import scoreboard
+from tests.faults.ledger import Toll
+from tests.faults.team import check_promises, check_vectors
+from tests.faults.team_writer import served
 from tests.postgres import Cluster, project_scope
 
 from ragdocs.errors import DisconnectedError
@@ -41,6 +44,30 @@ def test_a_killed_server_of_ours_loses_nothing_and_others_finish_its_work(
     victim: Cluster, tally: Tally
 ) -> None:
     judge(scoreboard.team_server_kills(victim, 2, writers=2, between=3), tally)
+
+
+def test_a_missing_vector_is_noticed(victim: Cluster) -> None:
+    database = Database(victim.migrated())
+    scope = project_scope(database, "shop")
+    corpus = served(database, scope)
+    corpus.store.commit([Put("a.md", "apple"), Put("b.md", "pear")])
+    corpus.sync()
+    toll = Toll()
+    check_promises(database, scope, toll)
+    assert not toll.problems
+    check_vectors(database, scope, toll)
+    assert toll.counts["without a vector"] == 4
+    corpus.embed()
+    toll = Toll()
+    check_vectors(database, scope, toll)
+    assert not toll.problems
+    with database.maintaining() as session:
+        session.execute("DELETE FROM vectors WHERE ctid = (SELECT min(ctid) FROM vectors)")
+    check_promises(database, scope, toll)
+    check_vectors(database, scope, toll)
+    assert toll.counts["without a vector"] == 2
+    database.close()
+    victim.drop(database.address)
 
 
 def test_a_cut_connection_makes_all_of_a_change_or_nothing(victim: Cluster, tally: Tally) -> None:

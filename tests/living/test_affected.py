@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,18 @@ def test_links_names_and_mentions_lead_to_what_changed(repository: Repository) -
     )
     assert "docs/guide.md Install" not in affected(workspace, staged=False), "another definition"
     assert affected(workspace, files=["src/c.py"]) == {"docs/guide.md Names": ["mentions src/c.py"]}
+
+
+def test_a_definition_that_got_a_new_name_in_a_file_that_moved_is_named(
+    repository: Repository,
+) -> None:
+    workspace = repository.open()
+    repository.git("mv", "src/b.py", "src/moved.py")
+    text = (repository.root / "src/moved.py").read_text()
+    repository.write("src/moved.py", text.replace("def step_1(", "def first_step("))
+    repository.commit()
+    found = affected(workspace, revisions="HEAD~1..HEAD")
+    assert "links to src/b.py#step_1, now src/moved.py#first_step" in found["docs/guide.md Install"]
 
 
 def test_headings_and_renames_count_in_every_kind_of_diff(repository: Repository) -> None:
@@ -176,6 +189,17 @@ def test_reports_are_markdown_and_sarif(repository: Repository) -> None:
         "artifactLocation": {"uri": "docs/guide.md"},
         "region": {"startLine": 13},
     }
+
+
+def test_the_command_writes_the_formats_by_their_names(repository: Repository) -> None:
+    command = [sys.executable, "-m", "ragdocs", "affected", "--file", "src/c.py"]
+    command += ["--set", "embedding.model=none", "--format"]
+    starts = {"markdown": "**1 passage to check**", "sarif": "{", "json": "{"}
+    for name, start in starts.items():
+        done = subprocess.run(
+            [*command, name], cwd=repository.root, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.startswith(start), name
 
 
 def test_the_hook_of_the_documentation_works_in_plain_git(repository: Repository) -> None:

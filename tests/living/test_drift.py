@@ -202,6 +202,24 @@ def test_links_that_moved_are_updated_and_compared_with_what_they_were(
     assert repository.states(workspace, "m.md")["src/a.py"].state == "moved", "as before"
 
 
+def test_a_repaired_memory_is_compared_with_what_it_was(repository: Repository) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", "On [[src/a.py]] and [[docs/guide.md#Use]].\n", [])
+    repository.git("mv", "src/a.py", "src/b.py")
+    repository.write("src/b.py", CODE.replace("return 7", "return 70"))
+    repository.write("docs/guide.md", GUIDE.replace("Call it.", "Call it twice."))
+    repository.commit()
+    assert ask(workspace, "lint_texts", fix=True)["is_repaired"]
+    states = repository.states(workspace, "m.md")
+    assert described(states) == {"src/b.py": "changed", "docs/guide.md#Use": "changed"}
+    assert (states["src/b.py"].added, states["src/b.py"].removed) == (1, 1)
+    ask(workspace, "undo_memory_change")
+    assert described(repository.states(workspace, "m.md")) == {
+        "src/a.py": "moved",
+        "docs/guide.md#Use": "changed",
+    }, "as before"
+
+
 def test_entries_and_items_of_the_repository_say_it_too(repository: Repository) -> None:
     workspace = repository.open()
     entry = ask(

@@ -46,12 +46,16 @@ class Story:
         self.repository = Repository(root)
         self.notes: list[Note] = []
         self.names = itertools.count()
-        for identity in range(FILES):
-            rows = [f"# file {identity}", *(f"line {n} of {identity}" for n in range(1, LINES))]
-            self.repository.write(f"src/{identity}.txt", "\n".join(rows) + "\n")
+        self.begin()
         self.repository.commit()
         self.workspace = self.repository.open()
         self.write(0, 0)
+
+    def begin(self) -> None:
+        """Write the files that the memories will be about."""
+        for identity in range(FILES):
+            rows = [f"# file {identity}", *(f"line {n} of {identity}" for n in range(1, LINES))]
+            self.repository.write(f"src/{identity}.txt", "\n".join(rows) + "\n")
 
     # --- operations ---
 
@@ -66,7 +70,8 @@ class Story:
         path = self.where(number % FILES)
         if path:
             self.repository.commit()
-            self.repository.git("mv", path, f"src/renamed-{next(self.names)}.txt")
+            suffix = path.rpartition(".")[2]
+            self.repository.git("mv", path, f"src/renamed-{next(self.names)}.{suffix}")
             self.repository.commit()
 
     def remove(self, number: int, _: int) -> None:
@@ -136,7 +141,7 @@ class Story:
 
     def where(self, identity: int) -> str:
         """Return the path that a file has now: its first line never changes."""
-        for path in sorted((self.repository.root / "src").glob("*.txt")):
+        for path in sorted((self.repository.root / "src").iterdir()):
             if path.read_text().startswith(f"# file {identity}\n"):
                 return f"src/{path.name}"
         return ""

@@ -176,4 +176,5 @@ def test_the_shell_is_told_what_comes_next() -> None:
         "restore",
         "rename",
         "review",
+        "relink",
     ]

@@ -111,6 +111,36 @@ def test_a_draft_unites_sections_and_puts_contradictions_side_by_side(project: P
     assert opposed == {text: "100 and 200"}
 
 
+TEMPLATE = (
+    "# {0}\n\nThe call {0} is for the owner of the ledger. It writes a line to the log and returns "
+    "nothing. Whoever calls {0} needs the role of a writer. It is available since the last release."
+)
+
+
+def test_pages_of_one_template_about_different_names_are_not_suggested(project: Project) -> None:
+    project.memory("a.md", TEMPLATE.format("sweepLedger"))
+    project.memory("b.md", TEMPLATE.format("splitLedger"))
+    workspace = project.open()
+    assert ask(workspace, "suggest_memory_merges", threshold=0.8)["result"] == []
+    project.memory("c.md", TEMPLATE.format("splitLedger").replace("the last release", "EC2"))
+    (group,) = ask(project.open(), "suggest_memory_merges", threshold=0.8)["result"]
+    assert [memory["id"] for memory in group["memories"]] == ["memory:b", "memory:c"]
+
+
+def test_texts_that_share_words_and_few_sentences_are_not_suggested(project: Project) -> None:
+    words = (
+        "The ledger is swept every night by the worker. The auditors read monthly reports of it."
+    )
+    other = (
+        "The worker reads monthly reports every night. The ledger of the auditors is swept by it."
+    )
+    project.memory("a.md", words)
+    project.memory("b.md", other)
+    workspace = project.open()
+    assert ask(workspace, "suggest_memory_merges", threshold=0.8)["result"] == []
+    assert ask(workspace, "suggest_memory_merges", threshold=0.5)["result"] != []
+
+
 def test_suggestions_come_with_drafts_and_a_merge_is_tried_first(project: Project) -> None:
     text = "The ledger is swept every night and split by month for the auditors."
     project.memory("a.md", f"# Ledger\n\n{text}\n")

@@ -66,6 +66,7 @@ def test_relative_links_tags_and_dates_are_repaired_as_one_change(repository: Pr
     rows = ask(workspace, "lint_texts", fix=True)["repairs"]
     rules = sorted(row["rule"] for row in rows)
     assert rules == ["missing-date", "relative-link", "relative-link", "tag-spelling"]
+    assert "tags become [frontend]" in [row["problem"] for row in rows]
     assert text_of(repository, "deep/b.md").endswith(
         "See [[a]] and [[deep/c|that]] and [[./nothing]].\n"
     )

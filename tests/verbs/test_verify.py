@@ -81,8 +81,8 @@ def test_verify_names_a_planted_difference(project: Project, part: str) -> None:
     elif part == "chunks":
         index._catalog._table.values["headings"][row] = index._catalog._number(("Planted",))
     elif part == "postings":
-        index._keywords.write([{"body": ["planted"]}], [row])
-        index._keywords.adopt([row])
+        index._keywords().write([{"body": ["planted"]}], [row])
+        index._keywords().adopt([row])
     elif part == "edges":
         index._graph.remove("docs:docs/a")
     else:

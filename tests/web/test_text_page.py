@@ -196,6 +196,33 @@ def test_a_link_that_moved_is_updated_with_one_click_and_taken_back(place: Offic
     place.ask("delete_memory", filename="roaming.md")
 
 
+def test_all_moved_links_of_a_memory_are_updated_unless_others_changed_it(place: Office) -> None:
+    for name in ("ibex", "okapi"):
+        place.project.write(f"src/{name}.py", f"def {name}():\n    return 'far from the herd'\n")
+    content = "# Two animals\n\nSee [[src/ibex.py]] and [[src/okapi.py]].\n"
+    place.ask("create_memory", filename="herd.md", content=content, tags=[])
+    for name in ("ibex", "okapi"):
+        place.project.root.joinpath(f"src/{name}.py").rename(place.project.root / f"{name}.py")
+    memory = place.project.root / ".memories/herd.md"
+    rows = "#drift tr[data-memory='herd.md']:visible"
+    with place.visit() as visit:
+        open_tidy(visit)
+        assert visit.page.locator(rows).count() == 2
+        place.ask("append_memory", filename="herd.md", content="News.")
+        visit.page.click(f"{rows} >> nth=0 >> [data-act=relink]")
+        visit.page.wait_for_selector("#toast:has-text('changed')")
+        assert "[[src/ibex.py]]" in memory.read_text()
+        visit.complaints.clear()  # the browser logs the refusal
+        open_tidy(visit)
+        visit.page.click(f"{rows} >> nth=0 >> [data-act=relink]")
+        visit.page.wait_for_selector("#drift .done:has-text('now links to ibex.py, okapi.py')")
+        assert visit.page.locator(rows).count() == 0
+        visit.page.click("#drift .done button")
+        visit.page.wait_for_selector("#toast:has-text('Taken back')")
+        assert visit.page.locator(rows).count() == 2
+    place.ask("delete_memory", filename="herd.md")
+
+
 def test_what_drifted_is_flagged_everywhere_and_found_to_be_still_true(place: Office) -> None:
     place.project.write("src/drifting.py", "one = 1\n")
     content = "# A drifting zebra\n\nIt is in [[src/drifting.py]].\n"

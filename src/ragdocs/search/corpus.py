@@ -43,6 +43,7 @@ from ragdocs.search.query import (
 from ragdocs.search.query import search as search_snapshot
 from ragdocs.search.reading import ReadFiles, Reading, is_below
 from ragdocs.search.variants import PageVariants
+from ragdocs.system.turns import answering
 from ragdocs.text import times
 from ragdocs.text.languages import ENGLISH
 from ragdocs.text.redaction.redact import Redactor
@@ -252,6 +253,7 @@ class Corpus:
             self.recorder(self, written, verb)
         return written
 
+    @answering()
     def search(self, query: Query, now: datetime, vector: Vectors | None = None) -> Findings:
         """Search by words and by meaning, rank, and explain.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from ragdocs.text.languages import ENGLISH, STEMMED, decide, evidence
+from ragdocs.system.turns import give_way
+from ragdocs.text.languages import ENGLISH, STEMMED, decide, evidence, is_certain
 from ragdocs.text.terms import meaningful, terms
 from ragdocs.types import Chunk, IndexedDocument
 
@@ -29,6 +30,8 @@ IN_ITS_LANGUAGE = ("title", "tags")
 LANGUAGE_MARK = ":"
 
 FieldTerms = Mapping[str, list[str]]
+# What speaks for the language of a passage is asked for twice when it is compared with its rows.
+_evidence = lru_cache(maxsize=256)(evidence)
 # A file whose name is a number is not what a question means that has this number in it.
 _NUMBER = re.compile(r"\d+")
 
@@ -48,8 +51,11 @@ def language_term(language: str) -> str:
 LANGUAGE_TERMS = {language_term(language): language for language in STEMMED if language != ENGLISH}
 
 
-def field_terms(entry: IndexedDocument) -> list[FieldTerms]:
-    """Return the terms of each field of each passage, stemmed by the language of the passage."""
+def field_terms(entry: IndexedDocument, known: Collection[int] = ()) -> list[FieldTerms]:
+    """Return the terms of each field of each passage, stemmed by the language of the passage.
+
+    The passages at the positions that are `known` get only the terms that all share.
+    """
     languages = passage_languages(entry)
     shared = {}
     own_language = _main_language(languages)
@@ -60,9 +66,18 @@ def field_terms(entry: IndexedDocument) -> list[FieldTerms]:
         if text:
             shared[field] = list(terms(text, language))
     passages: list[FieldTerms] = []
-    for chunk, language in zip(entry.chunks, languages, strict=True):
-        passages.append({**_own_terms(chunk, language), **shared})
+    for position, chunk in enumerate(entry.chunks):
+        own: FieldTerms = {}
+        if position not in known:
+            own = _own_terms(chunk, languages[position])
+        passages.append({**own, **shared})
+        give_way()
     return passages
+
+
+def is_read_alone(chunk: Chunk) -> bool:
+    """Tell whether the terms of a passage depend on nothing but its own text and headings."""
+    return is_certain(_evidence(chunk.text))
 
 
 def _own_terms(chunk: Chunk, language: str) -> dict[str, list[str]]:
@@ -85,7 +100,7 @@ def passage_languages(entry: IndexedDocument) -> list[str]:
     of_passages = []
     together: Counter[str] = Counter()
     for chunk in entry.chunks:
-        counts = evidence(chunk.text)
+        counts = _evidence(chunk.text)
         together.update(counts)
         of_passages.append(counts)
     of_document = decide(together) or ENGLISH

@@ -12,6 +12,7 @@ from ragdocs.lanes import Lane
 from ragdocs.protocols import Index, Readable
 from ragdocs.search import chunk, parse
 from ragdocs.search.fields import objection
+from ragdocs.system.turns import give_way
 from ragdocs.types import FRESH, Document, IndexedDocument, Scan, Source
 
 # Processor time that one file may take before it is written to the index; ordinary text of 10 MB
@@ -66,6 +67,7 @@ class Reading:
         for path in paths:
             if chunks >= most:
                 break
+            give_way()
             result.looked += 1
             source = self._source(path, result.gone)
             if source is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +15,8 @@ import click
 from ragdocs import config
 from ragdocs.keys import toml
 from ragdocs.project.formats import FORMATS
-from ragdocs.serve.cli.app import build
+from ragdocs.serve.cli import listed
+from ragdocs.serve.cli.app import build, summary
 from ragdocs.serve.surface import Param, Verb, bounds
 from ragdocs.serve.surface.catalog import offered
 
@@ -132,6 +134,16 @@ def outdated(root: Path, *, write: bool = False) -> list[str]:
     return pages
 
 
+def list_commands() -> bool:
+    """Write the help and the modules of all commands for `listed`; tell whether they differed."""
+    file = Path(listed.FILE)
+    text = json.dumps(summary(), indent=1) + "\n"
+    if file.is_file() and file.read_text(encoding="utf-8") == text:
+        return False
+    file.write_text(text, encoding="utf-8")
+    return True
+
+
 def _tool(verb: Verb) -> str:
     parts = [f"### `{verb.name}`", verb.explanation]
     if verb.command:
@@ -194,7 +206,10 @@ def main() -> int:
     """Check the pages below the working directory, or write them with --write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the tables")
-    pages = outdated(Path.cwd(), write=parser.parse_args().write)
+    options = parser.parse_args()
+    pages = outdated(Path.cwd(), write=options.write)
+    if options.write and list_commands():
+        pages.append(Path(listed.FILE).name)
     sys.stdout.write("".join(f"{page}\n" for page in pages))
     return 0
 

@@ -116,7 +116,7 @@ def make_directories(path: Path, mode: int = 0o777) -> None:
 
 
 def write_atomic(
-    path: Path, data: bytes, *, mode: int | None = None, durable_name: bool = True
+    path: Path, data: bytes | memoryview, *, mode: int | None = None, durable_name: bool = True
 ) -> None:
     """Replace a file by these bytes, durably: at every moment it holds the old ones or the new.
 
@@ -139,7 +139,7 @@ def sync_names(paths: Iterable[Path]) -> None:
             opened.sync()
 
 
-def _write_into(folder: Folder, name: str, data: bytes, mode: int) -> None:
+def _write_into(folder: Folder, name: str, data: bytes | memoryview, mode: int) -> None:
     before = folder.status(name)
     temporary = f".{secrets.token_hex(8)}{TEMPORARY}"
     descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -194,7 +194,7 @@ def create_whole(path: Path, data: bytes, *, mode: int) -> bool:
         return True
 
 
-def write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Write all bytes to a descriptor."""
     view = memoryview(data)
     while view:

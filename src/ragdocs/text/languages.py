@@ -182,6 +182,15 @@ def decide(counts: Mapping[str, int], unless: str = "") -> str:
     return best
 
 
+def is_certain(counts: Mapping[str, int]) -> bool:
+    """Tell whether a text is in the same language whatever language is expected."""
+    # Nothing speaks for "other", as for every language that is not counted here.
+    expected = {ENGLISH, "other"}
+    expected.update(language for language in counts if ":" not in language)
+    decisions = {decide(counts, unless=language) for language in expected}
+    return len(decisions) == 1
+
+
 def _script(text: str) -> str | None:
     """Return the language of a text whose letters are mostly not Latin, or None."""
     counts = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -35,6 +35,8 @@ _SUFFIXED_NOT = re.compile(r"\b(?:\w+n['\u2019]t|cannot)\b", re.IGNORECASE)
 _NEGATIONS = frozenset(
     ("no", "not", "never", "none", "without", "neither", "nor", "cannot", "nothing", "nobody")
 )
+# Words with a capital letter or an underscore inside, or with digits behind a letter.
+_NAME = re.compile(r"\b(?:\w*[a-z]\w*[A-Z]\w*|\w+_\w+|[A-Za-z]\w*\d\w*)\b")
 # Words of which one says the opposite of the other.
 _OPPOSITES = (
     ("enabled", "disabled"),
@@ -180,6 +182,31 @@ def same(left: str, right: str) -> bool:
     if ours.figures != theirs.figures or likeness(ours.words, theirs.words) < SAME_STATEMENT:
         return False
     return not opposite(left, right)
+
+
+def other_names(left: str, right: str) -> frozenset[str]:
+    """Return the names of one text that the other has nowhere, such as createUser or EC2."""
+    names = _NAME.findall(_REFERENCES.sub(" ", left))
+    words = frozenset(_WORD.findall(right.casefold()))
+    return frozenset(map(str.casefold, names)) - words
+
+
+def repeated(
+    left: Sequence[frozenset[str]], right: Sequence[frozenset[str]], least: float
+) -> float:
+    """Return how much of one text is in sentences that share at least so many words with another.
+
+    Both are given as the words of their sentences.
+    """
+    known = frozenset(right)
+    size = 0
+    common = 0
+    for words in left:
+        size += len(words)
+        is_known = words in known
+        if is_known or any(len(words & other) >= least * len(words) for other in right):
+            common += len(words)
+    return common / max(1, size)
 
 
 def opposite(left: str, right: str) -> str:

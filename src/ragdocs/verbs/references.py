@@ -181,7 +181,7 @@ def _is_at_home(path: str, name: str) -> bool:
 
 def _only(documents: Sequence[Document], name: str) -> Document | None:
     if len(documents) > 1:
-        paths = ", ".join(document.path for document in documents[:LISTED])
+        paths = ", ".join(sorted(document.path for document in documents)[:LISTED])
         raise ValidationError(
             f"{len(documents)} memories have the id {name[:80]!r}: {paths}", "Name one by its path"
         )

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragdocs.system import files as fsio
+from ragdocs.system.turns import give_way
 from ragdocs.types import (
     UNSAID_CONFIDENCE,
     UNSAID_IMPORTANCE,
@@ -65,6 +66,17 @@ class _Column:
             self._values = np.concatenate([self._values, extra])
         self._length = max(self._length, position + 1)
         self._values[position] = value
+
+    def extend(self, values: npt.NDArray[Any]) -> None:
+        """Add values behind the last."""
+        end = self._length + len(values)
+        if end > len(self._values):
+            size = max(2 * len(self._values), end)
+            grown = np.full(size, self._blank, dtype=self._values.dtype)
+            grown[: self._length] = self.values
+            self._values = grown
+        self._values[self._length : end] = values
+        self._length = end
 
     @property
     def values(self) -> npt.NDArray[Any]:
@@ -145,23 +157,28 @@ class Catalog:
         self._changed()
         slot = self._place(entry.document, entry.stamp)
         first = len(self._table.values)
+        records = []
         for row, chunk in enumerate(entry.chunks, start=first):
             number = self._number(chunk.headings)
-            self._table[row] = (
-                chunk.start_line,
-                chunk.end_line,
-                number,
-                0,
-                0,
-                chunk.digest.encode(),
-            )
-            self._alive[row], self._slot_of[row] = True, slot
+            digest = chunk.digest.encode()
+            records.append((chunk.start_line, chunk.end_line, number, 0, 0, digest))
             self._fresh[row] = chunk.text
-        self._rows[entry.document.id] = range(first, first + len(entry.chunks))
+        count = len(records)
+        self._table.extend(np.array(records, dtype=_ROW))
+        self._alive.extend(np.ones(count, dtype=np.bool_))
+        self._slot_of.extend(np.full(count, slot, dtype=np.int32))
+        self._rows[entry.document.id] = range(first, first + count)
         return self._rows[entry.document.id]
 
-    def remove(self, path: str) -> tuple[str, range] | None:
-        """Drop the document at this path; return its id and the rows it had."""
+    def rows_at(self, paths: Iterable[str]) -> list[int]:
+        """Return the rows of the documents at these paths."""
+        rows: list[int] = []
+        for path in dict.fromkeys(paths):
+            rows += self.rows(self._by_path.get(path, ""))
+        return rows
+
+    def remove(self, path: str) -> str | None:
+        """Drop the document at this path, if there is one, and return its id."""
         doc_id = self._by_path.pop(path, None)
         if doc_id is None:
             return None
@@ -176,7 +193,7 @@ class Catalog:
         self._alive.values[rows.start : rows.stop] = False
         for row in rows:
             self._fresh.pop(row, None)
-        return doc_id, rows
+        return doc_id
 
     def _changed(self) -> None:
         self._passing.clear()
@@ -228,10 +245,11 @@ class Catalog:
 
     def lone_share(self) -> float:
         """Return the share of documents with a single passage."""
-        if self._lone is None:
-            sizes = np.bincount(self._slot_of.values[self.alive])
-            lone, every = int(np.count_nonzero(sizes == 1)), int(np.count_nonzero(sizes))
-            self._lone = lone / max(1, every)
+        if self._lone is not None:
+            return self._lone
+        sizes = np.bincount(self._slot_of.values[self.alive])
+        lone, every = int(np.count_nonzero(sizes == 1)), int(np.count_nonzero(sizes))
+        self._lone = lone / max(1, every)
         return self._lone
 
     def best_first(self, rows: Rows, scores: Floats) -> Rows:
@@ -287,8 +305,10 @@ class Catalog:
 
         `linked` are the ids that satisfy `where.linked_to`.
         """
-        if linked is None and where in self._passing:
-            return self._passing[where]
+        # Others may put filters there and forget them meanwhile.
+        known = self._passing.get(where)
+        if linked is None and known is not None:
+            return known
         slots = self._filtered(where, linked)
         if linked is None:
             if len(self._passing) >= KEPT_FILTERS:
@@ -377,6 +397,7 @@ class Catalog:
                 table["at"][row], table["size"][row] = at, len(text)
                 texts.append(text)
                 at += len(text)
+            give_way()
         headings = [self._headings[number] for number in used.tolist()]
         return {"documents": cards, "headings": headings}, table.tobytes(), b"".join(texts)
 

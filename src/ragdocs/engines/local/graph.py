@@ -6,10 +6,12 @@ The only module that imports networkx.
 from __future__ import annotations
 
 import json
+import threading
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from ragdocs.engines.local import portions
 from ragdocs.system.names import link_key, link_keys
 from ragdocs.types import Document, Link
 
@@ -28,6 +30,9 @@ class LinkGraph:
         self._owners: dict[str, set[str]] = defaultdict(set)
         self._names: dict[str, tuple[str, ...]] = {}
         self._built: Any = None
+        self._opening = threading.Lock()
+        # Which documents link to a name; made when it is first asked for.
+        self._sources: dict[str, set[str]] | None = None
         # Where links lead that were followed since the last change.
         self._near: dict[str, tuple[str, ...]] = {}
         self._count = 0
@@ -40,13 +45,16 @@ class LinkGraph:
 
         Networkx takes 0.2 s to import, and a start can wait.
         """
-        if self._built is None:
-            import networkx as nx
+        # Several searches may be the first.
+        with self._opening:
+            if self._built is None:
+                import networkx as nx
 
-            self._built = nx.MultiDiGraph()
-            for doc_id in self._links:
-                self._connect(doc_id)
-        return self._built
+                graph: Any = nx.MultiDiGraph()
+                for doc_id in self._links:
+                    self._connect(graph, doc_id)
+                self._built = graph
+            return self._built
 
     def add(self, document: Document) -> None:
         """Add a document, its names and its links, replacing what it had."""
@@ -54,8 +62,10 @@ class LinkGraph:
         self.name(document)
         self._links[document.id] = document.links
         self._count += len(document.links)
+        if self._sources is not None:
+            self._point(self._sources, document.id)
         if self._built is not None:
-            self._connect(document.id)
+            self._connect(self._built, document.id)
 
     def remove(self, doc_id: str) -> None:
         """Drop a document and its own links; links of others to it stay."""
@@ -64,7 +74,13 @@ class LinkGraph:
             self._owners[name].discard(doc_id)
             if not self._owners[name]:
                 del self._owners[name]
-        self._count -= len(self._links.pop(doc_id, ()))
+        links = self._links.pop(doc_id, ())
+        self._count -= len(links)
+        if self._sources is not None:
+            for ghost in {_ghost(link.target) for link in links}:
+                self._sources[ghost].discard(doc_id)
+                if not self._sources[ghost]:
+                    del self._sources[ghost]
         if self._built is None or doc_id not in self._built:
             return
         targets = set(self._built.successors(doc_id))
@@ -99,22 +115,29 @@ class LinkGraph:
         return links
 
     def pointing(self, names: Sequence[str]) -> set[str]:
-        """Return the documents that link to any of these names."""
-        graph = self.open()
+        """Return the documents that link to any of these names.
+
+        There is no need of the graph for a single step.
+        """
+        if self._sources is None:
+            by_ghost: dict[str, set[str]] = defaultdict(set)
+            for doc_id in self._links:
+                self._point(by_ghost, doc_id)
+            self._sources = by_ghost
         sources: set[str] = set()
         for name in names:
-            ghost = _ghost(name)
-            if ghost in graph:
-                sources.update(graph.predecessors(ghost))
+            sources.update(self._sources.get(_ghost(name), ()))
         return sources
+
+    def _point(self, by_ghost: dict[str, set[str]], doc_id: str) -> None:
+        for link in self._links[doc_id]:
+            by_ghost[_ghost(link.target)].add(doc_id)
 
     def dump(self) -> bytes:
         """Return the graph as node-link JSON."""
         from networkx import node_link_data
 
-        return json.dumps(node_link_data(self.open(), edges="edges"), ensure_ascii=False).encode(
-            "utf-8", "surrogatepass"
-        )
+        return portions.written(node_link_data(self.open(), edges="edges"))
 
     @classmethod
     def restore(cls, data: bytes) -> LinkGraph:
@@ -145,12 +168,12 @@ class LinkGraph:
             (a, b, d["edge_type"], d["edge_context"]) for a, b, d in self.open().edges(data=True)
         )
 
-    def _connect(self, doc_id: str) -> None:
-        self._built.add_node(doc_id, kind="document")
+    def _connect(self, graph: Any, doc_id: str) -> None:
+        graph.add_node(doc_id, kind="document")
         for order, link in enumerate(self._links[doc_id]):
             ghost = _ghost(link.target)
-            self._built.add_node(ghost, kind="ghost")
-            self._built.add_edge(
+            graph.add_node(ghost, kind="ghost")
+            graph.add_edge(
                 doc_id,
                 ghost,
                 edge_type=link.kind,

@@ -13,15 +13,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ragdocs.engines.local import snapshot
+from ragdocs.engines.local import portions, snapshot
 from ragdocs.engines.local.catalog import Catalog
 from ragdocs.engines.local.graph import LinkGraph
-from ragdocs.engines.local.postings import KeywordTable
-from ragdocs.engines.local.vectors import VectorTable, build_graph
+from ragdocs.engines.local.sharing import SharedLock
+from ragdocs.engines.local.vectors import Buffer, VectorTable, build_graph
 from ragdocs.engines.local.view import LocalSnapshot
 from ragdocs.protocols import IndexInfo, Vectors
 from ragdocs.search.fields import LANGUAGE_TERMS, FieldTerms, field_terms
@@ -30,6 +30,9 @@ from ragdocs.system.heap import without_collection
 from ragdocs.system.locks import lock
 from ragdocs.text.terms import ANALYSER
 from ragdocs.types import Chunk, Document, IndexedDocument
+
+if TYPE_CHECKING:
+    from ragdocs.engines.local.postings import KeywordTable
 
 # The layout of a generation; a change here rebuilds every index.
 FORMAT = "7"
@@ -42,11 +45,9 @@ PASSAGES = "vector/passages.txt"
 GRAPH = "graph/graph.json"
 KEYWORD = "keyword/"
 
-# Chunks whose words are written while searches wait; more are written before, which takes
-# milliseconds for each.
-MOST_AT_ONCE = 50
 # What `verify` says of a posting that Whoosh's files and the words that are searched do not share.
 UNLIKE = "(in one of two forms only)"
+NO_PASSAGE = "(no passage)"
 # Passages of one document that are encoded before those of others get their turn; a file of 10 MB
 # has 11,000.
 PASSAGES_IN_TURN = 256
@@ -74,9 +75,10 @@ class _Parts(NamedTuple):
 
     catalog: Catalog
     graph: LinkGraph
-    keywords: KeywordTable
+    keywords: Mapping[str, memoryview]
     vectors: VectorTable
     calibration: Mapping[str, float]
+    languages: Mapping[str, int] | None
 
 
 class LocalIndex:
@@ -102,14 +104,20 @@ class LocalIndex:
         self._encoder = encoder
         self._dim = dim
         self._key = key
-        # Whoever changes something takes both, this one first; whoever searches takes the other.
+        # Whoever changes something takes both, this one first; whoever searches shares the other.
         self._applying = threading.Lock()
-        self._lock = threading.RLock()
+        self._lock = SharedLock()
+        self._opening = threading.Lock()
+        self._opening_words = threading.Lock()
         self._dirty = False
         self._calibration: Mapping[str, float] = {}
         self._catalog = Catalog()
         self._graph = LinkGraph()
-        self._keywords = KeywordTable()
+        # Opened when words are first needed, because Whoosh takes a while to import: the files as
+        # they were stored, and the passages by language, which can be told without them.
+        self._words: KeywordTable | None = None
+        self._word_files: Mapping[str, memoryview] | None = None
+        self._stored_languages: Mapping[str, int] | None = {}
         self._vectors = VectorTable(self._dim)
         # Rows without a vector, and their order by digest, made when it is needed.
         self._bare: set[int] = set()
@@ -122,8 +130,8 @@ class LocalIndex:
 
     @contextmanager
     def snapshot(self) -> Iterator[LocalSnapshot]:
-        """Read one state; changes wait until the end of it."""
-        with self._lock:
+        """Read one state, beside others; changes wait until the end of it."""
+        with self._lock.reading():
             yield self._view()
 
     def _view(self) -> LocalSnapshot:
@@ -131,7 +139,7 @@ class LocalIndex:
 
     def info(self) -> IndexInfo:
         """Return the counts and the calibration."""
-        with self._lock:
+        with self._lock.reading():
             return IndexInfo(
                 documents=len(self._catalog),
                 passages=int(np.count_nonzero(self._catalog.alive)),
@@ -144,21 +152,22 @@ class LocalIndex:
 
     def _languages(self) -> dict[str, int]:
         """Count the passages in each language that has stems of its own, without English."""
+        if self._words is None and self._stored_languages is not None:
+            return dict(self._stored_languages)
         counts = {}
-        for term, count in self._keywords.count(LANGUAGE_TERMS).items():
+        for term, count in self._keywords().count(LANGUAGE_TERMS).items():
             if count:
                 counts[LANGUAGE_TERMS[term]] = count
         return counts
 
     def calibrate(self, calibration: Mapping[str, float]) -> None:
         """Keep what scores are measured by."""
-        with self._lock:
-            self._calibration = dict(calibration)
-            self._dirty = True
+        self._calibration = dict(calibration)
+        self._dirty = True
 
     def stamps(self, paths: Iterable[str] | None = None) -> Mapping[str, tuple[str, str]]:
         """Map each indexed path, or each of these that is indexed, to its stamp and version."""
-        with self._lock:
+        with self._lock.reading():
             stamps = self._catalog.stamps
             if paths is None:
                 return dict(stamps)
@@ -172,37 +181,45 @@ class LocalIndex:
     ) -> None:
         """Add or replace documents, drop paths, and note new stamps, in one step."""
         with self._applying:
-            passages: list[FieldTerms] = []
-            for entry in changed:
-                passages += field_terms(entry)
-            is_long = len(passages) > MOST_AT_ONCE
-            if is_long:
-                self._keywords.write(passages)
-            with self._lock:
-                gone = self._remove([*removed, *(entry.document.path for entry in changed)])
-                added = self._add(changed)
-                self._restamp(restamped or {})
-                if not added and not gone:
-                    return
-                if gone or not is_long:
-                    self._keywords.write(() if is_long else passages, gone)
-                self._keywords.adopt(added)
-                self._table().remove(gone)
-                self._bare.difference_update(gone)
-                self._bare.update(added)
-                self._waiting = None
-                self._dirty = True
+            self._apply(changed, removed, restamped or {})
+        if self._words is not None and self._words.is_piled:
+            self._merge_words()
 
-    def _remove(self, paths: Iterable[str]) -> list[int]:
-        """Drop documents from catalog and graph; return their rows."""
-        gone: list[int] = []
+    def _apply(
+        self,
+        changed: Sequence[IndexedDocument],
+        removed: Sequence[str],
+        restamped: Mapping[str, str],
+    ) -> None:
+        passages: list[FieldTerms] = []
+        for entry in changed:
+            passages += field_terms(entry)
+        paths = [*removed, *(entry.document.path for entry in changed)]
+        gone = self._catalog.rows_at(paths)
+        has_words = bool(passages or gone)
+        if has_words:
+            # This takes long, and shows only when it is adopted. Words that cannot be read are made
+            # anew from the catalog, before it changes.
+            self._keywords().write(passages, gone)
+        with self._lock.writing():
+            self._remove(paths)
+            added = self._add(changed)
+            self._restamp(restamped)
+            if not has_words:
+                return
+            self._keywords().adopt(added)
+            self._table().remove(gone)
+            self._bare.difference_update(gone)
+            self._bare.update(added)
+            self._waiting = None
+            self._dirty = True
+
+    def _remove(self, paths: Iterable[str]) -> None:
+        """Drop documents from catalog and graph."""
         for path in paths:
-            removed = self._catalog.remove(path)
-            if removed:
-                document_id, rows = removed
+            document_id = self._catalog.remove(path)
+            if document_id:
                 self._graph.remove(document_id)
-                gone.extend(rows)
-        return gone
 
     def _add(self, entries: Sequence[IndexedDocument]) -> list[int]:
         """Add documents to catalog and graph; return their rows."""
@@ -225,7 +242,8 @@ class LocalIndex:
         Nothing is reserved: only this process encodes for this index.
         """
         claimed: list[tuple[Document, Chunk]] = []
-        with self._lock:
+        with self._applying, self._lock.reading():
+            self._table()
             for rows in self._wanting().values():
                 if len(claimed) == limit:
                     break
@@ -245,7 +263,7 @@ class LocalIndex:
 
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
         """Give vectors to the passages with these digests."""
-        with self._applying, self._lock:
+        with self._applying:
             table = self._table()
             waiting = self._wanting()
             rows: list[int] = []
@@ -255,31 +273,36 @@ class LocalIndex:
                     rows.append(row)
                     row_vectors.append(vector)
             if rows:
-                table.add(rows, np.stack(row_vectors))
+                with self._lock.writing():
+                    table.add(rows, np.stack(row_vectors))
                 self._bare.difference_update(rows)
                 self._dirty = True
 
     def prepare(self) -> None:
         """Bring into memory what a search needs and opening left on disk."""
-        with self._lock:
+        with self._lock.reading():
             self._table()
+            self._keywords()
 
     def close(self) -> None:
         """Do nothing: what is in memory goes with the index."""
 
     def contents(self) -> dict[str, list[Any]]:
         """List everything by document and passage, so that two indexes can be compared."""
-        with self._lock:
+        from ragdocs.engines.local.postings import ASTRAY
+
+        with self._applying, self._lock.reading():
             passages: dict[int, Chunk] = {}
             for row in np.flatnonzero(self._catalog.alive).tolist():
                 passages[row] = self._catalog.chunk(row)[1]
             ordered = sorted(passages, key=lambda row: passages[row].id)
             postings = []
-            for field, term, row, weight in self._keywords.postings():
+            for field, term, row, weight in self._keywords().postings():
                 postings.append((passages[row].id, field, term, weight))
-            for field, term, row, weight in self._keywords.differences():
+            for field, term, row, weight in self._keywords().differences():
                 # One of the two forms of the words is wrong, so this posting is not as any other.
-                postings.append((passages[row].id, field, f"{term} {UNLIKE}", weight))
+                passage_id = NO_PASSAGE if row == ASTRAY else passages[row].id
+                postings.append((passage_id, field, f"{term} {UNLIKE}", weight))
             documents = []
             for document in self._catalog.documents():
                 documents.append(replace(document, modified_at=None))
@@ -309,10 +332,12 @@ class LocalIndex:
         except _UNREADABLE as error:
             logger.info("the stored index cannot be read and is built anew: %s", error)
             return False
-        with self._lock:
+        with self._applying, self._lock.writing():
             self._catalog = parts.catalog
             self._graph = parts.graph
-            self._keywords = parts.keywords
+            self._words = None
+            self._word_files = parts.keywords
+            self._stored_languages = parts.languages
             self._vectors = parts.vectors
             self._calibration = parts.calibration
             self._dirty = encoder != self._encoder
@@ -332,25 +357,60 @@ class LocalIndex:
         for path, body in parts.items():
             if path.startswith(KEYWORD):
                 keyword_files[path.removeprefix(KEYWORD)] = body
-        keywords = KeywordTable(keyword_files)
+        languages = cards.get("languages")
         if not with_vectors:
             # Vectors of another model are worthless here: the passages wait for new ones.
-            return _Parts(catalog, graph, keywords, VectorTable(self._dim), {})
+            vectors = VectorTable(self._dim)
+            return _Parts(catalog, graph, keyword_files, vectors, {}, languages)
         vectors = VectorTable.restore(
             parts[FAISS], parts.get(NEIGHBOURS, b""), cards["vector_rows"], self._dim
         )
-        return _Parts(catalog, graph, keywords, vectors, cards.get("gauge") or {})
+        gauge = cards.get("gauge") or {}
+        return _Parts(catalog, graph, keyword_files, vectors, gauge, languages)
+
+    def _keywords(self) -> KeywordTable:
+        """Return the words, opened; what cannot be opened is made anew from the passages."""
+        # Several searches may be the first. Whoever calls this keeps the catalog as it is.
+        with self._opening_words:
+            if self._words is None:
+                self._words = self._opened_words()
+                self._word_files = None
+            return self._words
+
+    def _opened_words(self) -> KeywordTable:
+        from ragdocs.engines.local.postings import KeywordTable
+
+        try:
+            return KeywordTable(self._word_files)
+        except _UNREADABLE as error:
+            logger.info("the stored words are made anew: %s", error)
+        self._dirty = True
+        rows: list[int] = []
+        passages: list[FieldTerms] = []
+        for document in self._catalog.documents():
+            own_rows = self._catalog.rows(document.id)
+            chunks = []
+            for row in own_rows:
+                chunks.append(self._catalog.chunk(row)[1])
+            rows.extend(own_rows)
+            passages += field_terms(IndexedDocument(document, tuple(chunks)))
+        keywords = KeywordTable()
+        keywords.write(passages)
+        keywords.adopt(rows)
+        return keywords
 
     def _table(self) -> VectorTable:
         """Return the vectors, opened; what cannot be opened is forgotten and computed anew."""
-        try:
-            self._vectors.open()
-        except ValueError as error:
-            logger.info("the stored vectors are made anew: %s", error)
-            self._vectors = VectorTable(self._dim)
-            self._vectors.open()
-            self._count_bare()
-        return self._vectors
+        # Several searches may be the first.
+        with self._opening:
+            try:
+                self._vectors.open()
+            except ValueError as error:
+                logger.info("the stored vectors are made anew: %s", error)
+                self._vectors = VectorTable(self._dim)
+                self._vectors.open()
+                self._count_bare()
+            return self._vectors
 
     def _count_bare(self) -> None:
         rows = np.flatnonzero(self._catalog.alive)
@@ -365,18 +425,15 @@ class LocalIndex:
         if self._directory is None or not self._dirty:
             return None
         self._improve()
+        self._merge_words()
         with ExitStack() as undo:
             undo.callback(setattr, self, "_dirty", True)
             with self._applying:
-                with self._lock:
-                    self._compact()
-                    self._keywords.consolidate()
-                    self._table()
-                    self._graph.open()
-                    self._dirty = False
-                # Searches go on: nothing changes without the first of the two locks.
+                # Searches go on: nothing changes without this lock.
+                self._compact()
+                self._dirty = False
                 cards, parts = self._dump()
-            parts[DOCSTORE] = _json(cards)
+            parts[DOCSTORE] = portions.written(cards)
             files.make_directories(self._directory, 0o700)
             with lock(self._directory, timeout=0):
                 recipe = {**self._recipe, "encoder": self._encoder}
@@ -384,16 +441,22 @@ class LocalIndex:
             undo.pop_all()
         return name
 
-    def _dump(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+    def _dump(self) -> tuple[dict[str, Any], dict[str, Buffer]]:
         """Return the cards, which take long to write as JSON, and the other parts as bytes."""
         vectors, neighbours, rows = self._table().dump()
         cards, table, passages = self._catalog.dump()
-        parts = {GRAPH: self._graph.dump(), FAISS: vectors, TABLE: table, PASSAGES: passages}
+        parts: dict[str, Buffer] = {
+            GRAPH: self._graph.dump(),
+            FAISS: vectors,
+            TABLE: table,
+            PASSAGES: passages,
+        }
         if neighbours:
             parts[NEIGHBOURS] = neighbours
-        for name, data in self._keywords.dump().items():
+        for name, data in self._keywords().dump().items():
             parts[KEYWORD + name] = data
-        return {**cards, "vector_rows": rows, "gauge": self._calibration or None}, parts
+        others = {"gauge": self._calibration or None, "languages": self._languages()}
+        return {**cards, "vector_rows": rows, **others}, parts
 
     def _compact(self) -> None:
         """Give rows new numbers when most numbers belong to the dead.
@@ -403,22 +466,35 @@ class LocalIndex:
         alive = self._catalog.alive
         if len(alive) <= MOST_ROWS * np.count_nonzero(alive) + SPARE_ROWS:
             return
+        keywords = self._keywords()
         catalog, moved = self._catalog.compacted()
-        if self._table().renumber(moved):
+        vectors = self._table().renumbered(moved)
+        if vectors is None:
+            return
+        with self._lock.writing():
             self._catalog = catalog
-            self._keywords.renumber(moved)
+            self._vectors = vectors
+            keywords.renumber(moved)
             self._count_bare()
+
+    def _merge_words(self) -> None:
+        """Merge segments of words beside those that are searched, and put them in their place."""
+        with self._applying:
+            keywords = self._keywords()
+        for merged in keywords.merge():
+            with self._applying, self._lock.writing():
+                keywords.replace(merged)
 
     def _improve(self) -> None:
         """Build the graph of a large table beside it.
 
         That takes long, and searches go on meanwhile.
         """
-        with self._lock:
+        with self._applying:
             wanted = self._table().ungraphed()
         if wanted:
             graph = build_graph(wanted[1])
-            with self._lock:
+            with self._applying, self._lock.writing():
                 self._vectors.adopt(wanted[0], graph)
 
     def _wanting(self) -> dict[str, list[int]]:
@@ -448,10 +524,3 @@ class LocalIndex:
         if modified is None:
             return 0.0, row
         return -modified.timestamp(), row
-
-
-def _json(value: Mapping[str, Any]) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    # A file name need not be text: half characters stand for its other bytes, and json reads them
-    # back.
-    return text.encode("utf-8", "surrogatepass")

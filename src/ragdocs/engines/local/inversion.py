@@ -6,11 +6,34 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 
-from ragdocs.engines.local.words import FIELDS, HIGHEST, PARTS, Bytes, Numbers, Postings, Words
+from ragdocs.engines.local.words import (
+    FIELDS,
+    HIGHEST,
+    PARTS,
+    Bytes,
+    Numbers,
+    Part,
+    Postings,
+    Words,
+    is_first_of_run,
+)
 from ragdocs.search.fields import FieldTerms
+from ragdocs.system.turns import give_way
+
+FIELD_COUNT = len(FIELDS)
+Parts = dict[str, Part]
+
+
+class _Tokens(NamedTuple):
+    """The distinct terms of passages, the number of each occurrence, and how many a field has."""
+
+    texts: list[bytes]
+    numbers: Numbers
+    sizes: Numbers
 
 
 def invert(passages: Iterable[FieldTerms], lengths: Numbers) -> tuple[Words, Bytes]:
@@ -18,30 +41,60 @@ def invert(passages: Iterable[FieldTerms], lengths: Numbers) -> tuple[Words, Byt
 
     `lengths` has the lengths that Whoosh tells apart.
     """
+    tokens = _tokens(passages)
+    by_field = tokens.sizes.reshape(-1, FIELD_COUNT).T
+    nearest = np.searchsorted(lengths, by_field)
+    rounded = nearest.clip(0, HIGHEST).astype(np.uint8)
+    postings = _sorted_postings(tokens)
+    texts = sorted(tokens.texts)
+    words = _assemble(texts, postings, rounded)
+    return words, rounded
+
+
+def _tokens(passages: Iterable[FieldTerms]) -> _Tokens:
+    """Give each term of passages a number, in the order in which they come."""
     vocabulary: defaultdict[str, int] = defaultdict()
     vocabulary.default_factory = vocabulary.__len__
-    tokens = array("q")
+    number_of = vocabulary.__getitem__
+    numbers = array("q")
     sizes = array("q")
     for passage in passages:
         for field in FIELDS:
             terms = passage.get(field, ())
-            tokens.extend(map(vocabulary.__getitem__, terms))
+            numbers.extend(map(number_of, terms))
             sizes.append(len(terms))
+        give_way()
     texts = list(map(str.encode, vocabulary))
-    ranks = np.empty(len(texts), dtype=np.int64)
-    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
-    field_sizes = np.frombuffer(sizes, dtype=np.int64)
-    by_field = field_sizes.reshape(-1, len(FIELDS)).T
-    rounded = np.searchsorted(lengths, by_field).clip(0, HIGHEST).astype(np.uint8)
+    return _Tokens(
+        texts,
+        np.frombuffer(numbers, dtype=np.int64),
+        np.frombuffer(sizes, dtype=np.int64),
+    )
+
+
+def _sorted_postings(tokens: _Tokens) -> Postings:
+    """Count how often each passage has each term in each field."""
+    field_places = np.arange(len(tokens.sizes))
+    count = max(1, len(tokens.sizes) // FIELD_COUNT)
+    places = np.repeat(field_places, tokens.sizes)
+    owners, fields = np.divmod(places, FIELD_COUNT)
+    ranks = _ranks(tokens.texts)
+    terms = ranks[tokens.numbers]
     # One number for each occurrence: its term, its field and its passage.
-    count = max(1, by_field.shape[1])
-    owners, fields = np.divmod(np.repeat(np.arange(len(sizes)), field_sizes), len(FIELDS))
-    term_numbers = ranks[np.frombuffer(tokens, dtype=np.int64)]
-    keys, counts = _counted((term_numbers * len(FIELDS) + fields) * count + owners)
+    pairs = terms * FIELD_COUNT + fields
+    keys, counts = _counted(pairs * count + owners)
     pairs, numbers = np.divmod(keys, count)
-    term_numbers, fields = np.divmod(pairs, len(FIELDS))
-    postings = Postings(term_numbers, fields, numbers, counts)
-    return _assemble(sorted(texts), postings, rounded), rounded
+    terms, fields = np.divmod(pairs, FIELD_COUNT)
+    return Postings(terms, fields, numbers, counts)
+
+
+def _ranks(texts: Sequence[bytes]) -> Numbers:
+    """Return the place that each text has when they are sorted."""
+    count = len(texts)
+    order = sorted(range(count), key=texts.__getitem__)
+    ranks = np.empty(count, dtype=np.int64)
+    ranks[order] = np.arange(count)
+    return ranks
 
 
 def merge(parts: Sequence[tuple[Words, Numbers]], lengths: Bytes) -> Words:
@@ -50,77 +103,117 @@ def merge(parts: Sequence[tuple[Words, Numbers]], lengths: Bytes) -> Words:
     Each comes with the new number of each of its passages, -1 for those that are left out;
     `lengths` are those of the new segment.
     """
-    vocabulary: set[bytes] = set()
+    texts: list[bytes] = []
     for words, _ in parts:
-        vocabulary.update(words.terms())
-    texts = sorted(vocabulary)
-    ranks = dict(zip(texts, range(len(texts)), strict=True))
+        # Two lists in order are sorted in a few milliseconds, all words at once in a hundred.
+        texts = list(dict.fromkeys(sorted(texts + words.terms())))
+        give_way()
+    numbered = enumerate(texts)
+    ranks = {text: rank for rank, text in numbered}
     moved = [_moved(words, numbers, ranks) for words, numbers in parts]
-    postings = Postings(*map(np.concatenate, zip(*moved, strict=True)))
+    columns = zip(*moved, strict=True)
+    postings = Postings(*map(np.concatenate, columns))
     order = np.lexsort((postings.numbers, postings.fields, postings.terms))
-    # Terms that only removed passages had are left out.
-    is_used = np.zeros(len(texts), dtype=np.bool_)
-    is_used[postings.terms] = True
-    new_ranks = np.cumsum(is_used) - 1
-    used = list(compress(texts, is_used.tolist()))
-    terms, fields, numbers, counts = postings
-    ordered = Postings(new_ranks[terms[order]], fields[order], numbers[order], counts[order])
-    return _assemble(used, ordered, lengths)
+    return _assemble_used(texts, postings.at(order), lengths)
 
 
 def _moved(words: Words, numbers: Numbers, ranks: Mapping[bytes, int]) -> Postings:
     """Return the postings of a segment under new numbers of terms and passages."""
-    new_terms = np.fromiter(map(ranks.__getitem__, words.terms()), dtype=np.int64)
+    new_ranks = map(ranks.__getitem__, words.terms())
+    new_terms = np.fromiter(new_ranks, dtype=np.int64)
     postings = words.postings()
     new_numbers = numbers[postings.numbers]
-    kept = new_numbers >= 0
-    terms, fields, _, counts = postings
-    return Postings(new_terms[terms[kept]], fields[kept], new_numbers[kept], counts[kept])
+    is_kept = new_numbers >= 0
+    kept = postings.at(is_kept)
+    return kept._replace(
+        terms=new_terms[kept.terms],
+        numbers=new_numbers[is_kept],
+    )
 
 
 def _counted(keys: Numbers) -> tuple[Numbers, Numbers]:
     """Return the different keys in order, and how often there is each."""
     keys = np.sort(keys)
-    is_first = np.ones(len(keys), dtype=np.bool_)
-    is_first[1:] = keys[1:] != keys[:-1]
+    is_first = is_first_of_run(keys)
     places = np.flatnonzero(is_first)
-    counts: Numbers = np.append(places[1:], len(keys))[: len(places)] - places
+    counts: Numbers = np.diff(places, append=len(keys))
     return keys[places], counts
+
+
+def _assemble_used(texts: Sequence[bytes], postings: Postings, lengths: Bytes) -> Words:
+    """Put words together without the terms that only removed passages had."""
+    is_used = np.zeros(len(texts), dtype=np.bool_)
+    is_used[postings.terms] = True
+    used = list(compress(texts, is_used.tolist()))
+    new_ranks = np.cumsum(is_used) - 1
+    new_terms = new_ranks[postings.terms]
+    renumbered = postings._replace(terms=new_terms)
+    return _assemble(used, renumbered, lengths)
 
 
 def _assemble(texts: Sequence[bytes], postings: Postings, lengths: Bytes) -> Words:
     """Put sorted terms and sorted postings together as they lie in a file."""
-    terms, fields, numbers, counts = postings
     count = max(1, lengths.shape[1])
-    pairs = terms * count + numbers
+    pairs = postings.terms * count + postings.numbers
     # A pair of term and passage stands here once, whatever fields have it.
     every, _ = _counted(pairs)
     bounds = np.arange(len(texts) + 1)
     firsts = np.searchsorted(every, bounds * count)
-    codes = np.minimum(counts, HIGHEST) << 8 | lengths[fields, numbers]
-    is_body = fields == 0
+    places = np.searchsorted(every, pairs)
+    positions = places - firsts[postings.terms]
+    codes = _codes(postings, lengths)
+    is_body = postings.fields == 0
     bodies = np.zeros(len(every), dtype=np.uint16)
-    body_places = np.searchsorted(every, pairs[is_body])
-    bodies[body_places] = codes[is_body]
+    bodies[places[is_body]] = codes[is_body]
     others = np.flatnonzero(~is_body)
-    other_places = np.searchsorted(every, pairs[others])
-    code_places = np.empty(len(pairs), dtype=np.int64)
-    code_places[is_body] = body_places
-    code_places[others] = len(every) + np.arange(len(others))
-    high = np.flatnonzero(counts >= HIGHEST)
-    high = high[np.argsort(code_places[high])]
-    text_sizes = np.fromiter(map(len, texts), dtype=np.int64)
-    values = {
-        "text_starts": np.append(0, np.cumsum(text_sizes)),
-        "texts": np.frombuffer(b"".join(texts), dtype=np.uint8),
+    # The codes of other fields lie behind those of all bodies.
+    places[others] = len(every) + np.arange(len(others))
+    parts = {
         "firsts": firsts,
         "numbers": every % count,
         "bodies": bodies,
-        "other_firsts": np.searchsorted(terms[others], bounds),
-        "other_positions": other_places - firsts[terms[others]],
-        "other_fields": fields[others],
+        "other_firsts": np.searchsorted(postings.terms[others], bounds),
+        "other_positions": positions[others],
+        "other_fields": postings.fields[others],
         "other_codes": codes[others],
-        "high_places": code_places[high],
+    }
+    parts |= _text_parts(texts)
+    parts |= _high_parts(places, postings.counts)
+    return _stored(parts)
+
+
+def _codes(postings: Postings, lengths: Bytes) -> Numbers:
+    """Return the code of each posting: its count, and the length of its field."""
+    counts = np.minimum(postings.counts, HIGHEST)
+    codes: Numbers = counts << 8 | lengths[postings.fields, postings.numbers]
+    return codes
+
+
+def _stored(parts: Parts) -> Words:
+    """Return words of parts that are as small as in a file."""
+    stored = {}
+    for name, dtype in PARTS.items():
+        stored[name] = parts[name].astype(dtype)
+    return Words(stored)
+
+
+def _text_parts(texts: Sequence[bytes]) -> Parts:
+    """Return all texts, one after the other, and where each of them starts."""
+    joined = b"".join(texts)
+    sizes = np.fromiter(map(len, texts), dtype=np.int64)
+    ends = np.cumsum(sizes)
+    return {
+        "text_starts": np.append(0, ends),
+        "texts": np.frombuffer(joined, dtype=np.uint8),
+    }
+
+
+def _high_parts(places: Numbers, counts: Numbers) -> Parts:
+    """Return the counts that are too high for their codes, by the places of these."""
+    high = np.flatnonzero(counts >= HIGHEST)
+    order = np.argsort(places[high])
+    high = high[order]
+    return {
+        "high_places": places[high],
         "high_counts": counts[high],
     }
-    return Words({name: values[name].astype(dtype) for name, dtype in PARTS.items()})

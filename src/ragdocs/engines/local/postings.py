@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ragdocs.engines.local.catalog import BestFirst, by_row
-from ragdocs.engines.local.segments import Buffer, Floats, Mask, Rows, Segment, Segments
+from ragdocs.engines.local.segments import (
+    Buffer,
+    Floats,
+    Mask,
+    Merged,
+    Rows,
+    Segment,
+    Segments,
+)
 from ragdocs.engines.local.whoosh_files import LENGTHS
 from ragdocs.engines.local.words import FIELDS, Occurrences, every_posting
 from ragdocs.search import bm25
@@ -28,6 +37,8 @@ COMMON_TERMS = 100
 READ_POSTINGS = 1_000_000
 # Segments are merged with every snapshot; where changes never pause for one, this many may pile up.
 PILED_SEGMENTS = 64
+# What stands for the row of a removed passage, and of a number that no passage has.
+REMOVED, ASTRAY = -1, -2
 # The name of our own file among Whoosh's.
 ROWS = "rows.bin"
 
@@ -98,6 +109,8 @@ class KeywordTable:
         self._spellings: dict[str, tuple[str, ...]] = {}
         self._counts: dict[str, int] = {}
         self._read = 0
+        # Searches that go on side by side share it.
+        self._keeping = threading.Lock()
         self._impacts: OrderedDict[str, _Impact] = OrderedDict()
         self._impact_size = 0
         self._refresh()
@@ -116,18 +129,28 @@ class KeywordTable:
         self._row_of = np.concatenate([self._row_of, np.fromiter(rows, dtype=np.int64)])
         self._segments.refresh()
         self._refresh()
-        if len(self._segments.opened) > PILED_SEGMENTS:
-            self.consolidate()
+
+    @property
+    def is_piled(self) -> bool:
+        """Tell whether there are so many segments that searches take longer."""
+        return len(self._segments.opened) > PILED_SEGMENTS
 
     def renumber(self, moved: Rows) -> None:
         """Take over new numbers of rows."""
         self._row_of = np.where(self._row_of >= 0, moved[self._row_of], -1)
         self._refresh()
 
-    def consolidate(self) -> None:
-        """Merge segments of like size if there are many."""
-        if self._segments.merge():
-            self._refresh()
+    def merge(self) -> Iterator[Merged]:
+        """Merge segments of like size beside them, while others search and write."""
+        return self._segments.merge()
+
+    def replace(self, merged: Merged) -> None:
+        """Search a merged segment instead of those that it was made of.
+
+        No passage changes, so what was computed of them holds.
+        """
+        if self._segments.adopt(merged):
+            self._count_rows()
 
     def score(self, text: str, alive: Mask, languages: Sequence[str] = (ENGLISH,)) -> Scored:
         """Score every row by BM25 over all fields.
@@ -182,11 +205,17 @@ class KeywordTable:
         postings = []
         for name, segment in self._segments.opened.items():
             for field, term, numbers, counts in every_posting(segment.words):
-                postings += self._listed(name, field, term.decode(), numbers, counts)
+                inside = numbers < len(segment.rows)
+                postings += self._listed(
+                    name, field, term.decode(), numbers[inside], counts[inside]
+                )
         return sorted(postings)
 
     def differences(self) -> list[Posting]:
-        """List the live postings that are searched and that Whoosh does not have so, or reverse."""
+        """List the live postings that are searched and that Whoosh does not have so, or reverse.
+
+        One that names no passage of its segment has the row `ASTRAY`.
+        """
         postings = []
         for name, segment in self._segments.opened.items():
             for field, term, numbers, counts in segment.differences():
@@ -196,18 +225,21 @@ class KeywordTable:
     def _listed(
         self, segment: str, field: str, term: str, numbers: Rows, counts: Rows
     ) -> list[Posting]:
-        rows = self._numberings[segment].rows[numbers]
-        is_live = rows >= 0
-        pairs = zip(rows[is_live].tolist(), counts[is_live].tolist(), strict=True)
+        known = np.append(self._numberings[segment].rows, ASTRAY)
+        rows = known[np.minimum(numbers, len(known) - 1)]
+        is_listed = rows != REMOVED
+        pairs = zip(rows[is_listed].tolist(), counts[is_listed].tolist(), strict=True)
         return [(field, term, row, float(count)) for row, count in pairs]
 
     def count(self, terms: Iterable[str]) -> dict[str, int]:
         """Return in how many rows each term stands, computed once between two changes."""
         counts = {}
         for term in terms:
-            if term not in self._counts:
-                self._counts[term] = len(self._worth(term).rows)
-            counts[term] = self._counts[term]
+            count = self._counts.get(term)
+            if count is None:
+                count = len(self._worth(term).rows)
+                self._counts[term] = count
+            counts[term] = count
         return counts
 
     def _weigh(self, text: str, alive: Mask, languages: Sequence[str]) -> list[bm25.QueryTerm]:
@@ -226,10 +258,11 @@ class KeywordTable:
 
     def _impact(self, term: str, alive: Mask) -> _Impact:
         """Return what a term is worth in each row, computed once between two changes."""
-        ready = self._impacts.get(term)
-        if ready is not None:
-            self._impacts.move_to_end(term)
-            return ready
+        with self._keeping:
+            ready = self._impacts.get(term)
+            if ready is not None:
+                self._impacts.move_to_end(term)
+                return ready
         rows, frequency, shares = self._worth(term)
         self._read += len(rows)
         values = bm25.saturated(frequency)
@@ -247,11 +280,15 @@ class KeywordTable:
 
     def _keep(self, term: str, impact: _Impact, most: int) -> None:
         """Keep an impact for the next query; forget the oldest when there are too many."""
-        self._impacts[term] = impact
-        self._impact_size += 1 + len(impact.values)
-        while self._impact_size > most and len(self._impacts) > 1:
-            _, oldest = self._impacts.popitem(last=False)
-            self._impact_size -= 1 + len(oldest.values)
+        with self._keeping:
+            if term in self._impacts:
+                # Another search was quicker.
+                return
+            self._impacts[term] = impact
+            self._impact_size += 1 + len(impact.values)
+            while self._impact_size > most and len(self._impacts) > 1:
+                _, oldest = self._impacts.popitem(last=False)
+                self._impact_size -= 1 + len(oldest.values)
 
     def _similar(self, term: str, alive: Mask) -> tuple[str, ...]:
         """Return the most frequent spellings one edit or one swap away."""
@@ -303,6 +340,13 @@ class KeywordTable:
 
     def _refresh(self) -> None:
         """Count anew what depends on all rows, and forget what was computed from it."""
+        self._count_rows()
+        self._spellings = {}
+        self._counts = {}
+        self._impacts.clear()
+        self._impact_size = 0
+
+    def _count_rows(self) -> None:
         opened = self._segments.opened
         self._numberings = {}
         for name, segment in opened.items():
@@ -320,10 +364,6 @@ class KeywordTable:
         for field, total in totals.items():
             average = max(1.0, total / max(1, self._count))
             self._norms[field] = bm25.norms(field, _LENGTHS, average)
-        self._spellings = {}
-        self._counts = {}
-        self._impacts.clear()
-        self._impact_size = 0
 
     def _summed(self, name: str, segment: Segment) -> _Sums:
         """Add up the lengths of a segment, unless no row of it was removed since the last time."""

@@ -42,10 +42,11 @@ PEEKED = 256
 # More segments than this are merged when there is time.
 MOST_SEGMENTS = 12
 SIZE_CLASS = 8
-# Merging takes about a tenth of a millisecond a row, during which nobody can search: a few rows at
-# any time, many only when there is much to gain, and never most of a large index.
+# Merging takes about a tenth of a millisecond and four kilobytes a row: a few rows at any time,
+# many only when there is much to gain, and never more than this at once.
 FEW_MERGED = 5_000
-MOST_MERGED = 40_000
+MOST_MERGED = 50_000
+WORTHWHILE = 4
 # What lies beside the files of a Whoosh segment: its words as they are searched.
 WORDS = ".words"
 
@@ -167,6 +168,19 @@ class Segment:
         return np.asarray(numbers, dtype=np.int64), np.asarray(weights, dtype=np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A segment made of others, which it takes the place of when it is adopted.
+
+    `stored` is Whoosh's record of it.
+    """
+
+    sources: Mapping[str, Segment]
+    stored: Any
+    files: Mapping[str, bytes]
+    segment: Segment
+
+
 class Segments:
     """A Whoosh index in memory, seen as its segments by name."""
 
@@ -190,6 +204,8 @@ class Segments:
             ) as error:
                 raise ValueError(f"the stored keywords cannot be read: {error}") from error
         self.opened: dict[str, Segment] = {}
+        # What is written and not shown yet.
+        self._ready: dict[str, Segment] = {}
         self.refresh()
 
     def write(self, passages: Sequence[FieldTerms], first: int, removed: Rows) -> None:
@@ -207,27 +223,59 @@ class Segments:
         rows = np.arange(first, first + len(passages))
         fill(writer, NewSegment(words, rows, lengths))
         writer.commit(merge=False)
-        self._keep(writer, words)
+        name = writer.newsegment.segment_id()
+        # Beside the other files of the segment, with which Whoosh removes them.
+        self._storage.files[name + WORDS] = words.dump()
+        self._ready[name] = self._opened(self._storage, writer.newsegment)
 
-    def merge(self) -> bool:
-        """Merge segments of like size if there are many; tell whether anything was done."""
-        if len(self.opened) <= MOST_SEGMENTS:
+    def merge(self) -> Iterator[Merged]:
+        """Merge segments of like size beside them, if there are many.
+
+        Others may search and write meanwhile.
+        """
+        opened = self.opened
+        if len(opened) <= MOST_SEGMENTS:
+            return
+        for names in _alike(opened):
+            yield self._merged({name: opened[name] for name in names})
+
+    def adopt(self, merged: Merged) -> bool:
+        """Put a merged segment in the place of its sources.
+
+        Unless they are gone; tell whether it was done.
+        """
+        if not merged.sources.keys() <= self.opened.keys():
             return False
-        for names in self._alike():
-            writer = self._writer()
-            merged = _merged([self.opened[name] for name in names])
-            fill(writer, merged)
-            writer.commit(mergetype=_without(names))
-            self._keep(writer, merged.words)
+        sources = merged.sources.values()
+        living = np.concatenate([source.rows[source.alive] for source in sources])
+        # What was removed while they were merged.
+        is_gone = ~np.isin(merged.segment.rows, living)
+        merged.segment.alive[is_gone] = False
+        for number in np.flatnonzero(is_gone).tolist():
+            merged.stored.delete_document(number)
+        self._storage.files.update(merged.files)
+        self._writer().commit(mergetype=_instead(merged))
+        self._ready[merged.stored.segment_id()] = merged.segment
         self.refresh()
         return True
 
+    def _merged(self, sources: Mapping[str, Segment]) -> Merged:
+        new = _joined(list(sources.values()))
+        storage = _Memory()
+        writer = storage.create_index(self._index.schema).writer(codec=Codec(), limitmb=UNLIMITED)
+        fill(writer, new)
+        writer.commit(merge=False)
+        stored = writer.newsegment
+        name = stored.segment_id()
+        storage.files[name + WORDS] = new.words.dump()
+        files = {}
+        for file, data in storage.files.items():
+            if file.startswith(name):
+                files[file] = data
+        return Merged(sources, stored, files, self._opened(storage, stored))
+
     def _writer(self) -> Any:
         return self._index.writer(codec=Codec(), limitmb=UNLIMITED)
-
-    def _keep(self, writer: Any, words: Words) -> None:
-        """Put the words of a segment beside its other files, with which Whoosh removes them."""
-        self._storage.files[writer.newsegment.segment_id() + WORDS] = words.dump()
 
     def _remove(self, writer: Any, removed: Rows) -> None:
         # A writer counts documents through all segments.
@@ -241,25 +289,6 @@ class Segments:
                     writer.delete_document(count + number)
                 segment.alive[is_removed] = False
             count += stored.doc_count_all()
-
-    def _alike(self) -> list[list[str]]:
-        """Return the segments that are merged with each other: those of one class of sizes.
-
-        A row moves once for each class it grows through.
-        """
-        classes: dict[int, list[str]] = {}
-        for name, segment in self.opened.items():
-            size = int(math.log(max(1, len(segment.rows)), SIZE_CLASS))
-            classes.setdefault(size, []).append(name)
-        merged = []
-        for names in classes.values():
-            total = sum(len(self.opened[name].rows) for name in names)
-            most = FEW_MERGED
-            if len(names) >= SIZE_CLASS:
-                most = MOST_MERGED
-            if len(names) > 1 and total <= most:
-                merged.append(names)
-        return merged
 
     def rest(self) -> None:
         """Let go of what was read of mapped words."""
@@ -275,18 +304,22 @@ class Segments:
         return dumped
 
     def refresh(self) -> None:
-        """Open the segments that the last commit wrote.
+        """Show the segments that the last commit wrote.
 
         Those that were there before cost nothing.
         """
-        segments = self._index._segments()  # noqa: SLF001 - there is no public way
-        found = {segment.segment_id(): segment for segment in segments}
-        for name in self.opened.keys() - found.keys():
-            del self.opened[name]
-        for name in found.keys() - self.opened.keys():
-            reader = SegmentReader(self._storage, self._index.schema, found[name])
-            words = Words.restore(memoryview(self._storage.files[name + WORDS]))
-            self.opened[name] = _open(reader, words)
+        opened: dict[str, Segment] = {}
+        for stored in self._index._segments():  # noqa: SLF001 - there is no public way
+            name = stored.segment_id()
+            segment = self.opened.get(name) or self._ready.get(name)
+            opened[name] = segment or self._opened(self._storage, stored)
+        self.opened = opened
+        self._ready = {}
+
+    def _opened(self, storage: _Memory, stored: Any) -> Segment:
+        reader = SegmentReader(storage, self._index.schema, stored)
+        words = Words.restore(memoryview(storage.files[stored.segment_id() + WORDS]))
+        return _open(reader, words)
 
 
 def _open(reader: Any, words: Words) -> Segment:
@@ -317,30 +350,66 @@ def _column(
     return values
 
 
-def _merged(segments: Sequence[Segment]) -> NewSegment:
+def _alike(segments: Mapping[str, Segment]) -> list[list[str]]:
+    """Return which are merged with each other: those of one class of sizes.
+
+    A row moves once for each class it grows through.
+    """
+    classes: dict[int, list[str]] = {}
+    for name, segment in segments.items():
+        size = int(math.log(max(1, len(segment.rows)), SIZE_CLASS))
+        classes.setdefault(size, []).append(name)
+    chosen = []
+    for names in classes.values():
+        group: list[str] = []
+        total = 0
+        for name in names:
+            count = len(segments[name].rows)
+            if total + count > MOST_MERGED:
+                chosen.append((total, group))
+                group, total = [], 0
+            group.append(name)
+            total += count
+        chosen.append((total, group))
+    merged = []
+    for total, group in chosen:
+        fewest = 2 if total <= FEW_MERGED else WORTHWHILE
+        if len(group) >= fewest:
+            merged.append(group)
+    return merged
+
+
+def _joined(segments: Sequence[Segment]) -> NewSegment:
     """Return what is alive in several segments as one, in the order of rows."""
-    rows = np.concatenate([segment.rows[segment.alive] for segment in segments])
+    # Others may remove rows meanwhile.
+    living = [segment.alive.copy() for segment in segments]
+    pairs = list(zip(segments, living, strict=True))
+    rows = np.concatenate([segment.rows[alive] for segment, alive in pairs])
     order = np.argsort(rows)
     numbers = np.empty(len(rows), dtype=np.int64)
     numbers[order] = np.arange(len(rows))
     parts = []
     begin = 0
-    for segment in segments:
+    for segment, alive in pairs:
         new = np.full(len(segment.rows), -1, dtype=np.int64)
-        end = begin + int(np.count_nonzero(segment.alive))
-        new[segment.alive] = numbers[begin:end]
+        end = begin + int(np.count_nonzero(alive))
+        new[alive] = numbers[begin:end]
         parts.append((segment.words, new))
         begin = end
-    lengths = np.concatenate([segment.lengths[:, segment.alive] for segment in segments], axis=1)
+    lengths = np.concatenate([segment.lengths[:, alive] for segment, alive in pairs], axis=1)
     lengths = lengths[:, order]
     return NewSegment(merge(parts, lengths), rows[order], lengths)
 
 
-def _without(names: Sequence[str]) -> Any:
-    """Return what chooses the segments that a commit keeps."""
+def _instead(merged: Merged) -> Any:
+    """Return what chooses the segments that a commit keeps: the merged one for its sources."""
 
     def kept(_: Any, segments: Sequence[Any]) -> list[Any]:
-        return [segment for segment in segments if segment.segment_id() not in names]
+        others = []
+        for segment in segments:
+            if segment.segment_id() not in merged.sources:
+                others.append(segment)
+        return [*others, merged.stored]
 
     return kept
 

@@ -34,7 +34,12 @@ UNTRUSTED = (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeEr
 LARGEST = 1 << 34
 
 
-def save(directory: Path, parts: Mapping[str, bytes], recipe: Mapping[str, str], key: bytes) -> str:
+def save(
+    directory: Path,
+    parts: Mapping[str, bytes | memoryview],
+    recipe: Mapping[str, str],
+    key: bytes,
+) -> str:
     """Write a generation and publish it; the caller holds the lock of the directory."""
     name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
     place = directory / name

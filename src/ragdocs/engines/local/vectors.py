@@ -182,16 +182,21 @@ class VectorTable:
         ).astype(np.float32)
         return unit
 
-    def renumber(self, moved: npt.NDArray[np.int64]) -> bool:
-        """Take over new numbers of rows, unless a graph would have to be built anew.
+    def renumbered(self, moved: npt.NDArray[np.int64]) -> VectorTable | None:
+        """Return the same vectors under new numbers of rows, while this table is searched.
 
-        Tell whether it was done.
+        Nothing if a graph would have to be built anew.
         """
         if self._graph is not None:
-            return False
-        self._compact()
-        self._place(moved[self._rows])
-        return True
+            return None
+        table = VectorTable(self.dim)
+        table.open()
+        table._epoch = self._epoch + 1
+        rows = np.flatnonzero(self._places >= 0)
+        for start in range(0, len(rows), STRIPE):
+            stripe = rows[start : start + STRIPE]
+            table.add(moved[stripe], self.get(stripe))
+        return table
 
     def ungraphed(self) -> tuple[int, Vectors] | None:
         """Return the vectors that a new graph should hold.
@@ -213,16 +218,19 @@ class VectorTable:
         if epoch == self._epoch:
             self._graph = graph
 
-    def dump(self) -> tuple[bytes, bytes, list[int]]:
+    def dump(self) -> tuple[Buffer, Buffer, list[int]]:
         """Return index and graph as FAISS writes them.
 
         And the row of each entry, negative where it is dead.
         """
         import faiss
 
-        graph = b"" if self._graph is None else faiss.serialize_index(self._graph).tobytes()
+        # FAISS lets others run while it writes; a copy of that would not.
+        graph: Buffer = b""
+        if self._graph is not None:
+            graph = faiss.serialize_index(self._graph).data
         return (
-            faiss.serialize_index(self._index).tobytes(),
+            faiss.serialize_index(self._index).data,
             graph,
             np.where(
                 self.places(self._rows) == np.arange(len(self._rows)), self._rows, -1 - self._rows

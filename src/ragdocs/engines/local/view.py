@@ -6,13 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from ragdocs.engines.local.catalog import Catalog, Mask, Rows, Siblings
 from ragdocs.engines.local.graph import LinkGraph
-from ragdocs.engines.local.postings import KeywordTable, Scored, best
 from ragdocs.engines.local.vectors import VectorTable, similar_pairs
 from ragdocs.protocols import (
     Candidates,
@@ -30,6 +29,9 @@ from ragdocs.search.newest import age_order
 from ragdocs.text.languages import ENGLISH
 from ragdocs.types import Chunk, Document, Filter, Link
 
+if TYPE_CHECKING:
+    from ragdocs.engines.local.postings import KeywordTable, Scored
+
 
 class LocalSnapshot:
     """Reads of an index whose lock is held; keys are the rows of the catalog."""
@@ -38,13 +40,13 @@ class LocalSnapshot:
         self,
         catalog: Catalog,
         graph: LinkGraph,
-        keywords: KeywordTable,
+        keywords: Callable[[], KeywordTable],
         table: Callable[[], VectorTable],
     ) -> None:
         self._catalog = catalog
         self._graph = graph
+        # Whoosh is opened when words are first needed, and FAISS when vectors are.
         self._keywords = keywords
-        # FAISS is opened when vectors are first needed.
         self._table = table
 
     def candidates(
@@ -109,7 +111,7 @@ class LocalSnapshot:
         for word in words:
             is_present = np.zeros(len(rows), dtype=np.bool_)
             for wanted in {meant(word, language) for language in languages}:
-                is_present |= self._keywords.holding(rows, wanted)
+                is_present |= self._keywords().holding(rows, wanted)
             for position in np.flatnonzero(is_present):
                 present_words[position].append(word)
         passages = []
@@ -211,11 +213,13 @@ class LocalSnapshot:
         self, probes: Sequence[ProbeVector], masks: Sequence[Mask], k: int
     ) -> tuple[dict[str, Scored], dict[SignalName, Rows]]:
         """Score all rows for each probe that has words, and choose the best."""
+        from ragdocs.engines.local.postings import best
+
         scored: dict[str, Scored] = {}
         found: dict[SignalName, Rows] = {}
         for probe in probes:
             if probe.text:
-                words = self._keywords.score(probe.text, self._catalog.alive, probe.languages)
+                words = self._keywords().score(probe.text, self._catalog.alive, probe.languages)
                 scored[probe.name] = words
                 found[probe.name, "keyword"] = best(
                     words.values, k, masks, self._catalog.best_first

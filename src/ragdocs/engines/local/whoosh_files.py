@@ -15,7 +15,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from whoosh.codec.whoosh3 import (
     LENGTHS_COLUMN,
     WHOOSH3_HEADER_MAGIC,
@@ -28,7 +27,16 @@ from whoosh.filedb.filetables import HashWriter, OrderedHashWriter
 from whoosh.system import pack_ushort
 from whoosh.util.numeric import byte_to_length
 
-from ragdocs.engines.local.words import FIELDS, Bytes, Numbers, Postings, Words
+from ragdocs.engines.local.words import (
+    FIELDS,
+    Bytes,
+    Numbers,
+    Part,
+    Postings,
+    Words,
+    is_first_of_run,
+)
+from ragdocs.system.turns import give_way
 
 # Whoosh stores a length as one byte, roughly.
 LENGTHS = np.array([0, *map(byte_to_length, range(1, 256))], dtype=np.int64)
@@ -106,7 +114,7 @@ class _TermTable(OrderedHashWriter):  # type: ignore[misc] # whoosh has no types
         self._hashes: list[int] = []
         self._positions: list[Numbers] = []
 
-    def add_sorted(self, keys: Sequence[bytes], values: npt.NDArray[Any]) -> None:
+    def add_sorted(self, keys: Sequence[bytes], values: Part) -> None:
         """Add terms that come after all that are here."""
         sizes = np.empty(len(keys), dtype=_SIZES)
         sizes["key"] = np.fromiter(map(len, keys), dtype=np.int64)
@@ -129,13 +137,14 @@ class _TermTable(OrderedHashWriter):  # type: ignore[misc] # whoosh has no types
         roomy = begins + np.cumsum(counts) - counts
         homes = roomy[tables] + (hashes >> 8) % slots[tables]
         order = np.argsort(homes)
-        steps = np.arange(len(order))
-        places = steps + np.maximum.accumulate(homes[order] - steps) - roomy[tables[order]]
+        own_tables = tables[order]
+        places = _free_places(homes[order]) - roomy[own_tables]
         content = np.zeros(int(slots.sum()), dtype=_SLOT)
-        is_inside = places < slots[tables[order]]
+        is_inside = places < slots[own_tables]
         inside = order[is_inside]
-        content["hash"][begins[tables[inside]] + places[is_inside]] = hashes[inside]
-        content["position"][begins[tables[inside]] + places[is_inside]] = positions[inside]
+        inside_slots = begins[tables[inside]] + places[is_inside]
+        content["hash"][inside_slots] = hashes[inside]
+        content["position"][inside_slots] = positions[inside]
         for number in order[~is_inside].tolist():
             # Behind the last slot comes the first.
             place = int(begins[tables[number]])
@@ -203,7 +212,7 @@ def fill(writer: Any, new: NewSegment) -> None:
     writer._added = True  # noqa: SLF001 - likewise
 
 
-def _add_column(documents: Any, name: str, kind: Any, values: npt.NDArray[Any]) -> None:
+def _add_column(documents: Any, name: str, kind: Any, values: Part) -> None:
     documents._create_column(name, kind)  # noqa: SLF001 - one number at a time takes long
     column = documents._get_column(name)  # noqa: SLF001
     column._dbfile.write(values.tobytes())  # noqa: SLF001
@@ -217,12 +226,29 @@ def _write_field(
     target = writer.fieldwriter
     target.start_field(field, writer.schema[field])
     terms, _, numbers, counts = postings
-    is_first = np.ones(len(terms), dtype=np.bool_)
-    is_first[1:] = terms[1:] != terms[:-1]
+    is_first = is_first_of_run(terms)
     starts = np.flatnonzero(is_first)
     ends = np.append(starts[1:], len(terms))
     gaps = np.where(is_first, numbers, np.diff(numbers, prepend=0))
     blocks, is_compressed = _blocks(gaps, counts, starts, ends)
+    info = _info(postings, lengths, starts, ends)
+    sizes = _HEAD.itemsize + np.fromiter(map(len, blocks), dtype=np.int64)
+    info["size"] = sizes
+    file = target._postfile  # noqa: SLF001 - there is no public way
+    info["offset"] = file.tell() + np.cumsum(sizes) - sizes
+    heads = _pieces(_heads(info, is_compressed))
+    records = zip(heads, blocks, strict=True)
+    file.write(b"".join(chain.from_iterable(records)))
+    prefix = pack_ushort(target._fieldid)  # noqa: SLF001 - likewise
+    keys = [prefix + texts[term] for term in terms[starts].tolist()]
+    target._tindex.add_sorted(keys, info)  # noqa: SLF001 - likewise
+    target.finish_field()
+
+
+def _info(postings: Postings, lengths: Bytes, starts: Numbers, ends: Numbers) -> Part:
+    """Return what is known of each term without reading its postings."""
+    numbers = postings.numbers
+    counts = postings.counts
     field_lengths = lengths[numbers]
     info = np.zeros(len(starts), dtype=_INFO)
     info["weight"] = np.add.reduceat(counts, starts)
@@ -232,19 +258,10 @@ def _write_field(
     info["most"] = np.maximum.reduceat(counts, starts)
     info["first"] = numbers[starts]
     info["last"] = numbers[ends - 1]
-    info["size"] = _HEAD.itemsize + np.fromiter(map(len, blocks), dtype=np.int64)
-    sizes = info["size"].astype(np.int64)
-    file = target._postfile  # noqa: SLF001 - there is no public way
-    info["offset"] = file.tell() + np.cumsum(sizes) - sizes
-    heads = _heads(info, is_compressed)
-    file.write(b"".join(chain.from_iterable(zip(_pieces(heads), blocks, strict=True))))
-    prefix = pack_ushort(target._fieldid)  # noqa: SLF001 - likewise
-    keys = [prefix + texts[term] for term in terms[starts].tolist()]
-    target._tindex.add_sorted(keys, info)  # noqa: SLF001 - likewise
-    target.finish_field()
+    return info
 
 
-def _heads(info: npt.NDArray[Any], is_compressed: Sequence[bool]) -> npt.NDArray[Any]:
+def _heads(info: Part, is_compressed: Sequence[bool]) -> Part:
     heads = np.zeros(len(info), dtype=_HEAD)
     for name, mark in _HEAD_MARKS.items():
         heads[name] = mark
@@ -266,8 +283,7 @@ def _blocks(
         singles[name] = mark
     singles["number"] = gaps[starts[is_single]]
     ready = iter(_pieces(singles))
-    every_gap = gaps.tolist()
-    weights = counts.astype(np.float64).tolist()
+    weights = counts.astype(np.float64)
     values = counts.astype(">u4").tobytes()
     is_plain = (np.maximum.reduceat(counts, starts) == 1).tolist()
     bounds = zip(starts.tolist(), ends.tolist(), is_single.tolist(), is_plain, strict=True)
@@ -277,9 +293,14 @@ def _blocks(
         if single:
             block = next(ready)
         else:
-            shown = None if plain else tuple(weights[start:end])
-            postings = (tuple(every_gap[start:end]), shown, values[4 * start : 4 * end])
+            shown = None
+            if not plain:
+                shown = tuple(weights[start:end].tolist())
+            own_gaps = tuple(gaps[start:end].tolist())
+            own_values = values[4 * start : 4 * end]
+            postings = (own_gaps, shown, own_values)
             block = pickle.dumps(postings, 3)
+            give_way()
         compresses = len(block) >= COMPRESSED
         if compresses:
             block = zlib.compress(block, 1)
@@ -288,7 +309,14 @@ def _blocks(
     return blocks, is_compressed
 
 
-def _pieces(records: npt.NDArray[Any]) -> list[bytes]:
+def _free_places(homes: Numbers) -> Numbers:
+    """Return the first free place from each home on; homes are in order."""
+    steps = np.arange(len(homes))
+    places: Numbers = steps + np.maximum.accumulate(homes - steps)
+    return places
+
+
+def _pieces(records: Part) -> list[bytes]:
     """Return the bytes of each record."""
     size = records.dtype.itemsize
     data = records.tobytes()

@@ -20,6 +20,9 @@ Numbers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.uint16]
 Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.uint32]
+Counts = npt.NDArray[Any]
+Part = npt.NDArray[Any]
 Buffer = bytes | memoryview
 
 # The body is the first.
@@ -28,7 +31,8 @@ FIELDS = tuple(BOOSTS)
 # counts are kept apart.
 HIGHEST = 255
 # Bytes by which a word and its misspelling differ in the middle: two letters may be swapped.
-PLAIN_SLACK, WIDE_SLACK = 2, 8
+PLAIN_SLACK = 2
+WIDE_SLACK = 8
 SWAPPED = 2
 # What lies in a file, one after the other, each from a multiple of eight bytes on.
 PARTS: Mapping[str, npt.DTypeLike] = {
@@ -57,31 +61,45 @@ class Postings(NamedTuple):
 
     def of_field(self, field: str) -> Postings:
         """Return those of one field."""
-        chosen = self.fields == FIELDS.index(field)
+        number = FIELDS.index(field)
+        return self.at(self.fields == number)
+
+    def at(self, chosen: Numbers | Mask) -> Postings:
+        """Return those at some places, or those that are chosen by a mask."""
         return Postings(*(column[chosen] for column in self))
+
+
+class FieldOccurrences(NamedTuple):
+    """What one field of passages has of a term; positions are places among the passages."""
+
+    field: str
+    positions: Places
+    counts: Counts
+    lengths: Bytes
 
 
 class Occurrences(NamedTuple):
     """The passages that have a term, the counts and lengths of their bodies, and other fields.
 
-    Those are (field, positions among the passages, counts, lengths). Lengths are Whoosh's bytes.
+    Lengths are Whoosh's bytes.
     """
 
-    numbers: npt.NDArray[np.uint32]
-    counts: npt.NDArray[Any]
+    numbers: Places
+    counts: Counts
     lengths: Bytes
-    others: list[tuple[str, npt.NDArray[np.uint32], npt.NDArray[Any], Bytes]]
+    others: list[FieldOccurrences]
 
 
 class Words:
     """The words of one segment; what is not small is read where it lies when it is asked for."""
 
-    def __init__(self, parts: Mapping[str, npt.NDArray[Any]], buffer: Buffer = b"") -> None:
+    def __init__(self, parts: Mapping[str, Part], buffer: Buffer = b"") -> None:
         self._parts = parts
         self.buffer = buffer
         # In memory of their own: a search for a term looks at many places of these two.
         self._texts = parts["texts"].tobytes()
-        self._starts = array("I", parts["text_starts"].astype(np.uint32).tobytes())
+        starts = parts["text_starts"].astype(np.uint32)
+        self._starts = array("I", starts.tobytes())
         self._firsts = parts["firsts"]
         self._numbers = parts["numbers"]
         self._bodies = parts["bodies"]
@@ -90,7 +108,8 @@ class Words:
         self._high: dict[int, int] = {}
         if len(parts["high_places"]):
             places = parts["high_places"].tolist()
-            self._high = dict(zip(places, parts["high_counts"].tolist(), strict=True))
+            counts = parts["high_counts"].tolist()
+            self._high = dict(zip(places, counts, strict=True))
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -105,46 +124,56 @@ class Words:
 
     def occurrences(self, term: int) -> Occurrences:
         """Return the passages that have a term."""
-        first, end = int(self._firsts[term]), int(self._firsts[term + 1])
-        codes = self._bodies[first:end]
-        numbers = self._numbers[first:end]
+        own = _span(self._firsts, term)
+        codes = self._bodies[own]
         others = []
-        start, stop = int(self._other_firsts[term]), int(self._other_firsts[term + 1])
-        if start < stop:
-            others = self._others(start, stop)
-        return Occurrences(numbers, self._counts(codes, first), _lengths(codes), others)
+        span = _span(self._other_firsts, term)
+        if span.start < span.stop:
+            others = self._others(span)
+        return Occurrences(
+            self._numbers[own],
+            self._counts(codes, own.start),
+            _lengths(codes),
+            others,
+        )
 
-    def _others(
-        self, start: int, stop: int
-    ) -> list[tuple[str, npt.NDArray[np.uint32], npt.NDArray[Any], Bytes]]:
-        fields = self._parts["other_fields"][start:stop]
+    def _others(self, span: slice) -> list[FieldOccurrences]:
+        """Return what fields other than the body have of the term that this span is of."""
+        fields = self._parts["other_fields"][span]
+        positions = self._parts["other_positions"][span]
+        codes = self._parts["other_codes"][span]
+        # Their counts are known by places behind those of all bodies.
+        counts = self._counts(codes, len(self._numbers) + span.start)
+        lengths = _lengths(codes)
         others = []
         # Those of one field follow one another.
         begin = 0
         while begin < len(fields):
             field = fields[begin]
             end = int(np.searchsorted(fields, field, side="right"))
-            codes = self._parts["other_codes"][start + begin : start + end]
-            counts = self._counts(codes, len(self._numbers) + start + begin)
-            positions = self._parts["other_positions"][start + begin : start + end]
-            others.append((FIELDS[field], positions, counts, _lengths(codes)))
+            run = slice(begin, end)
+            own = FieldOccurrences(FIELDS[field], positions[run], counts[run], lengths[run])
+            others.append(own)
             begin = end
         return others
 
-    def _counts(self, codes: Codes, place: int) -> npt.NDArray[Any]:
+    def _counts(self, codes: Codes, place: int) -> Counts:
         """Return the counts of the codes from this place on."""
         counts = codes >> 8
-        if self._high:
-            counts = counts.astype(np.int64)
-            for position in np.flatnonzero(counts == HIGHEST).tolist():
-                counts[position] = self._high.get(place + position, HIGHEST)
+        if not self._high:
+            return counts
+        counts = counts.astype(np.int64)
+        is_high = counts == HIGHEST
+        for position in np.flatnonzero(is_high).tolist():
+            counts[position] = self._high.get(place + position, HIGHEST)
         return counts
 
     def near(self, term: str) -> set[str]:
         """Return the terms of bodies that are one edit or one swap away, from its first letter."""
-        low = self._from(term[0].encode())
+        first_letter = term[0].encode()
+        low = self._from(first_letter)
         # The last of all characters comes after every other.
-        high = self._from(term[0].encode() + b"\xff")
+        high = self._from(first_letter + b"\xff")
         wanted = np.frombuffer(term.encode(), dtype=np.uint8)
         slack = PLAIN_SLACK if term.isascii() else WIDE_SLACK
         near = set()
@@ -156,25 +185,36 @@ class Words:
 
     def _alike(self, wanted: Bytes, low: int, high: int, slack: int) -> list[int]:
         """Return those of the terms from low to high that have most of these bytes at both ends."""
-        starts = np.frombuffer(self._starts, dtype=np.uint32)[low : high + 1].astype(np.int64)
-        sizes = starts[1:] - starts[:-1]
-        chosen = np.flatnonzero(np.abs(sizes - len(wanted)) <= slack)
-        texts = np.frombuffer(self._texts, dtype=np.uint8)
-        begins, sizes = starts[:-1][chosen, None], sizes[chosen, None]
+        all_starts = np.frombuffer(self._starts, dtype=np.uint32)
+        starts = all_starts[low : high + 1].astype(np.int64)
+        sizes = np.diff(starts)
+        differences = np.abs(sizes - len(wanted))
+        chosen = np.flatnonzero(differences <= slack)
+        sizes = sizes[chosen]
+        begins = starts[chosen]
+        lasts = begins + sizes - 1
         steps = np.arange(len(wanted))
-        is_inside = steps < sizes
-        # A place beyond the end of all texts is never looked at.
-        forth = np.where(is_inside, texts.take(begins + steps, mode="clip"), 0) == wanted
-        back = begins + sizes - 1 - steps
-        backwards = np.where(is_inside, texts.take(back, mode="clip"), 0) == wanted[::-1]
-        same = np.logical_and.accumulate(forth, axis=1).sum(axis=1)
-        same += np.logical_and.accumulate(backwards, axis=1).sum(axis=1)
-        least = np.minimum(sizes[:, 0], len(wanted)) - slack
-        alike: list[int] = (low + chosen[same >= least]).tolist()
+        is_inside = steps < sizes[:, None]
+        same = self._same(wanted, begins[:, None] + steps, is_inside)
+        same += self._same(wanted[::-1], lasts[:, None] - steps, is_inside)
+        least = np.minimum(sizes, len(wanted)) - slack
+        is_alike = same >= least
+        alike: list[int] = (low + chosen[is_alike]).tolist()
         return alike
 
+    def _same(self, wanted: Bytes, places: Numbers, is_inside: Mask) -> Numbers:
+        """Count the wanted bytes that each row of places has before one differs or is outside."""
+        texts = np.frombuffer(self._texts, dtype=np.uint8)
+        # A place beyond the end of all texts is never looked at.
+        read = texts.take(places, mode="clip")
+        is_same = np.where(is_inside, read, 0) == wanted
+        is_same_so_far = np.logical_and.accumulate(is_same, axis=1)
+        count: Numbers = is_same_so_far.sum(axis=1)
+        return count
+
     def _is_in_a_body(self, number: int) -> bool:
-        return bool(self._bodies[self._firsts[number] : self._firsts[number + 1]].any())
+        span = _span(self._firsts, number)
+        return bool(self._bodies[span].any())
 
     def terms(self) -> list[bytes]:
         """List all terms in their order."""
@@ -182,31 +222,42 @@ class Words:
 
     def postings(self) -> Postings:
         """Return all postings."""
-        every = np.arange(len(self))
         bodies = np.flatnonzero(self._bodies)
-        body_terms = np.repeat(every, _sizes(self._firsts))[bodies]
-        other_terms = np.repeat(every, _sizes(self._other_firsts))
-        places = self._firsts[other_terms].astype(np.int64) + self._parts["other_positions"]
-        codes = np.concatenate([self._bodies[bodies], self._parts["other_codes"]])
-        counts = (codes >> 8).astype(np.int64)
-        code_places = np.append(bodies, len(self._bodies) + np.arange(len(other_terms)))
-        for position in np.flatnonzero(counts == HIGHEST).tolist():
-            counts[position] = self._high.get(int(code_places[position]), HIGHEST)
+        body_terms = _owners(self._firsts)[bodies]
         body_fields = np.zeros(len(bodies), dtype=np.int64)
+        other_terms = _owners(self._other_firsts)
+        other_firsts = self._firsts[other_terms].astype(np.int64)
+        other_places = other_firsts + self._parts["other_positions"]
+        places = np.concatenate([bodies, other_places])
         return Postings(
             terms=np.concatenate([body_terms, other_terms]),
             fields=np.concatenate([body_fields, self._parts["other_fields"]]),
-            numbers=self._numbers[np.concatenate([bodies, places])].astype(np.int64),
-            counts=counts,
+            numbers=self._numbers[places].astype(np.int64),
+            counts=self._all_counts(bodies),
         )
+
+    def _all_counts(self, bodies: Numbers) -> Numbers:
+        """Return the counts of these bodies, and then of all other fields."""
+        other_codes = self._parts["other_codes"]
+        codes = np.concatenate([self._bodies[bodies], other_codes])
+        counts: Numbers = (codes >> 8).astype(np.int64)
+        other_places = len(self._bodies) + np.arange(len(other_codes))
+        places = np.append(bodies, other_places)
+        is_high = counts == HIGHEST
+        for position in np.flatnonzero(is_high).tolist():
+            place = int(places[position])
+            counts[position] = self._high.get(place, HIGHEST)
+        return counts
 
     def dump(self) -> bytes:
         """Return everything as one file."""
         sizes = [len(self._parts[name]) for name in PARTS]
         pieces = [_SIZES.pack(*sizes)]
         for name, dtype in PARTS.items():
-            piece = self._parts[name].astype(dtype, copy=False).tobytes()
-            pieces += [piece, bytes(-len(piece) % 8)]
+            part = self._parts[name].astype(dtype, copy=False)
+            piece = part.tobytes()
+            padding = bytes(-len(piece) % 8)
+            pieces += [piece, padding]
         return b"".join(pieces)
 
     @classmethod
@@ -216,8 +267,9 @@ class Words:
             raise ValueError("the stored words are too short")
         parts = {}
         place = _SIZES.size
-        for (name, kind), size in zip(PARTS.items(), _SIZES.unpack_from(data), strict=True):
-            dtype = np.dtype(kind)
+        sizes = _SIZES.unpack_from(data)
+        for name, size in zip(PARTS, sizes, strict=True):
+            dtype = np.dtype(PARTS[name])
             parts[name] = np.frombuffer(data, dtype, size, place)
             place += dtype.itemsize * size
             place += -place % 8
@@ -225,18 +277,23 @@ class Words:
 
     def _from(self, wanted: bytes) -> int:
         """Return the first term that is not before this one."""
-        low, high = 0, len(self)
-        starts, texts = self._starts, self._texts
+        low = 0
+        high = len(self)
+        starts = self._starts
+        texts = self._texts
         while low < high:
             middle = (low + high) // 2
-            if texts[starts[middle] : starts[middle + 1]] < wanted:
+            text = texts[starts[middle] : starts[middle + 1]]
+            if text < wanted:
                 low = middle + 1
             else:
                 high = middle
         return low
 
     def _text(self, number: int) -> bytes:
-        return self._texts[self._starts[number] : self._starts[number + 1]]
+        start = self._starts[number]
+        end = self._starts[number + 1]
+        return self._texts[start:end]
 
 
 def every_posting(words: Words) -> Iterator[tuple[str, bytes, Numbers, Numbers]]:
@@ -244,17 +301,37 @@ def every_posting(words: Words) -> Iterator[tuple[str, bytes, Numbers, Numbers]]
     texts = words.terms()
     postings = words.postings()
     for field in FIELDS:
-        terms, _, numbers, counts = postings.of_field(field)
-        distinct, firsts, sizes = np.unique(terms, return_index=True, return_counts=True)
-        ends = firsts + sizes
+        own = postings.of_field(field)
+        is_first = is_first_of_run(own.terms)
+        firsts = np.flatnonzero(is_first)
+        ends = firsts + np.diff(firsts, append=len(own.terms))
+        distinct = own.terms[firsts]
         bounds = zip(distinct.tolist(), firsts.tolist(), ends.tolist(), strict=True)
         for term, first, end in bounds:
-            yield field, texts[term], numbers[first:end], counts[first:end]
+            span = slice(first, end)
+            yield field, texts[term], own.numbers[span], own.counts[span]
 
 
-def _sizes(firsts: npt.NDArray[np.uint32]) -> Numbers:
-    bounds: Numbers = firsts.astype(np.int64)
-    return bounds[1:] - bounds[:-1]
+def is_first_of_run(values: Numbers) -> Mask:
+    """Tell for each value whether the one before it is another."""
+    is_first = np.ones(len(values), dtype=np.bool_)
+    is_first[1:] = values[1:] != values[:-1]
+    return is_first
+
+
+def _span(firsts: Places, number: int) -> slice:
+    """Return where the part with this number lies, given where each of them begins."""
+    first = int(firsts[number])
+    end = int(firsts[number + 1])
+    return slice(first, end)
+
+
+def _owners(firsts: Places) -> Numbers:
+    """Return for each place the number of the part that it lies in."""
+    bounds = firsts.astype(np.int64)
+    sizes = np.diff(bounds)
+    every = np.arange(len(sizes))
+    return np.repeat(every, sizes)
 
 
 def _lengths(codes: Codes) -> Bytes:
@@ -273,7 +350,8 @@ def _is_near(term: str, word: str) -> bool:
     end = 0
     while end < shorter - start and term[-1 - end] == word[-1 - end]:
         end += 1
-    middle, other = term[start : len(term) - end], word[start : len(word) - end]
+    middle = term[start : len(term) - end]
+    other = word[start : len(word) - end]
     if start == 0:
         return False
     if len(middle) <= 1 and len(other) <= 1:

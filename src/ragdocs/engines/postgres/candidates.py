@@ -7,7 +7,7 @@ for everything about the documents that are left, and for those that could not b
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -74,7 +74,9 @@ class Keys(Sequence[PassageKey]):
     def __getitem__(self, column: int | slice) -> PassageKey | Sequence[PassageKey]:
         if isinstance(column, slice):
             return [self[one] for one in range(*column.indices(len(self)))]
-        return PassageKey(Key(int(self._documents[column]), int(self._positions[column])))
+        document = int(self._documents[column])
+        position = int(self._positions[column])
+        return PassageKey(Key(document, position))
 
 
 class Details(NamedTuple):
@@ -145,7 +147,9 @@ class CandidateSearch:
     @property
     def writes(self) -> int | None:
         """The number of writes before this state, if it was asked for."""
-        return self._look.totals.counts["writes"] if self._has_looked else None
+        if not self._has_looked:
+            return None
+        return self._look.totals.counts["writes"]
 
     # --- the first turn ---
 
@@ -254,7 +258,8 @@ class CandidateSearch:
             missing = set()
         wanted = set(missing)
         for columns in self._found_by_words().values():
-            wanted.update(self._pool.numbers[self._pool.owners[columns]].tolist())
+            owners = self._pool.owners[columns]
+            wanted.update(self._pool.numbers[owners].tolist())
         for near in self._near.values():
             wanted.update(near["document"].tolist())
         self._take_hot_documents(wanted)
@@ -410,7 +415,8 @@ class CandidateSearch:
         columns = self._best.get((name, number))
         if columns is None:
             scores = self._scores[name]
-            columns = best(scores, self._k, self._pool.passing(number) & (scores > 0))
+            allowed = self._pool.passing(number) & (scores > 0)
+            columns = best(scores, self._k, allowed)
             self._best[name, number] = columns
         return columns
 
@@ -451,7 +457,8 @@ class CandidateSearch:
             return marked, measured
         for number, name in enumerate(self._vectors):
             owners, entries = self._products(number)
-            measured[name] = _spread(_marked(owners, entries["slot"]), entries["product"], marked)
+            own_marked = _marked(owners, entries["slot"])
+            measured[name] = _spread(own_marked, entries["product"], marked)
         return marked, measured
 
     def _passage_vectors(self) -> Vectors:
@@ -468,7 +475,9 @@ class CandidateSearch:
 
     def _slots(self) -> npt.NDArray[np.int32]:
         """Return the slot of every column, none in documents without details."""
-        blank = np.full(int(self._pool.sizes.max(initial=0)), NO_SLOT, dtype="<i4").tobytes()
+        longest = int(self._pool.sizes.max(initial=0))
+        no_slots = np.full(longest, NO_SLOT, dtype="<i4")
+        blank = no_slots.tobytes()
         parts = []
         numbers = self._pool.numbers.tolist()
         for number, size in zip(numbers, self._pool.sizes.tolist(), strict=True):
@@ -504,33 +513,48 @@ class CandidateSearch:
         for name, found in self._found_by_vector(slots, measured).items():
             columns[name, "vector"] = found
             raw[name, "vector"] = measured[name]
-        is_kept = np.zeros(len(self._pool.numbers), dtype=np.bool_)
-        for found in columns.values():
-            is_kept[self._pool.owners[found]] = True
-        for number, details in self._details.items():
-            if details.is_asked_for:
-                is_kept[self._pool.numbers == number] = True
-        kept = np.flatnonzero(is_kept)
-        is_column_kept = is_kept[self._pool.owners]
+        pool = self._pool
+        is_kept = self._kept(columns.values())
+        is_column_kept = is_kept[pool.owners]
         moved = np.cumsum(is_column_kept) - 1
-        sizes = self._pool.sizes[kept]
-        owners = self._pool.owners[is_column_kept]
+        sizes = pool.sizes[is_kept]
         documents = []
-        for number in self._pool.numbers[kept].tolist():
-            documents.append(cards.document(self._details[number].card))
+        for number in pool.numbers[is_kept].tolist():
+            details = self._details[number]
+            documents.append(cards.document(details.card))
+        scores = {}
+        for signal, values in raw.items():
+            scores[signal] = values[is_column_kept].astype(np.float64)
         return Candidates(
-            keys=Keys(
-                self._pool.numbers[owners],
-                np.flatnonzero(is_column_kept) - self._pool.starts[owners],
-            ),
+            keys=self._keys(is_column_kept),
             starts=np.cumsum(sizes) - sizes,
             documents=documents,
-            raw={s: values[is_column_kept].astype(np.float64) for s, values in raw.items()},
+            raw=scores,
             found={signal: moved[found].tolist() for signal, found in columns.items()},
             term_counts={name: len(query) for name, query in self._look.queries.items()},
             lone_share=self._look.totals.lone_share,
             seconds=seconds,
         )
+
+    def _kept(self, found: Iterable[Columns]) -> Mask:
+        """Tell for each document whether it has a passage that was found, or was asked for."""
+        pool = self._pool
+        is_kept = np.zeros(len(pool.numbers), dtype=np.bool_)
+        for columns in found:
+            owners = pool.owners[columns]
+            is_kept[owners] = True
+        for number, details in self._details.items():
+            if details.is_asked_for:
+                is_kept[pool.numbers == number] = True
+        return is_kept
+
+    def _keys(self, is_kept: Mask) -> Keys:
+        """Return the keys of the columns that are kept."""
+        pool = self._pool
+        owners = pool.owners[is_kept]
+        columns = np.flatnonzero(is_kept)
+        positions = columns - pool.starts[owners]
+        return Keys(pool.numbers[owners], positions)
 
 
 def _chosen(also: Collection[str]) -> str:
@@ -551,6 +575,9 @@ def _spread(marked: Numbers, values: Vectors, wanted: Numbers) -> Vectors:
     if not len(marked):
         return np.zeros(len(wanted), dtype=np.float32)
     order = np.argsort(marked)
-    found = order[np.searchsorted(marked, wanted, sorter=order).clip(max=len(marked) - 1)]
-    result: Vectors = np.where(marked[found] == wanted, values[found], 0.0).astype(np.float32)
+    places = np.searchsorted(marked, wanted, sorter=order)
+    last = len(marked) - 1
+    found = order[places.clip(max=last)]
+    is_there = marked[found] == wanted
+    result: Vectors = np.where(is_there, values[found], 0.0).astype(np.float32)
     return result

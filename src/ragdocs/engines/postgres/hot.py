@@ -11,13 +11,23 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ragdocs.engines.postgres.lengths import FIELDS, Floats, decoded
-from ragdocs.engines.postgres.pool import Columns, Fetched, Mask, Numbers, Payload, Pool, worth
+from ragdocs.engines.postgres.pool import (
+    Columns,
+    Fetched,
+    Mask,
+    Numbers,
+    Payload,
+    Pool,
+    Worth,
+    worth,
+)
 from ragdocs.engines.postgres.statistics import Totals
 from ragdocs.protocols import Vectors
 from ragdocs.search import bm25
@@ -107,13 +117,15 @@ class HotState:
     def is_proven(self) -> bool:
         """Whether these are the present documents, and all of them."""
         counts = self.totals.counts
-        sums = self._lengths.sum(axis=1, dtype=np.float64).astype(np.int64).tolist()
-        return (
-            len(self.marked.marks) == counts["documents"]
-            and self.pool.columns == counts["passages"]
-            and sums == [counts[field] for field in FIELDS]
-            and int(self.marked.marks.sum()) == counts["marks"]
-        )
+        sums = self._lengths.sum(axis=1, dtype=np.float64)
+        own = {
+            "documents": len(self.marked.marks),
+            "passages": self.pool.columns,
+            "marks": int(self.marked.marks.sum()),
+        }
+        for field, length in zip(FIELDS, sums.tolist(), strict=True):
+            own[field] = int(length)
+        return all(counts[name] == count for name, count in own.items())
 
     def add_postings(self, postings: Mapping[str, Payload], terms: Iterable[str]) -> None:
         """Keep the postings of these terms; of some there may be none."""
@@ -129,8 +141,10 @@ class HotState:
             if term not in self._worth:
                 missing[term] = self.postings[term]
         averages = self.totals.by_field
-        for term, (columns, values, named) in worth(self.pool, self._lengths, missing, averages):
-            self._worth[term] = own = _term_worth(self.pool.columns, columns, values, named)
+        added = worth(self.pool, self._lengths, missing, averages)
+        for term, found in added:
+            own = _term_worth(self.pool.columns, found)
+            self._worth[term] = own
             self.bytes += own.size
         return {term: self._worth[term] for term in terms}
 
@@ -156,26 +170,38 @@ class HotState:
         """Keep which documents go by these names."""
         for name, documents in by_name.items():
             self.targets[name] = documents
-            self.bytes += OBJECT_BYTES + sum(len(card) for _, card in documents)
+            cards = sum(len(card) for _, card in documents)
+            self.bytes += OBJECT_BYTES + cards
 
     def add_passage(self, key: tuple[int, int], row: tuple[Any, ...]) -> None:
         """Keep the row of a passage."""
         self.passages[key] = row
-        self.bytes += OBJECT_BYTES + sum(len(value) for value in row if isinstance(value, bytes))
+        self.bytes += OBJECT_BYTES
+        for value in row:
+            if isinstance(value, bytes):
+                self.bytes += len(value)
 
 
 NO_POSTINGS = Payload(np.empty(0, np.int64), np.empty(0, np.int32), b"")
 
 
-def _term_worth(count: int, columns: Columns, values: Floats, named: Floats) -> TermWorth:
-    places = np.flatnonzero(named)
-    is_dense = len(columns) > DENSE_SHARE * count
+def _term_worth(count: int, found: Worth) -> TermWorth:
+    """Return what is kept of the worth of a term, given the number of all columns."""
+    places = np.flatnonzero(found.named)
+    is_dense = len(found.columns) > DENSE_SHARE * count
+    # What was found are parts of arrays of many terms, which would be kept with them.
     if is_dense:
-        spread = np.zeros(count, dtype=np.float32)
-        spread[columns] = values
-        values = spread
-    # Both are parts of arrays of many terms, which would be kept with them.
-    return TermWorth(columns.copy(), values.copy(), is_dense, columns[places], named[places])
+        values = np.zeros(count, dtype=np.float32)
+        values[found.columns] = found.impact
+    else:
+        values = found.impact.copy()
+    return TermWorth(
+        found.columns.copy(),
+        values,
+        is_dense,
+        found.columns[places],
+        found.named[places],
+    )
 
 
 def word_score(state: HotState, query: Sequence[bm25.QueryTerm]) -> Floats:
@@ -193,7 +219,8 @@ def word_score(state: HotState, query: Sequence[bm25.QueryTerm]) -> Floats:
             else:
                 scores[own.columns] += factor * own.values
             if len(own.named):
-                scores[own.named_columns] += np.float32(share * naming) * own.named
+                named_factor = np.float32(share * naming)
+                scores[own.named_columns] += named_factor * own.named
     return scores
 
 
@@ -267,29 +294,39 @@ def brought_up(
 ) -> HotState:
     """Return a later state: documents that were touched are those given now, or are gone."""
     changed = np.fromiter(touched, dtype=np.int64, count=len(touched))
-    documents = _joined(_without(state.marked, changed), fresh)
+    unchanged = _without(state.marked, changed)
+    documents = _joined(unchanged, fresh)
     later = HotState(totals, since, documents)
     # Another search may be adding to them.
     for term, payload in list(state.postings.items()):
         kept = _postings_without(payload, changed)
         added = postings.get(term, NO_POSTINGS)
         if len(added.documents):
-            kept = Payload(
-                np.concatenate([kept.documents, added.documents]),
-                np.concatenate([kept.sizes, added.sizes]),
-                kept.entries + added.entries,
-            )
+            kept = _joined_postings(kept, added)
         later.add_postings({term: kept}, [term])
     return later
 
 
+def _joined_postings(first: Payload, second: Payload) -> Payload:
+    return Payload(
+        np.concatenate([first.documents, second.documents]),
+        np.concatenate([first.sizes, second.sizes]),
+        first.entries + second.entries,
+    )
+
+
 def _postings_without(payload: Payload, numbers: Numbers) -> Payload:
-    gone = np.isin(payload.documents, numbers)
-    if not gone.any():
+    """Leave out the postings of these documents."""
+    is_kept = ~np.isin(payload.documents, numbers)
+    if is_kept.all():
         return payload
     data = np.frombuffer(payload.entries, dtype=np.uint8)
-    kept = data[np.repeat(~gone, payload.sizes)].tobytes()
-    return Payload(payload.documents[~gone], payload.sizes[~gone], kept)
+    is_byte_kept = np.repeat(is_kept, payload.sizes)
+    return Payload(
+        payload.documents[is_kept],
+        payload.sizes[is_kept],
+        data[is_byte_kept].tobytes(),
+    )
 
 
 def _without(marked: Marked, numbers: Numbers) -> Marked:
@@ -298,13 +335,15 @@ def _without(marked: Marked, numbers: Numbers) -> Marked:
     kept = ~np.isin(documents.numbers, numbers)
     if kept.all():
         return marked
-    codes = np.frombuffer(documents.lengths, dtype=np.uint8).reshape(-1, len(FIELDS))
+    codes = np.frombuffer(documents.lengths, dtype=np.uint8)
+    by_passage = codes.reshape(-1, len(FIELDS))
+    is_passage_kept = np.repeat(kept, documents.sizes)
     fetched = Fetched(
         documents.numbers[kept],
         documents.passes[kept],
         documents.sizes[kept],
-        [documents.paths[place] for place in np.flatnonzero(kept).tolist()],
-        codes[np.repeat(kept, documents.sizes)].tobytes(),
+        list(compress(documents.paths, kept.tolist())),
+        by_passage[is_passage_kept].tobytes(),
     )
     return Marked(fetched, marked.marks[kept])
 
@@ -313,20 +352,34 @@ def _joined(first: Marked, second: Marked) -> Marked:
     """Put the documents of both in the order of their paths."""
     if not len(second.marks):
         return first
-    paths = first.documents.paths + second.documents.paths
+    one = first.documents
+    other = second.documents
+    paths = one.paths + other.paths
     order = sorted(range(len(paths)), key=paths.__getitem__)
-    sizes = np.concatenate([first.documents.sizes, second.documents.sizes])
-    codes = first.documents.lengths + second.documents.lengths
-    ends = (np.cumsum(sizes) * len(FIELDS)).tolist()
-    starts = [0, *ends[:-1]]
+    numbers = np.concatenate([one.numbers, other.numbers])
+    passes = np.concatenate([one.passes, other.passes])
+    sizes = np.concatenate([one.sizes, other.sizes])
+    marks = np.concatenate([first.marks, second.marks])
     fetched = Fetched(
-        np.concatenate([first.documents.numbers, second.documents.numbers])[order],
-        np.concatenate([first.documents.passes, second.documents.passes])[order],
+        numbers[order],
+        passes[order],
         sizes[order],
         [paths[place] for place in order],
-        b"".join(codes[starts[place] : ends[place]] for place in order),
+        _ordered_lengths(one.lengths + other.lengths, sizes, order),
     )
-    return Marked(fetched, np.concatenate([first.marks, second.marks])[order])
+    return Marked(fetched, marks[order])
+
+
+def _ordered_lengths(codes: bytes, sizes: Numbers, order: Sequence[int]) -> bytes:
+    """Return the lengths of the passages of documents in another order of these."""
+    ends = np.cumsum(sizes) * len(FIELDS)
+    bounds = [0, *ends.tolist()]
+    pieces = []
+    for place in order:
+        start = bounds[place]
+        end = bounds[place + 1]
+        pieces.append(codes[start:end])
+    return b"".join(pieces)
 
 
 def passage_vectors(data: bytes | None, slots: bytes, dim: int) -> Vectors:
@@ -334,8 +387,10 @@ def passage_vectors(data: bytes | None, slots: bytes, dim: int) -> Vectors:
     sent = np.dtype((np.void, _HEAD_BYTES + dim * _HALF.itemsize))
     rows = np.frombuffer(data or b"", dtype=sent)
     parts = rows.view(np.uint8).reshape(len(rows), sent.itemsize)
-    numbers = np.ascontiguousarray(parts[:, : _SLOT.itemsize]).view(_SLOT).ravel()
-    halves = np.ascontiguousarray(parts[:, _HEAD_BYTES:]).view(_HALF).reshape(len(rows), dim)
+    slot_bytes = np.ascontiguousarray(parts[:, : _SLOT.itemsize])
+    numbers = slot_bytes.view(_SLOT).ravel()
+    half_bytes = np.ascontiguousarray(parts[:, _HEAD_BYTES:])
+    halves = half_bytes.view(_HALF).reshape(len(rows), dim)
     wanted = np.frombuffer(slots, dtype="<i4")
     vectors = np.zeros((len(wanted), dim), dtype=np.float32)
     place_of = {slot: place for place, slot in enumerate(numbers.tolist())}

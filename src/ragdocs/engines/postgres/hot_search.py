@@ -70,9 +70,11 @@ class HotSearch:
             statements.append(_documents(self._scope))
         if missing:
             statements.append(_postings(self._scope, missing))
-        answers = self._ask(*statements, *further)
-        (((counts, since, touched),), *filtered) = answers[: 1 + len(self._filters())]
-        rest = answers[1 + len(filtered) :]
+        present, *rest = self._ask(*statements, *further)
+        ((counts, since, touched),) = present
+        filters = len(self._filters())
+        filtered = rest[:filters]
+        rest = rest[filters:]
         totals = Totals.of(counts)
         if state is None:
             state = HotState(totals, int(since), _read_documents(rest.pop(0)))
@@ -137,7 +139,8 @@ class HotSearch:
             if condition.excludes and not sent:
                 self.passing.append(None)
                 continue
-            is_chosen = np.isin(state.pool.numbers, np.frombuffer(sent or b"", _BIG))
+            numbers = np.frombuffer(sent or b"", _BIG)
+            is_chosen = np.isin(state.pool.numbers, numbers)
             if condition.excludes:
                 is_chosen = ~is_chosen
             self.passing.append(is_chosen)
@@ -156,7 +159,8 @@ class HotSearch:
                 nothing_has += 1
                 if nothing_has <= bm25.MOST_TYPOS and bm25.may_be_typo(term):
                     unknown[term] = None
-        self._look_up_spellings(state, [term for term in unknown if term not in state.spellings])
+        not_looked_up = [term for term in unknown if term not in state.spellings]
+        self._look_up_spellings(state, not_looked_up)
         for query in self._queries:
             self.weighed[query.name] = bm25.weigh(
                 query.terms,
@@ -199,11 +203,14 @@ class HotSearch:
                 chosen.append(pool.owners[found[name, number]])
         places = np.unique(np.concatenate(chosen))
         part = _part(pool, places, self.passing)
-        columns = np.arange(part.columns) + np.repeat(pool.starts[places] - part.starts, part.sizes)
+        # How far each document of the part stands from where it stood.
+        shifts = pool.starts[places] - part.starts
+        columns = np.arange(part.columns) + shifts[part.owners]
         moved = {}
         for key, own in found.items():
             owners = pool.owners[own]
-            moved[key] = own + (part.starts[np.searchsorted(places, owners)] - pool.starts[owners])
+            part_places = np.searchsorted(places, owners)
+            moved[key] = own - shifts[part_places]
         for name, every in scores.items():
             scores[name] = every[columns]
         return HotLook(part, scores, moved)
@@ -242,12 +249,14 @@ def _read_documents(rows: Rows) -> Marked:
     ((heads, lengths, paths),) = rows
     head = np.frombuffer(heads or b"", _HEAD)
     numbers = head["number"].astype(np.int64)
+    passes = np.zeros(len(head), np.int64)
+    sizes = head["passages"].astype(np.int64)
+    marks = head["mark"].astype(np.int64)
     names = []
     if len(head):
         names = paths.split(b"\0")
-    sizes = head["passages"].astype(np.int64)
-    fetched = Fetched(numbers, np.zeros(len(head), np.int64), sizes, names, lengths or b"")
-    return Marked(fetched, head["mark"].astype(np.int64))
+    fetched = Fetched(numbers, passes, sizes, names, lengths or b"")
+    return Marked(fetched, marks)
 
 
 def _read_postings(rows: Rows) -> dict[str, Payload]:

@@ -6,8 +6,8 @@ import json
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from secrets import token_hex
+from contextlib import contextmanager, suppress
+from secrets import randbelow, token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from ragdocs.engines.postgres.candidates import SearchedScope
 from ragdocs.engines.postgres.cards import Cards, as_bytes, restored, stored
 from ragdocs.engines.postgres.hot import HotScope
 from ragdocs.engines.postgres.lengths import FIELDS
-from ragdocs.engines.postgres.rows import Averages, analysed, average_lengths
+from ragdocs.engines.postgres.rows import AnalysedDocument, Averages, analysed, average_lengths
 from ragdocs.engines.postgres.snapshot import PostgresSnapshot
 from ragdocs.engines.postgres.statistics import NOTHING, TOTALS, Totals
 from ragdocs.engines.postgres.writing import DocumentWriter, lock_documents
@@ -37,8 +37,13 @@ FORMAT = "1"
 INFO_SECONDS = 1.0
 # Documents whose rows are made before they are sent; a server ends transactions that stand still.
 WRITTEN_AT_ONCE = 100
+# Passages of a change set that is compared with the rows before it is analysed, while others wait;
+# a larger one is analysed first.
+MOST_EDITED = 500
 # Changed counts of terms that may wait before they are added up.
 MOST_TALLIES = 20_000
+# Writes after which their differences are added up: every search reads those that are not.
+MOST_WRITES = 64
 # The name of the encoder of a machine that has no model: it searches by words, and what it writes
 # is encoded by others.
 NO_ENCODER = "none"
@@ -87,6 +92,8 @@ class PostgresIndex:
         self._exact = exact
         self._has_graph = False
         self._tallied = 0
+        # Of processes that write once, one in so many has its turn to add up.
+        self._writes = randbelow(MOST_WRITES)
         # What scores by words alone are measured by, on a machine without a model.
         self._own_calibration: Mapping[str, float] | None = None
 
@@ -159,22 +166,26 @@ class PostgresIndex:
         """Add or replace documents, drop paths, and note new stamps, in one step."""
         if not changed and not removed and not restamped:
             return
-        documents = {entry.document.path: analysed(entry) for entry in changed}
-        gone = [path for path in removed if path not in documents]
+        entries = {entry.document.path: entry for entry in changed}
+        gone = [path for path in removed if path not in entries]
+        ready: dict[str, AnalysedDocument] = {}
+        if sum(len(entry.chunks) for entry in changed) > MOST_EDITED:
+            ready = {path: analysed(entry) for path, entry in entries.items()}
         # In a pipeline statements are sent together until somebody asks for an answer.
         with self._database.writing(self._scope) as session, session.pipeline():
             session.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [EMPTYING, self._scope])
-            lock_documents(session, self._scope, [*documents, *gone])
-            entries = list(documents.values())
-            state = self._writable(session, entries)
+            lock_documents(session, self._scope, [*entries, *gone])
+            documents = list(entries.values())
+            state = self._writable(session, documents)
             writer = DocumentWriter(session, self._scope)
-            for start in range(0, len(entries), WRITTEN_AT_ONCE):
-                writer.write(entries[start : start + WRITTEN_AT_ONCE], state.reference)
+            for start in range(0, len(documents), WRITTEN_AT_ONCE):
+                part = documents[start : start + WRITTEN_AT_ONCE]
+                writer.write(part, state.reference, ready)
             writer.remove(gone)
             if restamped:
                 writer.restamp(restamped)
             tallied = writer.finish()
-        self._changed(tallied)
+        self._written(tallied)
 
     def claim_missing(
         self, limit: int, paths: Collection[str] = ()
@@ -204,7 +215,7 @@ class PostgresIndex:
                 return
             self._check_encoder(session, state)
             waiting.fill(session, self._scope, vectors)
-        self._changed(0)
+        self._written(0)
 
     def calibrate(self, calibration: Mapping[str, float]) -> None:
         """Keep what scores are measured by."""
@@ -218,7 +229,7 @@ class PostgresIndex:
                 "UPDATE indexes SET calibration = %s WHERE scope = %s",
                 [as_bytes(dict(calibration)), self._scope],
             )
-        self._changed(0)
+        self._infos.clear()
 
     def refresh(self) -> None:
         """Add up what writers have noted; answers stay the same, and searches get quicker.
@@ -228,7 +239,9 @@ class PostgresIndex:
         with self._database.maintaining() as session:
             if not statistics.fold(session, self._scope):
                 return
-            self._tallied = 0
+            with self._lock:
+                self._tallied = 0
+                self._writes = 0
             self._renew_bounds(session)
 
     def _renew_bounds(self, session: Session) -> None:
@@ -261,7 +274,7 @@ class PostgresIndex:
                 return True
             session.execute("SELECT pg_advisory_xact_lock(%s, %s)", [EMPTYING, self._scope])
             session.execute("SELECT forget_scope(%s)", [self._scope])
-        self._changed(0)
+        self._infos.clear()
         return False
 
     def prepare(self) -> None:
@@ -278,7 +291,7 @@ class PostgresIndex:
         can_build = not self._exact and self._encoder != NO_ENCODER
         if info.vector_search == "exact" and can_build:
             graphs.build(self._database, self._scope, self._dim, info.vectors)
-            self._changed(0)
+            self._infos.clear()
         return None
 
     def contents(self) -> dict[str, list[Any]]:
@@ -295,14 +308,17 @@ class PostgresIndex:
         """Forget what is in memory; connections belong to the database."""
         self._hot.forget()
 
-    def _changed(self, tallied: int) -> None:
+    def _written(self, tallied: int) -> None:
         """Forget what is known of the counts, and add up the tallies when there are many."""
         self._infos.clear()
         with self._lock:
             self._tallied += tallied
-            is_many = self._tallied > MOST_TALLIES
+            self._writes += 1
+            is_many = self._tallied > MOST_TALLIES or self._writes >= MOST_WRITES
         if is_many:
-            self.refresh()
+            # What is written stays written if this has to wait.
+            with suppress(UnavailableError):
+                self.refresh()
 
     def _state(self, session: Session) -> State | None:
         row = session.execute(_STATE, {"scope": self._scope}, binary=True).fetchone()
@@ -310,7 +326,7 @@ class PostgresIndex:
             return None
         return _state(row)
 
-    def _writable(self, session: Session, documents: Sequence[Any]) -> State:
+    def _writable(self, session: Session, documents: Sequence[IndexedDocument]) -> State:
         """Return the state of an index that this one may write to; make it if there is none."""
         state = self._state(session)
         if state is None:
@@ -322,12 +338,12 @@ class PostgresIndex:
             raise UnavailableError("another version of ragdocs has made this index", HINT_RECIPE)
         return state
 
-    def _create(self, session: Session, documents: Sequence[Any]) -> None:
+    def _create(self, session: Session, documents: Sequence[IndexedDocument]) -> None:
         sums = np.zeros(len(FIELDS), dtype=np.int64)
         passages = 0
-        for document in documents:
-            sums += np.array(document.sums, dtype=np.int64)
-            passages += len(document.entry.chunks)
+        for document in documents[:WRITTEN_AT_ONCE]:
+            sums += np.array(analysed(document).sums, dtype=np.int64)
+            passages += len(document.chunks)
         session.execute(
             """
             INSERT INTO indexes (scope, recipe, encoder, dim, counts, reference)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from ragdocs.search import bm25
 Columns = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Scores = npt.NDArray[np.floating]
+Entries = npt.NDArray[np.void]
 
 # Terms times passages that are scored at once, which bounds the memory that takes.
 MOST_AT_ONCE = 2_000_000
@@ -23,7 +25,7 @@ MOST_AT_ONCE = 2_000_000
 class Payload(NamedTuple):
     """The postings of one term: in which documents, how many bytes each, and the bytes."""
 
-    documents: npt.NDArray[np.int64]
+    documents: Numbers
     sizes: npt.NDArray[np.int32]
     entries: bytes
 
@@ -65,33 +67,45 @@ class Pool:
     def joined(self, other: Pool) -> Pool:
         """Return a pool with the documents of both."""
         paths = self.paths + other.paths
-        order = sorted(range(len(paths)), key=paths.__getitem__)
-        numbers = np.concatenate([self.numbers, other.numbers])[order]
-        passes = np.concatenate([self.passes, other.passes])[order]
-        sizes = np.concatenate([self.sizes, other.sizes])[order]
-        return Pool(numbers, passes, sizes, [paths[place] for place in order])
+        places = range(len(paths))
+        order = sorted(places, key=paths.__getitem__)
+        numbers = np.concatenate([self.numbers, other.numbers])
+        passes = np.concatenate([self.passes, other.passes])
+        sizes = np.concatenate([self.sizes, other.sizes])
+        ordered_paths = [paths[place] for place in order]
+        return Pool(
+            numbers[order],
+            passes[order],
+            sizes[order],
+            ordered_paths,
+        )
 
     def places(self, numbers: npt.NDArray[np.integer]) -> Numbers:
         """Return where documents with these numbers are; of one that is not here, any place."""
         if not len(self.numbers):
             return np.zeros(0, dtype=np.int64)
         found = np.searchsorted(self.numbers, numbers, sorter=self._order)
-        places: Numbers = self._order[found.clip(max=len(self._order) - 1)]
+        last = len(self._order) - 1
+        places: Numbers = self._order[found.clip(max=last)]
         return places
 
     def place(self, number: int) -> int:
         """Return where a document is that is here."""
-        return int(self.places(np.array([number]))[0])
+        places = self.places(np.array([number]))
+        return int(places[0])
 
     def columns_of(self, part: Pool) -> Columns:
         """Return the columns here of all columns of a part of this pool."""
         places = self.places(part.numbers)
-        moved: Columns = np.arange(part.columns) - part.starts[part.owners]
-        return moved + self.starts[places][part.owners]
+        # How far each document stands from where it stood.
+        shifts = self.starts[places] - part.starts
+        columns: Columns = np.arange(part.columns) + shifts[part.owners]
+        return columns
 
     def passing(self, number: int) -> Mask:
         """Tell for each column whether its document passes a filter."""
-        passes: Mask = ((self.passes >> number) & 1).astype(np.bool_)
+        bits = (self.passes >> number) & 1
+        passes: Mask = bits.astype(np.bool_)
         return passes[self.owners]
 
 
@@ -112,19 +126,33 @@ def word_scores(
     lengths = np.ascontiguousarray(decoded(fetched.lengths).T)
     worths = dict(worth(pool, lengths, payloads, averages))
     for name, query in queries.items():
-        total = sum(term.weight for term in query)
-        naming = bm25.naming(len(query))
-        for term in query:
-            for spelling, share in term.spellings:
-                if spelling not in worths:
-                    continue
-                columns, impact, named = worths[spelling]
-                scores[name][columns] += bm25.factor(term, share, total) * impact
-                scores[name][columns] += np.float32(share * naming) * named
+        _add_query(scores[name], query, worths)
     return scores
 
 
-Worth = tuple[Columns, Floats, Floats]
+class Worth(NamedTuple):
+    """The columns that have a term, its impact there, and its share of titles."""
+
+    columns: Columns
+    impact: Floats
+    named: Floats
+
+
+def _add_query(
+    scores: Floats, query: Sequence[bm25.QueryTerm], worths: Mapping[str, Worth]
+) -> None:
+    """Add what the terms of a query are worth to the scores of all columns."""
+    total = sum(term.weight for term in query)
+    naming = bm25.naming(len(query))
+    for term in query:
+        for spelling, share in term.spellings:
+            own = worths.get(spelling)
+            if own is None:
+                continue
+            factor = bm25.factor(term, share, total)
+            named_factor = np.float32(share * naming)
+            scores[own.columns] += factor * own.impact
+            scores[own.columns] += named_factor * own.named
 
 
 def worth(
@@ -133,18 +161,25 @@ def worth(
     payloads: Mapping[str, Payload],
     averages: Mapping[str, float],
 ) -> Iterator[tuple[str, Worth]]:
-    """Yield the columns that have each term, its impact there, and its share of titles."""
+    """Yield what each term is worth."""
     terms = list(payloads)
-    group = max(1, MOST_AT_ONCE // max(1, pool.columns))
+    columns = max(1, pool.columns)
+    group = max(1, MOST_AT_ONCE // columns)
     for start in range(0, len(terms), group):
         chosen = terms[start : start + group]
-        occurrences = _Occurrences(pool, [payloads[term] for term in chosen])
+        own_payloads = [payloads[term] for term in chosen]
+        occurrences = _Occurrences(pool, own_payloads)
         by_field = occurrences.by_field(lengths)
         impact = bm25.impact(by_field, averages)
         named = bm25.named_share(by_field)
         for place, term in enumerate(chosen):
             part = occurrences.part(place)
-            yield term, (occurrences.columns[part], impact[part], named[part])
+            own = Worth(
+                occurrences.columns[part],
+                impact[part],
+                named[part],
+            )
+            yield term, own
 
 
 class _Occurrences:
@@ -155,25 +190,35 @@ class _Occurrences:
 
     def __init__(self, pool: Pool, payloads: Sequence[Payload]) -> None:
         self._pool = pool
-        entries, documents, terms = _decoded(pool, payloads)
-        size = len(payloads) * pool.columns
+        self._size = len(payloads) * pool.columns
         self._counts: dict[int, Floats] = {}
-        having = np.zeros(size, dtype=np.bool_)
-        is_shared = entries["ord"] == DOCUMENT
+        having = np.zeros(self._size, dtype=np.bool_)
+        postings = _decoded(pool, payloads)
+        is_shared = postings.entries["ord"] == DOCUMENT
         if is_shared.any():
-            self._spread(entries[is_shared], documents[is_shared], terms[is_shared], size)
+            self._spread(postings.at(is_shared))
             for count in self._counts.values():
                 having |= count > 0
-            is_own = ~is_shared
-            entries, documents, terms = entries[is_own], documents[is_own], terms[is_own]
-        own = terms * pool.columns + pool.starts[documents] + entries["ord"]
-        having[own] = True
-        for field, name in ((BODY, "body"), (HEADINGS, "headings")):
-            if entries[name].any():
-                self._counts[field] = np.zeros(size, dtype=np.float32)
-                self._counts[field][own] = entries[name]
+            postings = postings.at(~is_shared)
+        places = self._first_places(postings) + postings.entries["ord"]
+        having[places] = True
+        self._count(BODY, places, postings.entries["body"])
+        self._count(HEADINGS, places, postings.entries["headings"])
         self._places = np.flatnonzero(having)
         self.columns = self._places % pool.columns
+
+    def _first_places(self, postings: _Postings) -> Numbers:
+        """Return the place of the first passage of each document, for the term of a posting."""
+        starts = self._pool.starts[postings.documents]
+        places: Numbers = postings.terms * self._pool.columns + starts
+        return places
+
+    def _count(self, field: int, places: Numbers, counts: npt.NDArray[Any]) -> None:
+        """Note how often terms stand in a field, if they do."""
+        if counts.any():
+            spread = np.zeros(self._size, dtype=np.float32)
+            spread[places] = counts
+            self._counts[field] = spread
 
     def by_field(self, lengths: Floats) -> dict[str, bm25.Occurrences]:
         """Return counts and lengths, in the order in which the local engine adds fields up."""
@@ -189,46 +234,68 @@ class _Occurrences:
         start, end = np.searchsorted(self._places, ends).tolist()
         return slice(start, end)
 
-    def _spread(
-        self, entries: npt.NDArray[np.void], documents: Numbers, terms: Numbers, size: int
-    ) -> None:
+    def _spread(self, postings: _Postings) -> None:
         """Spread what stands in a field of a document over all its passages."""
-        pool = self._pool
-        for field in np.unique(entries["body"]).tolist():
-            chosen = entries["body"] == field
-            sizes = pool.sizes[documents[chosen]]
-            first = terms[chosen] * pool.columns + pool.starts[documents[chosen]]
-            within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-            self._counts[field] = np.zeros(size, dtype=np.float32)
-            places = np.repeat(first, sizes) + within
-            self._counts[field][places] = np.repeat(entries["headings"][chosen], sizes)
+        fields = postings.entries["body"]
+        for field in np.unique(fields).tolist():
+            own = postings.at(fields == field)
+            sizes = self._pool.sizes[own.documents]
+            begins = np.cumsum(sizes) - sizes
+            # From the first place of each document on, as many as it has passages.
+            shifts = self._first_places(own) - begins
+            places = np.arange(int(sizes.sum())) + np.repeat(shifts, sizes)
+            spread = np.zeros(self._size, dtype=np.float32)
+            spread[places] = np.repeat(own.entries["headings"], sizes)
+            self._counts[field] = spread
 
 
-def _decoded(
-    pool: Pool, payloads: Sequence[Payload]
-) -> tuple[npt.NDArray[np.void], Numbers, Numbers]:
-    """Return all entries, each with the place of its document and the number of its term."""
-    entries = np.frombuffer(b"".join(payload.entries for payload in payloads), dtype=ENTRY)
+class _Postings(NamedTuple):
+    """Entries, each with the place of its document and the number of its term."""
+
+    entries: Entries
+    documents: Numbers
+    terms: Numbers
+
+    def at(self, chosen: Mask) -> _Postings:
+        """Return those that are chosen."""
+        return _Postings(
+            self.entries[chosen],
+            self.documents[chosen],
+            self.terms[chosen],
+        )
+
+
+def _decoded(pool: Pool, payloads: Sequence[Payload]) -> _Postings:
+    """Return the postings of terms in documents of this pool."""
+    data = b"".join(payload.entries for payload in payloads)
+    entries = np.frombuffer(data, dtype=ENTRY)
     numbers = np.concatenate([payload.documents for payload in payloads])
-    sizes = np.concatenate([payload.sizes for payload in payloads]) // ENTRY.itemsize
+    bytes_each = np.concatenate([payload.sizes for payload in payloads])
+    sizes = bytes_each // ENTRY.itemsize
     counts = [len(payload.documents) for payload in payloads]
-    terms = np.repeat(np.arange(len(payloads)), counts)
+    every_term = np.arange(len(payloads))
+    terms = np.repeat(every_term, counts)
     places = pool.places(numbers)
+    postings = _Postings(
+        entries,
+        np.repeat(places, sizes),
+        np.repeat(terms, sizes),
+    )
     # Postings may have come of documents that are in another pool.
     is_here = pool.numbers[places] == numbers
-    if not is_here.all():
-        entries = entries[np.repeat(is_here, sizes)]
-        places, terms, sizes = places[is_here], terms[is_here], sizes[is_here]
-    return entries, np.repeat(places, sizes), np.repeat(terms, sizes)
+    if is_here.all():
+        return postings
+    return postings.at(np.repeat(is_here, sizes))
 
 
-def best(scores: npt.NDArray[np.floating], k: int, allowed: Mask) -> Columns:
+def best(scores: Scores, k: int, allowed: Mask) -> Columns:
     """Return the k allowed columns with the highest scores, of equal ones the lower first."""
     columns = np.flatnonzero(allowed)
     values = scores[columns]
     if len(columns) > k:
         # Everything that ties with the k-th stays until the order of ties decides.
-        is_best = values >= np.partition(values, -k)[-k]
+        kth = np.partition(values, -k)[-k]
+        is_best = values >= kth
         columns = columns[is_best]
         values = values[is_best]
     order = np.lexsort((columns, -values))[:k]
@@ -236,10 +303,12 @@ def best(scores: npt.NDArray[np.floating], k: int, allowed: Mask) -> Columns:
     return chosen
 
 
-def united(parts: Sequence[Columns], scores: npt.NDArray[np.floating]) -> Columns:
+def united(parts: Sequence[Columns], scores: Scores) -> Columns:
     """Return the columns of several lists once each, best first."""
     if len(parts) == 1:
         return parts[0]
     columns = np.unique(np.concatenate(parts))
-    ordered: Columns = columns[np.lexsort((columns, -scores[columns]))]
+    values = scores[columns]
+    order = np.lexsort((columns, -values))
+    ordered: Columns = columns[order]
     return ordered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ragdocs.engines.postgres.lengths import FIELDS, LENGTHS, Codes, codes
 from ragdocs.search import bm25
-from ragdocs.search.fields import field_terms
+from ragdocs.search.fields import FieldTerms, field_terms, is_read_alone
 from ragdocs.types import IndexedDocument
 
 # Fields that each passage has for itself; all passages of a document share the others.
@@ -43,6 +43,39 @@ class Posting(NamedTuple):
     payload: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class StoredTerms:
+    """The terms of a document as rows have them."""
+
+    codes: Codes
+    postings: Mapping[str, Posting]
+    # The passages whose text and headings are as they were: their positions, and those before.
+    unchanged: Mapping[int, int]
+
+    def entries(self, known: Mapping[int, int]) -> tuple[npt.NDArray[np.int64], ...]:
+        """Return terms by number, position, occurrences in body and headings of known passages.
+
+        At last come the numbers of the terms whose postings may differ.
+        """
+        sizes = []
+        for posting in self.postings.values():
+            sizes.append(len(posting.payload) // ENTRY.itemsize)
+        payload = b"".join(posting.payload for posting in self.postings.values())
+        entries = np.frombuffer(payload, dtype=ENTRY)
+        of_term = np.repeat(np.arange(len(sizes)), sizes)
+        moved = np.full(len(self.codes) + 1, -1)
+        moved[list(known.values())] = list(known)
+        # What belongs to the whole document comes last, which is nowhere.
+        positions = moved[np.minimum(entries["ord"], len(self.codes))]
+        differing = np.unique(of_term[positions != entries["ord"]])
+        is_known = positions >= 0
+        of_term, positions, entries = of_term[is_known], positions[is_known], entries[is_known]
+        return of_term, positions, entries["body"], entries["headings"], differing
+
+
+NO_TERMS = StoredTerms(np.zeros((0, len(FIELDS)), dtype=np.uint8), {}, {})
+
+
 @dataclass(frozen=True)
 class AnalysedDocument:
     """A document with the terms of its fields counted."""
@@ -56,6 +89,8 @@ class AnalysedDocument:
     starts: npt.NDArray[np.int64]
     # For each term of other fields, occurrences by field.
     shared: Mapping[str, Mapping[int, int]]
+    # Terms whose stored postings stay as they are; they are in none of the above.
+    settled: Collection[str] = ()
 
     @cached_property
     def sums(self) -> list[int]:
@@ -126,48 +161,81 @@ class AnalysedDocument:
         )
 
 
-def analysed(entry: IndexedDocument) -> AnalysedDocument:
-    """Count the terms of all fields of a document."""
-    passages = field_terms(entry)
+def analysed(entry: IndexedDocument, stored: StoredTerms = NO_TERMS) -> AnalysedDocument:
+    """Count the terms of all fields of a document; those of passages that are stored are kept."""
+    known = {}
+    for position, before in stored.unchanged.items():
+        if is_read_alone(entry.chunks[position]):
+            known[position] = before
+    passages = field_terms(entry, known)
     shared: dict[str, dict[int, int]] = {}
-    common: dict[str, int] = {}
     if passages:
-        for field in SHARED:
-            counted = Counter(passages[0].get(field, ()))
-            common[field] = counted.total()
-            for term, count in counted.items():
-                shared.setdefault(term, {})[FIELDS.index(field)] = min(count, MOST_OCCURRENCES)
-    numbers: dict[str, int] = {}
+        shared = _shared_terms(passages[0])
+    numbers = {term: number for number, term in enumerate(stored.postings)}
     columns: tuple[list[int], ...] = ([], [], [], [])
-    lengths = []
+    of_term, at, in_body, in_headings = columns
     for position, passage in enumerate(passages):
         body = Counter(passage.get("body", ()))
         headings = Counter(passage.get("headings", ()))
-        sizes = {**common, "body": body.total(), "headings": headings.total()}
-        lengths.append([sizes[field] for field in FIELDS])
         for term in headings:
             body.setdefault(term, 0)
-        of_term, at, in_body, in_headings = columns
         of_term += [numbers.setdefault(term, len(numbers)) for term in body]
         at += [position] * len(body)
         in_body += body.values()
         in_headings += map(headings.__getitem__, body)
-    entries, starts = _by_term(columns, len(numbers))
-    return AnalysedDocument(entry, codes(lengths), list(numbers), entries, starts, shared)
+    *kept, differing = stored.entries(known)
+    is_open = np.zeros(len(numbers), dtype=bool)
+    is_open[differing] = True
+    is_open[of_term] = True
+    is_open[[numbers[term] for term in shared.keys() & numbers.keys()]] = True
+    in_open_terms = is_open[kept[0]]
+    joined = []
+    for column, fresh in zip(kept, columns, strict=True):
+        joined.append(np.concatenate((column[in_open_terms], np.array(fresh, dtype=np.int64))))
+    every_term = list(numbers)
+    terms, entries, starts = _by_term(joined, every_term)
+    settled = {every_term[number] for number in np.flatnonzero(~is_open).tolist()}
+    lengths = _codes(passages, stored, known)
+    return AnalysedDocument(entry, lengths, terms, entries, starts, shared, settled)
+
+
+def _shared_terms(passage: FieldTerms) -> dict[str, dict[int, int]]:
+    """Return for each term of the fields that all passages share its occurrences by field."""
+    shared: dict[str, dict[int, int]] = {}
+    for field in SHARED:
+        for term, count in Counter(passage.get(field, ())).items():
+            shared.setdefault(term, {})[FIELDS.index(field)] = min(count, MOST_OCCURRENCES)
+    return shared
+
+
+def _codes(passages: Sequence[FieldTerms], stored: StoredTerms, known: Mapping[int, int]) -> Codes:
+    """Return the lengths of all fields as they are stored; known passages keep theirs."""
+    lengths = []
+    for passage in passages:
+        lengths.append([len(passage.get(field, ())) for field in FIELDS])
+    coded = codes(lengths)
+    for field in (BODY, HEADINGS):
+        coded[list(known), field] = stored.codes[list(known.values()), field]
+    return coded
 
 
 def _by_term(
-    columns: Sequence[Sequence[int]], count: int
-) -> tuple[npt.NDArray[np.void], npt.NDArray[np.int64]]:
-    """Put the entries of each term side by side, and return where those of each begin."""
-    of_term = np.array(columns[0], dtype=np.int64)
-    order = np.argsort(of_term, kind="stable")
+    columns: Sequence[npt.NDArray[np.int64]], terms: Sequence[str]
+) -> tuple[list[str], npt.NDArray[np.void], npt.NDArray[np.int64]]:
+    """Put the entries of each term side by side; return terms, entries, where those of each begin.
+
+    A term without entries is left out.
+    """
+    of_term, positions, *counts = columns
+    order = np.lexsort((positions, of_term))
     entries = np.zeros(len(of_term), dtype=ENTRY)
-    entries["ord"] = np.array(columns[1], dtype=np.int64)[order]
-    for name, counts in (("body", columns[2]), ("headings", columns[3])):
-        entries[name] = np.array(counts, dtype=np.int64)[order].clip(max=MOST_OCCURRENCES)
-    sizes = np.bincount(of_term, minlength=count)
-    return entries, np.cumsum(sizes) - sizes
+    entries["ord"] = positions[order]
+    for name, column in zip(("body", "headings"), counts, strict=True):
+        entries[name] = column[order].clip(max=MOST_OCCURRENCES)
+    sizes = np.bincount(of_term, minlength=len(terms))
+    used = np.flatnonzero(sizes)
+    starts = np.cumsum(sizes) - sizes
+    return [terms[number] for number in used.tolist()], entries, starts[used]
 
 
 def _reduced(

@@ -19,12 +19,18 @@ from ragdocs.engines.postgres.cards import (
     stored,
     to_document,
 )
-from ragdocs.engines.postgres.lengths import FIELDS, LENGTHS
-from ragdocs.engines.postgres.rows import AnalysedDocument, Averages, Posting
+from ragdocs.engines.postgres.lengths import FIELDS, LENGTHS, Codes
+from ragdocs.engines.postgres.rows import (
+    AnalysedDocument,
+    Averages,
+    Posting,
+    StoredTerms,
+    analysed,
+)
 from ragdocs.engines.postgres.statistics import MARK_BITS, Tally, write_tally, write_term_tallies
 from ragdocs.system.names import link_key, link_keys
 from ragdocs.system.postgres.columns import append, empty_columns
-from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Document
+from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Document, IndexedDocument
 
 if TYPE_CHECKING:
     from ragdocs.system.postgres.database import Cursor, Session
@@ -41,13 +47,17 @@ LOOSE = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage as a row has it, but for its text, which the digest stands for."""
+    """A passage as a row has it, but for its text, which its digest and size stand for.
+
+    The digest is that of a text with its title, which a text may also begin with by itself.
+    """
 
     slot: int
     digest: str
     start_line: int
     end_line: int
     headings: bytes
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +78,14 @@ class StoredDocument:
         return sum(passage.slot in self.encoded for passage in self.passages.values())
 
     @property
+    def codes(self) -> Codes:
+        """The codes of the lengths, one row a passage."""
+        return np.frombuffer(self.lengths, dtype=np.uint8).reshape(-1, len(FIELDS))
+
+    @property
     def sums(self) -> list[int]:
         """The lengths of all passages added up, by field."""
-        codes = np.frombuffer(self.lengths, dtype=np.uint8).reshape(-1, len(FIELDS))
-        totals: list[int] = LENGTHS[codes].sum(axis=0, dtype=np.float64).astype(int).tolist()
+        totals: list[int] = LENGTHS[self.codes].sum(axis=0, dtype=np.float64).astype(int).tolist()
         return totals
 
 
@@ -98,18 +112,30 @@ class DocumentWriter:
         self._terms: dict[str, list[int]] = {}
         self._touched: set[int] = set()
 
-    def write(self, documents: Sequence[AnalysedDocument], reference: Averages) -> None:
-        """Add or replace documents."""
-        by_number = {}
-        for document in documents:
-            by_number[document_number(self._scope, document.entry.document.path)] = document
-        if not by_number:
+    def write(
+        self,
+        entries: Sequence[IndexedDocument],
+        reference: Averages,
+        ready: Mapping[str, AnalysedDocument],
+    ) -> None:
+        """Add or replace documents; those that are not `ready` are analysed as far as they differ."""
+        numbers = {}
+        for entry in entries:
+            numbers[document_number(self._scope, entry.document.path)] = entry
+        if not numbers:
             return
-        postings = self._postings(list(by_number))
-        before = self._stored(list(by_number))
+        stored_postings = self._postings(list(numbers))
+        before = self._stored(list(numbers))
+        postings = _by_document(stored_postings)
         passages = {}
-        for number, document in by_number.items():
-            passages[number] = _passages(document, _existing(before, number))
+        by_number = {}
+        for number, entry in numbers.items():
+            passages[number] = _passages(entry, _existing(before, number))
+            document = ready.get(entry.document.path)
+            if document is None and number in before:
+                terms = _stored_terms(before[number], postings.get(number, {}), passages[number])
+                document = analysed(entry, terms)
+            by_number[number] = document or analysed(entry)
         self._write_documents(by_number, before, passages)
         self._write_passages(by_number, before, passages)
         self._write_postings(by_number, postings, reference)
@@ -117,6 +143,8 @@ class DocumentWriter:
 
     def remove(self, paths: Collection[str]) -> None:
         """Drop the documents at these paths."""
+        if not paths:
+            return
         documents = self._stored(document_numbers(self._scope, paths))
         if not documents:
             return
@@ -185,7 +213,7 @@ class DocumentWriter:
         passages = self._execute(
             """
             SELECT p.doc_id, v.slot IS NOT NULL, p.ord, p.slot, p.digest, p.start_line, p.end_line,
-                p.headings
+                p.headings, octet_length(p.text)
             FROM passages p LEFT JOIN vectors v
                 ON v.doc_id = p.doc_id AND v.slot = p.slot AND v.scope = %(scope)s
             WHERE p.doc_id = ANY (%(numbers)s) AND p.scope = %(scope)s
@@ -293,10 +321,9 @@ class DocumentWriter:
     def _write_postings(
         self,
         documents: Mapping[int, AnalysedDocument],
-        stored_postings: Cursor,
+        existing: Mapping[int, Mapping[str, Posting]],
         reference: Averages,
     ) -> None:
-        existing = _by_document(stored_postings)
         fresh = empty_columns(_POSTING_COLUMNS)
         changed = empty_columns(_POSTING_COLUMNS)
         gone = empty_columns(("terms", "numbers"))
@@ -313,7 +340,7 @@ class DocumentWriter:
                     more = posting.passages - same.passages
                     self._count_term(term, more, posting.bodies - same.bodies)
             for term, posting in old.items():
-                if term not in postings:
+                if term not in postings and term not in document.settled:
                     gone["terms"].append(term)
                     gone["numbers"].append(number)
                     self._count_term(term, -posting.passages, -posting.bodies)
@@ -391,14 +418,33 @@ def _slots(passages: Iterable[Passage]) -> dict[tuple[int, str], None]:
     return slots
 
 
-def _passages(document: AnalysedDocument, existing: Mapping[int, Passage]) -> list[Passage]:
+def _stored_terms(
+    document: StoredDocument, postings: Mapping[str, Posting], passages: Sequence[Passage]
+) -> StoredTerms:
+    """Return the terms that are there, and which of the passages are as they were."""
+    positions = {_content(passage): position for position, passage in document.passages.items()}
+    unchanged = {}
+    for position, passage in enumerate(passages):
+        # One passage before stands for one now.
+        before = positions.pop(_content(passage), None)
+        if before is not None:
+            unchanged[position] = before
+    return StoredTerms(document.codes, postings, unchanged)
+
+
+def _content(passage: Passage) -> tuple[str, int, bytes]:
+    """Return what two passages with the same text and headings have in common."""
+    return passage.digest, passage.size, passage.headings
+
+
+def _passages(entry: IndexedDocument, existing: Mapping[int, Passage]) -> list[Passage]:
     """Return the passages of a document; a text that was there before keeps its slot."""
     slots = {passage.digest: passage.slot for passage in existing.values()}
-    digests = all_stored(chunk.digest for chunk in document.entry.chunks)
+    digests = all_stored(chunk.digest for chunk in entry.chunks)
     used = {slots[digest] for digest in digests if digest in slots}
     free = 0
     passages = []
-    for chunk, digest in zip(document.entry.chunks, digests, strict=True):
+    for chunk, digest in zip(entry.chunks, digests, strict=True):
         if digest not in slots:
             while free in used:
                 free += 1
@@ -406,7 +452,8 @@ def _passages(document: AnalysedDocument, existing: Mapping[int, Passage]) -> li
             used.add(free)
         headings = as_bytes(chunk.headings)
         slot = slots[digest]
-        passages.append(Passage(slot, digest, chunk.start_line, chunk.end_line, headings))
+        size = len(encoded(chunk.text))
+        passages.append(Passage(slot, digest, chunk.start_line, chunk.end_line, headings, size))
     return passages
 
 

@@ -22,7 +22,8 @@ HEADS = 12
 WIDTH = 384
 STEPS = 127
 EPSILON = 1e-12
-EMBEDDED, MEAN = "embedded", "mean"
+EMBEDDED = "embedded"
+MEAN = "mean"
 
 # Operators that ONNX Runtime adds to those of ONNX, and versions of both.
 _OWN = "com.microsoft"
@@ -30,13 +31,33 @@ _OPERATORS = {"": 17, _OWN: 1}
 _FORMAT = 8
 
 # Numbers of fields in ONNX's messages.
-_MODEL_FORMAT, _MODEL_GRAPH, _MODEL_OPERATORS = 1, 7, 8
-_GRAPH_NODE, _GRAPH_NAME, _GRAPH_TENSOR, _GRAPH_INPUT, _GRAPH_OUTPUT = 1, 2, 5, 11, 12
-_NODE_INPUT, _NODE_OUTPUT, _NODE_OPERATOR, _NODE_ATTRIBUTE, _NODE_DOMAIN = 1, 2, 4, 5, 7
-_ATTRIBUTE_NAME, _ATTRIBUTE_FLOAT, _ATTRIBUTE_INT, _ATTRIBUTE_INTS, _ATTRIBUTE_TYPE = 1, 2, 3, 8, 20
-_TENSOR_SIZE, _TENSOR_TYPE, _TENSOR_NAME, _TENSOR_CONTENT = 1, 2, 8, 9
-_IS_FLOAT, _IS_INT, _IS_INTS = 1, 2, 7
-_FLOATS, _BYTES = 1, 2
+_MODEL_FORMAT = 1
+_MODEL_GRAPH = 7
+_MODEL_OPERATORS = 8
+_GRAPH_NODE = 1
+_GRAPH_NAME = 2
+_GRAPH_TENSOR = 5
+_GRAPH_INPUT = 11
+_GRAPH_OUTPUT = 12
+_NODE_INPUT = 1
+_NODE_OUTPUT = 2
+_NODE_OPERATOR = 4
+_NODE_ATTRIBUTE = 5
+_NODE_DOMAIN = 7
+_ATTRIBUTE_NAME = 1
+_ATTRIBUTE_FLOAT = 2
+_ATTRIBUTE_INT = 3
+_ATTRIBUTE_INTS = 8
+_ATTRIBUTE_TYPE = 20
+_TENSOR_SIZE = 1
+_TENSOR_TYPE = 2
+_TENSOR_NAME = 8
+_TENSOR_CONTENT = 9
+_IS_FLOAT = 1
+_IS_INT = 2
+_IS_INTS = 7
+_FLOATS = 1
+_BYTES = 2
 _TYPES = {"float32": _FLOATS, "uint8": _BYTES, "int8": 3, "int64": 7}
 
 
@@ -52,14 +73,16 @@ def write_graph(weights: Weights) -> bytes:
 
 def _layer(graph: _Graph, rows: str, layer: Layer) -> str:
     product = graph.product(rows, layer.attention, twice=True)
-    sizes = graph.tensor(np.array([WIDTH] * 3, dtype=np.int64))
+    three = np.array([WIDTH] * 3, dtype=np.int64)
+    sizes = graph.tensor(three)
     parts = graph.add_several("Split", [product, sizes], 3, axis=-1)
     bias = graph.tensor(layer.attention_bias)
     seen = graph.own("MultiHeadAttention", [*parts, bias], num_heads=HEADS)
     joined = graph.product(seen, layer.joining)
     joined = graph.norm_of_sum(joined, rows, layer.joining_norm, layer.joining_bias)
     wide = graph.product(joined, layer.widening, twice=True)
-    wide = graph.own("BiasGelu", [wide, graph.tensor(layer.widening_bias)])
+    widening_bias = graph.tensor(layer.widening_bias)
+    wide = graph.own("BiasGelu", [wide, widening_bias])
     narrow = graph.product(wide, layer.narrowing)
     return graph.norm_of_sum(narrow, joined, layer.narrowing_norm, layer.narrowing_bias)
 
@@ -71,24 +94,36 @@ class _Graph:
         self._nodes: list[bytes] = []
         self._tensors: list[bytes] = []
         self._count = 0
-        self._zero = self.tensor(np.array(0, dtype=np.float32))
-        self._one = self.tensor(np.array(1, dtype=np.float32))
-        self._steps = self.tensor(np.array(STEPS, dtype=np.float32))
+        self._zero = self._float(0)
+        self._one = self._float(1)
+        self._steps = self._float(STEPS)
         # Rows of equal numbers have no range to divide by.
-        self._least_step = self.tensor(np.array(1e-9, dtype=np.float32))
-        self._last_axis = self.tensor(np.array([1], dtype=np.int64))
-        self._fine = self.tensor(np.array(1 / STEPS, dtype=np.float32))
-        self._middle = self.tensor(np.array((STEPS + 1) // 2, dtype=np.uint8))
-        self._no_shift = self.tensor(np.array(0, dtype=np.uint8))
+        self._least_step = self._float(1e-9)
+        last_axis = np.array([1], dtype=np.int64)
+        self._last_axis = self.tensor(last_axis)
+        self._fine = self._float(1 / STEPS)
+        middle = (STEPS + 1) // 2
+        self._middle = self._byte(middle)
+        self._no_shift = self._byte(0)
+
+    def _float(self, value: float) -> str:
+        return self.tensor(np.array(value, dtype=np.float32))
+
+    def _byte(self, value: int) -> str:
+        return self.tensor(np.array(value, dtype=np.uint8))
 
     def tensor(self, content: Array) -> str:
         """Add numbers, and return their name."""
         name = self._new_name()
-        parts = [field(_TENSOR_SIZE, size) for size in content.shape]
-        parts.append(field(_TENSOR_TYPE, _TYPES[content.dtype.name]))
-        parts.append(field(_TENSOR_NAME, name))
-        parts.append(field(_TENSOR_CONTENT, content.tobytes()))
-        self._tensors.append(field(_GRAPH_TENSOR, b"".join(parts)))
+        kind = _TYPES[content.dtype.name]
+        message = b""
+        for size in content.shape:
+            message += field(_TENSOR_SIZE, size)
+        message += field(_TENSOR_TYPE, kind)
+        message += field(_TENSOR_NAME, name)
+        message += field(_TENSOR_CONTENT, content.tobytes())
+        tensor = field(_GRAPH_TENSOR, message)
+        self._tensors.append(tensor)
         return name
 
     def add(
@@ -115,13 +150,17 @@ class _Graph:
 
     def norm(self, rows: str, norm: Norm) -> str:
         """Take mean and spread out of rows."""
-        inputs = [rows, self.tensor(norm.scale), self.tensor(norm.shift)]
+        scale = self.tensor(norm.scale)
+        shift = self.tensor(norm.shift)
+        inputs = [rows, scale, shift]
         return self.add("LayerNormalization", inputs, axis=-1, epsilon=EPSILON)
 
     def norm_of_sum(self, rows: str, others: str, norm: Norm, bias: Array) -> str:
         """Take mean and spread out of the sum of two rows and a constant one."""
-        inputs = [rows, others, self.tensor(norm.scale), self.tensor(norm.shift)]
-        inputs.append(self.tensor(bias))
+        scale = self.tensor(norm.scale)
+        shift = self.tensor(norm.shift)
+        constant = self.tensor(bias)
+        inputs = [rows, others, scale, shift, constant]
         return self.own("SkipLayerNormalization", inputs, epsilon=EPSILON)
 
     def product(self, rows: str, matrix: Matrix, *, twice: bool = False) -> str:
@@ -134,7 +173,8 @@ class _Graph:
         rounded = self.add("QuantizeLinear", [rows, step, shift_byte], axis=1)
         values = self.tensor(matrix.values)
         scales = self.tensor(matrix.scales)
-        no_shifts = self.tensor(np.zeros(len(matrix.scales), dtype=np.int8))
+        column_shifts = np.zeros(len(matrix.scales), dtype=np.int8)
+        no_shifts = self.tensor(column_shifts)
         inputs = [rounded, values, self._one, scales, self._no_shift, no_shifts]
         product = self.own("MatMulIntegerToFloat", inputs)
         if twice:
@@ -142,10 +182,15 @@ class _Graph:
             inputs = [lost, values, self._fine, scales, self._middle, no_shifts]
             rest = self.own("MatMulIntegerToFloat", inputs)
             product = self.add("Add", [product, rest])
+        return self._unrounded(product, matrix, step, shift)
+
+    def _unrounded(self, product: str, matrix: Matrix, step: str, shift: str) -> str:
+        """Return the product of rows from that of their rounded numbers."""
         step = self.add("Unsqueeze", [step, self._last_axis])
         shift = self.add("Unsqueeze", [shift, self._last_axis])
         # A row is step * (rounded - shift): the shift meets the sums of the columns.
-        moved = self.add("Mul", [shift, self.tensor(matrix.column_sums())])
+        sums = self.tensor(matrix.column_sums())
+        moved = self.add("Mul", [shift, sums])
         product = self.add("Sub", [product, moved])
         return self.add("Mul", [product, step])
 
@@ -156,9 +201,12 @@ class _Graph:
         # Zero must be a whole number of steps from both ends.
         greatest = self.add("Max", [greatest, self._zero])
         least = self.add("Min", [least, self._zero])
-        step = self.add("Div", [self.add("Sub", [greatest, least]), self._steps])
+        width = self.add("Sub", [greatest, least])
+        step = self.add("Div", [width, self._steps])
         step = self.add("Max", [step, self._least_step])
-        return step, self.add("Round", [self.add("Div", [self.add("Neg", [least]), step])])
+        below = self.add("Neg", [least])
+        steps_below = self.add("Div", [below, step])
+        return step, self.add("Round", [steps_below])
 
     def _lost(self, rows: str, rounded: str, step: str, shift: str) -> str:
         """Return what rounding took from rows, in fine steps around a middle."""
@@ -166,18 +214,24 @@ class _Graph:
         lost = self.add("Sub", [rows, back])
         fine = self.add("Mul", [step, self._fine])
         # One middle for each row.
-        middle = self.add("Expand", [self._middle, self.add("Shape", [step])])
+        shape = self.add("Shape", [step])
+        middle = self.add("Expand", [self._middle, shape])
         return self.add("QuantizeLinear", [lost, fine, middle], axis=1)
 
     def written(self) -> bytes:
         """Return the file."""
-        parts = [*self._nodes, field(_GRAPH_NAME, "all-MiniLM-L6-v2"), *self._tensors]
-        parts.append(field(_GRAPH_INPUT, _declared(EMBEDDED, (1, "words", WIDTH))))
-        parts.append(field(_GRAPH_OUTPUT, _declared(MEAN, (1, WIDTH))))
+        name = field(_GRAPH_NAME, "all-MiniLM-L6-v2")
+        embedded = _declared(EMBEDDED, (1, "words", WIDTH))
+        mean = _declared(MEAN, (1, WIDTH))
+        parts = [*self._nodes, name, *self._tensors]
+        parts.append(field(_GRAPH_INPUT, embedded))
+        parts.append(field(_GRAPH_OUTPUT, mean))
         written = [field(_MODEL_FORMAT, _FORMAT)]
         for domain, version in _OPERATORS.items():
-            written.append(field(_MODEL_OPERATORS, field(1, domain) + field(2, version)))
-        written.append(field(_MODEL_GRAPH, b"".join(parts)))
+            operators = field(1, domain) + field(2, version)
+            written.append(field(_MODEL_OPERATORS, operators))
+        graph = b"".join(parts)
+        written.append(field(_MODEL_GRAPH, graph))
         return b"".join(written)
 
     def _new_name(self) -> str:
@@ -192,21 +246,28 @@ class _Graph:
         outputs: Sequence[str],
         attributes: dict[str, object],
     ) -> None:
-        parts = [field(_NODE_INPUT, name) for name in inputs]
-        parts += [field(_NODE_OUTPUT, name) for name in outputs]
-        parts.append(field(_NODE_OPERATOR, operator))
+        message = b""
+        for name in inputs:
+            message += field(_NODE_INPUT, name)
+        for name in outputs:
+            message += field(_NODE_OUTPUT, name)
+        message += field(_NODE_OPERATOR, operator)
         for name, value in attributes.items():
-            parts.append(field(_NODE_ATTRIBUTE, _attribute(name, value)))
-        parts.append(field(_NODE_DOMAIN, domain))
-        self._nodes.append(field(_GRAPH_NODE, b"".join(parts)))
+            attribute = _attribute(name, value)
+            message += field(_NODE_ATTRIBUTE, attribute)
+        message += field(_NODE_DOMAIN, domain)
+        node = field(_GRAPH_NODE, message)
+        self._nodes.append(node)
 
 
 def _attribute(name: str, value: object) -> bytes:
     written = field(_ATTRIBUTE_NAME, name)
     if isinstance(value, float):
-        return written + field(_ATTRIBUTE_FLOAT, value) + field(_ATTRIBUTE_TYPE, _IS_FLOAT)
+        written += field(_ATTRIBUTE_FLOAT, value)
+        return written + field(_ATTRIBUTE_TYPE, _IS_FLOAT)
     if isinstance(value, int):
-        return written + field(_ATTRIBUTE_INT, value) + field(_ATTRIBUTE_TYPE, _IS_INT)
+        written += field(_ATTRIBUTE_INT, value)
+        return written + field(_ATTRIBUTE_TYPE, _IS_INT)
     assert isinstance(value, list)
     for item in value:
         written += field(_ATTRIBUTE_INTS, item)
@@ -217,6 +278,11 @@ def _declared(name: str, size: Sequence[int | str]) -> bytes:
     """Return an input or output of floats: a size that is a name differs from run to run."""
     sizes = b""
     for length in size:
-        sizes += field(1, field(1 if isinstance(length, int) else 2, length))
+        place = 1
+        if isinstance(length, str):
+            place = 2
+        dimension = field(place, length)
+        sizes += field(1, dimension)
     rows = field(1, _FLOATS) + field(2, sizes)
-    return field(1, name) + field(2, field(1, rows))
+    kind = field(1, rows)
+    return field(1, name) + field(2, kind)

@@ -23,9 +23,14 @@ _EMBEDDINGS = "inner.embeddings"
 # Numbers of fields in ONNX's messages: a model's graph; a graph's nodes and tensors; the parts of
 # a node and of a tensor.
 _GRAPH = 7
-_NODE, _TENSOR = 1, 5
-_INPUT, _OPERATOR = 1, 4
-_SIZE, _TYPE, _NAME, _CONTENT = 1, 2, 8, 9
+_NODE = 1
+_TENSOR = 5
+_INPUT = 1
+_OPERATOR = 4
+_SIZE = 1
+_TYPE = 2
+_NAME = 8
+_CONTENT = 9
 _TYPES: dict[int, np.dtype[Any]] = {
     1: np.dtype("<f4"),
     3: np.dtype("i1"),
@@ -43,7 +48,8 @@ class Matrix:
 
     def beside(self, *others: Matrix) -> Matrix:
         """Return the matrix with others to its right."""
-        values, scales = self.values, self.scales
+        values = self.values
+        scales = self.scales
         for other in others:
             values = np.concatenate([values, other.values], axis=1)
             scales = np.concatenate([scales, other.scales])
@@ -51,7 +57,8 @@ class Matrix:
 
     def column_sums(self) -> Array:
         """Return the sum of each column; the bytes are added before they are scaled."""
-        sums: Array = self.values.sum(axis=0, dtype=np.int32).astype(np.float32) * self.scales
+        whole = self.values.sum(axis=0, dtype=np.int32)
+        sums: Array = whole.astype(np.float32) * self.scales
         return sums
 
 
@@ -105,10 +112,12 @@ class Weights:
     def positions(self, count: int) -> Array:
         """Return what is added to the first word, to the second and so on."""
         name = f"{_EMBEDDINGS}.position_embeddings.weight"
-        positions = self._tensors[f"{name}_q"][:count] * self._tensors[f"{name}_scale"][:count]
+        values = self._tensors[f"{name}_q"]
+        scales = self._tensors[f"{name}_scale"]
+        positions = values[:count] * scales[:count]
         # All words of a text are of the first kind; the second is for pairs of texts.
-        kind = self._tensors[f"{_EMBEDDINGS}.token_type_embeddings.weight"][0]
-        return np.asarray(positions + kind, dtype=np.float32)
+        kinds = self._tensors[f"{_EMBEDDINGS}.token_type_embeddings.weight"]
+        return np.asarray(positions + kinds[0], dtype=np.float32)
 
     def first_norm(self) -> Norm:
         """Return what is done to the sum of words and positions."""
@@ -116,10 +125,15 @@ class Weights:
 
     def layer(self, index: int) -> Layer:
         """Return one of the layers."""
-        six = [self._matrix(name) for name in self._products[6 * index : 6 * index + 6]]
+        first = 6 * index
+        products = self._products[first : first + 6]
+        six = [self._matrix(name) for name in products]
         query, key, value, joining, widening, narrowing = six
         name = f"inner.encoder.layer.{index}"
-        parts = [self._bias(f"{name}.attention.self.{part}") for part in ("query", "key", "value")]
+        parts = []
+        for part in ("query", "key", "value"):
+            bias = self._bias(f"{name}.attention.self.{part}")
+            parts.append(bias)
         return Layer(
             attention=query.beside(key, value),
             attention_bias=np.concatenate(parts),
@@ -134,14 +148,18 @@ class Weights:
         )
 
     def _matrix(self, name: str) -> Matrix:
-        return Matrix(self._tensors[f"{name}_q"], self._tensors[f"{name}_scale"].reshape(-1))
+        values = self._tensors[f"{name}_q"]
+        scales = self._tensors[f"{name}_scale"]
+        return Matrix(values, scales.reshape(-1))
 
     def _bias(self, name: str) -> Array:
         return self._tensors[f"{name}.bias"]
 
     def _norm(self, name: str) -> Norm:
         name = f"{name}.LayerNorm"
-        return Norm(self._tensors[f"{name}.weight"], self._tensors[f"{name}.bias"])
+        scale = self._tensors[f"{name}.weight"]
+        shift = self._tensors[f"{name}.bias"]
+        return Norm(scale, shift)
 
 
 def _graph(model: memoryview) -> Iterator[tuple[int, memoryview]]:
@@ -155,15 +173,19 @@ def _factor(node: memoryview) -> list[str]:
     parts = _parts(node)
     if parts[_OPERATOR] != [b"MatMul"]:
         return []
-    return [bytes(parts[_INPUT][1]).decode()]
+    factor = parts[_INPUT][1]
+    return [bytes(factor).decode()]
 
 
 def _tensor(message: memoryview) -> tuple[str, Array]:
     parts = _parts(message)
     name = bytes(parts[_NAME][0]).decode()
-    size = [number(payload) for payload in parts.get(_SIZE, [])]
-    kind = _TYPES[number(parts[_TYPE][0])]
-    return name, np.frombuffer(parts[_CONTENT][0], kind).reshape(size)
+    sizes = parts.get(_SIZE, [])
+    size = [number(payload) for payload in sizes]
+    kind = number(parts[_TYPE][0])
+    content = parts[_CONTENT][0]
+    values = np.frombuffer(content, _TYPES[kind])
+    return name, values.reshape(size)
 
 
 def _parts(message: memoryview) -> Mapping[int, list[memoryview]]:

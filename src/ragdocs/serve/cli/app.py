@@ -6,17 +6,16 @@ import difflib
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import click
 
 from ragdocs import __version__
 from ragdocs.errors import ConflictError, RagdocsError
-from ragdocs.serve.cli import evaluate, exchanging, installing, machine, network, person, team
+from ragdocs.serve.cli import listed
 from ragdocs.serve.cli.commands import add_verbs
-from ragdocs.serve.surface.catalog import every
-from ragdocs.serve.surface.hints import addressed
-from ragdocs.text.visible import visible
+from ragdocs.serve.surface import VERBS, Verb
 
 ABOUT = "Documentation search and a memory graph for the agents in your IDE."
 EXAMPLES = """\
@@ -42,8 +41,6 @@ examples:
 exit codes: 0 done, 1 failed or a difference was found, 2 wrong usage
 """
 INTERRUPTED = 130
-# Set by the shell when it asks for completions.
-COMPLETION = "_RAGDOCS_COMPLETE"
 GROUPS = {
     "docs": "search and read the documentation",
     "memory": "create, read, change, find and merge memories",
@@ -66,7 +63,7 @@ class Commands(click.Group):
         """Find the command that the words name."""
         word = args[0]
         if self.get_command(ctx, word) is None and not word.startswith("-"):
-            meant = _meant(ctx, self, word)
+            meant = _meant(self, word)
             question = ""
             if meant:
                 question = f" Did you mean {' or '.join(map(repr, meant))}?"
@@ -80,12 +77,10 @@ class Commands(click.Group):
             formatter.write(f"\n{self.epilog}")
 
 
-def _meant(ctx: click.Context, group: click.Group, word: str) -> list[str]:
+def _meant(group: click.Group, word: str) -> list[str]:
     """Return the commands that a wrong word may mean: the same word elsewhere, or a near one."""
-    root = ctx.find_root().command
-    assert isinstance(root, click.Group)
     elsewhere = []
-    for path in _paths(root, ()):
+    for path in _paths(build(), ()):
         if path[-1] == word:
             elsewhere.append(" ".join(("ragdocs", *path)))
     if elsewhere:
@@ -103,23 +98,80 @@ def _paths(group: click.Group, above: tuple[str, ...]) -> Iterator[tuple[str, ..
 
 def build() -> Commands:
     """Return the command with all its commands."""
+    from ragdocs.serve.surface.catalog import every
+
+    root = _root()
+    *modules, last = _modules()
+    for module in modules:
+        for command in module.COMMANDS:
+            root.add_command(_in_order(command))
+    for name in GROUPS:
+        root.add_command(_group(name))
+    add_verbs(root, every())
+    for command in last.COMMANDS:
+        root.add_command(command)
+    return root
+
+
+def _modules() -> tuple[Any, ...]:
+    """Return the modules of commands that are not verbs."""
+    from ragdocs.serve.cli import evaluate, exchanging, installing, machine, network, person, team
+
+    return machine, installing, exchanging, network, team, person, evaluate
+
+
+def build_for(words: Sequence[str]) -> Commands:
+    """Return the command with what the words may call; other commands are not imported."""
+    modules: list[str] = []
+    if words and listed.COMPLETION not in os.environ:
+        modules = listed.modules(words[0])
+    if not modules:
+        return build()
+    root = _root()
+    name = words[0]
+    if name in GROUPS:
+        root.add_command(_group(name))
+    for module in modules:
+        for command in getattr(import_module(module), "COMMANDS", ()):
+            if command.name == name:
+                root.add_command(_in_order(command))
+        add_verbs(root, _verbs(module, name))
+    return root
+
+
+def _verbs(module: str, name: str) -> Iterator[Verb]:
+    """Yield the verbs of a module whose commands begin with a name."""
+    for verb in VERBS.values():
+        if verb.run.__module__ == module and verb.command.split()[:1] == [name]:
+            yield verb
+
+
+def _root() -> Commands:
     root = Commands("ragdocs", help=ABOUT, epilog=EXAMPLES)
     root.params.append(_version_option())
-    commands = (
-        *machine.COMMANDS,
-        *installing.COMMANDS,
-        *exchanging.COMMANDS,
-        *network.COMMANDS,
-        *team.COMMANDS,
-        *person.COMMANDS,
-    )
-    for command in commands:
-        root.add_command(_in_order(command))
-    for name, about in GROUPS.items():
-        root.add_command(Commands(name, help=about, short_help=about))
-    add_verbs(root, every())
-    root.add_command(evaluate.command)
     return root
+
+
+def _group(name: str) -> Commands:
+    return Commands(name, help=GROUPS[name], short_help=GROUPS[name])
+
+
+def summary() -> dict[str, Any]:
+    """Return the help of all commands and the modules of each, as `listed` has them in a file."""
+    from ragdocs.serve.surface.catalog import every
+
+    modules: dict[str, list[str]] = {}
+    for module in _modules():
+        for command in module.COMMANDS:
+            modules[command.name] = [module.__name__]
+    for verb in every():
+        for name in verb.command.split()[:1]:
+            declaring = modules.setdefault(name, [])
+            if verb.run.__module__ not in declaring:
+                declaring.append(verb.run.__module__)
+    root = build()
+    context = click.Context(root, info_name="ragdocs", terminal_width=listed.COLUMNS - 2)
+    return {"help": f"{root.get_help(context)}\n", "modules": modules}
 
 
 def _in_order(command: click.Command) -> click.Command:
@@ -132,8 +184,8 @@ def _in_order(command: click.Command) -> click.Command:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    root = build()
-    if not words and COMPLETION not in os.environ:
+    root = build_for(words)
+    if not words and listed.COMPLETION not in os.environ:
         click.echo(root.get_help(click.Context(root, info_name="ragdocs")))
         return 2
     try:
@@ -158,7 +210,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def explained(error: RagdocsError) -> str:
     """Return an error as a person reads it, without secrets: terminals are logged."""
+    from ragdocs.serve.surface.hints import addressed
     from ragdocs.text.redaction.redact import CallersRedactor
+    from ragdocs.text.visible import visible
 
     text = f"ragdocs: {error.message}"
     if error.hint:

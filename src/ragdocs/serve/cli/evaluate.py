@@ -251,7 +251,7 @@ def _baseline(file: Path) -> dict[str, Any]:
 
 _FILE = click.Path(path_type=Path)
 
-command = VerbCommand(
+_EVAL = VerbCommand(
     "eval",
     help="measure how well texts are found, with labels or without",
     epilog=EXAMPLES,
@@ -286,3 +286,4 @@ command = VerbCommand(
         *common_options(),
     ],
 )
+COMMANDS = (_EVAL,)

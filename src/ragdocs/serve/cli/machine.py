@@ -13,6 +13,7 @@ import click
 from ragdocs import caller
 from ragdocs import config as configuration
 from ragdocs.keys import toml
+from ragdocs.serve.cli import listed
 from ragdocs.serve.cli.commands import VerbCommand, common_options, format_option
 from ragdocs.serve.cli.output import print_answer, print_line, print_text, written
 from ragdocs.serve.cli.progress import Progress
@@ -198,7 +199,7 @@ def _completion(
     completion = get_completion_class(shell)
     assert completion is not None
     context = click.get_current_context().find_root()
-    click.echo(completion(context.command, {}, "ragdocs", "_RAGDOCS_COMPLETE").source())
+    click.echo(completion(context.command, {}, "ragdocs", listed.COMPLETION).source())
     return 0
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from ragdocs.serve.cli import hook, output
+from ragdocs.serve.cli import hook, listed, output
 from ragdocs.serve.shared import shim
 from ragdocs.serve.shared.address import address as find_address
 from ragdocs.system import local_socket, processes
@@ -33,8 +33,6 @@ MOST_CHARACTERS = 1_000_001
 ASK_SECONDS = 5.0
 MOST_QUESTIONS = 720
 READ_AT_ONCE = 64 * 1024
-# Set by the shell when it asks for completions.
-COMPLETION = "_RAGDOCS_COMPLETE"
 INTERRUPTED = 130
 # Variables that a configuration depends on, by how their names begin.
 CONFIGURING = ("RAGDOCS_", "XDG_", "HOME")
@@ -71,7 +69,9 @@ def run(words: Sequence[str]) -> int | None:
 
 def _dial(words: Sequence[str]) -> Connection | None:
     """Return a connection to the server that may answer these words, if it runs."""
-    is_about_the_command = "--help" in words or "--version" in words or COMPLETION in os.environ
+    is_about_the_command = (
+        "--help" in words or "--version" in words or listed.COMPLETION in os.environ
+    )
     if not words or is_about_the_command or not _may_share():
         return None
     server = find_address(server_arguments(*_options(words)))

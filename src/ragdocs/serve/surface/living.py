@@ -123,6 +123,7 @@ def review_drift(
     lanes=LANES,
     text=present_living.affected,
     columns=("location", "line", "header_path", "reasons"),
+    formats={"markdown": present_living.markdown, "sarif": present_living.sarif},
     about="list memories, decisions and documentation that speak about what a diff changes",
     examples=({}, {"staged": True}, {"revisions": "main...HEAD"}, {"files": ["src/auth.py"]}),
     shell_examples=("ragdocs affected origin/main...HEAD --report markdown",),

@@ -58,19 +58,26 @@ def excerpt(passage: str, query: str) -> list[Piece]:
     """Return the part of a passage that has the most words of a query."""
     wanted = query_terms(query, detect(passage) or ENGLISH)
     text = _plain(passage)
-    start, end = 0, len(text)
+    start = 0
+    end = len(text)
     if end > SHOWN:
-        start, end = _window(text, _spans(text, wanted))
+        spans = _spans(text, wanted)
+        start, end = _window(text, spans)
     shown = text[start:end]
     if text[:start].count("`") % 2:
         # It begins within code.
         shown = f"`{shown}"
     pieces = _pieces(shown, wanted)
     if start:
-        pieces.insert(0, Piece((Run(f"{ELLIPSIS} ", is_marked=False),), is_code=False))
+        pieces.insert(0, _unmarked(f"{ELLIPSIS} "))
     if end < len(text):
-        pieces.append(Piece((Run(f" {ELLIPSIS}", is_marked=False),), is_code=False))
+        pieces.append(_unmarked(f" {ELLIPSIS}"))
     return pieces
+
+
+def _unmarked(text: str) -> Piece:
+    run = Run(text, is_marked=False)
+    return Piece((run,), is_code=False)
 
 
 def _plain(passage: str) -> str:
@@ -79,8 +86,10 @@ def _plain(passage: str) -> str:
     for line in passage.split("\n"):
         if not _HEADING.match(line) and not line.lstrip().startswith(_FENCE):
             lines.append(line)
-    text = " ".join(" ".join(lines).replace(_BOLD, "").split())
-    text = _LINK.sub(r"\1", _WIKILINK.sub(r"\1", text))
+    words = " ".join(lines).replace(_BOLD, "").split()
+    text = " ".join(words)
+    text = _WIKILINK.sub(r"\1", text)
+    text = _LINK.sub(r"\1", text)
     return text or " ".join(passage.split())
 
 
@@ -128,7 +137,8 @@ def _pieces(text: str, wanted: Wanted) -> list[Piece]:
         # A last mark that nothing closes makes no code.
         is_code = number % 2 == 1 and number < len(parts) - 1
         if part:
-            pieces.append(Piece(tuple(_runs(part, wanted)), is_code))
+            runs = tuple(_runs(part, wanted))
+            pieces.append(Piece(runs, is_code))
     return pieces
 
 

@@ -154,7 +154,7 @@ class Findings:
         links = self._answers["review_links"]
         suggestions = {"merge": self._groups()}
         memories = self._answers["review_drift"].get("result", ())
-        suggestions["drift"] = list(_drifted(memories, self._base))
+        suggestions["drift"] = list(_drifted(self._live, memories, self._base))
         for name in ("gaps", "broken", "ambiguous"):
             suggestions[name] = _with_addresses(links.get(name, ()), self._base)
         conflicts = self._answers["review_conflicts"]
@@ -293,14 +293,19 @@ def _pages(gaps: Mapping[str, Any], base: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _drifted(memories: Sequence[Mapping[str, Any]], base: str) -> Iterator[dict[str, Any]]:
+def _drifted(
+    live: Live, memories: Sequence[Mapping[str, Any]], base: str
+) -> Iterator[dict[str, Any]]:
     """Yield a row for each link that does not lead to what it did."""
+    corpus = live.corpora().get("memory")
     for memory in memories:
         path = memory["filename"]
         place = address(base, "memory", path)
+        document = corpus.get(path) if corpus else None
+        version = document.version if document else ""
         for link in memory["links"]:
             yield {
-                "memory": {**memory, "path": path, "address": place},
+                "memory": {**memory, "path": path, "address": place, "version": version},
                 "link": link,
                 "sign": "missing" if link["state"] == "missing" else "changed",
             }

@@ -14,7 +14,7 @@ from ragdocs.text.redaction.look import (
     is_secret,
     is_token,
 )
-from ragdocs.text.redaction.rules import FORMATS, format_name
+from ragdocs.text.redaction.rules import any_format, format_name
 from ragdocs.text.redaction.spans import ISSUED, LOGIN, Span
 
 _ADDRESS = re.compile(
@@ -65,7 +65,7 @@ _LEAST_MATERIAL = 60
 
 def tokens(text: str) -> Iterator[Span]:
     """Yield tokens whose form tells their issuer."""
-    for match in FORMATS.finditer(text):
+    for match in any_format().finditer(text):
         # A mask goes on where the form ends.
         if is_token(match[0][:SIGHT]) and not text.startswith("####", match.end()):
             yield Span(*match.span(), ISSUED, format_name(text, match.start()))

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 # One form of token a line, after the name that its placeholder shows, under the family of its
 # issuer. Two laws keep the search linear: an unbounded run stands at the end, where it cannot fail,
@@ -189,8 +190,6 @@ def _joined(rules: Sequence[Rule]) -> str:
 
 
 RULES = (*_listed_rules(_FORMATS), *map(_prefix_rule, sorted(_PREFIXES.split())))
-FORMATS = re.compile(f"{_START}(?:{_joined(RULES)})", re.ASCII)
-_PATTERNS = [(rule.name, re.compile(rule.shape, re.ASCII)) for rule in RULES]
 # What a placeholder's name belongs to: an issuer's form, a name before a value, or the look of the
 # value alone.
 FAMILIES = {
@@ -206,6 +205,17 @@ FAMILIES = {
 }
 
 
+@cache
+def any_format() -> re.Pattern[str]:
+    """Return the pattern of all forms; many commands end before a text is searched for them."""
+    return re.compile(f"{_START}(?:{_joined(RULES)})", re.ASCII)
+
+
 def format_name(text: str, start: int) -> str:
     """Name the issuer's format that stands at this offset."""
-    return next(name for name, pattern in _PATTERNS if pattern.match(text, start))
+    return next(rule.name for rule in RULES if _format(rule).match(text, start))
+
+
+@cache
+def _format(rule: Rule) -> re.Pattern[str]:
+    return re.compile(rule.shape, re.ASCII)

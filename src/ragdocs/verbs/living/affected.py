@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import link_key
@@ -15,14 +16,21 @@ from ragdocs.text.sections import STEP
 from ragdocs.types import Chunk, Document, Link
 from ragdocs.verbs.living.changes import Diff, Diffs, FileChange
 from ragdocs.verbs.living.companions import Companions
-from ragdocs.verbs.living.mentions import Key, Mentions, is_telling, spellings
+from ragdocs.verbs.living.mentions import WHOLE, Key, Mentions, is_telling, spellings
 
 # How sure each reason is that a text speaks about a change, from 0 to 1.
-GONE_PART, CHANGED_PART, LINKED, IMPACTED = 1.0, 0.9, 0.8, 0.8
-RENAMED_NAME, GONE_NAME, NAMED_PATH, FOLDER = 0.7, 0.6, 0.5, 0.4
+GONE_PART = 1.0
+CHANGED_PART = 0.9
+LINKED = 0.8
+IMPACTED = 0.8
+RENAMED_NAME = 0.7
+GONE_NAME = 0.6
+NAMED_PATH = 0.5
+FOLDER = 0.4
 # Where a whole file is meant: the part of the weight that counts if hardly a line of it changed,
 # and the share of changed lines from which on all of it counts. A link is always listed.
-LEAST_PART, MOST_SHARE = 0.5, 0.25
+LEAST_PART = 0.5
+MOST_SHARE = 0.25
 # Less sure texts are counted, not listed: precision falls below (see `bench links`).
 LEAST_WEIGHT = 0.4
 # Words of a change that say little about a text, added to those that are known.
@@ -38,7 +46,26 @@ MOST_WORDS = 4
 # Passages of one document that have words of the change.
 MOST_PASSAGES = 2
 # Kinds of reasons, each of which says something of its own.
-LINK, NAME, PATH, WORDS, COMPANION = "link", "name", "path", "words", "companion"
+LINK = "link"
+NAME = "name"
+PATH = "path"
+WORDS = "words"
+COMPANION = "companion"
+
+
+Corpora = Mapping[str, Corpus]
+Headings = tuple[str, ...]
+
+
+class Place(NamedTuple):
+    """Where a text speaks about a change: the headings above it, and its line."""
+
+    headings: Headings
+    line: int
+
+
+# Where a text speaks about a change as a whole.
+TOP = Place((), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +83,7 @@ class AffectedText:
     """A text that speaks about what changed, at the passage where it does so."""
 
     document: Document
-    headings: tuple[str, ...]
+    headings: Headings
     line: int
     reasons: Sequence[Reason]
     # How sure it is that somebody should look at it.
@@ -77,24 +104,48 @@ class Affected:
     weak: int = 0
 
 
+class _Listed(NamedTuple):
+    """A document and its corpus."""
+
+    corpus: Corpus
+    document: Document
+
+
 @dataclass
 class _Found:
     """The passages of one document that speak about a change, with the reasons."""
 
     document: Document
-    reasons: dict[tuple[str, ...], list[Reason]] = field(default_factory=dict)
-    lines: dict[tuple[str, ...], int] = field(default_factory=dict)
+    reasons: dict[Headings, list[Reason]] = field(default_factory=dict)
+    lines: dict[Headings, int] = field(default_factory=dict)
 
-    def add(self, headings: tuple[str, ...], line: int, reason: Reason) -> None:
-        self.reasons.setdefault(headings, []).append(reason)
-        self.lines.setdefault(headings, line)
+    def add(self, place: Place, reason: Reason) -> None:
+        reasons = self.reasons.setdefault(place.headings, [])
+        reasons.append(reason)
+        self.lines.setdefault(place.headings, place.line)
+
+    def places(self) -> list[Place]:
+        """Return where it is known to speak about the change."""
+        return [Place(headings, line) for headings, line in self.lines.items()]
+
+
+class _FoundTexts:
+    """What was found so far, by the lane and the path of each document."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[Key, _Found] = {}
+
+    def of(self, document: Document) -> _Found:
+        """Return what was found of a document; nothing at first."""
+        key = (document.lane, document.path)
+        return self.by_key.setdefault(key, _Found(document))
 
 
 class AffectedTexts:
     """What can be asked about the texts that a change concerns."""
 
     def __init__(
-        self, corpora: Callable[[], Mapping[str, Corpus]], diffs: Diffs, companions: Companions
+        self, corpora: Callable[[], Corpora], diffs: Diffs, companions: Companions
     ) -> None:
         self._corpora = corpora
         self.diffs = diffs
@@ -105,24 +156,34 @@ class AffectedTexts:
         """Return the texts that speak about what a diff changes."""
         corpora = self._corpora()
         self._mentions.refresh(corpora.values())
-        found: dict[Key, _Found] = {}
+        found = _FoundTexts()
         changes = _without_memories(diff.files, corpora.values())
-        by_name = _by_name(changes)
-        documents = {}
-        for corpus in corpora.values():
-            for document in corpus.documents():
-                documents[_location(corpus, document.path)] = document
-                for link in document.links:
-                    self._follow(corpus, document, link, by_name, found)
+        listed = _listed(corpora.values())
+        documents = _by_location(listed)
+        self._follow_links(listed, changes, found)
         self._add_mentions(corpora, changes, found)
         # What is said about texts is said by their links and headings.
-        code = [change for change in changes if documents.keys().isdisjoint(change.paths)]
+        code = _without_texts(changes, documents)
         self._add_words(corpora, code, found)
-        self._add_companions(documents, Diff(code, diff.base), found)
+        code_diff = Diff(code, diff.base)
+        self._add_companions(documents, code_diff, found)
         changed = frozenset(change.path for change in diff.files)
         texts = self._texts(corpora, changed, found)
-        listed = [text for text in texts if text.weight >= LEAST_WEIGHT]
-        return Affected(listed, len(changes), len(texts) - len(listed))
+        sure = [text for text in texts if text.weight >= LEAST_WEIGHT]
+        weak = len(texts) - len(sure)
+        return Affected(sure, len(changes), weak)
+
+    def _follow_links(
+        self,
+        listed: Sequence[_Listed],
+        changes: Sequence[FileChange],
+        found: _FoundTexts,
+    ) -> None:
+        """Note the links of all documents that lead to something that changed."""
+        by_name = _by_name(changes)
+        for corpus, document in listed:
+            for link in document.links:
+                self._follow(corpus, document, link, by_name, found)
 
     def _follow(
         self,
@@ -130,7 +191,7 @@ class AffectedTexts:
         document: Document,
         link: Link,
         by_name: Mapping[str, Sequence[FileChange]],
-        found: dict[Key, _Found],
+        found: _FoundTexts,
     ) -> None:
         """Note a link that leads to something that changed."""
         if link.kind == TOUCHES:
@@ -139,28 +200,28 @@ class AffectedTexts:
         for change in by_name.get(key, ()):
             reason = _link_reason(link, change)
             if reason is not None:
-                headings, line = self._place(corpus, document, link)
-                entry = found.setdefault((document.lane, document.path), _Found(document))
-                entry.add(headings, line, reason)
+                place = self._place(corpus, document, link)
+                entry = found.of(document)
+                entry.add(place, reason)
 
-    def _place(self, corpus: Corpus, document: Document, link: Link) -> tuple[tuple[str, ...], int]:
+    def _place(self, corpus: Corpus, document: Document, link: Link) -> Place:
         """Return the headings and the line of the passage that a link stands in."""
         if link.kind == IMPACTS:
-            return (), 1
+            return TOP
         words = link.context.strip()
         target = link.target
-        passages = corpus.passages([document.id], 100_000_000)[document.id]
-        for passage in passages:
+        passages = corpus.passages([document.id], WHOLE)
+        for passage in passages[document.id]:
             flat = " ".join(passage.text.split())
             if words in flat or (target in flat and link.heading in flat):
                 return _place(passage, target)
-        return (), 1
+        return TOP
 
     def _add_mentions(
         self,
-        corpora: Mapping[str, Corpus],
+        corpora: Corpora,
         changes: Sequence[FileChange],
-        found: dict[Key, _Found],
+        found: _FoundTexts,
     ) -> None:
         """Note passages that name a changed file or a definition that is not there any more."""
         for word, reason in _names(changes):
@@ -168,38 +229,49 @@ class AffectedTexts:
             paths = {path for _, path, _ in mentions}
             if len(paths) > MOST_MENTIONING:
                 continue
-            rare = replace(reason, weight=reason.weight * self._mentions.rarity(word))
-            for lane, path, passage in mentions:
-                corpus = corpora.get(lane)
-                document = corpus.get(passage.doc_id) if corpus else None
+            weight = reason.weight * self._mentions.rarity(word)
+            rare = replace(reason, weight=weight)
+            for lane, _, passage in mentions:
+                document = _document(corpora, lane, passage)
                 if document is None or document.path == reason.path:
                     continue
-                entry = found.setdefault((lane, path), _Found(document))
-                entry.add(*_place(passage, word), rare)
+                place = _place(passage, word)
+                entry = found.of(document)
+                entry.add(place, rare)
 
     def _add_words(
         self,
-        corpora: Mapping[str, Corpus],
+        corpora: Corpora,
         changes: Sequence[FileChange],
-        found: dict[Key, _Found],
+        found: _FoundTexts,
     ) -> None:
         """Note the passages that have most words of a change, rare ones counting more."""
+        for key, (share, change) in self._most_shared(changes).items():
+            lane, _ = key
+            # Names that are gone have a reason of their own.
+            gone = {_last_step(name) for name in change.gone}
+            passages = self._mentions.passages(key, change.words - gone)
+            for passage, own in passages[:MOST_PASSAGES]:
+                document = _document(corpora, lane, passage)
+                if document is None:
+                    continue
+                listed = ", ".join(own[:MOST_WORDS])
+                words = f"mentions {listed}, changed in {change.path}"
+                reason = Reason(words, change.path, share, WORDS)
+                place = _place(passage, own[0])
+                entry = found.of(document)
+                entry.add(place, reason)
+
+    def _most_shared(self, changes: Sequence[FileChange]) -> dict[Key, tuple[float, FileChange]]:
+        """Return for each document the change of which it mentions most, and the share."""
         most: dict[Key, tuple[float, FileChange]] = {}
         for change in changes:
+            least = (LEAST_SHARED, change)
             for key, share in self._shared(change).items():
-                if share > most.get(key, (LEAST_SHARED, change))[0]:
+                known, _ = most.get(key, least)
+                if share > known:
                     most[key] = share, change
-        for key, (share, change) in most.items():
-            # Names that are gone have a reason of their own.
-            words = change.words - {name.rpartition(".")[2] for name in change.gone}
-            for passage, own in self._mentions.passages(key, words)[:MOST_PASSAGES]:
-                document = corpora[key[0]].get(passage.doc_id)
-                if document is not None:
-                    listed = ", ".join(own[:MOST_WORDS])
-                    reason = f"mentions {listed}, changed in {change.path}"
-                    entry = found.setdefault(key, _Found(document))
-                    place = _place(passage, own[0])
-                    entry.add(*place, Reason(reason, change.path, share, WORDS))
+        return most
 
     def _shared(self, change: FileChange) -> dict[Key, float]:
         """Return for each document the share of the words of a change that it mentions."""
@@ -214,33 +286,34 @@ class AffectedTexts:
         return {key: weight / total for key, weight in shared.items()}
 
     def _add_companions(
-        self, documents: Mapping[str, Document], diff: Diff, found: dict[Key, _Found]
+        self, documents: Mapping[str, Document], diff: Diff, found: _FoundTexts
     ) -> None:
         """Note the texts that were edited with the changed files before."""
         most: dict[str, Reason] = {}
         for change in diff.files:
-            for companion in self._companions.of(change.before, documents.keys(), diff.base):
+            companions = self._companions.of(change.before, documents.keys(), diff.base)
+            for companion in companions:
                 times = f"{companion.together} of {companion.commits} commits"
                 words = f"edited with {change.before} in {times}"
                 reason = Reason(words, change.path, companion.weight, COMPANION)
                 known = most.get(companion.path)
-                if reason.weight > LEAST_SHARED and (not known or known.weight < reason.weight):
+                is_surer = not known or known.weight < reason.weight
+                if reason.weight > LEAST_SHARED and is_surer:
                     most[companion.path] = reason
         for path, reason in most.items():
-            document = documents[path]
-            entry = found.setdefault((document.lane, document.path), _Found(document))
-            places = list(entry.lines.items()) or [((), 1)]
-            for headings, line in places:
-                entry.add(headings, line, reason)
+            entry = found.of(documents[path])
+            places = entry.places() or [TOP]
+            for place in places:
+                entry.add(place, reason)
 
     def _texts(
         self,
-        corpora: Mapping[str, Corpus],
+        corpora: Corpora,
         changed: frozenset[str],
-        found: Mapping[Key, _Found],
+        found: _FoundTexts,
     ) -> list[AffectedText]:
         texts = []
-        for (lane, path), entry in found.items():
+        for (lane, path), entry in found.by_key.items():
             corpus = corpora[lane]
             if entry.document.status in corpus.lane.hidden:
                 continue
@@ -256,6 +329,32 @@ class AffectedTexts:
         return texts
 
 
+def _listed(corpora: Iterable[Corpus]) -> list[_Listed]:
+    """Return all documents, each with its corpus."""
+    listed = []
+    for corpus in corpora:
+        for document in corpus.documents():
+            listed.append(_Listed(corpus, document))
+    return listed
+
+
+def _by_location(listed: Iterable[_Listed]) -> dict[str, Document]:
+    """Map paths, as seen from the root of the project, to documents."""
+    documents = {}
+    for corpus, document in listed:
+        location = _location(corpus, document.path)
+        documents[location] = document
+    return documents
+
+
+def _document(corpora: Corpora, lane: str, passage: Chunk) -> Document | None:
+    """Return the document of a passage, if its lane still has it."""
+    corpus = corpora.get(lane)
+    if corpus is None:
+        return None
+    return corpus.get(passage.doc_id)
+
+
 def _location(corpus: Corpus, path: str) -> str:
     """Return a path of a lane as seen from the root of the project."""
     if corpus.lane.base:
@@ -267,7 +366,8 @@ def _weight(reasons: Sequence[Reason]) -> float:
     """Return how sure reasons are together: each kind counts once, by its surest one."""
     doubt: dict[str, float] = {}
     for reason in reasons:
-        doubt[reason.kind] = min(doubt.get(reason.kind, 1.0), 1 - reason.weight)
+        least = doubt.get(reason.kind, 1.0)
+        doubt[reason.kind] = min(least, 1 - reason.weight)
     return 1 - math.prod(doubt.values())
 
 
@@ -277,7 +377,16 @@ def _without_memories(changes: Sequence[FileChange], corpora: Iterable[Corpus]) 
     for corpus in corpora:
         if corpus.lane.writable and corpus.lane.base:
             folders.append(f"{corpus.lane.base}/")
-    return [change for change in changes if not change.path.startswith(tuple(folders))]
+    beginnings = tuple(folders)
+    return [change for change in changes if not change.path.startswith(beginnings)]
+
+
+def _without_texts(
+    changes: Sequence[FileChange], documents: Mapping[str, Document]
+) -> list[FileChange]:
+    """Leave out changes of files that are documents themselves."""
+    paths = documents.keys()
+    return [change for change in changes if paths.isdisjoint(change.paths)]
 
 
 def _by_name(changes: Sequence[FileChange]) -> dict[str, list[FileChange]]:
@@ -286,12 +395,14 @@ def _by_name(changes: Sequence[FileChange]) -> dict[str, list[FileChange]]:
     for change in changes:
         names: dict[str, None] = {}
         for path in change.paths:
+            page = path.removesuffix(".md")
             names[link_key(path)] = None
-            names[link_key(path.removesuffix(".md"))] = None
-            folder = path.rpartition("/")[0]
+            names[link_key(page)] = None
+            folder, _, _ = path.rpartition("/")
             while folder:
-                names[link_key(f"{folder}/*")] = None
-                folder = folder.rpartition("/")[0]
+                whole_folder = link_key(f"{folder}/*")
+                names[whole_folder] = None
+                folder, _, _ = folder.rpartition("/")
         for name in names:
             by_name[name].append(change)
     return by_name
@@ -303,7 +414,7 @@ def _link_reason(link: Link, change: FileChange) -> Reason | None:
     if link.target.endswith("/*"):
         return Reason(f"impacts {link.target}", path, FOLDER)
     if change.before != path and link_key(link.target) != link_key(path):
-        return Reason(f"links to {change.before}, now {path}", path, GONE_PART)
+        return Reason(_moved_words(link, change), path, GONE_PART)
     if not link.heading or change.is_whole:
         if link.kind == IMPACTS:
             return Reason(f"impacts {path}", path, IMPACTED)
@@ -311,9 +422,18 @@ def _link_reason(link: Link, change: FileChange) -> Reason | None:
     return _part_reason(link.heading, change)
 
 
+def _moved_words(link: Link, change: FileChange) -> str:
+    """Say where a link leads whose file moved; a part of it may have another name too."""
+    for old, new in change.renamed:
+        if link.heading and _means(link.heading, old):
+            return f"links to {change.before}#{old}, now {change.path}#{new}"
+    return f"links to {change.before}, now {change.path}"
+
+
 def _part(change: FileChange) -> float:
     """Tell how much of its weight a reason keeps that is about a whole file."""
-    return LEAST_PART + (1 - LEAST_PART) * min(1.0, change.share / MOST_SHARE)
+    share = min(1.0, change.share / MOST_SHARE)
+    return LEAST_PART + (1 - LEAST_PART) * share
 
 
 def _part_reason(heading: str, change: FileChange) -> Reason | None:
@@ -334,8 +454,13 @@ def _part_reason(heading: str, change: FileChange) -> Reason | None:
 def _means(heading: str, name: str) -> bool:
     """Tell whether a link's heading may name a part: the whole path of it, or its end."""
     wanted = _folded(heading.removesuffix("()"))
-    steps = name.replace(STEP, "\0").replace(".", "\0").split("\0")
-    return wanted in (_folded(name), _folded(steps[-1]))
+    end = _last_step(name.replace(STEP, "."))
+    return wanted in (_folded(name), _folded(end))
+
+
+def _last_step(name: str) -> str:
+    """Return the last part of a name with dots."""
+    return name.rpartition(".")[2]
 
 
 def _folded(name: str) -> str:
@@ -357,7 +482,7 @@ def _names(changes: Sequence[FileChange]) -> Iterator[tuple[str, Reason]]:
             continue
         renamed = dict(change.renamed)
         for name in sorted(change.gone):
-            word = name.rpartition(".")[2]
+            word = _last_step(name)
             if not is_telling(word):
                 continue
             if name in renamed:
@@ -381,15 +506,17 @@ def _surest(reasons: Sequence[Reason]) -> list[Reason]:
     return shown[:MOST_REASONS]
 
 
-def _place(passage: Chunk, word: str) -> tuple[tuple[str, ...], int]:
+def _place(passage: Chunk, word: str) -> Place:
     """Return the headings above a word of a passage, and its line in the file."""
     position = passage.text.find(word)
     if position < 0:
-        return passage.headings, passage.start_line
+        return Place(passage.headings, passage.start_line)
     before = passage.text[:position]
-    line = min(passage.end_line, passage.start_line + before.count("\n"))
+    breaks = before.count("\n")
+    line = min(passage.end_line, passage.start_line + breaks)
     # A passage may have several short sections, of which only the first is above all of it.
     inner = _HEADING.findall(before)
     if not inner or inner[-1] in passage.headings:
-        return passage.headings, line
-    return (*passage.headings, inner[-1]), line
+        return Place(passage.headings, line)
+    headings = (*passage.headings, inner[-1])
+    return Place(headings, line)

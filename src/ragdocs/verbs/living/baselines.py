@@ -73,6 +73,9 @@ class Baselines:
                 continue
             path = self.targets.path(link.target)
             content = self._content(path, link.heading)
+            if known is not None and known.name and content is not None and not content.name:
+                # A section that is gone is not replaced by the whole file.
+                content = None
             if content is not None and (known is not None or not is_older(link)):
                 baselines.append(_baseline(link, path, content, document.version, occasion))
             elif known is not None:

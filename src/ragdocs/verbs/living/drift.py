@@ -19,7 +19,7 @@ from ragdocs.system.refs import Refs, Stamp
 from ragdocs.text import frontmatter, parts
 from ragdocs.text.parts import Part
 from ragdocs.text.redaction.redact import Redactor
-from ragdocs.types import UNSAID_IMPORTANCE, Document, Filter, Link, Written
+from ragdocs.types import UNSAID_IMPORTANCE, Document, Filter, Link, Put, Written
 from ragdocs.verbs import references
 from ragdocs.verbs.living.baselines import ADDING, SLACK, Baselines
 from ragdocs.verbs.living.ledger import VERIFIED, Baseline, Check, Ledger, Target
@@ -365,7 +365,32 @@ class Drift:
                 # The memory is written; what is not known is worked out later.
                 logger.warning("The links of %s were not noted: %s", document.path, error)
 
-    def carry(
+    def rewrite(
+        self,
+        corpus: Corpus,
+        puts: Sequence[Put],
+        moved: Mapping[str, Mapping[Target, Target]],
+    ) -> Sequence[Written]:
+        """Write memories anew of which only the links of the targets that moved differ.
+
+        What each is compared with stays: nobody has looked at the rest of it.
+        """
+        documents = []
+        for put in puts:
+            document = corpus.get(put.path)
+            if document is not None:
+                documents.append(document)
+        # What was lost is worked out while the memories are as they were.
+        self.look(documents)
+        earlier = {put.path: self.ledger.of(put.path) for put in puts}
+        written = corpus.commit(puts, "edit")
+        for path, baselines in earlier.items():
+            document = corpus.get(path)
+            if document is not None and baselines:
+                self._carry(document, baselines, moved.get(path, {}))
+        return written
+
+    def _carry(
         self,
         document: Document,
         earlier: Mapping[Target, Baseline],

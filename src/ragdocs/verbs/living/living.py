@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragdocs.lanes import DOCS, MEMORY
 from ragdocs.project import folders
@@ -13,16 +14,16 @@ from ragdocs.search.corpus import Corpus
 from ragdocs.system.refs import Refs
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text.redaction.redact import Redactor
-from ragdocs.verbs.living.affected import AffectedTexts
 from ragdocs.verbs.living.baselines import Baselines
 from ragdocs.verbs.living.branches import Branches
-from ragdocs.verbs.living.changes import Diffs
-from ragdocs.verbs.living.companions import Companions
 from ragdocs.verbs.living.drift import Drift
 from ragdocs.verbs.living.ledger import TABLES, Ledger
 from ragdocs.verbs.living.past import Past
-from ragdocs.verbs.living.relink import Relinks
 from ragdocs.verbs.living.targets import Targets
+
+if TYPE_CHECKING:
+    from ragdocs.verbs.living.affected import AffectedTexts
+    from ragdocs.verbs.living.relink import Relinks
 
 # The record of this user, for all working copies.
 RECORD = "links.sqlite"
@@ -70,6 +71,10 @@ class Living:
     @cached_property
     def affected(self) -> AffectedTexts:
         """The verbs about the texts that a change concerns."""
+        from ragdocs.verbs.living.affected import AffectedTexts
+        from ragdocs.verbs.living.changes import Diffs
+        from ragdocs.verbs.living.companions import Companions
+
         diffs = Diffs(self._root, self.past, self.targets, self.refs.top)
         companions = Companions(self._root, self.refs)
         return AffectedTexts(partial(_of_files, self._corpora), diffs, companions)
@@ -88,6 +93,8 @@ class Living:
     @cached_property
     def relinks(self) -> Relinks:
         """The verbs that let links lead to where their targets are now."""
+        from ragdocs.verbs.living.relink import Relinks
+
         return Relinks(self._corpora, self.drift)
 
 

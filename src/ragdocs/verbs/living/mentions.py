@@ -7,6 +7,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.types import Chunk, Document
@@ -26,12 +28,34 @@ _COMPOUND = re.compile(r"[A-Za-z0-9]_[A-Za-z0-9]|[a-z][A-Z]")
 Key = tuple[str, str]
 
 
+class ReadDocument(NamedTuple):
+    """A version of a document, and its words with the passages that they stand in."""
+
+    version: str
+    words: Mapping[str, list[Chunk]]
+
+
+UNREAD = ReadDocument("", {})
+
+
+@dataclass(slots=True)
+class MentioningPassage:
+    """A passage, the words that it mentions, and how rare these are together."""
+
+    passage: Chunk
+    words: list[str] = field(default_factory=list)
+    weight: float = 0.0
+
+    def rank(self) -> tuple[float, int]:
+        """Return what passages are sorted by: those with the most rare words come first."""
+        return -self.weight, self.passage.start_line
+
+
 class Mentions:
     """Words of code in all passages, read once for each version of a document."""
 
     def __init__(self) -> None:
-        # By lane and path: the version, and the words with the passages they stand in.
-        self._read: dict[Key, tuple[str, Mapping[str, list[Chunk]]]] = {}
+        self._read: dict[Key, ReadDocument] = {}
         self._words: dict[str, set[Key]] = defaultdict(set)
 
     def refresh(self, corpora: Iterable[Corpus]) -> None:
@@ -42,18 +66,23 @@ class Mentions:
             for document in corpus.documents():
                 key = (document.lane, document.path)
                 present.add(key)
-                if self._read.get(key, ("", {}))[0] != document.version:
+                known = self._read.get(key, UNREAD)
+                if known.version != document.version:
                     unread.append(document)
             for start in range(0, len(unread), BATCH):
-                self._read_all(corpus, unread[start : start + BATCH])
-        for key in self._read.keys() - present:
+                batch = unread[start : start + BATCH]
+                self._read_all(corpus, batch)
+        gone = self._read.keys() - present
+        for key in gone:
             self._forget(key)
 
     def of(self, word: str) -> list[tuple[str, str, Chunk]]:
         """Return the lane, the path and the passage of every mention of a word."""
         found = []
-        for key in sorted(self._words.get(word, ())):
-            for passage in self._read[key][1][word]:
+        keys = self._words.get(word, ())
+        for key in sorted(keys):
+            words = self._read[key].words
+            for passage in words[word]:
                 found.append((*key, passage))
         return found
 
@@ -67,23 +96,25 @@ class Mentions:
         if not count:
             return 0.0
         total = len(self._read)
-        return math.log(1 + total / count) / math.log(1 + total)
+        most = math.log(1 + total)
+        return math.log(1 + total / count) / most
 
     def passages(self, key: Key, words: Iterable[str]) -> list[tuple[Chunk, list[str]]]:
         """Return the passages of a document that mention any of the words, with these words.
 
         Passages with most rare words come first, and of the words the rarest.
         """
-        passages: dict[str, Chunk] = {}
-        mentioned: dict[str, list[str]] = defaultdict(list)
-        weights: dict[str, float] = defaultdict(float)
-        for word in sorted(words, key=lambda word: (-self.rarity(word), word)):
-            for passage in self._read[key][1].get(word, ()):
-                passages[passage.id] = passage
-                mentioned[passage.id].append(word)
-                weights[passage.id] += self.rarity(word)
-        ranked = sorted(passages, key=lambda name: (-weights[name], passages[name].start_line))
-        return [(passages[name], mentioned[name]) for name in ranked]
+        known = self._read[key].words
+        mentioning: dict[str, MentioningPassage] = {}
+        rarest_first = sorted(words, key=lambda word: (-self.rarity(word), word))
+        for word in rarest_first:
+            rarity = self.rarity(word)
+            for passage in known.get(word, ()):
+                found = mentioning.setdefault(passage.id, MentioningPassage(passage))
+                found.words.append(word)
+                found.weight += rarity
+        ranked = sorted(mentioning.values(), key=MentioningPassage.rank)
+        return [(found.passage, found.words) for found in ranked]
 
     def _read_all(self, corpus: Corpus, documents: list[Document]) -> None:
         ids = [document.id for document in documents]
@@ -91,17 +122,24 @@ class Mentions:
         for document in documents:
             key = (document.lane, document.path)
             self._forget(key)
-            words: dict[str, list[Chunk]] = defaultdict(list)
-            for passage in passages.get(document.id, ()):
-                for word in words_of(passage.text):
-                    words[word].append(passage)
-            self._read[key] = document.version, words
+            own = passages.get(document.id, ())
+            words = _passages_by_word(own)
+            self._read[key] = ReadDocument(document.version, words)
             for word in words:
                 self._words[word].add(key)
 
     def _forget(self, key: Key) -> None:
-        for word in self._read.pop(key, ("", {}))[1]:
+        forgotten = self._read.pop(key, UNREAD)
+        for word in forgotten.words:
             self._words[word].discard(key)
+
+
+def _passages_by_word(passages: Iterable[Chunk]) -> dict[str, list[Chunk]]:
+    by_word: dict[str, list[Chunk]] = defaultdict(list)
+    for passage in passages:
+        for word in words_of(passage.text):
+            by_word[word].append(passage)
+    return by_word
 
 
 def words_of(text: str) -> set[str]:

@@ -41,10 +41,7 @@ class Relinks:
         self._drift = drift
 
     def update(self, filename: str, lane: str, expected_version: str = "") -> Relinked:
-        """Let all links of a memory that moved lead to where their targets are now.
-
-        What the memory is compared with stays: nobody has looked at the rest of it.
-        """
+        """Let all links of a memory that moved lead to where their targets are now."""
         corpus = self._corpora()[lane]
         path = references.memory_path(corpus, filename)
         source = corpus.store.read(path)
@@ -56,11 +53,7 @@ class Relinks:
         version = expected_version or source.version
         if text == source.text and version == source.version:
             return Relinked(document, (), None)
-        earlier = self._drift.ledger.of(path)
-        written = corpus.commit([Put(path, text, version)], "edit")[0]
-        now = corpus.get(path)
-        if now is not None:
-            self._drift.carry(now, earlier, moved)
+        written = self._drift.rewrite(corpus, [Put(path, text, version)], {path: moved})[0]
         pairs = [(_name(*old), _name(*new)) for old, new in moved.items()]
         return Relinked(document, pairs, written)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations, product
+from typing import NamedTuple
 
 from ragdocs.errors import (
     AlreadyExistsError,
@@ -35,6 +36,8 @@ MOST_PAIRS = 20_000
 # Two memories that say the same have a share of their words in common that is at most so far below
 # the similarity that is asked for (`bench merges`).
 BELOW = 0.2
+# Their sentences have a share of words in common that is at most so far below it.
+SENTENCE_BELOW = 0.15
 # All passages of a memory.
 WHOLE = 100_000_000
 
@@ -160,7 +163,7 @@ class Merges:
             where = replace(where, kinds=(filter_type,))
         documents = self.corpus.documents(where)
         pairs = similar_pairs(self.corpus, documents, where, threshold, MOST_PAIRS)
-        pairs = in_same_words(self.corpus, documents, pairs, threshold - BELOW)
+        pairs = in_same_words(self.corpus, documents, pairs, threshold)
         groups = []
         for score, positions in _groups(pairs)[:limit]:
             members = []
@@ -336,21 +339,58 @@ def similar_pairs(
 
 
 def in_same_words(
-    corpus: Corpus, documents: Sequence[Document], pairs: Sequence[Pair], least: float
+    corpus: Corpus, documents: Sequence[Document], pairs: Sequence[Pair], threshold: float
 ) -> list[Pair]:
-    """Keep the pairs that share most of their words: texts on one matter are alike by meaning."""
+    """Keep the pairs that say the same in much the same words.
+
+    Texts on one matter are alike by meaning, and pages of one template in their words too.
+    """
     positions: set[int] = set()
     for _, first, second in pairs:
         positions |= {first, second}
     ids = [documents[position].id for position in sorted(positions)]
-    words = {}
+    wordings = {}
     for document_id, passages in corpus.passages(ids, WHOLE).items():
-        text = "\n".join(passage.text for passage in passages)
-        words[document_id] = statements.wording(text).content
+        wordings[document_id] = _wording("\n".join(passage.text for passage in passages))
     kept = []
     for pair in pairs:
-        ours = words[documents[pair[1]].id]
-        theirs = words[documents[pair[2]].id]
-        if 2 * len(ours & theirs) >= least * (len(ours) + len(theirs)):
+        ours = wordings[documents[pair[1]].id]
+        theirs = wordings[documents[pair[2]].id]
+        if _says_same(ours, theirs, threshold):
             kept.append(pair)
     return kept
+
+
+class _Wording(NamedTuple):
+    """A text, its words, and the words of each of its sentences."""
+
+    text: str
+    words: frozenset[str]
+    sentences: Sequence[frozenset[str]]
+
+
+def _wording(text: str) -> _Wording:
+    sentences = []
+    for sentence in statements.all_sentences(text):
+        words = statements.wording(sentence).content
+        if words:
+            sentences.append(words)
+    return _Wording(text, statements.wording(text).content, sentences)
+
+
+def _says_same(ours: _Wording, theirs: _Wording, threshold: float) -> bool:
+    """Tell whether two texts share most words, and one most of its sentences with the other.
+
+    Two that each name something that the other does not are about different things.
+    """
+    size = len(ours.words) + len(theirs.words)
+    if 2 * len(ours.words & theirs.words) < (threshold - BELOW) * size:
+        return False
+    if ours.sentences and theirs.sentences:
+        least = threshold - SENTENCE_BELOW
+        one = statements.repeated(ours.sentences, theirs.sentences, least)
+        other = statements.repeated(theirs.sentences, ours.sentences, least)
+        if max(one, other) < threshold:
+            return False
+    has_other_names = statements.other_names(ours.text, theirs.text)
+    return not (has_other_names and statements.other_names(theirs.text, ours.text))

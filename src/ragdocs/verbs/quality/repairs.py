@@ -19,6 +19,8 @@ from ragdocs.system.names import link_key
 from ragdocs.text import frontmatter, links, times
 from ragdocs.text.formats import markdown
 from ragdocs.types import Document, Put, Source
+from ragdocs.verbs.living.drift import Drift
+from ragdocs.verbs.living.ledger import Target
 from ragdocs.verbs.memories.preview import Difference, changed_by
 from ragdocs.verbs.memories.record import field_tags
 
@@ -60,6 +62,8 @@ class Repairs:
     renamed: Callable[[], Mapping[str, str]]
     # When the files of the lane were first committed, by their paths from the root.
     committed: Callable[[], Mapping[str, datetime]]
+    # What links are compared with, which a repair does not change.
+    drift: Drift
 
     def plan(self) -> list[tuple[Source, str, list[Repair]]]:
         """Return each memory that needs repairs, with its new text and what changes in it."""
@@ -90,8 +94,21 @@ class Repairs:
         differences = changed_by(self.corpus, puts, sources)
         if dry_run or not puts:
             return Repaired(repairs, differences)
-        written = self.corpus.commit(puts, "edit")
+        moved = {path: self._moves(path) for path in sources}
+        written = self.drift.rewrite(self.corpus, puts, moved)
         return Repaired(repairs, differences, written[0].version)
+
+    def _moves(self, path: str) -> dict[Target, Target]:
+        """Map the targets of a memory that were renamed to those that they are now."""
+        moves: dict[Target, Target] = {}
+        document = self.corpus.get(path)
+        if document is None:
+            return moves
+        for link in document.links:
+            new = self._moved(link.target)
+            if new:
+                moves[link.target, link.heading] = new, link.heading
+        return moves
 
     # --- what needs a look, by the index alone ---
 
@@ -173,7 +190,7 @@ class Repairs:
         fields = dict(self._field_repairs(document, source))
         if fields:
             for name, value in fields.items():
-                repairs.append(Repair(document.path, 1, _rule(name), f"{name} becomes {value}"))
+                repairs.append(Repair(document.path, 1, _rule(name), _words(name, value)))
             text = frontmatter.merge(text, {}, fields)
         return text, repairs
 
@@ -243,6 +260,13 @@ class Repairs:
 def _letters(tag: str) -> str:
     """Return what tags are compared by: their letters and digits, whatever stands between."""
     return _NO_LETTERS.sub("", tag.casefold()) or tag
+
+
+def _words(field: str, value: object) -> str:
+    """Say what a field becomes, as it is written in a memory."""
+    if isinstance(value, list):
+        return f"{field} become [{', '.join(value)}]"
+    return f"{field} becomes {value}"
 
 
 def _rule(field: str) -> str:

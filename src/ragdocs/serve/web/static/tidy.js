@@ -11,8 +11,8 @@ const undos = [];
 // When this page changed something itself; the server tells it of that too.
 let ownChangeAt = 0;
 
-/** Put a line with a way back in the place of a suggestion. */
-function done(suggestion, message, takeBack) {
+/** Put a line with a way back in the place of a suggestion, and of others that went with it. */
+function done(suggestion, message, takeBack, others = []) {
   const isRow = suggestion.matches("tr");
   const bar = document.createElement(isRow ? "tr" : "div");
   const line = document.createElement(isRow ? "td" : "span");
@@ -26,10 +26,9 @@ function done(suggestion, message, takeBack) {
   line.append(text, button);
   line.className = "done";
   bar.append(line);
-  const next = neighbour(suggestion, 1);
-  suggestion.hidden = true;
+  const next = suggestions().slice(suggestions().indexOf(suggestion) + 1).find((each) => !others.includes(each));
   suggestion.before(bar);
-  recount(-1, suggestion);
+  show([suggestion, ...others], false);
   const undo = async () => {
     ownChangeAt = Date.now();
     try {
@@ -42,8 +41,7 @@ function done(suggestion, message, takeBack) {
     const position = undos.indexOf(undo);
     if (position >= 0) undos.splice(position, 1);
     bar.remove();
-    suggestion.hidden = false;
-    recount(1, suggestion);
+    show([suggestion, ...others], true);
     suggestion.focus();
     toast("Taken back");
   };
@@ -51,6 +49,13 @@ function done(suggestion, message, takeBack) {
   undos.push(undo);
   toast(message, undo);
   (next ?? button).focus();
+}
+
+function show(rows, isShown) {
+  for (const row of rows) {
+    row.hidden = !isShown;
+    recount(isShown ? 1 : -1, row);
+  }
 }
 
 function neighbour(suggestion, by) {
@@ -149,20 +154,23 @@ const acts = {
       toast(`Still to correct: ${answer.links.join("; ")}`);
       return;
     }
-    for (const row of suggestions()) {
-      if (row.dataset.memory !== path) continue;
-      row.hidden = true;
-      recount(-1, row);
-    }
+    show(suggestions().filter((row) => row.dataset.memory === path), false);
     toast(`Marked as still true: ${path}`);
   },
 
   async relink(suggestion, button) {
-    const { path } = button.dataset;
-    const answer = await call("update_links", { filename: path });
+    const { path, version } = button.dataset;
+    const answer = await call("update_links", { filename: path, expected_version: version || null });
     const words = answer.links.map(([, to]) => to).join(", ");
-    done(suggestion, `${path} now links to ${words}.`, () =>
-      call("undo_memory_change", { expected_version: answer.version }),
+    // All links of the memory that moved are updated at once.
+    const others = suggestions().filter(
+      (row) => row !== suggestion && row.dataset.memory === path && row.querySelector("[data-act=relink]"),
+    );
+    done(
+      suggestion,
+      `${path} now links to ${words}.`,
+      () => call("undo_memory_change", { expected_version: answer.version }),
+      others,
     );
   },
 
