@@ -31,6 +31,9 @@ Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 Buffer = bytes | memoryview
 
+# Reads of mapped texts before their pages are given back. Pages that are needed again soon cost a
+# search a twentieth of its time: one reads its hits and then the texts around them.
+READS_BEFORE_REST = 2
 
 # Takes rows and their scores and returns the permutation that puts the best first.
 BestFirst = Callable[[Rows, Floats], Rows]
@@ -127,6 +130,7 @@ class Catalog:
         self._table = _Column(_ROW, np.zeros((), dtype=_ROW))
         # Texts that came with a snapshot, one after the other, and those that came since.
         self._stored = memoryview(b"")
+        self._reads = 0
         self._fresh: dict[int, str] = {}
         self._headings: list[tuple[str, ...]] = []
         # Made when something is added.
@@ -291,8 +295,10 @@ class Catalog:
         )
 
     def rest(self) -> None:
-        """Let go of the texts that were read of a mapped file."""
-        fsio.release(self._stored)
+        """Let go of the texts that were read of a mapped file, now and then."""
+        self._reads = (self._reads + 1) % READS_BEFORE_REST
+        if self._reads == 0:
+            fsio.release(self._stored)
 
     def slots(self, where: Filter, linked: Iterable[str] | None = None) -> Mask:
         """Tell for each document slot whether it passes.

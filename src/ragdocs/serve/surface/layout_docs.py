@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ragdocs.project.sources import split_path
@@ -78,28 +77,26 @@ def _grown(
     for hit, around in zip(hits, surroundings, strict=True):
         size = layouts.cost(hit.chunk.text)
         room = min(spare, LONGEST_SECTION - size)
-        after = _fitting(around.after, shown, room)
-        room -= _cost(after)
-        before = _fitting(around.before[::-1], shown, room)
-        spare -= _cost(after) + _cost(before)
+        after, left = _fitting(around.after, shown, room)
+        before, left = _fitting(around.before[::-1], shown, left)
+        spare -= room - left
         grown.append([*before[::-1], hit.chunk, *after])
     return grown
 
 
-def _fitting(passages: Sequence[Chunk], shown: set[str], room: int) -> list[Chunk]:
-    """Take passages up to one that does not fit or is already shown."""
+def _fitting(passages: Sequence[Chunk], shown: set[str], room: int) -> tuple[list[Chunk], int]:
+    """Take passages up to one that does not fit or is already shown; return the room left too."""
     fitting: list[Chunk] = []
     for passage in passages:
-        room -= layouts.cost(passage.text)
-        if room < 0 or passage.id in shown:
+        if passage.id in shown:
             break
+        size = layouts.cost(passage.text)
+        if size > room:
+            break
+        room -= size
         shown.add(passage.id)
         fitting.append(passage)
-    return fitting
-
-
-def _cost(passages: Sequence[Chunk]) -> int:
-    return sum(map(layouts.cost, map(attrgetter("text"), passages)))
+    return fitting, room
 
 
 def _joined(section: Sequence[Chunk]) -> str:

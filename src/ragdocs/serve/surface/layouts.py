@@ -71,10 +71,13 @@ def share_room(
         notes.append(f"{unfit} more results did not fit in {room} characters; {advice}")
     is_cut = False
     results = list(shapes[:count])
-    allowances = _allowances([cost(content) for content in contents[:count]], left)
-    for result, content, allowance in zip(results, contents, allowances, strict=False):
-        result["content"] = cut(content, allowance)
-        is_cut = is_cut or result["content"] != content
+    sizes = [cost(content) for content in contents[:count]]
+    allowances = _allowances(sizes, left)
+    for result, content, size, allowance in zip(results, contents, sizes, allowances, strict=False):
+        result["content"] = content
+        if size > allowance:
+            result["content"] = cut(content, allowance)
+            is_cut = True
     if is_cut and cut_note:
         notes.append(cut_note)
     return results, notes
