@@ -50,7 +50,7 @@ def test_a_missing_vector_is_noticed(victim: Cluster) -> None:
     database = Database(victim.migrated())
     scope = project_scope(database, "shop")
     corpus = served(database, scope)
-    corpus.store.commit([Put("a.md", "apple"), Put("b.md", "pear")])
+    corpus.versioned.commit([Put("a.md", "apple"), Put("b.md", "pear")])
     corpus.sync()
     toll = Toll()
     check_promises(database, scope, toll)
