@@ -102,11 +102,9 @@ class Environment:
         self.create()
         target = str(ROOT) + ("[" + extra + "]" if extra else "")
         say("installing " + target + " into " + str(self.directory))
-        command = [*self.pip(), "install", "-q", "-c", str(ROOT / "constraints.txt")]
-        if extra:
-            # Tests import a small part of what they bring along; compiling all of it takes a minute.
-            command.append("--no-compile")
-        code = quiet([*command, "-e", target])
+        code = quiet(
+            [*self.pip(), "install", "-q", "-c", str(ROOT / "constraints.txt"), "-e", target]
+        )
         if code:
             sys.exit(f"pip failed with code {code}; its messages are above.")
         (self.directory / ("ragdocs-installed-" + (extra or "base"))).write_text(digest)
