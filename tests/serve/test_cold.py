@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MEMORIES = 30
 # So many that a first look at all of them takes longer than a caller waits.
-PAGES = 1500
+PAGES = 3000
 PATIENCE = 60.0
 
 

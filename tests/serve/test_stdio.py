@@ -117,9 +117,6 @@ def test_a_client_is_answered_before_anything_heavy_is_imported(
     found = wire.ask("tools/call", **meta, **search)["result"]["structuredContent"]
     assert found["result"][0]["path"] == "docs/a.md"
     assert {"numpy", "faiss", "whoosh"} <= wire.imported()
-    linked = {"query": "tokens", "target_document": "src/auth.py"}
-    wire.ask("tools/call", **meta, name="search_linked_memories", arguments=linked)
-    assert "networkx" in wire.imported()
     assert not wire.imported() & {"torch", "sentence_transformers"}
     assert wire.close() == 0
 

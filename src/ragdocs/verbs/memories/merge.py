@@ -38,6 +38,8 @@ MOST_PAIRS = 20_000
 BELOW = 0.2
 # Their sentences have a share of words in common that is at most so far below it.
 SENTENCE_BELOW = 0.15
+# One of them has a share of its words in such sentences that is at most so far below it.
+REPEATED_BELOW = 0.05
 # All passages of a memory.
 WHOLE = 100_000_000
 
@@ -390,7 +392,7 @@ def _says_same(ours: _Wording, theirs: _Wording, threshold: float) -> bool:
         least = threshold - SENTENCE_BELOW
         one = statements.repeated(ours.sentences, theirs.sentences, least)
         other = statements.repeated(theirs.sentences, ours.sentences, least)
-        if max(one, other) < threshold:
+        if max(one, other) < threshold - REPEATED_BELOW:
             return False
     has_other_names = statements.other_names(ours.text, theirs.text)
     return not (has_other_names and statements.other_names(theirs.text, ours.text))
