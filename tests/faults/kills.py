@@ -38,6 +38,8 @@ LONGEST_START = 0.3
 LONGEST_END = 0.1
 # The share of servers that are killed before they have answered anything.
 STARTS = 0.2
+# The SDK answers calls that are under way when the client hangs up; whether they were made is open.
+HUNG_UP = "Connection closed"
 
 
 def kill_servers(yard: Yard, count: int, seed: int = 1, cold_every: int = 20) -> Toll:
@@ -79,7 +81,7 @@ def _one(line: Line, ledger: Ledger, toll: Toll, *, due: bool) -> bool:
         if kind == "end":
             line.hang_up()
             time.sleep(rng.uniform(0, LONGEST_END))
-    _hear(ledger, line.kill(), toll)
+    _hear(ledger, line.kill(), toll, hung_up=kind == "end")
     toll.counts["kills"] += 1
     toll.counts[f"kills at {kind}"] += 1
     _look_around(ledger.root, toll)
@@ -128,7 +130,9 @@ def _burst(lines: list[Line], ledgers: list[Ledger], toll: Toll, deadline: float
                 _hear(ledger, [message], toll)
 
 
-def _hear(ledger: Ledger, messages: Sequence[dict[str, Any]], toll: Toll) -> None:
+def _hear(
+    ledger: Ledger, messages: Sequence[dict[str, Any]], toll: Toll, *, hung_up: bool = False
+) -> None:
     for message in messages:
         operation = ledger.under_way.pop(message["id"], None)
         if operation is None:
@@ -140,6 +144,8 @@ def _hear(ledger: Ledger, messages: Sequence[dict[str, Any]], toll: Toll) -> Non
             if "call again" in str(error):
                 # The window answers for a server that was killed.
                 toll.counts["told to call again"] += 1
+            elif hung_up and str(error) == HUNG_UP:
+                toll.counts["ended under way"] += 1
             else:
                 toll.complain("errors", f"{operation.tool} {operation.arguments}: {error}")
 
