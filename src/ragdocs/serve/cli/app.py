@@ -49,6 +49,16 @@ GROUPS = {
     "repo": "conventions, decisions, notes and summaries of this repository",
     "journal": "what is understood now and how it came to that",
 }
+# The commands as the help lists them: each heading says what somebody wants to do.
+SECTIONS = {
+    "Set up": ("init", "install", "uninstall", "check-config", "doctor", "completion"),
+    "Find": ("search", "docs", "recall", "context", "commits", "explain", "graph"),
+    "Write": ("memory", "remember", "entry", "text", "repo", "journal", "open", "import", "export"),
+    "Keep it true": ("lint", "drift", "affected", "gaps", "handover", "eval"),
+    "Look after the index": ("status", "index", "verify"),
+    "Serve": ("mcp", "serve", "web", "token", "clients"),
+    "Share with a team": ("team", "push"),
+}
 
 
 class Commands(click.Group):
@@ -70,11 +80,44 @@ class Commands(click.Group):
             ctx.fail(f"there is no command {word!r}.{question}")
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with its whole description, under the sections of the group."""
+        listed_names = self.list_commands(ctx)
+        width = max(map(len, listed_names))
+        for heading, names in self.sections(listed_names).items():
+            rows = []
+            for name in names:
+                rows.append((name.ljust(width), self.commands[name].help or ""))
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+    def sections(self, names: Sequence[str]) -> dict[str, Sequence[str]]:
+        """Return the headings under which the commands are listed."""
+        return {"Commands": names}
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples as they are."""
         del ctx
         if self.epilog:
             formatter.write(f"\n{self.epilog}")
+
+
+class Root(Commands):
+    """The command `ragdocs` itself, whose commands are listed by what somebody wants to do."""
+
+    def sections(self, names: Sequence[str]) -> dict[str, Sequence[str]]:
+        """Return the sections that have commands; a command that none names comes last."""
+        sections: dict[str, Sequence[str]] = {}
+        left = dict.fromkeys(names)
+        for heading, members in SECTIONS.items():
+            present = [name for name in members if name in left]
+            if present:
+                sections[heading] = present
+            for name in present:
+                del left[name]
+        if left:
+            sections["More"] = list(left)
+        return sections
 
 
 def _meant(group: click.Group, word: str) -> list[str]:
@@ -147,7 +190,7 @@ def _verbs(module: str, name: str) -> Iterator[Verb]:
 
 
 def _root() -> Commands:
-    root = Commands("ragdocs", help=ABOUT, epilog=EXAMPLES)
+    root = Root("ragdocs", help=ABOUT, epilog=EXAMPLES)
     root.params.append(_version_option())
     return root
 
