@@ -20,11 +20,12 @@ from ragdocs.errors import (
 from ragdocs.system.postgres.listener import Listener
 
 if TYPE_CHECKING:
-    from psycopg import Connection
     from psycopg import Cursor as _Cursor
     from psycopg_pool import ConnectionPool
 
-    Session = Connection[Any]
+    from ragdocs.system.postgres.connection import PatientConnection
+
+    Session = PatientConnection
     Cursor = _Cursor[tuple[Any, ...]]
 
 MEMBER = "ragdocs_member"
@@ -182,12 +183,16 @@ class Database:
             if row is None or not row[0]:
                 yield None
                 return
+            session.execute("SET statement_timeout = 0")
+            session.is_building = True
             try:
-                session.execute("SET statement_timeout = 0")
                 yield session
             finally:
-                session.execute(_SET, ["statement_timeout", _milliseconds(STATEMENT_SECONDS)])
-                session.execute("SELECT pg_advisory_unlock(%s, %s)", [kind, number])
+                session.is_building = False
+                # With a connection that is lost, the lock is gone as well.
+                if not session.closed:
+                    session.execute(_SET, ["statement_timeout", _milliseconds(STATEMENT_SECONDS)])
+                    session.execute("SELECT pg_advisory_unlock(%s, %s)", [kind, number])
 
     def listener(self, channel: str) -> Listener:
         """Return the one that listens to a channel for everybody here."""
