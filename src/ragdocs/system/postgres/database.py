@@ -155,9 +155,14 @@ class Database:
                 raise
 
     @contextmanager
-    def writing(self, scope: int | None = None) -> Iterator[Session]:
-        """Make all changes or none, with the rights of the caller; with a scope, only there."""
-        with self._transaction("BEGIN", as_member=True, scope=scope) as session:
+    def writing(self, scope: int | None = None, *, in_pipeline: bool = False) -> Iterator[Session]:
+        """Make all changes or none, with the rights of the caller; with a scope, only there.
+
+        In a pipeline statements are sent together until somebody waits for an answer.
+        """
+        with self._transaction(
+            "BEGIN", as_member=True, scope=scope, in_pipeline=in_pipeline
+        ) as session:
             yield session
 
     @contextmanager
@@ -213,7 +218,12 @@ class Database:
 
     @contextmanager
     def _transaction(
-        self, begin: str, *, as_member: bool, scope: int | None = None
+        self,
+        begin: str,
+        *,
+        as_member: bool,
+        scope: int | None = None,
+        in_pipeline: bool = False,
     ) -> Iterator[Session]:
         rights: Sequence[str] = ()
         if as_member:
@@ -223,11 +233,18 @@ class Database:
         with self._explained(), ExitStack() as stack:
             session = self._begun(stack, begin, rights)
             try:
-                yield session
+                if not in_pipeline:
+                    yield session
+                else:
+                    with session.pipeline():
+                        yield session
+                        # Passed over by the server if a statement before it has failed.
+                        session.execute("COMMIT")
             except BaseException:
                 _roll_back(session)
                 raise
-            session.execute("COMMIT")
+            if not in_pipeline:
+                session.execute("COMMIT")
 
     def _begun(self, stack: ExitStack, begin: str, rights: Sequence[str]) -> Session:
         """Begin a transaction, on another connection if the first one turns out to be lost."""
