@@ -50,8 +50,8 @@ def run(home: Project, capsys: pytest.CaptureFixture[str]) -> Run:
     return run
 
 
-def on_terminal(home: Project, *arguments: str, **environ: str) -> str:
-    """Run a command on a terminal of 80 columns, and return what it shows."""
+def on_terminal(home: Project, *arguments: str, code: int = 0, **environ: str) -> str:
+    """Run a command on a terminal of 80 columns, and return what it shows; errors if it fails."""
     pty = pytest.importorskip("pty")
     import fcntl
     import struct
@@ -64,7 +64,11 @@ def on_terminal(home: Project, *arguments: str, **environ: str) -> str:
         environment.pop(name, None)
     options = ["--project", str(home.root), "--set", "embedding.model=hash"]
     command = [sys.executable, "-m", "ragdocs", *arguments, *options]
-    subprocess.run(command, stdout=below, env=environment, check=True, timeout=60)
+    errors = below if code else None
+    done = subprocess.run(
+        command, stdout=below, stderr=errors, env=environment, check=False, timeout=60
+    )
+    assert done.returncode == code
     os.close(below)
     shown = os.read(above, 100_000).decode()
     os.close(above)
@@ -161,6 +165,12 @@ def test_a_terminal_has_colours_and_lines_that_fit(home: Project) -> None:
     assert "\x1b[" not in table
     assert "─" in table
     assert max(map(len, table.split("\n"))) <= 80
+    usage = on_terminal(home, "install", "no-such-client", code=2)
+    refusal = on_terminal(home, "search", "words", code=1, HOME=str(home.root))
+    assert "your home directory" in refusal
+    for error in (usage, refusal):
+        prose = [line for line in error.split("\n") if str(home.root) not in line]
+        assert max(map(len, prose)) <= 80
 
 
 def test_only_prose_is_wrapped() -> None:

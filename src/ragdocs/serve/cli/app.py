@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from ragdocs import __version__
 from ragdocs.errors import ConflictError, RagdocsError
 from ragdocs.serve.cli import listed
 from ragdocs.serve.cli.commands import add_verbs
+from ragdocs.serve.cli.output import print_error
 from ragdocs.serve.surface import VERBS, Verb
 
 ABOUT = "Documentation search and a memory graph for the agents in your IDE."
@@ -234,13 +236,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(root.main(words, prog_name="ragdocs", standalone_mode=False) or 0)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        print_error(shown.getvalue().rstrip("\n"))
         code = error.exit_code
         if "--hook" in words:
             # To the host of an agent, 2 would mean that the prompt is to be blocked.
             code = 1
     except RagdocsError as error:
-        click.echo(explained(error), err=True)
+        print_error(explained(error))
         code = 1
     except BrokenPipeError:
         # The reader of our output, such as `head`, has seen enough.
