@@ -89,6 +89,7 @@ def test_languages_without_spaces_are_cut_into_overlapping_pieces() -> None:
     assert list(terms("数据库")) == ["数据", "据库"]
     assert list(terms("ภาษาไทย")) == ["ภาษ", "าษา", "ษาไ", "าไท", "ไทย"]
     assert list(terms("ខ្មែរ")) == ["ខ្ម", "្មែ", "មែរ"]
+    assert list(terms("ພາສາລາວ")) == ["ພາສ", "າສາ", "ສາລ", "າລາ", "ລາວ"]
     assert list(terms("API数据 v2")) == ["api", "数据", "v2"]
 
 
