@@ -93,6 +93,22 @@ def test_languages_without_spaces_are_cut_into_overlapping_pieces() -> None:
     assert list(terms("API数据 v2")) == ["api", "数据", "v2"]
 
 
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("如何更新 tokens", ["更新", "token"]),
+        ("怎麼更新", ["更新"]),
+        ("どうやって更新", ["更新"]),
+        ("อัปเดตอย่างไร", list(terms("อัปเดต"))),
+    ],
+)
+def test_question_words_are_cut_out_of_questions_without_spaces(
+    question: str, expected: list[str]
+) -> None:
+    assert list(meaningful(question)) == expected
+    assert list(terms(question)) != expected
+
+
 @pytest.mark.parametrize("text", SENTENCES.values())
 def test_a_text_has_as_many_terms_in_any_language(text: str) -> None:
     counts = {len(list(terms(text, language))) for language in languages.STEMMED}
