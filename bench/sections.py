@@ -22,8 +22,9 @@ from bench._measure import grid
 from bench._section_labels import Lines, Question, Tree
 
 from ragdocs import config
-from ragdocs.serve.surface import Ask, present_docs
+from ragdocs.serve.surface import Ask
 from ragdocs.serve.surface.docs import search_docs
+from ragdocs.serve.surface.present import docs as present_docs
 from ragdocs.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parent.parent

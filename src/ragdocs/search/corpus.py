@@ -583,7 +583,8 @@ class Corpus:
         if early is not None:
             unread = early.read_newest()
             # As soon as the first look at all files has begun, it counts itself.
-            self.unread = self.unread or unread
+            if self._early is not None:
+                self.unread = self.unread or unread
 
     def _tell(self, documents: Sequence[Document], gone: Sequence[str]) -> None:
         if self.listener is not None and (documents or gone):
