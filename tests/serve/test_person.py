@@ -139,6 +139,16 @@ def test_a_table_cannot_be_broken_by_its_values() -> None:
     assert "[bold]" in tables.drawn(table, 80, colours=False)
 
 
+def test_rows_that_fit_no_terminal_are_listed_with_the_name_whole() -> None:
+    name = "decisions/sessions-instead-of-tokens-3f2a9b8c.md"
+    rows = [{"filename": name, "type": "decision", "title": "Sessions " * 10}]
+    table = tables.of_rows(rows, ("filename", "type", "status", "title"))
+    first, *details = tables.drawn(table, 60, colours=False).splitlines()
+    assert first == name
+    assert details[0].startswith("   decision · Sessions")
+    assert max(map(len, details)) <= 60
+
+
 # --- a terminal ---
 
 

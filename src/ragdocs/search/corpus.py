@@ -277,7 +277,10 @@ class Corpus:
             return findings
         is_measured = gauges.both.measured
         findings = self._floored(findings, plan.query.where, is_measured=is_measured)
-        return with_doubt(findings, plan.text) if is_measured else findings
+        if not is_measured:
+            return findings
+        gauge = gauges.other_script if plan.unread_probes else gauges.both
+        return with_doubt(findings, plan.text, gauge)
 
     def _floored(self, findings: Findings, where: Filter, *, is_measured: bool) -> Findings:
         """Leave weak hits out, unless there is little else that could have been found."""
