@@ -70,7 +70,9 @@ class StoredDocument:
 
     def terms(self, postings: StoredPostings, passages: Sequence[Passage]) -> StoredTerms:
         """Return the terms that are there, and which of these passages are as they were."""
-        positions = {passage.content: position for position, passage in self.passages.items()}
+        positions = {}
+        for position, passage in self.passages.items():
+            positions[passage.content] = position
         unchanged = {}
         for position, passage in enumerate(passages):
             # One passage before stands for one now.
