@@ -53,8 +53,8 @@ _STOP_WORDS = (
     "whom why will with would"
 )
 
-# The same where words are not parted by spaces: Chinese, Japanese, Korean and Thai. They are cut out
-# of a query, because their characters would be parts of terms otherwise.
+# The same where words are not parted by spaces: Chinese, Japanese, Korean and Thai. They are cut
+# out of a query, because their characters would be parts of terms otherwise.
 _QUESTION_WORDS = re.compile(
     "为什么|為什麼|怎么办|怎麼辦|怎么样|怎麼樣|怎么|怎麼|怎样|怎樣|如何|什么|什麼|为何|為何|"
     "哪些|哪个|哪個|哪里|哪裡|哪种|哪種|多少|是否|能否|能不能|可不可以|是不是|有没有|有沒有|"
