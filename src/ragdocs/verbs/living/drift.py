@@ -69,6 +69,13 @@ class LinkState:
     change: float = 0.0
     baseline: Baseline | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def name(self) -> str:
+        """What the link leads to, as it is written."""
+        if self.link.heading:
+            return f"{self.link.target}#{self.link.heading}"
+        return self.link.target
+
 
 @dataclass(frozen=True, slots=True)
 class DriftedMemory:
@@ -279,11 +286,12 @@ class Drift:
         if self._targets.stamp(path) is None:
             path = self._moved(baseline, finder)
             if not path:
-                return _state(link, baseline, MISSING, change=1.0)
+                return self._moved_part(link, baseline, finder)
             moved_to = path
         content = self._targets.content(path, baseline.name)
         if content is None:
-            return self._renamed_part(link, baseline, path)
+            renamed = self._renamed_part(link, baseline, path)
+            return renamed or self._moved_part(link, baseline, finder)
         if not baseline.digest:
             return self._by_time(link, baseline, path)
         if content.digest != baseline.digest:
@@ -292,12 +300,27 @@ class Drift:
             return _state(link, baseline, MOVED, moved_to=moved_to, change=MOVED_CHANGE)
         return _state(link, baseline, OK)
 
-    def _renamed_part(self, link: Link, baseline: Baseline, path: str) -> LinkState:
-        """Look for a section or a definition that is not there under its name any more."""
-        same = parts.alike(baseline.signature, self._targets.parts(path))
+    def _renamed_part(self, link: Link, baseline: Baseline, path: str) -> LinkState | None:
+        """Look for a section or a definition among those that are new in its file."""
+        before = self._past.blob(baseline.blob)
+        old_names = set()
+        if before is not None:
+            old_names = {part.name for part in parts.every(baseline.path, before)}
+        new = [part for part in self._targets.parts(path) if part.name not in old_names]
+        same = parts.alike(baseline.signature, new)
         if same is None:
-            return _state(link, baseline, MISSING, change=1.0)
+            return None
         return _compared(link, baseline, same.signature, f"{path}#{same.name}")
+
+    def _moved_part(self, link: Link, baseline: Baseline, finder: Finder) -> LinkState:
+        """Look for a section or a definition in other files; what is in none of them is missing."""
+        found = None
+        if baseline.name:
+            found = finder.part(baseline.kind, baseline.name, baseline.signature, baseline.commit)
+        if found is None:
+            return _state(link, baseline, MISSING, change=1.0)
+        path, part = found
+        return _compared(link, baseline, part.signature, f"{path}#{part.name}")
 
     def _by_time(self, link: Link, baseline: Baseline, path: str) -> LinkState:
         """Tell by its time alone whether a file changed."""
