@@ -65,6 +65,11 @@ def own_directories(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> P
     return home
 
 
+def pytest_collection_finish() -> None:
+    """Let no later collection look at what was imported: there is a lot of it."""
+    gc.freeze()
+
+
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Let go of files that only cycles of objects hold: a process may have so many open."""
     finished[0] += 1

@@ -15,8 +15,9 @@ from ragdocs.engines.local.index import LocalIndex
 from ragdocs.engines.postgres import graphs, vectors
 from ragdocs.engines.postgres.filters import condition
 from ragdocs.engines.postgres.index import MOST_WRITES, PostgresIndex
-from ragdocs.errors import ForbiddenError, UnavailableError
+from ragdocs.errors import DisconnectedError, ForbiddenError, UnavailableError
 from ragdocs.protocols import Index, ProbeVector
+from ragdocs.system.postgres import connection
 from ragdocs.system.postgres.database import Database
 from ragdocs.types import Filter, Link
 from ragdocs.verbs.quality.health import compare
@@ -252,6 +253,17 @@ def vector_statement(scope: int, dim: int) -> Any:
 
 
 # --- several servers ---
+
+
+def test_a_graph_may_take_longer_than_any_answer(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.2)
+    with database.building(1, 2) as session:
+        assert session is not None
+        session.execute("SELECT pg_sleep(0.7)")
+    with pytest.raises(DisconnectedError, match="no answer"), database.session() as session:
+        session.execute("SELECT pg_sleep(0.7)")
 
 
 def test_no_passage_is_encoded_by_two_servers(database: Database, scope: int) -> None:

@@ -53,6 +53,17 @@ _STOP_WORDS = (
     "whom why will with would"
 )
 
+# The same where words are not parted by spaces: Chinese, Japanese, Korean and Thai. They are cut out
+# of a query, because their characters would be parts of terms otherwise.
+_QUESTION_WORDS = re.compile(
+    "为什么|為什麼|怎么办|怎麼辦|怎么样|怎麼樣|怎么|怎麼|怎样|怎樣|如何|什么|什麼|为何|為何|"
+    "哪些|哪个|哪個|哪里|哪裡|哪种|哪種|多少|是否|能否|能不能|可不可以|是不是|有没有|有沒有|"
+    "可以|应该|應該|想要|我想|请问|請問|吗|嗎|呢|"
+    "どうやって|どうすれば|どうしたら|どうして|どのように|なぜ|何ですか|でしょうか|ですか|ますか|"
+    "어떻게|무엇|언제|어디|입니까|습니까|인가요|하나요|"
+    "อย่างไร|ยังไง|อะไร|ทำไม|ที่ไหน|เมื่อไร|ไหม"
+)
+
 Stem = Callable[[str], str]
 # Runs of letters whose terms are remembered: most words of a text were in one before it.
 _REMEMBERED = 65536
@@ -69,6 +80,8 @@ def terms(text: str, language: str = ENGLISH) -> Iterator[str]:
 
 def meaningful(text: str, languages: Sequence[str] = (ENGLISH,)) -> Iterator[str]:
     """Yield the terms of a text in the first language, without joining words of any language."""
+    if not text.isascii():
+        text = _QUESTION_WORDS.sub(" ", text)
     joining = [_joining(text, language) for language in languages]
     for term, *is_joining in zip(terms(text, languages[0]), *joining, strict=True):
         if not any(is_joining):
