@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from tests.asking import ask
 from tests.conftest import NOW, Project
 
-from ragdocs.serve.surface import present_care
+from ragdocs.serve.surface.present import care as present_care
 
 SECTION = (
     "Access tokens are signed with RS256 and expire after 15 minutes. The refresh endpoint "
