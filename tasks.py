@@ -22,6 +22,11 @@ ROOT = Path(__file__).resolve().parent
 WINDOWS = os.name == "nt"
 # Tasks are started in any directory, also in one whose files are named like modules of Python.
 SAFE_PATH = "-P"
+# Large packages of which tests import little: Python compiles that when it is imported.
+SELDOM_IMPORTED = (
+    r"site-packages[/\\]"
+    r"(torch|transformers|sympy|mpmath|scipy|sklearn|mypy|mypyc|pip|setuptools)[/\\]"
+)
 
 TASKS = """tasks:
   serve               serve this project's docs/ and .memories/ over MCP stdio; prints the client configuration
@@ -102,12 +107,24 @@ class Environment:
         self.create()
         target = str(ROOT) + ("[" + extra + "]" if extra else "")
         say("installing " + target + " into " + str(self.directory))
-        code = quiet(
-            [*self.pip(), "install", "-q", "-c", str(ROOT / "constraints.txt"), "-e", target]
-        )
+        command = [*self.pip(), "install", "-q", "-c", str(ROOT / "constraints.txt")]
+        if extra:
+            command.append("--no-compile")
+        code = quiet([*command, "-e", target])
         if code:
             sys.exit(f"pip failed with code {code}; its messages are above.")
+        if extra:
+            self.compile()
         (self.directory / ("ragdocs-installed-" + (extra or "base"))).write_text(digest)
+
+    def compile(self) -> None:
+        """Compile what tests import, on all cores; pip would compile everything, on one.
+
+        Some packages cause warnings when they are compiled, which would fail the test that imports
+        them first.
+        """
+        words = ["-qq", "-j", "0", "-x", SELDOM_IMPORTED, str(self.directory)]
+        quiet([str(self.python), SAFE_PATH, "-W", "ignore", "-m", "compileall", *words])
 
     def create(self) -> None:
         """Create the environment, with pip inside where this Python can do that."""
@@ -199,7 +216,8 @@ def lint(environment: Environment, _: "list[str]") -> int:
 def test(environment: Environment, arguments: "list[str]") -> int:
     """Lint and check types while the tests run, which often wait for each other's processes."""
     environment.install("test")
-    # Tests start hundreds of processes; none of them has to compile the package again.
+    # Tests start hundreds of processes; none of them has to compile again what another one did.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     environment.run("compileall", "-q", "src")
     linting = Linting(environment)
     tested = environment.run("pytest", "-n", str(workers()), "--dist", "worksteal", *arguments)

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench import _corpora, _labelled, _report, _section_labels
+from bench import _corpora, _everyday_questions, _labelled, _report, _section_labels
 from bench._measure import grid
 from bench._section_labels import Lines, Question, Tree
 
 from ragdocs import config
-from ragdocs.serve.surface import Ask, present_docs
+from ragdocs.serve.surface import Ask
 from ragdocs.serve.surface.docs import search_docs
+from ragdocs.serve.surface.present import docs as present_docs
 from ragdocs.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,6 +61,7 @@ def main() -> None:
         trees = [tree for tree in trees if tree.name in options.only.split(",")]
     outcomes: list[Outcome] = []
     sizes: dict[str, int] = {}
+    everyday: dict[str, float] = {}
     absent = []
     with tempfile.TemporaryDirectory(prefix="ragdocs-bench-") as scratch:
         work = (options.work or Path(scratch)).resolve()
@@ -73,11 +75,12 @@ def main() -> None:
             sizes[tree.name] = workspace.places["docs"].corpus.info().passages
             asked = [one for one in tree.questions if options.split in ("all", one.split)]
             outcomes += [_ask(workspace, tree.name, question) for question in asked]
+            everyday[tree.name] = _answered_everyday(workspace)
     for name in absent:
         print(f"{name}: ABSENT, no folder of that name in {options.trees}")
     if not outcomes:
         return
-    printed = "\n\n".join([_table(outcomes, sizes), *_verdicts(outcomes, options.split)])
+    printed = "\n\n".join([_table(outcomes, sizes, everyday), *_verdicts(outcomes, options.split)])
     print(printed)
     if options.show:
         print(_failures(outcomes))
@@ -102,6 +105,15 @@ def _indexed(tree: Tree, source: Path, root: Path) -> Workspace:
     seconds = time.monotonic() - started
     _labelled.say(f"{tree.name:14} {corpus.info().passages:,} passages after {seconds:.0f} s")
     return workspace
+
+
+def _answered_everyday(workspace: Workspace) -> float:
+    """Return the share of everyday questions, which no project answers, that find something."""
+    found = []
+    for question in _everyday_questions.QUESTIONS:
+        answer = search_docs(Ask(workspace=workspace), question, LIMIT)
+        found.append(bool(answer["result"]))
+    return float(np.mean(found))
 
 
 def _ask(workspace: Workspace, project: str, question: Question) -> Outcome:
@@ -142,10 +154,12 @@ def _plain(text: str) -> str:
     return _SPACE.sub(" ", _QUOTE.sub("", text)).casefold()
 
 
-def _table(outcomes: Sequence[Outcome], sizes: Mapping[str, int]) -> str:
+def _table(
+    outcomes: Sequence[Outcome], sizes: Mapping[str, int], everyday: Mapping[str, float]
+) -> str:
     head = ["project", "passages", "questions"]
     head += [f"section in {depth}" for depth in DEPTHS]
-    head += ["page in 5", "nothing"]
+    head += ["page in 5", "nothing", "everyday"]
     head += [*(f"answer in {budget:,}" for budget in BUDGETS), "characters"]
     lines = []
     means = []
@@ -153,7 +167,7 @@ def _table(outcomes: Sequence[Outcome], sizes: Mapping[str, int]) -> str:
         mine = [one for one in outcomes if one.project == name]
         if not mine:
             continue
-        measures = _measures(mine)
+        measures = _measures(mine, everyday[name])
         means.append(measures)
         lines.append([name, f"{passages:,}", str(len(mine)), *map(_share, measures[:-1])])
         lines[-1].append(f"{measures[-1]:,.0f}")
@@ -162,17 +176,19 @@ def _table(outcomes: Sequence[Outcome], sizes: Mapping[str, int]) -> str:
     lines.append(["mean", f"{sum(sizes.values()):,}", str(len(outcomes)), *total])
     words = (
         "Section and page: share of questions with the right one among so many hits. Nothing: share "
-        "that no passage was relevant enough for. Answer: share "
-        "with a labelled phrase among the first characters of the answer as text, with its "
+        "that no passage was relevant enough for. Everyday: share of "
+        f"{len(_everyday_questions.QUESTIONS)} everyday questions that found something. Answer: "
+        "share with a labelled phrase among the first characters of the answer as text, with its "
         f"headings and reasons, at {LIMIT} hits. Characters: length of the whole answer."
     )
     return f"{grid(head, lines)}\n\n{words}"
 
 
-def _measures(outcomes: Sequence[Outcome]) -> list[float]:
+def _measures(outcomes: Sequence[Outcome], everyday: float) -> list[float]:
     found = [_within(outcomes, depth) for depth in DEPTHS]
     found.append(float(np.mean([one.page_rank > 0 for one in outcomes])))
     found.append(float(np.mean([not one.hits for one in outcomes])))
+    found.append(everyday)
     for number in range(len(BUDGETS)):
         found.append(float(np.mean([one.answered[number] for one in outcomes])))
     found.append(float(np.mean([one.cost for one in outcomes])))

@@ -1,6 +1,7 @@
 """Measures when search keeps silent: questions with an answer, and the same without.
 
 Every question of the labelled sets is asked twice: of all documents, and of all but its answers.
+Everyday questions are asked besides, which no set is about.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
-from bench import _corpora, _labelled, _projects, _report
+from bench import _corpora, _everyday_questions, _labelled, _projects, _report
 from bench._measure import grid
 from bench._projects import Project
 
 from ragdocs.search import calibration
+from ragdocs.search.calibration import Gauge
 from ragdocs.types import Filter, Findings, Probe, Query
 from ragdocs.verbs.page import MOST_RESULTS
 
@@ -27,14 +29,15 @@ ROOT = Path(__file__).resolve().parent.parent
 # The share of questions with an answer that may be refused where others are compared.
 REFUSED = 0.05
 HEAD = [
-    *("set", "questions", "right first"),
+    *("set", "questions", "right first", "floor", "everyday"),
     *("refused", "right", "without"),
     *("weak", "right", "without"),
     *("5% of all: score", "and lead"),
     *("5% of right: score", "and lead"),
 ]
 ABOUT = (
-    "Right first: questions whose first result is an answer. Refused: nothing reaches the floor; "
+    "Right first: questions whose first result is an answer. Everyday: share of "
+    f"{len(_everyday_questions.QUESTIONS)} everyday questions that pass the floor. Refused: nothing reaches the floor; "
     "weak: refused or marked as weak; of all questions, of those that are right first, and of the "
     "same questions without their answers. The last columns are the share of questions without "
     "their answers that would be refused if 5% of all, or 5% of those that are right first, were: "
@@ -48,6 +51,7 @@ class Best:
 
     score: float
     lead: float | None
+    gauge: Gauge
 
     @property
     def is_refused(self) -> bool:
@@ -57,7 +61,7 @@ class Best:
     @property
     def is_weak(self) -> bool:
         """Whether the answer is refused or marked."""
-        return self.is_refused or self.score < calibration.weak_below(self.lead)
+        return self.is_refused or self.score < self.gauge.weak_below(self.lead)
 
     @property
     def certainty(self) -> float:
@@ -72,6 +76,8 @@ class Asked:
     """The best results of a set's questions with their answers, and without."""
 
     name: str
+    gauge: Gauge
+    everyday: Sequence[Best]
     true: Sequence[Best]
     is_right: Sequence[bool]
     near: Sequence[Best]
@@ -84,6 +90,8 @@ class Asked:
     def cells(self) -> list[str]:
         """Return the row of the table."""
         cells = [self.name, f"{len(self.true):,}", _share(self.is_right)]
+        passes = [not best.is_refused for best in self.everyday]
+        cells += [f"{self.gauge.floor:.2f}", _share(passes)]
         for mark in (attrgetter("is_refused"), attrgetter("is_weak")):
             for bests in (self.true, self.right, self.near):
                 cells.append(_share(list(map(mark, bests))))
@@ -119,6 +127,11 @@ def _asked(project: Project, most: int) -> Asked:
     project.corpus.embed()
     paths = {id_: path for path, id_ in project.ids.items()}
     questions = project.chosen.questions
+    gauge = project.corpus.gauge()
+    everyday = []
+    for text in _everyday_questions.QUESTIONS:
+        findings = project.corpus.search(Query(probes=(Probe(text),)), project.last)
+        everyday.append(_best(findings, gauge))
     true: list[Best] = []
     is_right: list[bool] = []
     near: list[Best] = []
@@ -130,18 +143,19 @@ def _asked(project: Project, most: int) -> Asked:
             where=Filter(prefix=project.prefix(question)),
         )
         findings = project.corpus.search(query, project.asked_at(question))
-        true.append(_best(findings))
+        true.append(_best(findings, gauge))
         is_right.append(bool(findings.hits) and findings.hits[0].document.path in answers)
         # Without its answers it is a question of the same field that nobody answers here.
         without = replace(query, where=replace(query.where, without=frozenset(answers)))
-        near.append(_best(project.corpus.search(without, project.asked_at(question))))
+        findings = project.corpus.search(without, project.asked_at(question))
+        near.append(_best(findings, gauge))
     _labelled.say(f"{project.chosen.name:14} {len(true):,} questions")
-    return Asked(project.chosen.name, true, is_right, near)
+    return Asked(project.chosen.name, gauge, everyday, true, is_right, near)
 
 
-def _best(findings: Findings) -> Best:
+def _best(findings: Findings, gauge: Gauge) -> Best:
     score = max((hit.score for hit in findings.hits), default=0.0)
-    return Best(score, findings.lead)
+    return Best(score, findings.lead, gauge)
 
 
 def _table(sets: Sequence[Asked]) -> str:

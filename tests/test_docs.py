@@ -184,15 +184,15 @@ def test_every_client_gets_a_command_that_starts_the_server() -> None:
         assert words[1:-1] == ARGUMENTS
 
 
-def test_the_question_of_the_readme_finds_the_page_that_answers_it() -> None:
+def test_the_question_of_the_readme_finds_its_page_and_lint_finds_nothing() -> None:
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     (question,) = re.findall(r"ask your agent: \*\"(.+?)\"\*", readme)
     # Words alone: encoding all pages would take longer than all other tests of this module.
-    flags = {"embedding.model": "none", "memory.enabled": False}
-    workspace = Workspace(config.load(ROOT, project=ROOT, flags=flags))
+    workspace = Workspace(config.load(ROOT, project=ROOT, flags={"embedding.model": "none"}))
     workspace.sync()
     hits = ask(workspace, "search_docs", query=question)["result"]
     assert hits[0]["path"] == "docs/editing.md"
+    assert ask(workspace, "lint_texts")["result"] == []
 
 
 def test_pictures_show_the_commands_that_draw_them() -> None:

@@ -91,14 +91,14 @@ HOMES = {
     "nh3": {"serve/web/markdown.py"},
     # pydantic reads the shapes of answers.
     "typing_extensions": {
-        "serve/surface/shapes.py",
-        "serve/surface/entry_shapes.py",
-        "serve/surface/doc_shapes.py",
-        "serve/surface/journal_shapes.py",
-        "serve/surface/context_shapes.py",
-        "serve/surface/quality_shapes.py",
-        "serve/surface/care_shapes.py",
-        "serve/surface/living_shapes.py",
+        "serve/surface/shapes/__init__.py",
+        "serve/surface/shapes/entries.py",
+        "serve/surface/shapes/docs.py",
+        "serve/surface/shapes/journal.py",
+        "serve/surface/shapes/context.py",
+        "serve/surface/shapes/quality.py",
+        "serve/surface/shapes/care.py",
+        "serve/surface/shapes/living.py",
     },
 }
 # The protocol's own packages belong to the rim, in any module of it.

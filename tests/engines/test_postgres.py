@@ -15,8 +15,9 @@ from ragdocs.engines.local.index import LocalIndex
 from ragdocs.engines.postgres import graphs, vectors
 from ragdocs.engines.postgres.filters import condition
 from ragdocs.engines.postgres.index import MOST_WRITES, PostgresIndex
-from ragdocs.errors import ForbiddenError, UnavailableError
+from ragdocs.errors import DisconnectedError, ForbiddenError, UnavailableError
 from ragdocs.protocols import Index, ProbeVector
+from ragdocs.system.postgres import connection
 from ragdocs.system.postgres.database import Database
 from ragdocs.types import Filter, Link
 from ragdocs.verbs.quality.health import compare
@@ -231,11 +232,13 @@ def test_a_large_index_is_searched_through_a_graph(
     found = [nearest(index, vector_of(text), k=10) for text in texts[:30]]
     same = sum(len({*a} & {*b}) for a, b in zip(exact, found, strict=True))
     assert same >= 0.99 * 300
+    sql, values = vector_statement(scope, DIM)
     with database.turns() as turns:
-        plan = turns.ask(
-            ("EXPLAIN " + vector_statement(scope, DIM)[0], vector_statement(scope, DIM)[1])
-        )
-    assert any("vectors_graph" in line for (line,) in plan[0])
+        # So few vectors would be sorted, as soon as the server has counted them.
+        for other_way in ("seqscan", "bitmapscan", "sort"):
+            turns.ask((f"SELECT set_config('enable_{other_way}', 'off', true)", {}))
+        (plan,) = turns.ask((f"EXPLAIN {sql}", values))
+    assert any("vectors_graph" in line for (line,) in plan)
     # Under a filter that leaves few, those are compared one by one.
     for text in texts[:30]:
         below = Filter(prefix="1/")
@@ -252,6 +255,17 @@ def vector_statement(scope: int, dim: int) -> Any:
 
 
 # --- several servers ---
+
+
+def test_a_graph_may_take_longer_than_any_answer(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", 0.2)
+    with database.building(1, 2) as session:
+        assert session is not None
+        session.execute("SELECT pg_sleep(0.7)")
+    with pytest.raises(DisconnectedError, match="no answer"), database.session() as session:
+        session.execute("SELECT pg_sleep(0.7)")
 
 
 def test_no_passage_is_encoded_by_two_servers(database: Database, scope: int) -> None:

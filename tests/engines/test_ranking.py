@@ -329,6 +329,7 @@ filters = st.builds(
     sizes=st.tuples(
         st.integers(1, 4), st.integers(1, 3), st.integers(0, 9), st.sampled_from([0.3, 0.95])
     ),
+    cut=st.sampled_from([0.0, 0.5, 1.0]),
 )
 def test_any_search_finds_and_measures_the_same_in_both_engines(
     shared: Database,
@@ -336,8 +337,12 @@ def test_any_search_finds_and_measures_the_same_in_both_engines(
     texts: list[str],
     wheres: list[Filter],
     sizes: tuple[int, int, int, float],
+    cut: float,
 ) -> None:
-    """Few documents are fetched at first and few bounds are listed, so that proofs fail often."""
+    """Few documents are fetched at first and few bounds are listed, so that proofs fail often.
+
+    Terms are cut that are not common, up to all of them.
+    """
     k, first, filled, listed = sizes
     (scope,) = new_scopes(shared)
     local = LocalIndex(None, recipe="1", encoder="test/8", dim=8)
@@ -359,10 +364,34 @@ def test_any_search_finds_and_measures_the_same_in_both_engines(
         patch.setattr(words, "FETCHED_SHARE", 0)
         patch.setattr(words, "FETCHED_MORE", first)
         patch.setattr(words, "LISTED_SHARE", listed)
+        patch.setattr(words, "COMMON", 1)
+        patch.setattr(words, "CUT_SHARE", cut)
         patch.setattr(searching, "MOST_AT_ONCE", filled % 3)
+        patch.setattr(searching, "FIRST_ROUND", 2)
         assert_same_found((rows, local), probes, wheres, k)
     # Then from what the first search has made it keep.
     assert_same_found((rows, local), probes, wheres, k)
+
+
+@pytest.mark.parametrize("k", [3, 12, 60])
+def test_a_common_term_that_is_cut_still_counts(
+    shared: Database, monkeypatch: pytest.MonkeyPatch, k: int
+) -> None:
+    """Documents that have nothing but a common term are not listed, but found where it matters."""
+    made = []
+    for number in range(50):
+        texts = ["common " * (number % 5 + 1) + f"word{number}", "filler"]
+        if number % 8 == 0:
+            texts.append(f"rare common other{number} words{number} in a longer text {number}")
+        title = "common" if number == 33 else "title"
+        made.append(entry(f"{number:02}.md", *texts, title=title))
+    local, rows = both_engines(shared, HashEncoder(), made)
+    monkeypatch.setattr(words, "COMMON", 20)
+    monkeypatch.setattr(words, "CUT_SHARE", 0.5)
+    monkeypatch.setattr(words, "FETCHED_SHARE", 0)
+    monkeypatch.setattr(words, "FETCHED_MORE", 4)
+    probes = [ProbeVector("q", "common rare", None), ProbeVector("other", "filler rare", None)]
+    assert_same_found((rows, local), probes, [Filter(), Filter(prefix="3")], k)
 
 
 def test_lengths_are_rounded_as_in_the_local_engine() -> None:

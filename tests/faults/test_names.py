@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import os
@@ -11,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
@@ -219,11 +218,12 @@ def test_no_way_out_is_taken(tmp_path: Path, tally: Tally) -> None:
 class Tools:
     """The tools of a project, called as the protocol does."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live, portal: BlockingPortal) -> None:
         self._server = ToolServer(live)
+        self._portal = portal
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
-        result = anyio.run(functools.partial(self._server.call_tool, tool, arguments))
+        result = self._portal.call(self._server.call_tool, tool, arguments)
         assert isinstance(result, CallToolResult)
         return result.structured_content
 
@@ -242,7 +242,8 @@ def opened(project: Project) -> Iterator[Tools]:
     project.write("x.md", "outside\n")
     toolsets = "docs,memory,recall,edit,entries,repo"
     live = Live(project.config(**{"watch.enabled": False, "server.toolsets": toolsets}))
-    yield Tools(live)
+    with start_blocking_portal() as portal:
+        yield Tools(live, portal)
     live.stop()
 
 

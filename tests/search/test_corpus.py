@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import tempfile
+import threading
 import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,9 +35,12 @@ class CountingStore(FileStore):
         super().__init__(root, MEMORY)
         self.reads: list[str] = []
         self.scans = 0
+        # What the disk takes for each file.
+        self.seconds = 0.0
 
     def read(self, path: str) -> Source:
         self.reads.append(path)
+        time.sleep(self.seconds)
         return super().read(path)
 
     def scan(self, paths: Iterable[str] | None = None) -> Scan:
@@ -448,3 +452,17 @@ def test_a_name_spelled_otherwise_on_disk_is_indexed_under_its_own(bench: Bench)
     bench.corpus.commit([Put(unicodedata.normalize("NFC", own), "fresh words", Expect.PRESENT)])
     assert bench.matched("fresh") == [own]
     assert bench.matched("old") == []
+
+
+def test_nobody_is_told_that_there_is_nothing_while_the_first_files_are_read(bench: Bench) -> None:
+    for number in range(10):
+        bench.write(f"note-{number}.md", f"# Note {number}\n")
+    bench.store.seconds = 0.1
+    bench.corpus.serve_early()
+    first_look = threading.Thread(target=bench.corpus.sync)
+    first_look.start()
+    while not bench.store.reads:
+        time.sleep(0.01)
+    assert len(bench.corpus.documents()) == 10
+    first_look.join()
+    assert bench.corpus.unread == 0

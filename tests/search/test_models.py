@@ -57,7 +57,7 @@ def multilingual(tmp_path_factory: pytest.TempPathFactory) -> SentenceTransforme
         intermediate_size=16,
         max_position_embeddings=64,
     )
-    BertModel(shape).save_pretrained(base)  # type: ignore[no-untyped-call]
+    BertModel(shape).save_pretrained(base)
     AutoTokenizer.from_pretrained(base).save_pretrained(base)
     words = Transformer(str(base), max_seq_length=64)
     pooling = Pooling(words.get_embedding_dimension())

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.search.other_scripts import PAGES, QUESTIONS, UNRELATED
+from tests.search.other_scripts import PAGES, QUESTIONS, SOUNDS, UNRELATED
 
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.lanes import DOCS
@@ -24,7 +24,7 @@ ENGLISH_PAGES = 100
 
 @pytest.fixture(scope="module")
 def handbook(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """A handbook in Chinese, Japanese and English, indexed with the built-in model."""
+    """A handbook in Chinese, Japanese, Lao, Khmer and English, indexed with the built-in model."""
     root = tmp_path_factory.mktemp("handbook")
     for name, text in PAGES.items():
         (root / name).write_text(text, encoding="utf-8")
@@ -55,6 +55,11 @@ def test_questions_in_another_script_are_answered(handbook: Corpus) -> None:
         if page in [hit.document.path for hit in search(handbook, question).hits]:
             answered.append(question)
     assert len(answered) >= 8, set(QUESTIONS) - set(answered)
+
+
+@pytest.mark.parametrize("question", SOUNDS)
+def test_questions_in_lao_and_khmer_find_their_page_first(handbook: Corpus, question: str) -> None:
+    assert search(handbook, question).hits[0].document.path == SOUNDS[question]
 
 
 @pytest.mark.parametrize("question", UNRELATED)

@@ -17,7 +17,7 @@ from tests.engines.wrappers import Counting, Opaque
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.lanes import DOCS, JOURNAL, MEMORY, Lane
 from ragdocs.protocols import Index
-from ragdocs.search.calibration import FLOOR, WEAK
+from ragdocs.search.calibration import FLOOR, WEAK, Gauge
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.search.encoders.vectors import half_precision
@@ -186,7 +186,7 @@ def test_an_answer_that_is_hardly_ahead_of_others_is_marked_as_weak(
 ) -> None:
     found = entry("a.md", "apple press")
     hit = Hit(found.document, found.chunks[0], score, ())
-    marked = with_doubt(Findings(hits=(hit,), lead=lead), "apple")
+    marked = with_doubt(Findings(hits=(hit,), lead=lead), "apple", Gauge())
     assert bool(marked.notes) == is_marked
     if is_marked and score > WEAK:
         assert "many other documents nearly as much" in marked.notes[0]
@@ -214,7 +214,7 @@ def test_an_answer_whose_best_hit_scores_little_is_marked_and_names_what_it_lack
 ) -> None:
     found = entry("a.md", "apple press")
     hit = Hit(found.document, found.chunks[0], score, (), words=("apple",))
-    marked = with_doubt(Findings(hits=(hit,)), "what of apple pumps")
+    marked = with_doubt(Findings(hits=(hit,)), "what of apple pumps", Gauge())
     assert bool(marked.notes) == bool(note)
     if note:
         assert re.match(note, marked.notes[0])

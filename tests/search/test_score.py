@@ -283,12 +283,27 @@ def test_a_gauge_keeps_the_order_and_puts_its_floor_in_the_middle(values: list[f
 
 def test_the_floor_stays_between_what_ordinary_words_and_what_true_answers_reach() -> None:
     assert gauge.measured([0.1] * 40).floor == gauge.LEAST_FLOOR
+    assert gauge.measured([0.3] * 40).floor == gauge.USUAL_FLOOR
+    # Of another script ordinary words reach less than that.
+    other = gauge.measured([0.1] * 40, gauge.USUAL_OTHER_FLOOR)
+    assert other.floor == gauge.USUAL_OTHER_FLOOR
     # A lane that answers most of the unrelated questions still shows its answers.
     assert gauge.measured([0.2] * 10 + [0.9] * 30).floor == gauge.MOST_FLOOR
 
 
+def test_a_low_floor_makes_no_answer_look_surer() -> None:
+    low, usual = gauge.measured([0.1] * 40), gauge.measured([0.3] * 40)
+    for lead in (0.1, 0.3):
+        weakest = []
+        for measured in (low, usual):
+            steps = np.linspace(0.3, 0.9, 601)
+            is_sure = measured.show(steps) >= measured.weak_below(lead)
+            weakest.append(steps[is_sure][0])
+        assert weakest[0] == pytest.approx(weakest[1], abs=0.002)
+
+
 def test_how_far_chance_scatters_does_not_make_a_hit_any_surer() -> None:
-    narrow, wide = Gauge(0.1, 0.02), Gauge(0.1, 0.1)
+    narrow, wide = Gauge(0.1, 0.02), Gauge(0.1, 0.05)
     assert narrow.floor == wide.floor == gauge.LEAST_FLOOR
     better, worse = np.array(narrow.floor + 0.2), np.array(narrow.floor - 0.05)
     assert narrow.show(better) == wide.show(better)

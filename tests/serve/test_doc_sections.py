@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from tests.asking import ask
 
-from ragdocs.serve.surface import layouts, present_docs
-from ragdocs.serve.surface.layout_docs import LEAST_ROOM, LONGEST_SECTION, ROOM_A_HIT
+from ragdocs.serve.surface import layouts
+from ragdocs.serve.surface.layouts.docs import LEAST_ROOM, LONGEST_SECTION, ROOM_A_HIT
+from ragdocs.serve.surface.present import docs as present_docs
 
 if TYPE_CHECKING:
     from tests.conftest import Project

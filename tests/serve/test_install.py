@@ -268,6 +268,20 @@ def test_a_note_is_about_the_file_that_was_written(home: Path, run: Run) -> None
     (home / ".codex").mkdir()
     assert "once you trust the project" in run("install", "codex")[1]
     assert "trust the project" not in run("install", "codex", "--scope", "user")[1]
+    (home / "work/.mcp.json").write_text("{ broken")
+    refused = run("install", "claude-code", "--hooks")[1]
+    assert "settings.local.json (hooks)" in refused
+    assert "it asks once" not in refused
+
+
+def test_what_is_installed_for_all_projects_is_named_where_nothing_else_is(
+    home: Path, run: Run
+) -> None:
+    run("install", "codex", "--scope", "user")
+    assert "`ragdocs uninstall --scope user` takes it back" in run("uninstall")[1]
+    assert "--scope user" not in run("uninstall", "cursor")[1]
+    run("uninstall", "--scope", "user")
+    assert "--scope user" not in run("uninstall")[1]
 
 
 @pytest.mark.parametrize("place", ["home/dotfiles/codex.toml", "elsewhere/codex.toml"])

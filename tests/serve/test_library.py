@@ -17,7 +17,7 @@ from tests.conftest import Project as Files
 from ragdocs import Project, errors, open_project
 from ragdocs.serve.surface import docs
 from ragdocs.serve.surface.catalog import every
-from ragdocs.serve.surface.doc_shapes import DocHits
+from ragdocs.serve.surface.shapes.docs import DocHits
 
 PAGE = Path(__file__).parents[2] / "docs/library.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)

@@ -57,6 +57,12 @@ def test_the_file_says_what_the_commands_say() -> None:
     assert written == app.summary(), "run: python3 tasks.py docs"
 
 
+def test_every_command_is_listed_under_what_it_is_for() -> None:
+    names = [name for section in app.SECTIONS.values() for name in section]
+    assert sorted(names) == sorted(app.build().commands)
+    assert "..." not in app.summary()["help"].partition("\n\n")[2]
+
+
 @pytest.mark.parametrize("columns", ["40", "66", "79", "80", "81", "200", "0", "wide", ""])
 def test_the_help_is_that_of_the_command_line_at_every_width(
     columns: str, monkeypatch: pytest.MonkeyPatch

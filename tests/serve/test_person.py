@@ -50,8 +50,8 @@ def run(home: Project, capsys: pytest.CaptureFixture[str]) -> Run:
     return run
 
 
-def on_terminal(home: Project, *arguments: str, **environ: str) -> str:
-    """Run a command on a terminal of 80 columns, and return what it shows."""
+def on_terminal(home: Project, *arguments: str, code: int = 0, **environ: str) -> str:
+    """Run a command on a terminal of 80 columns, and return what it shows; errors if it fails."""
     pty = pytest.importorskip("pty")
     import fcntl
     import struct
@@ -64,7 +64,11 @@ def on_terminal(home: Project, *arguments: str, **environ: str) -> str:
         environment.pop(name, None)
     options = ["--project", str(home.root), "--set", "embedding.model=hash"]
     command = [sys.executable, "-m", "ragdocs", *arguments, *options]
-    subprocess.run(command, stdout=below, env=environment, check=True, timeout=60)
+    errors = below if code else None
+    done = subprocess.run(
+        command, stdout=below, stderr=errors, env=environment, check=False, timeout=60
+    )
+    assert done.returncode == code
     os.close(below)
     shown = os.read(above, 100_000).decode()
     os.close(above)
@@ -135,6 +139,16 @@ def test_a_table_cannot_be_broken_by_its_values() -> None:
     assert "[bold]" in tables.drawn(table, 80, colours=False)
 
 
+def test_rows_that_fit_no_terminal_are_listed_with_the_name_whole() -> None:
+    name = "decisions/sessions-instead-of-tokens-3f2a9b8c.md"
+    rows = [{"filename": name, "type": "decision", "title": "Sessions " * 10}]
+    table = tables.of_rows(rows, ("filename", "type", "status", "title"))
+    first, *details = tables.drawn(table, 60, colours=False).splitlines()
+    assert first == name
+    assert details[0].startswith("   decision · Sessions")
+    assert max(map(len, details)) <= 60
+
+
 # --- a terminal ---
 
 
@@ -151,6 +165,12 @@ def test_a_terminal_has_colours_and_lines_that_fit(home: Project) -> None:
     assert "\x1b[" not in table
     assert "─" in table
     assert max(map(len, table.split("\n"))) <= 80
+    usage = on_terminal(home, "install", "no-such-client", code=2)
+    refusal = on_terminal(home, "search", "words", code=1, HOME=str(home.root))
+    assert "your home directory" in refusal
+    for error in (usage, refusal):
+        prose = [line for line in error.split("\n") if str(home.root) not in line]
+        assert max(map(len, prose)) <= 80
 
 
 def test_only_prose_is_wrapped() -> None:

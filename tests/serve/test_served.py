@@ -146,16 +146,20 @@ def is_light(outcome: Outcome) -> bool:
 
 
 def test_commands_answer_as_in_their_own_process(tmp_path: Path, system: str) -> None:
+    commands = list(READING)
+    if system == "as it is":
+        # The other system has another way to the server, and the same forms of answers.
+        commands += [(*words, "--json") for words in READING]
     light = 0
     # In a project of its own: what other tests have just written is a second older each second.
     with opened(tmp_path) as shell:
-        for words in (*READING, *((*words, "--json") for words in READING)):
+        for words in commands:
             served = shell.run(*words)
             alone = shell.alone(*words)
             assert (served.code, served.out) == (alone.code, alone.out), words
             assert served.error == alone.error, words
             light += is_light(served)
-    assert light >= 2 * (len(READING) - 7)
+    assert light >= (len(READING) - 7) * len(commands) // len(READING)
 
 
 def test_a_command_that_is_served_imports_no_engine_and_no_declaration(shell: Shell) -> None:

@@ -86,7 +86,7 @@ def test_a_declared_verb_is_a_command(project: Project, capsys: pytest.CaptureFi
 def test_a_declared_verb_is_in_the_documentation() -> None:
     page = reference.tools()
     assert "| `name` | string | required | whom to greet |" in page
-    assert 'several times. Example: {"name": "Ada", "times": 2}' in page
+    assert 'several times.\n\n```json\n{"name": "Ada", "times": 2}\n```' in page
     assert "| `ragdocs docs greet NAME [--times TIMES]` | greet somebody |" in reference.commands()
 
 

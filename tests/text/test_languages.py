@@ -89,7 +89,24 @@ def test_languages_without_spaces_are_cut_into_overlapping_pieces() -> None:
     assert list(terms("数据库")) == ["数据", "据库"]
     assert list(terms("ภาษาไทย")) == ["ภาษ", "าษา", "ษาไ", "าไท", "ไทย"]
     assert list(terms("ខ្មែរ")) == ["ខ្ម", "្មែ", "មែរ"]
+    assert list(terms("ພາສາລາວ")) == ["ພາສ", "າສາ", "ສາລ", "າລາ", "ລາວ"]
     assert list(terms("API数据 v2")) == ["api", "数据", "v2"]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("如何更新 tokens", ["更新", "token"]),
+        ("怎麼更新", ["更新"]),
+        ("どうやって更新", ["更新"]),
+        ("อัปเดตอย่างไร", list(terms("อัปเดต"))),
+    ],
+)
+def test_question_words_are_cut_out_of_questions_without_spaces(
+    question: str, expected: list[str]
+) -> None:
+    assert list(meaningful(question)) == expected
+    assert list(terms(question)) != expected
 
 
 @pytest.mark.parametrize("text", SENTENCES.values())

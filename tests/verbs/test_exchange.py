@@ -45,7 +45,7 @@ def lines(path: Path, *records: object) -> Path:
 def a_markdown_folder(root: Path) -> Path:
     texts = {
         "plan.md": f"# Plan\n\nShip it. The token is {SECRET}\n",
-        "team/who.md": "---\ntype: fact\ntags: [team]\n---\n\n# Who\n\nSee [[plan]].\n",
+        "team/who.md": "---\ntype: fact\ntags: [team]\ndate: 2020-01-02\n---\n\n# Who\n\nSee [[plan]].\n",
         ".hidden/no.md": "no\n",
         "picture.png": "no",
     }
@@ -85,18 +85,26 @@ def a_vault(root: Path) -> Path:
     return files(root, texts)
 
 
+# What an installation with rules has written there.
+OWN_PART = "<!-- ragdocs: begin (…) -->\nCall recall.\n<!-- ragdocs: end -->\n"
+
+
 def rules(root: Path) -> Path:
     texts = {
-        "CLAUDE.md": f"# House\n\nUse tabs. {SECRET}\n",
-        ".cursor/rules/ts.mdc": "---\ndescription: TypeScript\nglobs: *.ts,*.tsx\n---\n\nNo any.\n",
+        "CLAUDE.md": f"# House\n\nUse tabs. {SECRET}\n\n{OWN_PART}",
+        ".cursor/rules/ragdocs.mdc": f"---\nalwaysApply: true\n---\n\n{OWN_PART}",
+        ".github/instructions/ts.instructions.md": "---\napplyTo: *.ts,*.tsx\n---\n\nNo any.\n",
     }
-    return files(root, texts)
+    files(root, texts)
+    (root / "AGENTS.md").symlink_to("CLAUDE.md")
+    return root
 
 
 def decisions(root: Path) -> Path:
     texts = {
         "README.md": "# Index\n",
-        "0001-use-postgres.md": "# 1. Use Postgres\n\nDate: 2020-03-04\n\n## Status\n\nAccepted\n",
+        "0001-use-postgres.md": "---\ntags: [db]\ndeciders: [ada]\n---\n\n# 1. Use Postgres\n\n"
+        "Date: 2020-03-04\n\n## Status\n\nAccepted\n",
         "0002-drop-it.md": f"# 2. Drop it\n\n## Status\n\nSuperseded\n\n{SECRET}\n",
     }
     return files(root, texts)
@@ -180,6 +188,9 @@ def a_graph(root: Path) -> Path:
     return files(root, texts)
 
 
+CONVENTIONS = "repo/all-branches/conventions"
+
+
 class Case(NamedTuple):
     make: Callable[[Path], Path]
     # A path that is written, and what it says.
@@ -189,15 +200,18 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "markdown": Case(a_markdown_folder, "team/who.md", "See [[plan]].", ("team",)),
+    "markdown": Case(a_markdown_folder, "team/who.md", "created_at: '2020-01-02", ("team",)),
     "jsonl": Case(json_lines, "Deploy.md", "type: plan", ("ops",)),
     "server-memory": Case(
         a_server_memory, "server-memory/Ada Lovelace.md", "- would_like [[C-|C#]]", ("person",)
     ),
     "obsidian": Case(a_vault, "Ideas/Cache.md", "Use [[Redis|it]]"),
-    "rules": Case(rules, "repo/all-branches/conventions/cursor-rules-ts.mdc.md", "*.tsx"),
+    "rules": Case(rules, f"{CONVENTIONS}/github-instructions-ts.instructions.md", "'*.tsx'"),
     "adr": Case(
-        decisions, "repo/all-branches/decisions/0001-use-postgres.md", "adr_status: accepted"
+        decisions,
+        "repo/all-branches/decisions/0001-use-postgres.md",
+        "deciders: [ada]\ntitle: Use Postgres\nadr_status: accepted",
+        ("db",),
     ),
     "mcp-memory-service": Case(a_memory_service, "mcp-memory-service/second-bbbbbbbb.md", "Second"),
     "claude-mem": Case(
@@ -259,7 +273,7 @@ def test_an_import_is_previewed_written_once_and_taken_back_whole(
     ]
     assert report.count(NEW) == len(report.memories) == len(texts) == 2
     assert sum(memory.secrets for memory in report.memories) == 1
-    assert not any(SECRET in text for text in texts.values())
+    assert not any(SECRET in text or OWN_PART in text for text in texts.values())
     assert case.says in texts[case.path]
     document = workspace.memories.corpus.get(f"memory:{case.path.removesuffix('.md')}")
     assert document is not None
@@ -397,6 +411,26 @@ def test_texts_that_cannot_be_memories_are_refused_one_by_one(
     report = take(project.open(), "markdown", root)
     assert list(written(project)) == ["good.md"]
     assert (report.count(NEW), report.count(REFUSED)) == (1, 3)
+    exported = a_text(tmp_path, "list.json", '[\n  {"memory": "Better."},\n  {"memory": " "}\n]\n')
+    assert detect(exported).name == "jsonl"
+    report = take(project.open(), "jsonl", exported)
+    assert (report.count(NEW), report.count(REFUSED)) == (1, 1)
+
+
+def test_one_project_of_a_source_can_be_chosen(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = a_claude_mem(tmp_path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE session_summaries SET project = 'site'")
+    connection.close()
+    words = ("import", str(path), "--project", str(project.root), "--set", "memory.enabled=true")
+    assert app.main([*words, "--dry-run"]) == 0
+    assert "projects there: app (1), site (1)" in capsys.readouterr().out
+    assert app.main([*words, "--from-project", "harbour"]) == 1
+    assert "Name one project of the source: app, site" in capsys.readouterr().err
+    assert app.main([*words, "--from-project", "site"]) == 0
+    assert list(written(project)) == ["claude-mem/2023-11-14-session-fix-login-1.md"]
 
 
 def test_too_many_texts_are_refused(

@@ -7,7 +7,7 @@ from datetime import timedelta
 from tests.asking import ask
 from tests.conftest import NOW, Project
 
-from ragdocs.serve.surface import present_care
+from ragdocs.serve.surface.present import care as present_care
 from ragdocs.stores import questions
 from ragdocs.stores.questions import QuestionLog
 

@@ -157,10 +157,10 @@ def commits_at_once(root: Path, messages: list[str]) -> None:
 def test_an_ambiguous_beginning_lists_the_candidates(project: Project, root: Path) -> None:
     root.mkdir()
     git_in(root)("init", "-q")
-    commits_at_once(root, [f"entry {number}" for number in range(1500)])
+    commits_at_once(root, [f"entry {number}" for number in range(500)])
     names = git_in(root)("log", "--format=%H").split("\n")
     prefix, count = Counter(name[:4] for name in names).most_common(1)[0]
-    assert count > 1, "1,500 commits share four digits somewhere"
+    assert count > 1, "500 commits share four digits somewhere"
     journal = project.open(**{"journal.enabled": True, "embedding.model": "none"}).journal
     complaint = f"{prefix} is the beginning of {count} entries"
     with pytest.raises(ValidationError, match=complaint) as caught:
@@ -171,7 +171,7 @@ def test_an_ambiguous_beginning_lists_the_candidates(project: Project, root: Pat
     for wrong in ("a#abc", "a#zzzz", "a#HEAD", "a#", f"b#{alike[0][:12]}"):
         with pytest.raises(RagdocsError):
             journal.read(wrong)
-    assert journal.read("a").entry_count == 1500
+    assert journal.read("a").entry_count == 500
 
 
 def test_an_empty_repository_is_an_empty_journal(project: Project, root: Path) -> None:

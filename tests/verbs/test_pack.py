@@ -20,7 +20,7 @@ from tests.conftest import NOW
 
 from ragdocs.errors import ValidationError
 from ragdocs.project import folders
-from ragdocs.serve.surface.layout_pack import CUT, MARK, assemble, days_old, shorten
+from ragdocs.serve.surface.layouts.pack import CUT, MARK, assemble, days_old, shorten
 from ragdocs.verbs.context.budget import Piece, Section
 
 if TYPE_CHECKING:

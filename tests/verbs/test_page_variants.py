@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.asking import ask
 
-from ragdocs.serve.surface import present_docs
+from ragdocs.serve.surface.present import docs as present_docs
 
 if TYPE_CHECKING:
     from tests.conftest import Project

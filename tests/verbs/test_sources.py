@@ -15,7 +15,8 @@ from tests.stores.test_sources import commit, install, repository
 from ragdocs import caller, config
 from ragdocs.caller import Caller
 from ragdocs.errors import ConfigError, NotFoundError, UnavailableError
-from ragdocs.serve.surface import present_docs, present_quality
+from ragdocs.serve.surface.present import docs as present_docs
+from ragdocs.serve.surface.present import quality as present_quality
 
 if TYPE_CHECKING:
     from tests.conftest import Project

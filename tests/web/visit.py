@@ -21,6 +21,9 @@ CHROMIUM = Path("/usr/bin/chromium")
 OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
+    # Without these, pages are painted by a process of its own that imitates a graphics card.
+    "--disable-software-rasterizer",
+    "--in-process-gpu",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",

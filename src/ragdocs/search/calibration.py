@@ -25,11 +25,15 @@ _DEVIATIONS = 1.645
 _FROM_MEDIAN = 1.4826
 # A third of the query's words, a cosine as high, and what links lend: ordinary words of questions
 # in a lane of prose reach that by chance, where questions about rare things do not.
-LEAST_FLOOR = 0.36
+USUAL_FLOOR = 0.36
+# In technical documentation ordinary questions reach at most this much more than those below. Where
+# even that is less than the usual floor, the floor is lower, down to the least.
+ORDINARY_WORDS = 0.1
+LEAST_FLOOR = 0.3
 # Words alone, of scripts that the model cannot read: on 124 pages each of one handbook in Chinese,
 # Japanese and Russian, unrelated questions reached 0.36, most of them 0.25. True ones reached 0.25
 # or more, most of them 0.45.
-LEAST_OTHER_FLOOR = 0.2
+USUAL_OTHER_FLOOR = 0.2
 # A lane that has something to say about everything answers some of the questions below, and its
 # floor would hide true answers. docs/internals/decisions.md says what the floor lets through
 # and hides.
@@ -43,8 +47,8 @@ FLOOR = 0.5
 # Below this a best hit is marked as weak where there are too few documents to compare it with.
 WEAK = 0.65
 # Otherwise what a best hit has above the floor, and this part of its lead over the tenth document,
-# must come to this: a question that nothing answers finds many texts that are equally near.
-# bench/silence.py prints how often true questions and such ones are marked.
+# must come to this: a question that nothing answers finds many texts that are equally near. That is
+# counted from the usual floor where the floor is lower. bench/silence.py prints how often true questions and such ones are marked.
 LEAD_WEIGHT = 0.6
 SURE = 0.3
 # Below this many passages the best of a few chance matches says little about the next question.
@@ -141,13 +145,6 @@ UNRELATED_IN_OTHER_SCRIPTS = (
 )
 
 
-def weak_below(lead: float | None) -> float:
-    """Return the score below which a best hit with this lead is weak."""
-    if lead is None:
-        return WEAK
-    return 1 / (1 + math.exp((LEAD_WEIGHT * lead - SURE) / SURENESS))
-
-
 @dataclass(frozen=True, slots=True)
 class Gauge:
     """The middle and the spread of the best scores of unrelated questions.
@@ -160,7 +157,7 @@ class Gauge:
     middle: float = 0.2
     spread: float = 0.1
     measured: bool = False
-    least: float = LEAST_FLOOR
+    usual: float = USUAL_FLOOR
 
     @property
     def floor(self) -> float:
@@ -168,7 +165,16 @@ class Gauge:
 
         Within what weak and true signals add up to.
         """
-        return min(MOST_FLOOR, max(self.least, self.middle + _DEVIATIONS * self.spread))
+        passed = self.middle + _DEVIATIONS * self.spread
+        by_ordinary_words = max(LEAST_FLOOR, passed + ORDINARY_WORDS)
+        return min(MOST_FLOOR, max(passed, min(self.usual, by_ordinary_words)))
+
+    def weak_below(self, lead: float | None) -> float:
+        """Return the score below which a best hit with this lead is weak."""
+        if lead is None:
+            return WEAK
+        needed = SURE + max(0.0, self.usual - self.floor) - LEAD_WEIGHT * lead
+        return 1 / (1 + math.exp(-needed / SURENESS))
 
     def show(self, scores: Numbers) -> Numbers:
         """Put scores on a scale from 0 to 1 where the floor is one half.
@@ -190,7 +196,7 @@ class Gauges:
     # Words alone: of a query in Latin letters for a passage in another script, and of a query in
     # another script.
     words: Gauge = Gauge()
-    other_script: Gauge = Gauge(least=LEAST_OTHER_FLOOR)
+    other_script: Gauge = Gauge(usual=USUAL_OTHER_FLOOR)
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, float]) -> Gauges:
@@ -202,7 +208,7 @@ class Gauges:
                 stored["other_middle"],
                 stored["other_spread"],
                 measured=True,
-                least=LEAST_OTHER_FLOOR,
+                usual=USUAL_OTHER_FLOOR,
             ),
         )
 
@@ -219,11 +225,11 @@ class Gauges:
         }
 
 
-def measured(best: Sequence[float], least: float = LEAST_FLOOR) -> Gauge:
+def measured(best: Sequence[float], usual: float = USUAL_FLOOR) -> Gauge:
     """Return the gauge for the best scores of the unrelated questions."""
     ordered = sorted(best)
     middle = ordered[len(ordered) // 2]
     # Only upwards: low scores tell nothing about how high chance can reach.
     above = sorted(score - middle for score in ordered if score >= middle)
     spread = _FROM_MEDIAN * above[len(above) // 2]
-    return Gauge(middle, max(spread, 0.02), measured=True, least=least)
+    return Gauge(middle, max(spread, 0.02), measured=True, usual=usual)

@@ -277,7 +277,10 @@ class Corpus:
             return findings
         is_measured = gauges.both.measured
         findings = self._floored(findings, plan.query.where, is_measured=is_measured)
-        return with_doubt(findings, plan.text) if is_measured else findings
+        if not is_measured:
+            return findings
+        gauge = gauges.other_script if plan.unread_probes else gauges.both
+        return with_doubt(findings, plan.text, gauge)
 
     def _floored(self, findings: Findings, where: Filter, *, is_measured: bool) -> Findings:
         """Leave weak hits out, unless there is little else that could have been found."""
@@ -580,7 +583,8 @@ class Corpus:
         if early is not None:
             unread = early.read_newest()
             # As soon as the first look at all files has begun, it counts itself.
-            self.unread = self.unread or unread
+            if self._early is not None:
+                self.unread = self.unread or unread
 
     def _tell(self, documents: Sequence[Document], gone: Sequence[str]) -> None:
         if self.listener is not None and (documents or gone):

@@ -11,6 +11,9 @@ from ragdocs.types import FRESH, Scan
 
 # What a caller waits for at most: about two hundred short files.
 EARLY_SECONDS = 0.5
+# Where nothing is indexed yet, a caller waits this much longer for another reader that is at work:
+# an empty answer would say that there is nothing.
+EMPTY_SECONDS = 4.0
 # Within this time the files are not looked at again.
 PAUSE_SECONDS = 0.5
 # Files that are read in one step.
@@ -43,9 +46,14 @@ class EarlyReader:
             return self._unread
 
     def _read_until(self, deadline: float) -> int:
-        paths = self._newest_first(self._store.scan())
-        done = 0
-        while done < len(paths) and time.monotonic() < deadline:
+        scan = self._store.scan()
+        paths = self._newest_first(scan)
+        patience = deadline
+        if len(paths) == len(scan.stamps):
+            patience += EMPTY_SECONDS
+        # The first files are read even if looking for them took all the time.
+        done = self._read(paths[:PORTION], patience)
+        while 0 < done < len(paths) and time.monotonic() < deadline:
             count = self._read(paths[done : done + PORTION], deadline)
             if not count:
                 break

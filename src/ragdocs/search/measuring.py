@@ -27,8 +27,8 @@ def measure_gauges(index: Index, ranking: Ranking, encode: Encode | None) -> Gau
         both = _gauge(index, ranking, calibration.UNRELATED, encode=encode)
     others = []
     for questions in calibration.UNRELATED_IN_OTHER_SCRIPTS:
-        least = calibration.LEAST_OTHER_FLOOR
-        others.append(_gauge(index, ranking, questions, least=least))
+        usual = calibration.USUAL_OTHER_FLOOR
+        others.append(_gauge(index, ranking, questions, usual=usual))
     # A lane is mostly in one language: the one whose questions score highest.
     return Gauges(both, words, max(others, key=lambda gauge: gauge.floor))
 
@@ -39,7 +39,7 @@ def _gauge(
     questions: Sequence[str],
     *,
     encode: Encode | None = None,
-    least: float = calibration.LEAST_FLOOR,
+    usual: float = calibration.USUAL_FLOOR,
 ) -> Gauge:
     best = []
     for question in questions:
@@ -47,7 +47,7 @@ def _gauge(
         if encode is not None:
             vector = encode(question)
         best.append(best_score(index, ranking, question, vector))
-    return calibration.measured(best, least)
+    return calibration.measured(best, usual)
 
 
 def best_score(index: Index, ranking: Ranking, question: str, vector: Vectors | None) -> float:

@@ -22,7 +22,7 @@ from ragdocs.protocols import (
     Snapshot,
 )
 from ragdocs.search import calibration, rank, score
-from ragdocs.search.calibration import Gauges
+from ragdocs.search.calibration import Gauge, Gauges
 from ragdocs.search.fields import meant
 from ragdocs.search.score import Layout, Mask, Scores
 from ragdocs.system.names import link_key
@@ -428,7 +428,7 @@ def with_weak_note(findings: Findings, reason: str) -> Findings:
     return replace(findings, notes=(*findings.notes, note))
 
 
-def with_doubt(findings: Findings, text: str) -> Findings:
+def with_doubt(findings: Findings, text: str, gauge: Gauge) -> Findings:
     """Mark an answer as weak whose best hit scores little, and name the words that no hit has.
 
     A hit that is far ahead of other documents needs a lower score than one among equals.
@@ -436,7 +436,7 @@ def with_doubt(findings: Findings, text: str) -> Findings:
     if not findings.hits or is_weak(findings):
         return findings
     best = max(hit.score for hit in findings.hits)
-    if best >= calibration.weak_below(findings.lead):
+    if best >= gauge.weak_below(findings.lead):
         return findings
     nearness = ""
     if best >= calibration.WEAK:

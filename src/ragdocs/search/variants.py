@@ -32,10 +32,12 @@ class PageVariants:
         Those of the question are shown, or else the configured version and the main language.
         """
         families = self.families
+        if not families.languages:
+            return query
         where = query.where
         only_placed = replace(where, prefix="", hidden=(), alive_at=None)
         # Another filter may leave out the very page that would be shown: then all are searched.
-        if not families.languages or only_placed != Filter():
+        if only_placed != Filter():
             return query
         text = " ".join(probe.text for probe in query.probes)
         language = language_of(query.language) or query_language(text, families.languages)

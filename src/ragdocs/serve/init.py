@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,6 +18,7 @@ from ragdocs.serve.outside import count_outside
 from ragdocs.serve.proposal import Proposal, files_in_words, in_force, propose, rules_of
 from ragdocs.stores.files.globs import Rules
 from ragdocs.system import files
+from ragdocs.text import jsonc
 
 # The two sections a newcomer changes; the defaults of all others are meant to stay.
 _SECTIONS = ("docs", "memory")
@@ -118,7 +118,7 @@ def client_configuration(root: Path) -> str:
     """
     program, *arguments = command.server(command.interpreter(), str(root))
     server = {"command": program, "args": arguments}
-    return json.dumps({"mcpServers": {"ragdocs": server}}, indent=2, ensure_ascii=False)
+    return jsonc.dumps({"mcpServers": {"ragdocs": server}})
 
 
 def _write_new(path: Path, text: str) -> str:

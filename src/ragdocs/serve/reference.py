@@ -22,6 +22,8 @@ from ragdocs.serve.surface.catalog import offered
 
 # Options that every command has.
 COMMON = frozenset({"project", "as_json", "settings"})
+# A link in a description is an example: it leads to no page of ours.
+LINK = re.compile(r"\[\[[^\[\]]{1,100}\]\]")
 
 
 def tools() -> str:
@@ -145,7 +147,11 @@ def list_commands() -> bool:
 
 
 def _tool(verb: Verb) -> str:
-    parts = [f"### `{verb.name}`", verb.explanation]
+    explanation = LINK.sub(r"`\g<0>`", f"{verb.purpose} {verb.details}".rstrip())
+    parts = [f"### `{verb.name}`", explanation]
+    for example in verb.examples:
+        if example:
+            parts.append(f"```json\n{json.dumps(example, ensure_ascii=False)}\n```")
     if verb.command:
         parts.append(f"On the command line: `ragdocs {verb.command}`.")
     rows = []

@@ -26,6 +26,7 @@ _READ_AT_ONCE = 64 * 1024
 # Of Windows: the right to ask a process for its state, and the exit code of one that runs.
 _QUERY = 0x1000
 _STILL_ACTIVE = 259
+_STANDARD_ERROR = 2
 
 
 def is_alive(pid: int) -> bool:
@@ -212,6 +213,13 @@ def limit(memory: int, seconds: int) -> None:
         return
 
 
-def cut_off_output() -> None:
-    """Send what libraries print from now on to standard error: the output is a protocol's."""
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+def take_output() -> IO[bytes]:
+    """Return standard output for a protocol; what libraries print goes to standard error."""
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    try:
+        os.dup2(_STANDARD_ERROR, sys.stdout.fileno())
+    except OSError:  # there is none: nobody wants to read it
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    return output

@@ -39,15 +39,16 @@ from ragdocs.engines.postgres.pool import (
 from ragdocs.engines.postgres.statistics import TOTALS, Totals
 from ragdocs.protocols import Candidates, PassageKey, ProbeVector, SignalName, Vectors
 from ragdocs.search import bm25
-from ragdocs.system.postgres.columns import first_column
 from ragdocs.system.postgres.database import Rows, Statement
 
 # Marks of a document and a slot; no slot is that large.
 SLOT_BITS = 32
 NO_SLOT = 2**31 - 1
 # Of more documents than this that could not be ruled out, only the words are fetched at first: few
-# of them are among the best, and vectors and cards cost several times as much.
+# of them are among the best, and vectors and cards cost several times as much. Those with the
+# highest bounds come first, because they rule out others; each round has twice as many.
 MOST_AT_ONCE = 100
+FIRST_ROUND = 300
 
 
 class Key(NamedTuple):
@@ -253,9 +254,11 @@ class CandidateSearch:
     def _gather(self, also: Collection[str]) -> None:
         """Fetch what is missing: cards and products of documents, and documents not ruled out."""
         missing = self._not_ruled_out()
-        if len(missing) > MOST_AT_ONCE:
-            self._score_missing(missing)
-            missing = set()
+        size = FIRST_ROUND
+        while len(missing) > MOST_AT_ONCE:
+            self._score_missing(missing[:size])
+            missing = self._not_ruled_out()
+            size *= 2
         wanted = set(missing)
         for columns in self._found_by_words().values():
             owners = self._pool.owners[columns]
@@ -327,25 +330,30 @@ class CandidateSearch:
         fetched, postings = self._ask((sql, values), payloads)
         self._score(words.as_fetched(fetched), words.read_payloads(postings))
 
-    def _not_ruled_out(self) -> set[int]:
-        """Return the documents that may have a better passage than the k-th best so far."""
-        missing: set[int] = set()
+    def _not_ruled_out(self) -> list[int]:
+        """Return the documents that may have a better passage than the k-th best so far.
+
+        Those with the highest bounds come first.
+        """
         if self.state is not None:
             # All documents were looked at.
-            return missing
+            return []
+        bounds: dict[int, float] = {}
         statements = []
         for probe, name in enumerate(self._scores):
             for number, condition in enumerate(self._conditions):
                 least = self._kth_score(name, number)
                 listing = self._look.listings[probe, number]
-                missing.update(listing.at_least(least).tolist())
+                bounds |= listing.at_least(least)
                 if not listing.is_complete(least):
                     factors = self._factors(name)
                     statements.append(words.documents_above(self._scope, factors, condition, least))
         if statements:
             for rows in self._ask(*statements):
-                missing.update(first_column(rows))
-        return missing.difference(self._pool.numbers.tolist())
+                bounds |= dict(rows)
+        for number in self._pool.numbers.tolist():
+            bounds.pop(number, None)
+        return sorted(bounds, key=bounds.__getitem__, reverse=True)
 
     def _kth_score(self, name: str, number: int) -> float:
         """Return the k-th best score under a filter, or 0 if there are fewer."""

@@ -262,6 +262,8 @@ def _read_documents(rows: Rows) -> Marked:
 def _read_postings(rows: Rows) -> dict[str, Payload]:
     by_term = {}
     for term, documents, sizes, entries in rows:
+        if documents is None:
+            continue
         by_term[term] = Payload(
             np.frombuffer(documents, _BIG).astype(np.int64),
             np.frombuffer(sizes, _SIZE).astype(np.int32),
@@ -292,11 +294,12 @@ _COLLECTED = """
 string_agg(int8send(p.doc_id), ''), string_agg(int4send(octet_length(p.payload)), ''),
 string_agg(p.payload, '')
 """
+# Term by term: grouped after a join, thousands of postings would be sorted first.
 _POSTINGS = f"""
-SELECT t.term, {_COLLECTED}
-FROM unnest(%(terms)s::text[]) AS t(term)
-JOIN postings p ON p.scope = %(scope)s AND p.term = t.term
-GROUP BY t.term
+SELECT t.term, c.*
+FROM unnest(%(terms)s::text[]) AS t(term) CROSS JOIN LATERAL (
+    SELECT {_COLLECTED} FROM postings p WHERE p.scope = %(scope)s AND p.term = t.term
+) c
 """
 _TOUCHED_POSTINGS = f"""
 SELECT p.term, {_COLLECTED} FROM postings p

@@ -20,7 +20,7 @@ from ragdocs.engines.postgres.lengths import FIELDS
 from ragdocs.engines.postgres.rows import AnalysedDocument, Averages, analysed, average_lengths
 from ragdocs.engines.postgres.snapshot import PostgresSnapshot
 from ragdocs.engines.postgres.statistics import NOTHING, TOTALS, Totals
-from ragdocs.engines.postgres.writing import DocumentWriter, lock_documents
+from ragdocs.engines.postgres.writing import EMPTYING, DocumentWriter, lock_documents
 from ragdocs.errors import UnavailableError
 from ragdocs.protocols import IndexInfo, Vectors
 from ragdocs.search.fields import LANGUAGE_TERMS
@@ -47,8 +47,6 @@ MOST_WRITES = 64
 # The name of the encoder of a machine that has no model: it searches by words, and what it writes
 # is encoded by others.
 NO_ENCODER = "none"
-# Whoever empties an index holds off all who write to it.
-EMPTYING = 7421_0003
 HINT_ENCODER = "Set [embedding] model as the team has it, or let an administrator index anew"
 HINT_RECIPE = "Restart this server; if it says so again, upgrade it"
 
@@ -171,16 +169,18 @@ class PostgresIndex:
         ready: dict[str, AnalysedDocument] = {}
         if sum(len(entry.chunks) for entry in changed) > MOST_EDITED:
             ready = {path: analysed(entry) for path, entry in entries.items()}
-        # In a pipeline statements are sent together until somebody asks for an answer.
-        with self._database.writing(self._scope) as session, session.pipeline():
-            session.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", [EMPTYING, self._scope])
+        documents = list(entries.values())
+        with self._database.writing(self._scope, in_pipeline=True) as session:
             lock_documents(session, self._scope, [*entries, *gone])
-            documents = list(entries.values())
-            state = self._writable(session, documents)
             writer = DocumentWriter(session, self._scope)
+            # Asked for before the state is waited for, so that both come in one turn.
+            rows = writer.look(documents[:WRITTEN_AT_ONCE])
+            state = self._writable(session, documents)
             for start in range(0, len(documents), WRITTEN_AT_ONCE):
                 part = documents[start : start + WRITTEN_AT_ONCE]
-                writer.write(part, state.reference, ready)
+                if start:
+                    rows = writer.look(part)
+                writer.write(part, rows, state.reference, ready)
             writer.remove(gone)
             if restamped:
                 writer.restamp(restamped)

@@ -55,6 +55,7 @@ class Pool:
         self.sizes = sizes
         self.paths = paths
         self._order = np.argsort(numbers)
+        self._ordered = numbers[self._order]
         self.starts: Numbers = np.cumsum(sizes) - sizes
         self.columns = int(sizes.sum())
         self.owners: Columns = np.repeat(np.arange(len(numbers)), sizes)
@@ -84,7 +85,7 @@ class Pool:
         """Return where documents with these numbers are; of one that is not here, any place."""
         if not len(self.numbers):
             return np.zeros(0, dtype=np.int64)
-        found = np.searchsorted(self.numbers, numbers, sorter=self._order)
+        found = np.searchsorted(self._ordered, numbers)
         last = len(self._order) - 1
         places: Numbers = self._order[found.clip(max=last)]
         return places

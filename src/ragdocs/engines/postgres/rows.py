@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -31,6 +31,8 @@ ROUNDING = 1 + 2e-5
 _ELSEWHERE = float(np.float32(1e-9))
 
 Averages = npt.NDArray[np.float64]
+# Four rows: terms by number, positions, and occurrences in bodies and headings.
+Entries = npt.NDArray[np.int64]
 
 
 class Posting(NamedTuple):
@@ -43,38 +45,47 @@ class Posting(NamedTuple):
     payload: bytes
 
 
+class StoredPostings:
+    """The postings of one document as rows have them, in columns: there are hundreds."""
+
+    def __init__(self, rows: Sequence[tuple[Any, ...]] = ()) -> None:
+        """Take rows of a term, bounds, counts and a payload."""
+        columns: Sequence[Sequence[Any]] = tuple(zip(*rows, strict=True)) or ((),) * 6
+        self.terms, self._best, self._named, self._passages, self._bodies, self.payloads = columns
+        # Where each term is.
+        self.places = dict(zip(self.terms, range(len(self.terms)), strict=True))
+
+    def at(self, place: int) -> Posting:
+        """Return the posting at a place."""
+        counts = (self._passages[place], self._bodies[place])
+        return Posting(self._best[place], self._named[place], *counts, self.payloads[place])
+
+
 @dataclass(frozen=True, slots=True)
 class StoredTerms:
     """The terms of a document as rows have them."""
 
     codes: Codes
-    postings: Mapping[str, Posting]
+    postings: StoredPostings
     # The passages whose text and headings are as they were: their positions, and those before.
     unchanged: Mapping[int, int]
 
-    def entries(self, known: Mapping[int, int]) -> tuple[npt.NDArray[np.int64], ...]:
-        """Return terms by number, position, occurrences in body and headings of known passages.
-
-        At last come the numbers of the terms whose postings may differ.
-        """
-        sizes = []
-        payloads = []
-        for posting in self.postings.values():
-            sizes.append(len(posting.payload) // ENTRY.itemsize)
-            payloads.append(posting.payload)
-        entries = np.frombuffer(b"".join(payloads), dtype=ENTRY)
+    def entries(self, known: Mapping[int, int]) -> tuple[Entries, npt.NDArray[np.int64]]:
+        """Return the entries of known passages, and the places of terms that may differ."""
+        payloads = self.postings.payloads
+        sizes = [len(payload) // ENTRY.itemsize for payload in payloads]
+        stored = np.frombuffer(b"".join(payloads), dtype=ENTRY)
         of_term = np.repeat(np.arange(len(sizes)), sizes)
         moved = np.full(len(self.codes) + 1, -1)
         moved[list(known.values())] = list(known)
         # What belongs to the whole document comes last, which is nowhere.
-        positions = moved[np.minimum(entries["ord"], len(self.codes))]
-        differing = np.unique(of_term[positions != entries["ord"]])
-        is_known = positions >= 0
-        of_term, positions, entries = of_term[is_known], positions[is_known], entries[is_known]
-        return of_term, positions, entries["body"], entries["headings"], differing
+        positions = moved[np.minimum(stored["ord"], len(self.codes))]
+        differing = np.unique(of_term[positions != stored["ord"]])
+        entries = np.array((of_term, positions, stored["body"], stored["headings"]), dtype=np.int64)
+        return entries[:, positions >= 0], differing
 
 
-NO_TERMS = StoredTerms(np.zeros((0, len(FIELDS)), dtype=np.uint8), {}, {})
+NO_TERMS = StoredTerms(np.zeros((0, len(FIELDS)), dtype=np.uint8), StoredPostings(), {})
 
 
 @dataclass(frozen=True)
@@ -90,8 +101,8 @@ class AnalysedDocument:
     starts: npt.NDArray[np.int64]
     # For each term of other fields, occurrences by field.
     shared: Mapping[str, Mapping[int, int]]
-    # Terms whose stored postings stay as they are; they are in none of the above.
-    settled: Collection[str] = ()
+    # Places of the stored postings that may differ; the terms of others are in none of the above.
+    open_places: Sequence[int] | None = None
 
     @cached_property
     def sums(self) -> list[int]:
@@ -172,7 +183,27 @@ def analysed(entry: IndexedDocument, stored: StoredTerms = NO_TERMS) -> Analysed
     shared: dict[str, dict[int, int]] = {}
     if passages:
         shared = _shared_terms(passages[0])
-    numbers = dict(zip(stored.postings, range(len(stored.postings)), strict=True))
+    # Terms are numbered: those that are stored by their places, others after them.
+    numbers = dict(stored.postings.places)
+    fresh = _counted(passages, numbers)
+    kept, differing = stored.entries(known)
+    is_open = np.zeros(len(numbers), dtype=bool)
+    is_open[differing] = True
+    is_open[fresh[0]] = True
+    is_open[[numbers[term] for term in shared if term in numbers]] = True
+    entries = np.hstack((kept[:, is_open[kept[0]]], fresh))
+    open_places = np.flatnonzero(is_open[: len(stored.postings.terms)]).tolist()
+    return AnalysedDocument(
+        entry,
+        _codes(passages, stored, known),
+        *_by_term(entries, list(numbers)),
+        shared,
+        open_places,
+    )
+
+
+def _counted(passages: Sequence[FieldTerms], numbers: dict[str, int]) -> Entries:
+    """Count the terms of bodies and headings; a new term gets the next number."""
     columns: tuple[list[int], ...] = ([], [], [], [])
     of_term, at, in_body, in_headings = columns
     for position, passage in enumerate(passages):
@@ -184,21 +215,7 @@ def analysed(entry: IndexedDocument, stored: StoredTerms = NO_TERMS) -> Analysed
         at += [position] * len(body)
         in_body += body.values()
         in_headings += map(headings.__getitem__, body)
-    *kept, differing = stored.entries(known)
-    is_open = np.zeros(len(numbers), dtype=bool)
-    is_open[differing] = True
-    is_open[of_term] = True
-    for term in shared.keys() & numbers.keys():
-        is_open[numbers[term]] = True
-    in_open_terms = is_open[kept[0]]
-    joined = []
-    for column, fresh in zip(kept, columns, strict=True):
-        joined.append(np.concatenate((column[in_open_terms], np.array(fresh, dtype=np.int64))))
-    every_term = list(numbers)
-    terms, entries, starts = _by_term(joined, every_term)
-    settled = {every_term[number] for number in np.flatnonzero(~is_open).tolist()}
-    lengths = _codes(passages, stored, known)
-    return AnalysedDocument(entry, lengths, terms, entries, starts, shared, settled)
+    return np.array(columns, dtype=np.int64)
 
 
 def _shared_terms(passage: FieldTerms) -> dict[str, dict[int, int]]:
@@ -222,22 +239,21 @@ def _codes(passages: Sequence[FieldTerms], stored: StoredTerms, known: Mapping[i
 
 
 def _by_term(
-    columns: Sequence[npt.NDArray[np.int64]], terms: Sequence[str]
+    entries: Entries, terms: Sequence[str]
 ) -> tuple[list[str], npt.NDArray[np.void], npt.NDArray[np.int64]]:
     """Put the entries of each term side by side; return terms, entries, where those of each begin.
 
     A term without entries is left out.
     """
-    of_term, positions, *counts = columns
-    order = np.lexsort((positions, of_term))
-    entries = np.zeros(len(of_term), dtype=ENTRY)
-    entries["ord"] = positions[order]
-    for name, column in zip(("body", "headings"), counts, strict=True):
-        entries[name] = column[order].clip(max=MOST_OCCURRENCES)
+    of_term, positions, in_body, in_headings = entries[:, np.lexsort((entries[1], entries[0]))]
+    ordered = np.zeros(len(of_term), dtype=ENTRY)
+    ordered["ord"] = positions
+    ordered["body"] = in_body.clip(max=MOST_OCCURRENCES)
+    ordered["headings"] = in_headings.clip(max=MOST_OCCURRENCES)
     sizes = np.bincount(of_term, minlength=len(terms))
     used = np.flatnonzero(sizes)
     starts = np.cumsum(sizes) - sizes
-    return [terms[number] for number in used.tolist()], entries, starts[used]
+    return [terms[number] for number in used.tolist()], ordered, starts[used]
 
 
 def _reduced(

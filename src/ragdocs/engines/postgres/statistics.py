@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from secrets import randbits
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ragdocs.engines.postgres.lengths import FIELDS
 from ragdocs.engines.postgres.rows import Averages, average_lengths
+from ragdocs.system.postgres.columns import columns
 
 if TYPE_CHECKING:
     from ragdocs.system.postgres.database import Session
@@ -90,6 +91,8 @@ class Tally:
 
     def __init__(self) -> None:
         self._counts = np.zeros(len(COUNTED), dtype=np.int64)
+        # How many more passages have each term, in any field and in the body.
+        self._terms: dict[str, tuple[int, int]] = {}
 
     def add(self, **differences: int) -> None:
         """Add differences by name."""
@@ -114,6 +117,20 @@ class Tally:
         )
         self._counts[_LENGTHS] += sign * np.array(sums, dtype=np.int64)
 
+    def term(self, term: str, passages: int, bodies: int) -> None:
+        """Add that so many more passages have a term, and so many of them in their body."""
+        in_any, in_bodies = self._terms.get(term, (0, 0))
+        self._terms[term] = (in_any + passages, in_bodies + bodies)
+
+    @property
+    def terms(self) -> list[tuple[str, int, int]]:
+        """The terms whose counts change, and how."""
+        changed = []
+        for term, (passages, bodies) in self._terms.items():
+            if passages or bodies:
+                changed.append((term, passages, bodies))
+        return changed
+
     @property
     def counts(self) -> list[int]:
         """The differences in the order of the columns."""
@@ -121,19 +138,40 @@ class Tally:
         return counts
 
 
-def write_tally(session: Session, scope: int, tally: Tally, touched: Collection[int] = ()) -> None:
-    """Note the differences of a write, and which documents it has added, changed or removed."""
-    session.execute(
-        "WITH noted AS (INSERT INTO touched (scope, documents)"
-        " SELECT %(scope)s, %(touched)s::bigint[] WHERE cardinality(%(touched)s::bigint[]) > 0)"
-        " INSERT INTO tallies (scope, counts) VALUES (%(scope)s, %(counts)s)",
-        {"scope": scope, "touched": list(touched), "counts": tally.counts},
-    )
+def write_tally(session: Session, scope: int, tally: Tally, touched: Collection[int] = ()) -> int:
+    """Note the differences of a write, and which documents it has added, changed or removed.
+
+    Return the number of terms whose counts change.
+    """
+    terms, passages, bodies = columns(tally.terms, 3)
+    values = {"scope": scope, "touched": list(touched), "counts": tally.counts}
+    values |= {"terms": terms, "passages": passages, "bodies": bodies}
+    session.execute(_WRITE_TALLY, values)
+    return len(terms)
+
+
+# One statement: each would cost as much as the row that it writes.
+_WRITE_TALLY = """
+WITH noted AS (
+    INSERT INTO touched (scope, documents)
+    SELECT %(scope)s, %(touched)s::bigint[] WHERE cardinality(%(touched)s::bigint[]) > 0
+), counted AS (
+    INSERT INTO term_tallies (scope, term, passages, bodies)
+    SELECT %(scope)s, *
+    FROM unnest(%(terms)s::text[], %(passages)s::int[], %(bodies)s::int[])
+)
+INSERT INTO tallies (scope, counts) VALUES (%(scope)s, %(counts)s)
+"""
 
 
 def fold(session: Session, scope: int) -> bool:
-    """Add all differences up; tell whether that was done, or somebody else is doing it."""
-    row = session.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [FOLDING, scope]).fetchone()
+    """Add all differences up; tell whether that was done.
+
+    It is not where somebody else is doing it, or on a standby, which can only be read.
+    """
+    row = session.execute(
+        "SELECT NOT pg_is_in_recovery() AND pg_try_advisory_xact_lock(%s, %s)", [FOLDING, scope]
+    ).fetchone()
     if row is None or not row[0]:
         return False
     values = {"scope": scope}
@@ -180,25 +218,3 @@ SELECT %(scope)s, term, passages, bodies FROM summed WHERE passages <> 0 OR bodi
 ON CONFLICT (scope, term) DO UPDATE
 SET passages = t.passages + excluded.passages, bodies = t.bodies + excluded.bodies
 """
-
-
-def write_term_tallies(
-    session: Session, scope: int, differences: Mapping[str, tuple[int, int]]
-) -> int:
-    """Note how many more passages have each term, in any field and in the body."""
-    changed: dict[str, list[Any]] = {"terms": [], "passages": [], "bodies": []}
-    for term, (passages, bodies) in differences.items():
-        if passages or bodies:
-            changed["terms"].append(term)
-            changed["passages"].append(passages)
-            changed["bodies"].append(bodies)
-    if changed["terms"]:
-        session.execute(
-            """
-            INSERT INTO term_tallies (scope, term, passages, bodies)
-            SELECT %(scope)s, *
-            FROM unnest(%(terms)s::text[], %(passages)s::int[], %(bodies)s::int[])
-            """,
-            {"scope": scope, **changed},
-        )
-    return len(changed["terms"])

@@ -2,7 +2,9 @@
 
 A posting says of a term what it is worth at most in any passage of a document. Their weighed sum
 is a bound of every score in the document, so the documents are fetched in the order of their
-bounds, and once the k-th score is above the next bound nothing better can follow.
+bounds, and once the k-th score is above the next bound nothing better can follow. A document that
+has none but common terms is not looked at: its bound is theirs, and if that is above the k-th
+score, all documents are asked for once more without any cut.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy.typing as npt
 from ragdocs.engines.postgres.filters import Condition
 from ragdocs.engines.postgres.lengths import FIELDS
 from ragdocs.engines.postgres.pool import Fetched, Payload
+from ragdocs.engines.postgres.rows import ROUNDING
 from ragdocs.engines.postgres.statistics import COUNTED, TOTALS, Totals
 from ragdocs.protocols import ProbeVector
 from ragdocs.search import bm25
@@ -34,6 +37,11 @@ Bounds = npt.NDArray[np.float64]
 LISTED_SHARE = 0.5
 # Documents fetched first, for each passage that is wanted and beyond that.
 FETCHED_SHARE, FETCHED_MORE = 1.5, 50
+
+# A term in more passages than this is cut: of its postings only those in titles and names are read,
+# and all bounds grow by what it is worth at most. The commonest are cut first, up to this share of
+# what all terms are worth, because loose bounds rule out little.
+COMMON, CUT_SHARE = 5_000, 0.03
 
 # Code points that are no characters by themselves.
 HALF_CHARACTERS = range(0xD800, 0xE000)
@@ -73,9 +81,11 @@ class Listing:
     bounds: Bounds
     edge: float
 
-    def at_least(self, score: float) -> Numbers:
-        """Return the documents that may have a passage with this score."""
-        return self.documents[self.bounds >= score]
+    def at_least(self, score: float) -> dict[int, float]:
+        """Return the documents that may have a passage with this score, and their bounds."""
+        may_have = self.bounds >= score
+        documents = self.documents[may_have].tolist()
+        return dict(zip(documents, self.bounds[may_have].tolist(), strict=True))
 
     def is_complete(self, score: float) -> bool:
         """Tell whether all documents that may have this score are listed or fetched."""
@@ -145,7 +155,7 @@ def first_look(
 ) -> Statement:
     """Return the statement that weighs the terms, lists bounds and fetches the best documents."""
     values: dict[str, Any] = {"scope": scope, "first": int(k * FETCHED_SHARE) + FETCHED_MORE}
-    values["listed"] = LISTED_SHARE
+    values |= {"listed": LISTED_SHARE, "common": COMMON, "cut": CUT_SHARE * (bm25.K1 + 1)}
     values |= _asked(queries)
     for condition in conditions:
         values |= condition.values
@@ -182,12 +192,12 @@ def documents_above(
     values["terms"], values["factors"], values["shares"] = columns(query, 3)
     given = (
         "q AS MATERIALIZED (SELECT 0 AS probe, term, factor * s.body AS plain,"
-        " factor * s.every AS other, share FROM scale s,"
+        " factor * s.every AS other, share, false AS is_cut FROM scale s,"
         " unnest(%(terms)s::text[], %(factors)s::float8[], %(shares)s::float8[])"
         " AS u(term, factor, share))"
     )
     sql = (
-        f"WITH {_SCALE}, {given}, {_bounds(0)} SELECT doc_id FROM bounds0 b"
+        f"WITH {_SCALE}, {given}, {_bounds(0)} SELECT doc_id, bound FROM bounds0 b"
         f" WHERE bound >= %(score)s AND {passes(condition, 'b.doc_id')}"
     )
     return sql, values
@@ -353,13 +363,24 @@ def _after(letter: str) -> str:
 
 def _bounds(probe: int) -> str:
     return f"""
+    cut{probe} AS MATERIALIZED (
+        SELECT coalesce(sum(q.other), 0) * {ROUNDING} AS bound
+        FROM q WHERE q.probe = {probe} AND q.is_cut
+    ),
     bounds{probe} AS MATERIALIZED (
-        SELECT p.doc_id,
-            sum(CASE WHEN p.named > 0 THEN q.other ELSE q.plain END * p.best + q.share * p.named)
-            AS bound
-        FROM q JOIN postings p ON p.scope = %(scope)s AND p.term = q.term
-        WHERE q.probe = {probe}
-        GROUP BY p.doc_id
+        SELECT doc_id, sum(bound) + (SELECT bound FROM cut{probe}) AS bound
+        FROM (
+            SELECT p.doc_id, CASE WHEN p.named > 0 THEN q.other ELSE q.plain END * p.best
+                + q.share * p.named AS bound
+            FROM q JOIN postings p ON p.scope = %(scope)s AND p.term = q.term
+            WHERE q.probe = {probe} AND NOT q.is_cut
+            UNION ALL
+            SELECT p.doc_id, q.share * p.named
+            FROM q JOIN postings p ON p.scope = %(scope)s AND p.term = q.term
+                AND p.named > '1e-8'::real
+            WHERE q.probe = {probe} AND q.is_cut
+        ) parts
+        GROUP BY doc_id
     )"""
 
 
@@ -370,8 +391,8 @@ def _top(probe: int, number: int, condition: Condition) -> str:
         ORDER BY b.bound DESC LIMIT %(first)s
     ),
     edge{probe}_{number} AS MATERIALIZED (
-        SELECT CASE WHEN count(*) < %(first)s THEN 0
-                    ELSE %(listed)s::float8 * min(bound) END AS bound
+        SELECT greatest((SELECT bound FROM cut{probe}), CASE WHEN count(*) < %(first)s THEN 0
+                    ELSE %(listed)s::float8 * min(bound) END) AS bound
         FROM top{probe}_{number}
     )"""
 
@@ -479,15 +500,22 @@ whole AS MATERIALIZED (
     SELECT probe, {bm25.K1 + 1} / nullif(sum(weight), 0) AS unit
     FROM weighed WHERE place = word GROUP BY probe
 ),
-q AS MATERIALIZED (
-    SELECT x.probe, x.term, x.weight * x.share * unit * s.body AS plain,
+worth AS MATERIALIZED (
+    SELECT x.probe, x.term, x.frequency, x.weight * x.share * unit * s.body AS plain,
         x.weight * x.share * unit * s.every AS other, x.share * x.naming AS share
     FROM (
-        SELECT probe, term, weight, naming, 1.0::float8 AS share FROM weighed WHERE frequency > 0
+        SELECT probe, term, weight, naming, 1.0::float8 AS share, frequency
+        FROM weighed WHERE frequency > 0
         UNION ALL
-        SELECT n.probe, n.spelling, w.weight, w.naming, {bm25.TYPO_WEIGHT}
+        SELECT n.probe, n.spelling, w.weight, w.naming, {bm25.TYPO_WEIGHT}, 0
         FROM near n JOIN weighed w ON w.place = n.place
     ) x JOIN whole USING (probe), scale s
+),
+q AS MATERIALIZED (
+    SELECT probe, term, plain, other, share, frequency > %(common)s
+        AND sum(other) OVER (PARTITION BY probe ORDER BY frequency DESC, term) <= %(cut)s::float8
+        AS is_cut
+    FROM worth
 )"""
 
 _SELECT_TOTALS = f"""

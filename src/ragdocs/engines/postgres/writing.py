@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from secrets import randbits
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ import numpy as np
 
 from ragdocs.engines.postgres.cards import (
     all_stored,
-    as_bytes,
     document_number,
     document_numbers,
     encoded,
@@ -19,15 +17,10 @@ from ragdocs.engines.postgres.cards import (
     stored,
     to_document,
 )
-from ragdocs.engines.postgres.lengths import FIELDS, LENGTHS, Codes
-from ragdocs.engines.postgres.rows import (
-    AnalysedDocument,
-    Averages,
-    Posting,
-    StoredTerms,
-    analysed,
-)
-from ragdocs.engines.postgres.statistics import MARK_BITS, Tally, write_tally, write_term_tallies
+from ragdocs.engines.postgres.postings import PostingChanges
+from ragdocs.engines.postgres.rows import AnalysedDocument, Averages, StoredPostings, analysed
+from ragdocs.engines.postgres.statistics import MARK_BITS, Tally, write_tally
+from ragdocs.engines.postgres.stored import Passage, StoredDocument, StoredRows, passages_of
 from ragdocs.system.names import link_key, link_keys
 from ragdocs.system.postgres.columns import append, empty_columns
 from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Document, IndexedDocument
@@ -41,52 +34,9 @@ LOCKS = 256
 WRITING = 7422_0000
 # Passages of one document that are encoded before those of others get their turn.
 PASSAGES_IN_TURN = 256
-# A bound that is higher than this many times the new one is written anew.
-LOOSE = 1.1
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A passage as a row has it, but for its text, which its digest and size stand for.
-
-    The digest is that of a text with its title, which a text may also begin with by itself.
-    """
-
-    slot: int
-    digest: str
-    start_line: int
-    end_line: int
-    headings: bytes
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """What is already there of a document."""
-
-    card: bytes
-    links: int
-    lengths: bytes
-    mark: int
-    passages: dict[int, Passage] = field(default_factory=dict)
-    # The slots that have a vector.
-    encoded: set[int] = field(default_factory=set)
-
-    @property
-    def vectors(self) -> int:
-        """The number of passages that have a vector."""
-        return sum(passage.slot in self.encoded for passage in self.passages.values())
-
-    @property
-    def codes(self) -> Codes:
-        """The codes of the lengths, one row a passage."""
-        return np.frombuffer(self.lengths, dtype=np.uint8).reshape(-1, len(FIELDS))
-
-    @property
-    def sums(self) -> list[int]:
-        """The lengths of all passages added up, by field."""
-        totals: list[int] = LENGTHS[self.codes].sum(axis=0, dtype=np.float64).astype(int).tolist()
-        return totals
+NO_POSTINGS = StoredPostings()
+# Whoever empties an index holds off all who write to it.
+EMPTYING = 7421_0003
 
 
 def lock_documents(session: Session, scope: int, paths: Iterable[str]) -> None:
@@ -94,10 +44,11 @@ def lock_documents(session: Session, scope: int, paths: Iterable[str]) -> None:
     numbers = {number % LOCKS for number in document_numbers(scope, paths)}
     session.execute(
         """
+        SELECT pg_advisory_xact_lock_shared(%s, %s) UNION ALL
         SELECT pg_advisory_xact_lock(%s, number)
         FROM (SELECT number FROM unnest(%s::int[]) AS u(number) ORDER BY number) ordered
         """,
-        [WRITING + scope, sorted(numbers)],
+        [EMPTYING, scope, WRITING + scope, sorted(numbers)],
     )
 
 
@@ -108,44 +59,51 @@ class DocumentWriter:
         self._session = session
         self._scope = scope
         self._tally = Tally()
-        # How many more passages have each term, in any field and in the body.
-        self._terms: dict[str, list[int]] = {}
         self._touched: set[int] = set()
+
+    def look(self, entries: Sequence[IndexedDocument]) -> StoredRows:
+        """Ask for the rows of documents; they come with the first answer that is waited for."""
+        numbers = document_numbers(self._scope, [entry.document.path for entry in entries])
+        return StoredRows(self._session, self._scope, numbers, with_postings=True)
 
     def write(
         self,
         entries: Sequence[IndexedDocument],
+        rows: StoredRows,
         reference: Averages,
         ready: Mapping[str, AnalysedDocument],
     ) -> None:
-        """Add or replace documents; unless `ready`, they are analysed as far as they differ."""
-        numbers = {}
-        for entry in entries:
-            numbers[document_number(self._scope, entry.document.path)] = entry
-        if not numbers:
-            return
-        stored_postings = self._postings(list(numbers))
-        before = self._stored(list(numbers))
-        postings = _by_document(stored_postings)
+        """Add or replace documents whose rows were looked at.
+
+        Unless they are `ready`, they are analysed as far as they differ.
+        """
+        postings = rows.postings()
+        before = rows.documents()
         passages = {}
-        by_number = {}
-        for number, entry in numbers.items():
-            passages[number] = _passages(entry, _existing(before, number))
+        documents = {}
+        changes = PostingChanges(self._tally)
+        for entry in entries:
+            number = document_number(self._scope, entry.document.path)
+            passages[number] = passages_of(entry, _existing(before, number))
+            own_postings = postings.get(number, NO_POSTINGS)
             document = ready.get(entry.document.path)
             if document is None and number in before:
-                terms = _stored_terms(before[number], postings.get(number, {}), passages[number])
-                document = analysed(entry, terms)
-            by_number[number] = document or analysed(entry)
-        self._write_documents(by_number, before, passages)
-        self._write_passages(by_number, before, passages)
-        self._write_postings(by_number, postings, reference)
-        self._write_links(by_number, before)
+                document = analysed(entry, before[number].terms(own_postings, passages[number]))
+            documents[number] = document or analysed(entry)
+            changes.compare(number, documents[number], own_postings, reference)
+        self._write_documents(documents, before, passages)
+        borrowed = self._write_passages(documents, before, passages)
+        changes.write(self._execute)
+        self._write_links(documents, before)
+        self._count_vectors(before, passages, borrowed)
 
     def remove(self, paths: Collection[str]) -> None:
         """Drop the documents at these paths."""
         if not paths:
             return
-        documents = self._stored(document_numbers(self._scope, paths))
+        wanted = document_numbers(self._scope, paths)
+        rows = StoredRows(self._session, self._scope, wanted, with_postings=False)
+        documents = rows.documents()
         if not documents:
             return
         numbers = list(documents)
@@ -165,7 +123,7 @@ class DocumentWriter:
             numbers=numbers,
         )
         for term, passages, bodies in gone.fetchall():
-            self._count_term(term, -passages, -bodies)
+            self._tally.term(term, -passages, -bodies)
         for table in ("vectors", "waiting", "passages", "names", "links", "documents"):
             self._delete(table, numbers)
 
@@ -184,11 +142,7 @@ class DocumentWriter:
     def finish(self) -> int:
         """Note how totals have changed; return the number of terms that did."""
         self._tally.write()
-        write_tally(self._session, self._scope, self._tally, self._touched)
-        differences = {}
-        for term, (passages, bodies) in self._terms.items():
-            differences[term] = (passages, bodies)
-        return write_term_tallies(self._session, self._scope, differences)
+        return write_tally(self._session, self._scope, self._tally, self._touched)
 
     def _execute(self, sql: str, **values: object) -> Cursor:
         """Send a statement; its answer is waited for when it is fetched, or at the end."""
@@ -202,46 +156,12 @@ class DocumentWriter:
             numbers=numbers,
         )
 
-    def _stored(self, numbers: Sequence[int]) -> dict[int, StoredDocument]:
-        rows = self._execute(
-            """
-            SELECT doc_id, card, link_count, lengths, mark FROM documents
-            WHERE doc_id = ANY (%(numbers)s) AND scope = %(scope)s
-            """,
-            numbers=numbers,
-        )
-        passages = self._execute(
-            """
-            SELECT p.doc_id, v.slot IS NOT NULL, p.ord, p.slot, p.digest, p.start_line, p.end_line,
-                p.headings, octet_length(p.text)
-            FROM passages p LEFT JOIN vectors v
-                ON v.doc_id = p.doc_id AND v.slot = p.slot AND v.scope = %(scope)s
-            WHERE p.doc_id = ANY (%(numbers)s) AND p.scope = %(scope)s
-            """,
-            numbers=numbers,
-        )
-        documents = {}
-        for number, *columns in rows.fetchall():
-            documents[number] = StoredDocument(*columns)
-        for number, is_encoded, position, *columns in passages.fetchall():
-            passage = Passage(*columns)
-            documents[number].passages[position] = passage
-            if is_encoded:
-                documents[number].encoded.add(passage.slot)
-        return documents
-
-    def _count_term(self, term: str, passages: int, bodies: int) -> None:
-        counts = self._terms.setdefault(term, [0, 0])
-        counts[0] += passages
-        counts[1] += bodies
-
     def _write_documents(
         self,
         documents: Mapping[int, AnalysedDocument],
         before: Mapping[int, StoredDocument],
         passages: Mapping[int, Sequence[Passage]],
     ) -> None:
-        rows = []
         for number, document in documents.items():
             if number in before:
                 old = before[number]
@@ -251,17 +171,16 @@ class DocumentWriter:
             self._tally.document(1, len(passages[number]), links, document.sums, mark)
             self._touched.add(number)
             slots = [passage.slot for passage in passages[number]]
-            row = {"scope": self._scope, "doc_id": number, "mark": mark}
-            rows.append({**row, **_columns(document, slots)})
-        with self._session.cursor() as cursor:
-            cursor.executemany(_UPSERT_DOCUMENT, rows)
+            columns = _columns(document, slots)
+            self._execute(_UPSERT_DOCUMENT, doc_id=number, mark=mark, **columns)
 
     def _write_passages(
         self,
         documents: Mapping[int, AnalysedDocument],
         before: Mapping[int, StoredDocument],
         passages: Mapping[int, Sequence[Passage]],
-    ) -> None:
+    ) -> Cursor | None:
+        """Write passages; the answer, if there is one, has the slots whose vectors were there."""
         changed = empty_columns(_PASSAGE_COLUMNS)
         fresh = empty_columns(_WAITING_COLUMNS)
         gone = empty_columns(("numbers", "slots", "shrunk", "counts"))
@@ -287,19 +206,20 @@ class DocumentWriter:
         self._forget(gone)
         if changed["doc_id"]:
             self._execute(_UPSERT_PASSAGES, **changed)
-        borrowed: list[tuple[Any, ...]] = []
-        if fresh["doc_id"]:
-            borrowed = self._execute(_BORROW_OR_WAIT, **fresh).fetchall()
-        self._count_vectors(before, passages, borrowed)
+        if not fresh["doc_id"]:
+            return None
+        return self._execute(_BORROW_OR_WAIT, **fresh)
 
     def _count_vectors(
         self,
         before: Mapping[int, StoredDocument],
         passages: Mapping[int, Sequence[Passage]],
-        borrowed: Iterable[tuple[Any, ...]],
+        borrowed: Cursor | None,
     ) -> None:
         """Count the passages that have a vector now, against those that had one."""
-        encoded_slots = set(borrowed)
+        encoded_slots: set[tuple[Any, ...]] = set()
+        if borrowed is not None:
+            encoded_slots.update(borrowed.fetchall())
         for number, document in before.items():
             self._tally.add(vectors=-document.vectors)
             kept = {passage.digest: passage.slot for passage in document.passages.values()}
@@ -317,48 +237,6 @@ class DocumentWriter:
             self._execute(_FORGET_SLOTS, **gone)
         if gone["shrunk"]:
             self._execute(_FORGET_PASSAGES, **gone)
-
-    def _write_postings(
-        self,
-        documents: Mapping[int, AnalysedDocument],
-        existing: Mapping[int, Mapping[str, Posting]],
-        reference: Averages,
-    ) -> None:
-        fresh = empty_columns(_POSTING_COLUMNS)
-        changed = empty_columns(_POSTING_COLUMNS)
-        gone = empty_columns(("terms", "numbers"))
-        for number, document in documents.items():
-            old = existing.get(number, {})
-            postings = document.postings(reference)
-            for term, posting in postings.items():
-                same = old.get(term)
-                if same is None:
-                    append(fresh, (term, number, *posting))
-                    self._count_term(term, posting.passages, posting.bodies)
-                elif _differs(posting, same):
-                    append(changed, (term, number, *posting))
-                    more = posting.passages - same.passages
-                    self._count_term(term, more, posting.bodies - same.bodies)
-            for term, posting in old.items():
-                if term not in postings and term not in document.settled:
-                    gone["terms"].append(term)
-                    gone["numbers"].append(number)
-                    self._count_term(term, -posting.passages, -posting.bodies)
-        if gone["terms"]:
-            self._execute(_FORGET_POSTINGS, **gone)
-        if fresh["term"]:
-            self._execute(_INSERT_POSTINGS, **fresh)
-        if changed["term"]:
-            self._execute(_UPDATE_POSTINGS, **changed)
-
-    def _postings(self, numbers: Sequence[int]) -> Cursor:
-        return self._execute(
-            """
-            SELECT doc_id, term, best, named, passages, bodies, payload FROM postings
-            WHERE doc_id = ANY (%(numbers)s) AND scope = %(scope)s
-            """,
-            numbers=numbers,
-        )
 
     def _write_links(
         self, documents: Mapping[int, AnalysedDocument], before: Mapping[int, StoredDocument]
@@ -389,13 +267,6 @@ class DocumentWriter:
             self._execute(_INSERT_LINKS, **links)
 
 
-def _by_document(rows: Cursor) -> dict[int, dict[str, Posting]]:
-    postings: dict[int, dict[str, Posting]] = {}
-    for number, term, *columns in rows.fetchall():
-        postings.setdefault(number, {})[term] = Posting(*columns)
-    return postings
-
-
 def _linked(document: Document) -> tuple[set[str], list[str]]:
     """Return the names that a document goes by and those that it links to, as they are stored."""
     targets = []
@@ -418,45 +289,6 @@ def _slots(passages: Iterable[Passage]) -> dict[tuple[int, str], None]:
     return slots
 
 
-def _stored_terms(
-    document: StoredDocument, postings: Mapping[str, Posting], passages: Sequence[Passage]
-) -> StoredTerms:
-    """Return the terms that are there, and which of the passages are as they were."""
-    positions = {_content(passage): position for position, passage in document.passages.items()}
-    unchanged = {}
-    for position, passage in enumerate(passages):
-        # One passage before stands for one now.
-        before = positions.pop(_content(passage), None)
-        if before is not None:
-            unchanged[position] = before
-    return StoredTerms(document.codes, postings, unchanged)
-
-
-def _content(passage: Passage) -> tuple[str, int, bytes]:
-    """Return what two passages with the same text and headings have in common."""
-    return passage.digest, passage.size, passage.headings
-
-
-def _passages(entry: IndexedDocument, existing: Mapping[int, Passage]) -> list[Passage]:
-    """Return the passages of a document; a text that was there before keeps its slot."""
-    slots = {passage.digest: passage.slot for passage in existing.values()}
-    digests = all_stored(chunk.digest for chunk in entry.chunks)
-    used = {slots[digest] for digest in digests if digest in slots}
-    free = 0
-    passages = []
-    for chunk, digest in zip(entry.chunks, digests, strict=True):
-        if digest not in slots:
-            while free in used:
-                free += 1
-            slots[digest] = free
-            used.add(free)
-        headings = as_bytes(chunk.headings)
-        slot = slots[digest]
-        size = len(encoded(chunk.text))
-        passages.append(Passage(slot, digest, chunk.start_line, chunk.end_line, headings, size))
-    return passages
-
-
 def _values(passage: Passage) -> tuple[Any, ...]:
     return (
         passage.slot,
@@ -465,14 +297,6 @@ def _values(passage: Passage) -> tuple[Any, ...]:
         passage.end_line,
         passage.headings,
     )
-
-
-def _differs(new: Posting, old: Posting) -> bool:
-    """Tell whether a row must be written anew; a bound may be a little too high, never too low."""
-    if new.payload != old.payload or new.passages != old.passages:
-        return True
-    is_low = new.best > old.best or new.named > old.named
-    return is_low or old.best > LOOSE * new.best or old.named > LOOSE * new.named
 
 
 def _columns(document: AnalysedDocument, slots: Sequence[int]) -> dict[str, Any]:
@@ -569,26 +393,6 @@ WHERE t.doc_id = gone.doc_id AND t.slot = gone.slot AND t.scope = %(scope)s
 _FORGET_PASSAGES = """
 DELETE FROM passages p USING unnest(%(shrunk)s::bigint[], %(counts)s::int[]) AS u(doc_id, size)
 WHERE p.doc_id = u.doc_id AND p.ord >= u.size AND p.scope = %(scope)s
-"""
-_POSTING_COLUMNS = ("term", "doc_id", "best", "named", "passages", "bodies", "payload")
-_POSTINGS = """
-unnest(%(term)s::text[], %(doc_id)s::bigint[], %(best)s::float8[], %(named)s::float8[],
-    %(passages)s::int[], %(bodies)s::int[], %(payload)s::bytea[])
-    AS u(term, doc_id, best, named, passages, bodies, payload)
-"""
-# In the order of the index, so that neighbours are written together.
-_INSERT_POSTINGS = f"""
-INSERT INTO postings (scope, term, doc_id, best, named, passages, bodies, payload)
-SELECT %(scope)s, * FROM {_POSTINGS} ORDER BY u.term COLLATE "C", u.doc_id
-"""
-_UPDATE_POSTINGS = f"""
-UPDATE postings p SET best = u.best, named = u.named, passages = u.passages, bodies = u.bodies,
-    payload = u.payload
-FROM {_POSTINGS} WHERE p.scope = %(scope)s AND p.term = u.term AND p.doc_id = u.doc_id
-"""
-_FORGET_POSTINGS = """
-DELETE FROM postings p USING unnest(%(terms)s::text[], %(numbers)s::bigint[]) AS u(term, doc_id)
-WHERE p.scope = %(scope)s AND p.term = u.term AND p.doc_id = u.doc_id
 """
 _INSERT_NAMES = """
 INSERT INTO names (scope, name, doc_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from ragdocs import __version__
 from ragdocs.errors import ConflictError, RagdocsError
 from ragdocs.serve.cli import listed
 from ragdocs.serve.cli.commands import add_verbs
+from ragdocs.serve.cli.output import print_error
 from ragdocs.serve.surface import VERBS, Verb
 
 ABOUT = "Documentation search and a memory graph for the agents in your IDE."
@@ -49,6 +51,16 @@ GROUPS = {
     "repo": "conventions, decisions, notes and summaries of this repository",
     "journal": "what is understood now and how it came to that",
 }
+# The commands as the help lists them: each heading says what somebody wants to do.
+SECTIONS = {
+    "Set up": ("init", "install", "uninstall", "check-config", "doctor", "completion"),
+    "Find": ("search", "docs", "recall", "context", "commits", "explain", "graph"),
+    "Write": ("memory", "remember", "entry", "text", "repo", "journal", "open", "import", "export"),
+    "Keep it true": ("lint", "drift", "affected", "gaps", "handover", "eval"),
+    "Look after the index": ("status", "index", "verify"),
+    "Serve": ("mcp", "serve", "web", "token", "clients"),
+    "Share with a team": ("team", "push"),
+}
 
 
 class Commands(click.Group):
@@ -70,11 +82,44 @@ class Commands(click.Group):
             ctx.fail(f"there is no command {word!r}.{question}")
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with its whole description, under the sections of the group."""
+        listed_names = self.list_commands(ctx)
+        width = max(map(len, listed_names))
+        for heading, names in self.sections(listed_names).items():
+            rows = []
+            for name in names:
+                rows.append((name.ljust(width), self.commands[name].help or ""))
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+    def sections(self, names: Sequence[str]) -> dict[str, Sequence[str]]:
+        """Return the headings under which the commands are listed."""
+        return {"Commands": names}
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples as they are."""
         del ctx
         if self.epilog:
             formatter.write(f"\n{self.epilog}")
+
+
+class Root(Commands):
+    """The command `ragdocs` itself, whose commands are listed by what somebody wants to do."""
+
+    def sections(self, names: Sequence[str]) -> dict[str, Sequence[str]]:
+        """Return the sections that have commands; a command that none names comes last."""
+        sections: dict[str, Sequence[str]] = {}
+        left = dict.fromkeys(names)
+        for heading, members in SECTIONS.items():
+            present = [name for name in members if name in left]
+            if present:
+                sections[heading] = present
+            for name in present:
+                del left[name]
+        if left:
+            sections["More"] = list(left)
+        return sections
 
 
 def _meant(group: click.Group, word: str) -> list[str]:
@@ -147,7 +192,7 @@ def _verbs(module: str, name: str) -> Iterator[Verb]:
 
 
 def _root() -> Commands:
-    root = Commands("ragdocs", help=ABOUT, epilog=EXAMPLES)
+    root = Root("ragdocs", help=ABOUT, epilog=EXAMPLES)
     root.params.append(_version_option())
     return root
 
@@ -191,13 +236,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(root.main(words, prog_name="ragdocs", standalone_mode=False) or 0)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        print_error(shown.getvalue().rstrip("\n"))
         code = error.exit_code
         if "--hook" in words:
             # To the host of an agent, 2 would mean that the prompt is to be blocked.
             code = 1
     except RagdocsError as error:
-        click.echo(explained(error), err=True)
+        print_error(explained(error))
         code = 1
     except BrokenPipeError:
         # The reader of our output, such as `head`, has seen enough.

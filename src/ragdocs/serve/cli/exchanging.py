@@ -28,6 +28,7 @@ examples:
   ragdocs import server-memory memory.jsonl
   ragdocs import obsidian ~/vault --into vault
   ragdocs import rules .                     CLAUDE.md, AGENTS.md and Cursor rules of a project
+  ragdocs import ~/.claude-mem/claude-mem.db --from-project harbour
   ragdocs import adr docs/adr --tag architecture --json
 
 formats: {", ".join(formats.READABLE)}
@@ -98,6 +99,9 @@ def _import_text(answer: Mapping[str, Any]) -> str:
     if not counts[NEW]:
         done = "to import"
     lines = [f"{answer['source']} ({answer['format']}): {_memories(counts[NEW])} {done}"]
+    if len(answer["projects"]) > 1:
+        named = (f"{name} ({count})" for name, count in answer["projects"].items())
+        lines.append(f"  projects there: {', '.join(named)}; --from-project takes one of them")
     for outcome in (PRESENT, KEPT, REFUSED):
         if counts[outcome]:
             lines.append(f"  {counts[outcome]} {OUTCOME_WORDS[outcome]}")
@@ -186,6 +190,12 @@ COMMANDS = (
             multiple=True,
             metavar="TAG",
             help="a tag for all of them; repeatable",
+        ),
+        click.Option(
+            ["--from-project"],
+            default="",
+            metavar="NAME",
+            help="only this project of the source, where it has several",
         ),
         click.Option(["--dry-run"], is_flag=True, help="show what would be written, only"),
         epilog=IMPORT_EXAMPLES,

@@ -86,7 +86,7 @@ def _install(
     changes = plan.installing(added)
     code = _carry_out(changes, as_json=as_json, is_install=True, **flags)
     if not as_json and not flags["dry_run"]:
-        _print_notes(chosen, changes, scope, hooks="hooks" in wanted)
+        _print_notes(chosen, changes, scope)
     return code
 
 
@@ -99,21 +99,31 @@ def _uninstall(
     scope: Scope,
     **flags: bool,
 ) -> int:
+    del settings
+    place = _machine(project, scope)
+    names = clients or tuple(CLIENTS)
+    changes = _removals(names, scope, place)
+    if not changes and not as_json:
+        click.echo("No client has anything of ragdocs here; nothing was changed.")
+        elsewhere = _removals(names, "user", place) if scope == "project" else []
+        if elsewhere:
+            click.echo("What was written for all your projects stays: ", nl=False)
+            click.echo("`ragdocs uninstall --scope user` takes it back.")
+        return 0
+    return _carry_out(changes, as_json=as_json, is_install=False, **flags)
+
+
+def _removals(names: Sequence[str], scope: Scope, place: Machine) -> list[Change]:
+    """Return what would be taken back from these clients in a scope."""
     from ragdocs.serve.install import plan
     from ragdocs.serve.install.parts import parts
 
-    del settings
-    place = _machine(project, scope)
     taken: list[Part] = []
-    for name in clients or CLIENTS:
+    for name in names:
         for part in parts(CLIENTS[name], scope, place, [sys.executable]):
             if not _is_of_another_project(part, place):
                 taken.append(part)
-    changes = plan.uninstalling(taken)
-    if not changes and not as_json:
-        click.echo("No client has anything of ragdocs here; nothing was changed.")
-        return 0
-    return _carry_out(changes, as_json=as_json, is_install=False, **flags)
+    return plan.uninstalling(taken)
 
 
 def _machine(project: str | None, scope: Scope) -> Machine:
@@ -256,21 +266,20 @@ def _outcome(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _print_notes(
-    clients: Sequence[Client], changes: Sequence[Change], scope: Scope, *, hooks: bool
-) -> None:
+def _print_notes(clients: Sequence[Client], changes: Sequence[Change], scope: Scope) -> None:
+    """Say what is left to do for what was written."""
     written = set()
     for change in changes:
-        if change.is_needed:
-            written.update(change.clients)
+        for part in change.parts:
+            if change.is_needed:
+                written.add((part.client.name, part.kind))
     for client in clients:
-        if client.name not in written:
-            continue
         note = client.note
         if scope == "user" and client.user_note:
             note = client.user_note
-        click.echo(f"{client.title}: {note}")
-        if hooks and client.hooks_note:
+        if (client.name, "server") in written:
+            click.echo(f"{client.title}: {note}")
+        if (client.name, "hooks") in written and client.hooks_note:
             click.echo(f"{client.title}: {client.hooks_note}")
 
 

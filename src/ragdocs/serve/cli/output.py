@@ -121,6 +121,15 @@ def print_line(text: str) -> None:
     sys.stdout.flush()
 
 
+def print_error(text: str) -> None:
+    """Print what went wrong; a terminal gets it wrapped, but for a text that follows to be copied."""
+    if sys.stderr.isatty():
+        message, mark, quoted = text.partition("\n--- ")
+        text = wrapped(message, _width()) + mark + quoted
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
 def _print_on_terminal(text: str) -> None:
     from shutil import get_terminal_size
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,6 +28,13 @@ PROSE = frozenset(
         "origin",
     }
 )
+# So many characters of such a column have to fit beside the others.
+NARROWEST_PROSE = 24
+# Between the values of a row that has its own lines.
+SEPARATOR = " · "
+INDENT = "   "
+CYAN = "\x1b[36m"
+PLAIN = "\x1b[0m"
 # A commit is told from all others by so many digits.
 COMMIT_DIGITS = 12
 
@@ -141,20 +149,22 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def drawn(table: Table, width: int, *, colours: bool) -> str:
-    """Draw a table that fits a terminal of this width."""
+    """Draw a table that fits a terminal of this width, or its rows as a list where none does."""
+    if not table.rows:
+        return "\n".join(table.remarks)
+    if _least_width(table) > width:
+        return _as_list(table, width, colours=colours)
     from rich import box
     from rich.console import Console
     from rich.table import Table as Drawing
     from rich.text import Text
 
-    if not table.rows:
-        return "\n".join(table.remarks)
     drawing = Drawing(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), header_style="bold")
-    for heading, longest in zip(table.headings, _widths(table), strict=True):
+    for heading in table.headings:
         justify: Literal["left", "right"] = "left"
         if heading in RIGHT:
             justify = "right"
-        is_whole = heading not in PROSE and longest <= width // 2
+        is_whole = heading not in PROSE
         drawing.add_column(heading, justify=justify, no_wrap=is_whole, overflow="fold")
     # The first column is what a person types next.
     drawing.columns[0].style = "cyan"
@@ -165,4 +175,34 @@ def drawn(table: Table, width: int, *, colours: bool) -> str:
     console = Console(file=out, width=width, force_terminal=colours, no_color=not colours)
     console.print(drawing)
     lines = map(str.rstrip, out.getvalue().strip("\n").split("\n"))
+    return "\n".join([*lines, *table.remarks])
+
+
+def _least_width(table: Table) -> int:
+    """Return how wide a terminal has to be for a table in which nothing but prose is wrapped."""
+    width = 0
+    for heading, longest in zip(table.headings, _widths(table), strict=True):
+        least = longest
+        if heading in PROSE:
+            least = min(longest, NARROWEST_PROSE)
+        width += least + len(GAP)
+    return width
+
+
+def _as_list(table: Table, width: int, *, colours: bool) -> str:
+    """Write what a person types next on a line of its own, and the rest of the row below it."""
+    lines = []
+    for first, *others in table.rows:
+        if colours:
+            lines.append(f"{CYAN}{first}{PLAIN}")
+        else:
+            lines.append(first)
+        details = SEPARATOR.join(filter(None, others))
+        lines += textwrap.wrap(
+            details,
+            width,
+            initial_indent=INDENT,
+            subsequent_indent=INDENT,
+            break_on_hyphens=False,
+        )
     return "\n".join([*lines, *table.remarks])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from ragdocs.errors import ParseError
+from ragdocs.text.own_part import OWN_PART
 
 BEGIN = "<!-- ragdocs: begin (`ragdocs uninstall` removes this part) -->"
 END = "<!-- ragdocs: end -->"
-_BLOCK = re.compile(r"<!-- ragdocs: begin\b[^\n]*-->.*?<!-- ragdocs: end -->(?:\r?\n)?", re.DOTALL)
 TEXT = """\
 ## Documentation and memory (ragdocs)
 
@@ -31,11 +29,11 @@ def put(text: str) -> str:
     """Return a file of instructions with the paragraph, at its end unless it is there already."""
     newline = _newline(text)
     block = newline.join([BEGIN, *TEXT.split("\n"), END, ""])
-    count = len(_BLOCK.findall(text))
+    count = len(OWN_PART.findall(text))
     if count > 1 or text.count(END) != count:
         raise ParseError("the marks of ragdocs in it are damaged")
     if count:
-        return _BLOCK.sub(lambda _: block, text)
+        return OWN_PART.sub(lambda _: block, text)
     if not text:
         return block
     if text.endswith("\n"):
@@ -45,7 +43,7 @@ def put(text: str) -> str:
 
 def take(text: str) -> str:
     """Return a file of instructions without the paragraph and the empty line before it."""
-    match = _BLOCK.search(text)
+    match = OWN_PART.search(text)
     if match is None:
         return text
     before, after = text[: match.start()], text[match.end() :]
@@ -60,11 +58,6 @@ def own_file(name: str) -> str:
     if name.endswith(".mdc"):
         lines = ["---", f"description: {DESCRIPTION}", "alwaysApply: true", "---", *lines]
     return "\n".join(lines)
-
-
-def is_own(text: str) -> bool:
-    """Tell whether a file has the marks of the paragraph."""
-    return _BLOCK.search(text) is not None
 
 
 def _newline(text: str) -> str:

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from queue import SimpleQueue
 
 import anyio
 
@@ -20,8 +21,11 @@ from ragdocs.system import processes, signals
 
 # Bytes of an overlong line that are read at once.
 READ_AT_ONCE = 64 * 1024
-# Lines that are read before the first of them is taken.
+# Lines that are read before the first of them is taken, and lines that wait to be written.
 LINES_AHEAD = 2
+ANSWERS_AHEAD = 8
+# How long a client that goes away is waited for, if it has not read its last answers.
+LAST_SECONDS = 5.0
 
 
 class Requests:
@@ -53,6 +57,49 @@ class Requests:
                 loop.call_soon_threadsafe(self._lines.put_nowait, line)
 
 
+class Answers:
+    """Standard output, line by line, written by a thread of its own.
+
+    The stream of the SDK hands each line to a thread twice and waits for it, which a search can
+    feel.
+    """
+
+    def __init__(self) -> None:
+        self._output = processes.take_output()
+        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
+        self._room = threading.Semaphore(ANSWERS_AHEAD)
+        self._failure: OSError | None = None
+        self._thread = threading.Thread(target=self._write, name="ragdocs-answers", daemon=True)
+        self._thread.start()
+
+    async def write(self, text: str) -> None:
+        """Take a line, as soon as the client has read most of those before it."""
+        if not self._room.acquire(blocking=False):
+            await anyio.to_thread.run_sync(self._room.acquire)
+        if self._failure is not None:
+            raise self._failure
+        self._lines.put(text.encode())
+
+    async def flush(self) -> None:
+        """Do nothing: every line is written whole."""
+
+    def close(self) -> None:
+        """Wait until the last line is written."""
+        self._lines.put(None)
+        self._thread.join(LAST_SECONDS)
+
+    def _write(self) -> None:
+        try:
+            while line := self._lines.get():
+                self._output.write(line)
+                self._output.flush()
+                self._room.release()
+        except OSError as error:
+            # The client has closed its end: whoever answers next is told.
+            self._failure = error
+            self._room.release(ANSWERS_AHEAD)
+
+
 def _read_line() -> Line | None:
     """Read a line of standard input; of one that is too long, keep only its ends."""
     source = sys.stdin.buffer
@@ -74,9 +121,6 @@ def serve(source: Source) -> None:
     # A buffered print of some library would otherwise land on the wire when the process ends.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     anyio.run(_talk_until_signalled, server, reload)
-    # The SDK gives standard output back when it is done, but prints of the last snapshot are not
-    # for the client either.
-    processes.cut_off_output()
     _leave(server)
 
 
@@ -85,11 +129,13 @@ async def _talk_until_signalled(server: ToolServer, reload: Reload) -> None:
         threading.Thread(target=_leave, args=(server,), daemon=True).start()
 
     loop = asyncio.get_running_loop()
+    answers = Answers()
     with signals.called_at_end(loop, leave):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(reload.run)
-            await server.talk(Requests(), Caller())
+            await server.talk(Requests(), Caller(), answers)
             tasks.cancel_scope.cancel()
+    answers.close()
 
 
 def _leave(server: ToolServer) -> None:

@@ -246,7 +246,7 @@ def _shown(answer: dict[str, object]) -> int:
         if out:
             output.print_written(_written(out, answer))
         if error:
-            sys.stderr.write(f"{error}\n")
+            output.print_error(error)
     except BrokenPipeError:
         # The reader of our output, such as `head`, has seen enough.
         sys.stderr.close()

@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from ragdocs.errors import ValidationError
-from ragdocs.serve.surface import Arg, Ask, layout_care, layout_handover, present_care, verb
-from ragdocs.serve.surface.care_shapes import (
+from ragdocs.serve.surface import Arg, Ask, verb
+from ragdocs.serve.surface.clients import CLIENTS
+from ragdocs.serve.surface.layouts import care as layout_care
+from ragdocs.serve.surface.layouts import handover as layout_handover
+from ragdocs.serve.surface.parameters import AnyTag, MemoryType, Since
+from ragdocs.serve.surface.present import care as present_care
+from ragdocs.serve.surface.shapes.care import (
     ConflictingMemories,
     ConnectedClients,
     DocsSuggestions,
@@ -17,8 +22,6 @@ from ragdocs.serve.surface.care_shapes import (
     MemoryTimeline,
     MergeDraftShape,
 )
-from ragdocs.serve.surface.clients import CLIENTS
-from ragdocs.serve.surface.parameters import AnyTag, MemoryType, Since
 
 LANES = ("docs", "memory")
 

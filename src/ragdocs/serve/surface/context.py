@@ -8,8 +8,14 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from ragdocs.serve.surface import Arg, Ask, layout_pack, layout_repo, present_repo, verb
-from ragdocs.serve.surface.context_shapes import (
+from ragdocs.serve.surface import Arg, Ask, verb
+from ragdocs.serve.surface.flags import compared
+from ragdocs.serve.surface.hints import in_pack
+from ragdocs.serve.surface.layouts import pack as layout_pack
+from ragdocs.serve.surface.layouts import repo as layout_repo
+from ragdocs.serve.surface.parameters import Scope, Tags
+from ragdocs.serve.surface.present import repo as present_repo
+from ragdocs.serve.surface.shapes.context import (
     Appended,
     Copied,
     Pack,
@@ -19,9 +25,6 @@ from ragdocs.serve.surface.context_shapes import (
     SavedDecision,
     SavedNote,
 )
-from ragdocs.serve.surface.flags import compared
-from ragdocs.serve.surface.hints import in_pack
-from ragdocs.serve.surface.parameters import Scope, Tags
 
 Kind = Literal["convention", "decision", "note"]
 # Before a compaction, a host reads plain text as instructions for it; a pack comes afterwards.

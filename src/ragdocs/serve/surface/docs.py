@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ragdocs.serve.surface import Arg, Ask, layout_docs, present_docs, present_journal, verb
-from ragdocs.serve.surface.doc_shapes import DocHits, DocText, SourceList
-from ragdocs.serve.surface.journal_shapes import CommitHits
+from ragdocs.serve.surface import Arg, Ask, verb
+from ragdocs.serve.surface.layouts import docs as layout_docs
 from ragdocs.serve.surface.parameters import AnyTag, Explain, Limit, Lines, Query, Since, Source
+from ragdocs.serve.surface.present import docs as present_docs
+from ragdocs.serve.surface.present import journal as present_journal
+from ragdocs.serve.surface.shapes.docs import DocHits, DocText, SourceList
+from ragdocs.serve.surface.shapes.journal import CommitHits
 from ragdocs.verbs.page import parse_lines
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ragdocs.serve.surface import Arg, Ask, layout_entries, present_entries, verb
-from ragdocs.serve.surface.entry_shapes import (
+from ragdocs.serve.surface import Arg, Ask, verb
+from ragdocs.serve.surface.flags import compared, flags_of
+from ragdocs.serve.surface.layouts import entries as layout_entries
+from ragdocs.serve.surface.parameters import AnyTag, Limit, Query, Tags
+from ragdocs.serve.surface.present import entries as present_entries
+from ragdocs.serve.surface.shapes.entries import (
     EntryAdded,
     EntryDeleted,
     EntryFound,
     EntryHits,
     EntryStats,
 )
-from ragdocs.serve.surface.flags import compared, flags_of
-from ragdocs.serve.surface.parameters import AnyTag, Limit, Query, Tags
 
 EntryType = Literal["fact", "preference", "event", "insight", "task", "relationship"]
 EntryId = Annotated[str, Arg(help="the entry's id", positional=True)]

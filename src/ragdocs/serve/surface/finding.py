@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from ragdocs.errors import ValidationError
-from ragdocs.serve.surface import Arg, Ask, layout_finding, present_finding, verb
+from ragdocs.serve.surface import Arg, Ask, verb
 from ragdocs.serve.surface.docs import search_docs
+from ragdocs.serve.surface.layouts import finding as layout_finding
 from ragdocs.serve.surface.memories import search_memories
 from ragdocs.serve.surface.parameters import AnyTag, Explain, Limit, Query, Since
+from ragdocs.serve.surface.present import finding as present_finding
 
 LANES = ("docs", "sources", "memory", "journal", "commits")
 LaneName = Literal["docs", "sources", "memory", "journal", "commits", "all"]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ragdocs.errors import ConflictError
-from ragdocs.serve.surface import Arg, Ask, layout_journal, present_journal, verb
-from ragdocs.serve.surface.journal_shapes import (
+from ragdocs.serve.surface import Arg, Ask, verb
+from ragdocs.serve.surface.layouts import journal as layout_journal
+from ragdocs.serve.surface.parameters import Lines
+from ragdocs.serve.surface.present import journal as present_journal
+from ragdocs.serve.surface.shapes.journal import (
     Contents,
     Exchanged,
     JournalHits,
@@ -15,7 +18,6 @@ from ragdocs.serve.surface.journal_shapes import (
     ListedEntries,
     Synthesis,
 )
-from ragdocs.serve.surface.parameters import Lines
 from ragdocs.verbs.page import parse_lines
 
 Section = Annotated[str, Arg(help="the section, such as project/api", positional=True)]

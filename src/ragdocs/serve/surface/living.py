@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ragdocs.errors import ValidationError
-from ragdocs.serve.surface import Arg, Ask, layout_living, present_living, verb
-from ragdocs.serve.surface.living_shapes import (
+from ragdocs.serve.surface import Arg, Ask, verb
+from ragdocs.serve.surface.layouts import living as layout_living
+from ragdocs.serve.surface.parameters import ExpectedVersion, Filename
+from ragdocs.serve.surface.present import living as present_living
+from ragdocs.serve.surface.shapes.living import (
     AffectedAnswer,
     DriftReview,
     RelinkedShape,
     VerifiedShape,
 )
-from ragdocs.serve.surface.parameters import ExpectedVersion, Filename
 
 if TYPE_CHECKING:
     from ragdocs.verbs.living.changes import Diff, Diffs

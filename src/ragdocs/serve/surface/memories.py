@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from ragdocs.serve.surface import (
-    Arg,
-    Ask,
-    layout_entries,
-    layout_memories,
-    present_entries,
-    present_memories,
-    verb,
-)
-from ragdocs.serve.surface.entry_shapes import Expired, Reviewed
+from ragdocs.serve.surface import Arg, Ask, verb
 from ragdocs.serve.surface.flags import checked_words, compared, flags_of
+from ragdocs.serve.surface.layouts import entries as layout_entries
+from ragdocs.serve.surface.layouts import memories as layout_memories
 from ragdocs.serve.surface.parameters import (
     AnyTag,
     ExpectedVersion,
@@ -25,6 +18,8 @@ from ragdocs.serve.surface.parameters import (
     MemoryType,
     Query,
 )
+from ragdocs.serve.surface.present import entries as present_entries
+from ragdocs.serve.surface.present import memories as present_memories
 from ragdocs.serve.surface.shapes import (
     Clusters,
     Deleted,
@@ -40,6 +35,7 @@ from ragdocs.serve.surface.shapes import (
     Stats,
     Undone,
 )
+from ragdocs.serve.surface.shapes.entries import Expired, Reviewed
 
 Content = Annotated[str, Arg(help="markdown", text=True)]
 ALL_TYPES = "all"

@@ -6,8 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ragdocs.errors import ForbiddenError
-from ragdocs.serve.surface import Arg, Ask, layout_quality, present_quality, reports, verb
-from ragdocs.serve.surface.quality_shapes import Explained, Linted, Verified
+from ragdocs.serve.surface import Arg, Ask, reports, verb
+from ragdocs.serve.surface.layouts import quality as layout_quality
+from ragdocs.serve.surface.present import quality as present_quality
+from ragdocs.serve.surface.shapes.quality import Explained, Linted, Verified
 
 if TYPE_CHECKING:
     from ragdocs.verbs.quality.lint import Problem

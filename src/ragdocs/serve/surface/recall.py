@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from ragdocs.serve.surface import Arg, Ask, layout_recall, present_recall, verb
+from ragdocs.serve.surface import Arg, Ask, verb
 from ragdocs.serve.surface import timeline as days
 from ragdocs.serve.surface.flags import flags_of
+from ragdocs.serve.surface.layouts import recall as layout_recall
 from ragdocs.serve.surface.parameters import AnyTag, Limit, Since, Tags
+from ragdocs.serve.surface.present import recall as present_recall
 from ragdocs.serve.surface.shapes import Recalled, Remembered
 
 

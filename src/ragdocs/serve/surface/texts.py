@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ragdocs.serve.surface import Arg, Ask, layout_texts, present_texts, verb
+from ragdocs.serve.surface import Arg, Ask, verb
+from ragdocs.serve.surface.layouts import texts as layout_texts
+from ragdocs.serve.surface.present import texts as present_texts
 from ragdocs.serve.surface.shapes import ComparedTexts, SecretsFound, TextLinks, TextShape
 
 # Not called `lane`: a command opens only the lane of that name, and links lead to others.

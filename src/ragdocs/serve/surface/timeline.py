@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from ragdocs.serve.surface.present import note_lines
-from ragdocs.serve.surface.present_recall import written
+from ragdocs.serve.surface.present.recall import written
 from ragdocs.text.visible import line
 
 # Lines of a memory that are shown below its first.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ragdocs.serve import indexing
-from ragdocs.serve.surface import Ask, ServerState, layout_quality, present_quality, verb
-from ragdocs.serve.surface.quality_shapes import LaneStatus, Status
+from ragdocs.serve.surface import Ask, ServerState, verb
+from ragdocs.serve.surface.layouts import quality as layout_quality
+from ragdocs.serve.surface.present import quality as present_quality
+from ragdocs.serve.surface.shapes.quality import LaneStatus, Status
 
 LANES = ("docs", "sources", "memory", "journal", "commits")
 # Lanes that are made of several sources.

@@ -22,8 +22,13 @@ KEEPALIVE = {
 class PatientConnection(psycopg.Connection[Any]):
     """Waits for an answer for some time, and is lost then."""
 
+    # Whether work goes on that may take any time; a peer that is gone is still noticed.
+    is_building = False
+
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
         """Wait for the next answer of the server."""
+        if self.is_building:
+            return super().wait(gen, *args, **options)
         try:
             return super().wait(_bounded(gen), *args, **options)
         except _NoAnswerError as error:

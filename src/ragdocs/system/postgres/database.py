@@ -20,11 +20,12 @@ from ragdocs.errors import (
 from ragdocs.system.postgres.listener import Listener
 
 if TYPE_CHECKING:
-    from psycopg import Connection
     from psycopg import Cursor as _Cursor
     from psycopg_pool import ConnectionPool
 
-    Session = Connection[Any]
+    from ragdocs.system.postgres.connection import PatientConnection
+
+    Session = PatientConnection
     Cursor = _Cursor[tuple[Any, ...]]
 
 MEMBER = "ragdocs_member"
@@ -154,9 +155,14 @@ class Database:
                 raise
 
     @contextmanager
-    def writing(self, scope: int | None = None) -> Iterator[Session]:
-        """Make all changes or none, with the rights of the caller; with a scope, only there."""
-        with self._transaction("BEGIN", as_member=True, scope=scope) as session:
+    def writing(self, scope: int | None = None, *, in_pipeline: bool = False) -> Iterator[Session]:
+        """Make all changes or none, with the rights of the caller; with a scope, only there.
+
+        In a pipeline statements are sent together until somebody waits for an answer.
+        """
+        with self._transaction(
+            "BEGIN", as_member=True, scope=scope, in_pipeline=in_pipeline
+        ) as session:
             yield session
 
     @contextmanager
@@ -175,19 +181,25 @@ class Database:
     def building(self, kind: int, number: int) -> Iterator[Session | None]:
         """Lend a connection for long work outside transactions, or nothing.
 
-        Only one at a time does work of one kind and number.
+        Only one at a time does work of one kind and number, and none on a standby.
         """
         with self.session() as session:
-            row = session.execute("SELECT pg_try_advisory_lock(%s, %s)", [kind, number]).fetchone()
+            row = session.execute(
+                "SELECT NOT pg_is_in_recovery() AND pg_try_advisory_lock(%s, %s)", [kind, number]
+            ).fetchone()
             if row is None or not row[0]:
                 yield None
                 return
+            session.execute("SET statement_timeout = 0")
+            session.is_building = True
             try:
-                session.execute("SET statement_timeout = 0")
                 yield session
             finally:
-                session.execute(_SET, ["statement_timeout", _milliseconds(STATEMENT_SECONDS)])
-                session.execute("SELECT pg_advisory_unlock(%s, %s)", [kind, number])
+                session.is_building = False
+                # With a connection that is lost, the lock is gone as well.
+                if not session.closed:
+                    session.execute(_SET, ["statement_timeout", _milliseconds(STATEMENT_SECONDS)])
+                    session.execute("SELECT pg_advisory_unlock(%s, %s)", [kind, number])
 
     def listener(self, channel: str) -> Listener:
         """Return the one that listens to a channel for everybody here."""
@@ -208,7 +220,12 @@ class Database:
 
     @contextmanager
     def _transaction(
-        self, begin: str, *, as_member: bool, scope: int | None = None
+        self,
+        begin: str,
+        *,
+        as_member: bool,
+        scope: int | None = None,
+        in_pipeline: bool = False,
     ) -> Iterator[Session]:
         rights: Sequence[str] = ()
         if as_member:
@@ -218,11 +235,18 @@ class Database:
         with self._explained(), ExitStack() as stack:
             session = self._begun(stack, begin, rights)
             try:
-                yield session
+                if not in_pipeline:
+                    yield session
+                else:
+                    with session.pipeline():
+                        yield session
+                        # Passed over by the server if a statement before it has failed.
+                        session.execute("COMMIT")
             except BaseException:
                 _roll_back(session)
                 raise
-            session.execute("COMMIT")
+            if not in_pipeline:
+                session.execute("COMMIT")
 
     def _begun(self, stack: ExitStack, begin: str, rights: Sequence[str]) -> Session:
         """Begin a transaction, on another connection if the first one turns out to be lost."""

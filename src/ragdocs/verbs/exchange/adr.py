@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from ragdocs.text import frontmatter
 from ragdocs.verbs.exchange import source
@@ -41,16 +42,19 @@ def read(path: Path) -> Iterator[Note]:
             continue
         text, problem = source.read_text(file)
         block, body, _ = frontmatter.split(text)
-        properties = {}
+        properties: dict[str, Any] = {}
         if block is not None:
             properties = frontmatter.load(block)[0]
+        properties.pop("type", None)
         heading = _HEADING.search(body)
         title = file.stem
         if heading:
             title = _NUMBER.sub("", heading[1].strip(), count=1)
-        date = properties.get("date") or _first(_DATE, body)
-        state = properties.get("status") or _first(_STATUS, body) or _first(_STATUS_LINE, body)
-        fields: dict[str, object] = {"title": title[:_LONGEST_TITLE]}
+        date = properties.pop("date", None) or _first(_DATE, body)
+        state = properties.pop("status", None) or _first(_STATUS, body)
+        state = state or _first(_STATUS_LINE, body)
+        tags = source.words(properties.pop("tags", []))
+        fields: dict[str, object] = {**properties, "title": title[:_LONGEST_TITLE]}
         if state:
             fields["adr_status"] = str(state).lower()
         if str(state).lower().split(" ")[0] in _OVER:
@@ -59,6 +63,7 @@ def read(path: Path) -> Iterator[Note]:
             name=file_name(name.removesuffix(".md").replace("/", "-")),
             text=body,
             item="decision",
+            tags=tags,
             fields=fields,
             created=moment(date) or _modified(file),
             key=name,

@@ -57,6 +57,7 @@ def _observation(row: dict[str, Any]) -> Note:
         tags=(*source.words(row.get("concepts")), *filter(None, [kind])),
         fields=_fields(row),
         created=_created(row),
+        project=_text(row, "project"),
         key=f"observation-{row.get('id')}",
     )
 
@@ -74,6 +75,7 @@ def _summary(row: dict[str, Any]) -> Note:
         tags=("session",),
         fields=_fields(row),
         created=_created(row),
+        project=_text(row, "project"),
         key=f"summary-{row.get('id')}",
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import cast, get_args
 
-from ragdocs.errors import RagdocsError, ValidationError
+from ragdocs.errors import NotFoundError, RagdocsError, ValidationError
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.parse import document_id
 from ragdocs.system.names import link_key, relative_name
@@ -54,6 +55,8 @@ class ImportReport:
     source: str
     memories: Sequence[PlannedMemory]
     is_written: bool
+    # How many notes the source has of each project, if it has those of several.
+    projects: Mapping[str, int]
 
     def count(self, outcome: str) -> int:
         """Return how many notes had this outcome."""
@@ -85,19 +88,18 @@ class Import:
         into: str | None = None,
         tags: Sequence[str] = (),
         *,
+        from_project: str = "",
         dry_run: bool = False,
     ) -> ImportReport:
-        """Write what is new in one change set, with these tags; nothing that exists is touched."""
+        """Write what is new in one change set, with these tags; nothing that exists is touched.
+
+        With `from_project`, only what the other tool noted for that project.
+        """
         folder = form.folder
         if into is not None:
             folder = relative_name(into.rstrip("/"), "") if into.strip("./") else ""
-        notes = []
-        for note in READERS[form.name](path):
-            notes.append(replace(note, tags=(*note.tags, *tags)))
-            if len(notes) > MOST_NOTES:
-                raise ValidationError(
-                    f"{path} holds more than {MOST_NOTES} memories", "Import a part of it"
-                )
+        notes, projects = _notes(form, path, from_project)
+        notes = [replace(note, tags=(*note.tags, *tags)) for note in notes]
         planned = self._plan(form, notes, folder)
         earlier = []
         for note, memory in zip(notes, planned, strict=True):
@@ -112,7 +114,7 @@ class Import:
                 self.adopt(earlier, {put.path: self._clean(put.text) for put in puts})
             self.corpus.commit(puts, "create")
         is_written = bool(puts) and not dry_run
-        return ImportReport(form.name, str(path), planned, is_written)
+        return ImportReport(form.name, str(path), planned, is_written, dict(projects))
 
     def _earlier(self, note: Note, path: str) -> list[tuple[Revision, str]]:
         """Return the earlier texts of a memory as revisions, without secrets."""
@@ -222,6 +224,25 @@ class Import:
         except RagdocsError:
             # It is there, and not to be read: nothing is the same as that.
             return "\x00"
+
+
+def _notes(form: Format, path: Path, from_project: str) -> tuple[list[Note], Counter[str]]:
+    """Read the notes of a source, and count those of each project in it."""
+    projects: Counter[str] = Counter()
+    notes = []
+    for note in READERS[form.name](path):
+        if note.project:
+            projects[note.project] += 1
+        if from_project in ("", note.project):
+            notes.append(note)
+    hint = "Import a part of it"
+    if projects:
+        hint = f"Name one project of the source: {', '.join(projects)}"
+    if len(notes) > MOST_NOTES:
+        raise ValidationError(f"{path} holds more than {MOST_NOTES} memories", hint)
+    if from_project and not notes:
+        raise NotFoundError(f"{path} holds nothing of the project {from_project}", hint)
+    return notes, projects
 
 
 def without_texts(report: ImportReport) -> ImportReport:

@@ -27,7 +27,7 @@ def read(path: Path) -> Iterator[Note]:
     """Read the memories of a file."""
     for number, record in source.json_lines(path):
         text = _first(record, _TEXTS)
-        if not text.strip():
+        if not text and not any(isinstance(record.get(key), str) for key in _TEXTS):
             raise source.broken(path, number, f"no text in any of {', '.join(_TEXTS)}")
         if record.get("format") == FORMAT and isinstance(record.get("path"), str):
             earlier = tuple(_earlier(path, number, record.get("history", [])))

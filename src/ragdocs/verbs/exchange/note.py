@@ -48,6 +48,8 @@ class Note:
     created: datetime | None = None
     # What names it in its source, whatever becomes of the memory; empty where the path does.
     key: str = ""
+    # The project that the other tool noted it for, where it keeps several in one place.
+    project: str = ""
     # A convention or a decision of the repository instead of a memory.
     item: str = ""
     # A text of ours, written as it is.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ragdocs.errors import NotFoundError
 from ragdocs.text import frontmatter
+from ragdocs.text.own_part import OWN_PART
 from ragdocs.verbs.exchange import source
 from ragdocs.verbs.exchange.note import Note, file_name, moment
 
@@ -22,7 +23,15 @@ NAMES = (
     ".github/copilot-instructions.md",
     ".junie/guidelines.md",
 )
-FOLDERS = ((".cursor/rules", ".mdc"), (".claude/rules", ".md"), (".windsurf/rules", ".md"))
+FOLDERS = (
+    (".cursor/rules", ".mdc"),
+    (".claude/rules", ".md"),
+    (".windsurf/rules", ".md"),
+    (".github/instructions", ".md"),
+    (".clinerules", ".md"),
+)
+# The files that a rule is about, as Cursor, Copilot and Claude Code call them.
+GLOBS = ("globs", "applyTo", "paths")
 _HEADING = re.compile(r"^#[ \t]+(.+)$", re.MULTILINE)
 _LONGEST_TITLE = 200
 
@@ -39,14 +48,21 @@ def read(path: Path) -> Iterator[Note]:
     for name, file in _found(path):
         text, problem = source.read_text(file)
         block, body, _ = frontmatter.split(text)
+        own = OWN_PART.search(body)
+        if own:
+            # It says when to call tools of ours, which is no convention of the project.
+            body = body.replace(own[0], "").strip() + "\n"
+            if not body.strip():
+                continue
         about = _properties(block or "")
         heading = _HEADING.search(body)
         title = about.get("description") or (heading[1].strip() if heading else name)
         fields: dict[str, object] = {"title": f"{name}: {title}"[:_LONGEST_TITLE]}
         if title == name:
             fields["title"] = name
-        if about.get("globs"):
-            fields["globs"] = list(source.words(about["globs"]))
+        for key in GLOBS:
+            if about.get(key):
+                fields["globs"] = list(source.words(about[key]))
         yield Note(
             name=file_name(name.lstrip(".").replace("/", "-")),
             text=body,
@@ -63,8 +79,10 @@ def _found(path: Path) -> list[tuple[str, Path]]:
         return [(path.name, path)]
     found = []
     for name in NAMES:
-        if (path / name).is_file():
-            found.append((name, path / name))
+        file = path / name
+        # A link is a second name for a file that is read by its first one.
+        if file.is_file() and not file.is_symlink():
+            found.append((name, file))
     for folder, suffix in FOLDERS:
         if (path / folder).is_dir() and any((path / folder).rglob(f"*{suffix}")):
             for name, file in source.texts(path / folder, (suffix,)):

@@ -77,6 +77,8 @@ def texts(root: Path, suffixes: Sequence[str] = (".md",)) -> list[tuple[str, Pat
 
 def read_text(path: Path) -> tuple[str, str]:
     """Return the text of one file, and why it cannot be read."""
+    if path.is_symlink():
+        return "", f"it is a link; name the file itself, {path.resolve()}"
     try:
         return files.read_bytes(path, LARGEST_NOTE).decode("utf-8-sig"), ""
     except UnicodeDecodeError:
@@ -86,26 +88,34 @@ def read_text(path: Path) -> tuple[str, str]:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a file of JSON lines, with the numbers of their lines."""
+    """Yield the objects of a file of JSON lines, or of one list, with their numbers."""
     check_exists(path)
     try:
         whole = files.read_bytes(path, LARGEST_FILE).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ParseError(f"{path} is not UTF-8", "Nothing was imported") from error
-    count = 0
-    for number, line in enumerate(whole.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise broken(path, number, "not valid JSON") from error
+    for count, (number, record) in enumerate(_records(path, whole)):
         if not isinstance(record, dict):
             raise broken(path, number, "not an object")
-        count += 1
-        if count > 10 * MOST_NOTES:
+        if count >= 10 * MOST_NOTES:
             raise ValidationError(f"{path} has more than {10 * MOST_NOTES} lines", "Split it")
         yield number, record
+
+
+def _records(path: Path, whole: str) -> Iterator[tuple[int, Any]]:
+    """Yield the values of a text; many tools export one list instead of lines."""
+    if whole.lstrip().startswith("["):
+        try:
+            yield from enumerate(json.loads(whole), 1)
+        except (ValueError, RecursionError) as error:
+            raise ParseError(f"{path} is not valid JSON", "Nothing was imported") from error
+        return
+    for number, line in enumerate(whole.split("\n"), 1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise broken(path, number, "not valid JSON") from error
 
 
 def broken(path: Path, line: int, reason: str) -> ParseError:
@@ -186,10 +196,8 @@ def rows(connection: sqlite3.Connection, table: str) -> Iterator[dict[str, Any]]
     # The name is one of ours, and is in the list of tables.
     cursor = connection.execute(f'SELECT * FROM "{table}" ORDER BY rowid')  # noqa: S608
     for count, row in enumerate(cursor):
-        if count >= MOST_NOTES:
-            raise ValidationError(
-                f"the table {table} has more than {MOST_NOTES} rows", "Export a part of it first"
-            )
+        if count >= 10 * MOST_NOTES:
+            raise ValidationError(f"the table {table} has more than {10 * MOST_NOTES} rows")
         yield {name: _value(row[name]) for name in row.keys()}  # noqa: SIM118 - not a mapping
 
 

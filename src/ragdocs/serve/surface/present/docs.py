@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.doc_shapes import DocHit, DocHits, DocText, Sibling, SourceList
 from ragdocs.serve.surface.present import inline, listing, quote, whole
 from ragdocs.serve.surface.shapes import SignalShape
+from ragdocs.serve.surface.shapes.docs import DocHit, DocHits, DocText, Sibling, SourceList
 
 
 def documents(answer: DocHits) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from ragdocs.serve.surface import journal_shapes as shapes
 from ragdocs.serve.surface import layouts
+from ragdocs.serve.surface.shapes import journal as shapes
 from ragdocs.text.formats.journal import SUFFIX
 from ragdocs.types import Exchanged, Hit
 

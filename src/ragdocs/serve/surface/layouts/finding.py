@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ragdocs.serve.surface import Ask, layout_docs, layouts
+from ragdocs.serve.surface import Ask, layouts
 from ragdocs.serve.surface.flags import flags_of
+from ragdocs.serve.surface.layouts import docs as layout_docs
 
 if TYPE_CHECKING:
     # The verbs bring the engines with them: whoever answers has imported them.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragdocs.serve.surface import layouts
 from ragdocs.serve.surface.flags import checked_words, drift_words, link_name, state_words
-from ragdocs.serve.surface.living_shapes import (
+from ragdocs.serve.surface.shapes.living import (
     AffectedAnswer,
     AffectedShape,
     DriftedLink,

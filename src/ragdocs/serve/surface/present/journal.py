@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragdocs.serve.surface.journal_shapes import (
+from ragdocs.serve.surface.present import (
+    inline,
+    joined,
+    listing,
+    note_lines,
+    quote,
+    whole,
+    with_notes,
+)
+from ragdocs.serve.surface.shapes.journal import (
     CommitHit,
     CommitHits,
     Contents,
@@ -14,15 +23,6 @@ from ragdocs.serve.surface.journal_shapes import (
     JournalWritten,
     ListedEntries,
     Synthesis,
-)
-from ragdocs.serve.surface.present import (
-    inline,
-    joined,
-    listing,
-    note_lines,
-    quote,
-    whole,
-    with_notes,
 )
 from ragdocs.text.visible import line
 

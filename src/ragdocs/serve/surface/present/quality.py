@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ragdocs.serve.surface.present import inline, joined, note_lines, plural
-from ragdocs.serve.surface.present_docs import documents
-from ragdocs.serve.surface.present_memories import memories
-from ragdocs.serve.surface.quality_shapes import (
+from ragdocs.serve.surface.present.docs import documents
+from ragdocs.serve.surface.present.memories import memories
+from ragdocs.serve.surface.shapes.quality import (
     Explained,
     Linted,
     ProblemShape,

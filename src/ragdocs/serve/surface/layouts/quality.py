@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ragdocs.serve.surface import ServerState, layouts
-from ragdocs.serve.surface.quality_shapes import (
+from ragdocs.serve.surface.shapes.quality import (
     Explained,
     LaneStatus,
     Linted,

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.entry_shapes import (
+from ragdocs.serve.surface.flags import Flags
+from ragdocs.serve.surface.shapes.entries import (
     EntryAdded,
     EntryDeleted,
     EntryFields,
@@ -20,7 +21,6 @@ from ragdocs.serve.surface.entry_shapes import (
     Reviewed,
     ReviewedEntry,
 )
-from ragdocs.serve.surface.flags import Flags
 
 if TYPE_CHECKING:
     # The verbs bring the engines with them: whoever answers has imported them.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragdocs.serve.surface.context_shapes import Appended, Copied, RepoDeleted, RepoMemory
 from ragdocs.serve.surface.present import quote, with_notes
+from ragdocs.serve.surface.shapes.context import Appended, Copied, RepoDeleted, RepoMemory
 from ragdocs.text.visible import line
 
 

@@ -9,7 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.context_shapes import (
+from ragdocs.serve.surface.flags import Flags
+from ragdocs.serve.surface.shapes.context import (
     Appended,
     Convention,
     Copied,
@@ -22,7 +23,6 @@ from ragdocs.serve.surface.context_shapes import (
     SavedNote,
     Summary,
 )
-from ragdocs.serve.surface.flags import Flags
 from ragdocs.types import AppendedSummary, StepSummary
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from ragdocs.serve.surface.present import (
     whole,
     with_notes,
 )
-from ragdocs.serve.surface.present_docs import signals
+from ragdocs.serve.surface.present.docs import signals
 from ragdocs.serve.surface.shapes import (
     Clusters,
     Deleted,

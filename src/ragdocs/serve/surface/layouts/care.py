@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.care_shapes import (
+from ragdocs.serve.surface.clients import Client
+from ragdocs.serve.surface.shapes.care import (
     AmbiguousLink,
     BrokenLink,
     CentreShape,
@@ -39,7 +40,6 @@ from ragdocs.serve.surface.care_shapes import (
     SupersededMemory,
     TextName,
 )
-from ragdocs.serve.surface.clients import Client
 from ragdocs.types import Document
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.care_shapes import HandoverChapter, HandoverLine, HandoverPage
+from ragdocs.serve.surface.shapes.care import HandoverChapter, HandoverLine, HandoverPage
 from ragdocs.text.visible import line as one_line
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from urllib.parse import quote as escaped
 
 from ragdocs import __version__
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.living_shapes import (
+from ragdocs.serve.surface.present import inline, listing, plural, quote, with_notes
+from ragdocs.serve.surface.shapes.living import (
     AffectedAnswer,
     AffectedShape,
     DriftReview,
     RelinkedShape,
     VerifiedShape,
 )
-from ragdocs.serve.surface.present import inline, listing, plural, quote, with_notes
 
 # Characters that mean something in a table of Markdown.
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|#!])")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragdocs.serve.surface import layouts, present_quality
+from ragdocs.serve.surface import layouts
 from ragdocs.serve.surface.present import inline, listing, quote, superseded
-from ragdocs.serve.surface.present_docs import also, signals
+from ragdocs.serve.surface.present import quality as present_quality
+from ragdocs.serve.surface.present.docs import also, signals
 
 # What is said beside a memory, where there is something to say.
 FLAGS = (("branch_state", ", {}"), ("drift", ", links: {}"))

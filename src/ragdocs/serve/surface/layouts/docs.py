@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ragdocs.project.sources import split_path
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.doc_shapes import (
+from ragdocs.serve.surface.shapes.docs import (
     DocHit,
     DocHits,
     DocText,
@@ -17,7 +17,7 @@ from ragdocs.serve.surface.doc_shapes import (
     SourceList,
     SourceShape,
 )
-from ragdocs.serve.surface.journal_shapes import CommitHit, CommitHits
+from ragdocs.serve.surface.shapes.journal import CommitHit, CommitHits
 from ragdocs.text.formats.journal import SUFFIX
 from ragdocs.types import Chunk, Document, Findings, Hit, Variant
 

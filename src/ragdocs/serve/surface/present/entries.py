@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ragdocs.serve.surface.entry_shapes import (
-    EntryAdded,
-    EntryDeleted,
-    EntryFound,
-    EntryHit,
-    EntryHits,
-    EntryStats,
-    EntryText,
-    Expired,
-    Reviewed,
-)
 from ragdocs.serve.surface.present import (
     counts,
     inline,
@@ -25,6 +14,17 @@ from ragdocs.serve.surface.present import (
     quote,
     whole,
     with_notes,
+)
+from ragdocs.serve.surface.shapes.entries import (
+    EntryAdded,
+    EntryDeleted,
+    EntryFound,
+    EntryHit,
+    EntryHits,
+    EntryStats,
+    EntryText,
+    Expired,
+    Reviewed,
 )
 from ragdocs.text.visible import line
 
