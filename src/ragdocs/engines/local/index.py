@@ -21,6 +21,7 @@ from ragdocs.engines.local import portions, snapshot
 from ragdocs.engines.local.catalog import Catalog
 from ragdocs.engines.local.graph import LinkGraph
 from ragdocs.engines.local.sharing import SharedLock
+from ragdocs.engines.local.snapshot import Pieces
 from ragdocs.engines.local.vectors import VectorTable, build_graph
 from ragdocs.engines.local.view import LocalSnapshot
 from ragdocs.protocols import IndexInfo, Vectors
@@ -450,11 +451,11 @@ class LocalIndex:
                 files.release(piece)
         return name
 
-    def _dump(self) -> tuple[dict[str, Mapping[str, Any]], dict[str, snapshot.Pieces]]:
+    def _dump(self) -> tuple[dict[str, Mapping[str, Any]], dict[str, Pieces]]:
         """Return what takes long to write as JSON, and the other parts as bytes."""
         vectors, neighbours, rows = self._table().dump()
         cards, table, passages = self._catalog.dump()
-        parts: dict[str, snapshot.Pieces] = {
+        parts: dict[str, Pieces] = {
             FAISS: [vectors],
             VECTOR_ROWS: [rows],
             TABLE: [table],

@@ -366,7 +366,9 @@ def _read_in_place(data: Buffer) -> Any:
     import faiss
 
     content = np.frombuffer(data, dtype=np.uint8)
-    reader = faiss.ZeroCopyIOReader(faiss.swig_ptr(content), content.size)
+    # Its type stubs do not know this reader.
+    untyped: Any = faiss
+    reader = untyped.ZeroCopyIOReader(faiss.swig_ptr(content), content.size)
     return faiss.read_index(reader)
 
 
