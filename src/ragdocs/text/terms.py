@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain
 
 from ragdocs.text.languages import ENGLISH, LONGEST_STEM, fold, stemmer, stop_words
@@ -114,18 +114,28 @@ def _terms(text: str, stem: Stem) -> Iterator[str]:
 @cache
 def _splitter(stem: Stem) -> Callable[[str], tuple[str, ...]]:
     """Return what makes terms of a run of letters; it remembers what it has made."""
+    return _Split(stem).__getitem__
 
-    @lru_cache(maxsize=_REMEMBERED)
-    def split(compound: str) -> tuple[str, ...]:
+
+class _Split(dict[str, tuple[str, ...]]):
+    """The terms of runs of letters; a dictionary is asked in half the time of a cached function."""
+
+    def __init__(self, stem: Stem) -> None:
+        super().__init__()
+        self._stem = stem
+
+    def __missing__(self, compound: str) -> tuple[str, ...]:
         parts = _JOINT.split(compound)
         made: list[str] = []
         if len(parts) > 1 and len(compound) <= LONGEST_STEM:
             made.append(fold(compound).casefold())
         for part in parts:
-            made += _word(part, stem)
-        return tuple(made)
-
-    return split
+            made += _word(part, self._stem)
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        terms_of_compound = tuple(made)
+        self[compound] = terms_of_compound
+        return terms_of_compound
 
 
 def is_compound(term: str) -> bool:
