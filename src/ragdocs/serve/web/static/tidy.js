@@ -202,15 +202,7 @@ async function compare(suggestion, names) {
   const parsed = new DOMParser().parseFromString(await response.text(), "text/html");
   suggestion.querySelector(".compared")?.remove();
   suggestion.append(parsed.querySelector(".compared"));
-  // The rest of the suggestions is there a little later.
-const againMilliseconds = 2000;
-function lookAgain() {
-  const isBusy = undos.length || document.querySelector("dialog[open]");
-  if (!isBusy) location.reload();
-}
-if (document.querySelector("[data-again]")) setTimeout(lookAgain, againMilliseconds);
-
-enableWriting();
+  enableWriting();
 }
 
 /** Show what others changed meanwhile; a draft that was edited stays as it is. */
@@ -309,5 +301,13 @@ onChange(() => {
   isTold = true;
   toast("A memory changed. Reload to see new suggestions.");
 });
+
+// The rest of the suggestions is there a little later; a draft that is being looked at stays.
+const againMilliseconds = 2000;
+function lookAgain() {
+  const isBusy = undos.length || document.querySelector("dialog[open], .compared");
+  if (!isBusy) location.reload();
+}
+if (document.querySelector("[data-again]")) setTimeout(lookAgain, againMilliseconds);
 
 enableWriting();
