@@ -7,6 +7,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 
 @contextmanager
@@ -35,3 +36,10 @@ def give_back() -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)
+
+
+def view(address: int, size: int, owner: object) -> memoryview:
+    """Return bytes of a library without a copy; their owner stays as long as anybody has them."""
+    array: Any = (ctypes.c_uint8 * size).from_address(address)
+    array.owner = owner
+    return memoryview(array).cast("B")

@@ -6,13 +6,14 @@ With the columns that filters are answered from.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ragdocs.engines.local.cards import document_of, every_card
 from ragdocs.system import files as fsio
 from ragdocs.system.turns import give_way
 from ragdocs.types import (
@@ -21,7 +22,6 @@ from ragdocs.types import (
     Chunk,
     Document,
     Filter,
-    GitContext,
     IndexedDocument,
     Link,
 )
@@ -390,7 +390,7 @@ class Catalog:
         for document in self.documents():
             placed.append((document, self.stamps[document.path][0], self._rows[document.id]))
         headings = [self._headings[number] for number in used.tolist()]
-        return {"documents": _cards(placed), "headings": headings}, table.tobytes(), texts
+        return {"documents": every_card(placed), "headings": headings}, table.tobytes(), texts
 
     def _place_stored(self, table: npt.NDArray[Any]) -> list[Buffer]:
         """Give the texts of the last snapshot their places in the next, and return them.
@@ -450,7 +450,7 @@ class Catalog:
         catalog._slot_of = _Column.of(np.zeros(len(rows), dtype=np.int32), 0)
         catalog._headings = [tuple(headings) for headings in cards["headings"]]
         for card in cards["documents"]:
-            document = _document(card, links(card["id"]))
+            document = document_of(card, links(card["id"]))
             first, end = card["rows"]
             catalog._slot_of.values[first:end] = catalog._register(document, card["stamp"])
             catalog._alive.values[first:end] = True
@@ -566,63 +566,3 @@ def _chosen(length: int, slots: set[int]) -> Mask:
 def _words(document: Document) -> set[tuple[str, str]]:
     words = {("kind", document.kind.casefold()), ("status", document.status.casefold())}
     return words | {("tag", tag.casefold()) for tag in document.tags}
-
-
-_DATES = ("created_at", "modified_at", "expires_at")
-
-
-def _cards(placed: Iterable[tuple[Document, str, range]]) -> Iterator[dict[str, Any]]:
-    """Yield what a snapshot keeps of documents with these stamps and rows."""
-    for document, stamp, rows in placed:
-        yield {**_plain(document), "stamp": stamp, "rows": [rows.start, rows.stop]}
-
-
-def _plain(document: Document) -> dict[str, Any]:
-    names = (
-        "id",
-        "lane",
-        "path",
-        "title",
-        "version",
-        "kind",
-        "status",
-        "tags",
-        "aliases",
-        "importance",
-        "source",
-        "confidence",
-        "format",
-        "anchors",
-    )
-    card: dict[str, Any] = {name: getattr(document, name) for name in (*names, "size", "problems")}
-    for name in _DATES:
-        moment = getattr(document, name)
-        if moment:
-            card[name] = moment.isoformat()
-    card["extra"] = dict(document.extra)
-    if document.git:
-        state = document.git
-        card["git"] = [
-            state.branch,
-            state.commit,
-            state.dirty,
-            list(state.files_changed),
-            state.files_total,
-        ]
-    return card
-
-
-def _document(card: Mapping[str, Any], links: tuple[Link, ...]) -> Document:
-    values = dict(card)
-    del values["rows"], values["stamp"]
-    git = values.pop("git", None)
-    for name in ("tags", "aliases", "problems", "anchors"):
-        values[name] = tuple(values[name])
-    for name in _DATES:
-        if name in values:
-            values[name] = datetime.fromisoformat(values[name]).astimezone(UTC)
-    if git is not None:
-        # A snapshot of an earlier version has no total.
-        branch, commit, dirty, changed, *total = git
-        values["git"] = GitContext(branch, commit, dirty, tuple(changed), *total)
-    return Document(links=links, **values)

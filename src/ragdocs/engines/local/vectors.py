@@ -5,7 +5,6 @@ The only home of faiss.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from ragdocs.engines.local.catalog import BestFirst, by_row
 from ragdocs.protocols import Vectors
 from ragdocs.system import files as fsio
+from ragdocs.system import heap
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
@@ -393,10 +393,7 @@ def _written(index: Any, flags: int = 0) -> Buffer:
 
     writer = faiss.VectorIOWriter()
     faiss.write_index(index, writer, flags)
-    view: Any = (ctypes.c_uint8 * writer.data.size()).from_address(int(writer.data.data()))
-    # The bytes go when nobody has the view any more.
-    view.writer = writer
-    return memoryview(view).cast("B")
+    return heap.view(int(writer.data.data()), writer.data.size(), writer)
 
 
 def _exact(dim: int) -> Any:
