@@ -108,7 +108,7 @@ class _Comparison(NamedTuple):
 
 
 class _ComparedMemory(NamedTuple):
-    """The comparisons of a memory: of which version, when, and at which state of ledger and HEAD."""
+    """The comparisons of a memory: of which version, when, at which state of ledger and HEAD."""
 
     version: str
     ledger: tuple[int, int]
