@@ -23,6 +23,8 @@ RAGDOCS = (sys.executable, "-P", "-m", "ragdocs")
 PROMPT = b'{"hook_event_name": "UserPromptSubmit", "prompt": "how are tokens refreshed"}'
 SEARCH = (*RAGDOCS, "search", "how are tokens refreshed")
 HOOK = (*RAGDOCS, "context", "--hook", "UserPromptSubmit")
+# What a command that opens an index cannot do without.
+FLOOR = (sys.executable, "-P", "-c", "import click, numpy")
 START_SECONDS = 60.0
 
 
@@ -78,6 +80,7 @@ def measure(folder: Path, documents: int, repeats: int, memories: int = 0) -> No
     once([*RAGDOCS, "index"], project, alone)
     print(f"{'':24}{'wall ms':>10}{'ratio':>8}{'cpu ms':>10}{'ratio':>8}  goal")
     empty = row("python -c pass", [sys.executable, "-c", "pass"], project, alone, repeats)
+    row("import click, numpy", FLOOR, project, alone, repeats, empty)
     row("--help", [*RAGDOCS, "--help"], project, alone, repeats, empty, goal=HELP)
     row("search, alone", SEARCH, project, alone, repeats, empty)
     row("hook, alone", HOOK, project, alone, repeats, empty)

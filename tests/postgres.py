@@ -1,4 +1,4 @@
-"""Real PostgreSQL servers for the tests, with pgvector and with fsync on."""
+"""Real PostgreSQL servers for the tests, with pgvector."""
 
 from __future__ import annotations
 

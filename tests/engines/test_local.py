@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from tests.faults.processes import resident_kb
 
 from ragdocs.engines.local import index as local
 from ragdocs.engines.local.index import LocalIndex
@@ -278,6 +280,17 @@ def test_a_change_makes_an_index_dirty_and_a_snapshot_clean(tmp_path: Path) -> N
     nowhere.apply([entry("a.md", "apple")])
     assert nowhere.save() is None
     assert not nowhere.open()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc what is in memory")
+def test_a_search_leaves_the_files_of_whoosh_on_disk(tmp_path: Path) -> None:
+    index = make(tmp_path, private=tmp_path)
+    index.apply([entry("a.md", "apple"), entry("b.md", "pear")])
+    index.save()
+    again = make(tmp_path, private=tmp_path)
+    assert again.open()
+    assert matching(again, "apple") == ["a.md"]
+    assert resident_kb(".seg") == 0
 
 
 def test_a_path_that_is_not_text_survives_a_restart(tmp_path: Path) -> None:

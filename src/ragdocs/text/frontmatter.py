@@ -14,6 +14,7 @@ from typing import Any
 
 from ragdocs.errors import ParseError, ValidationError
 from ragdocs.text.formats import markdown
+from ragdocs.text.patterns import later
 
 # A card's metadata is a few hundred bytes; what is larger is a mistake or an attack.
 BLOCK_LIMIT = 65_536
@@ -25,14 +26,14 @@ _FIRST_KEYS = ("type", "status", "tags", "created_at")
 
 # The line above and below a block of TOML.
 TOML = "+++"
-_TOML_OPEN = re.compile(r"\+\+\+[ \t]*+\r?\n")
-_TOML_CLOSE = re.compile(r"^\+\+\+[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
-_KEY = re.compile(
+_TOML_OPEN = later(r"\+\+\+[ \t]*+\r?\n")
+_TOML_CLOSE = later(r"^\+\+\+[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
+_KEY = later(
     r"""(?P<key>"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|[^\s#\-"'\[\]{}?:,][^:\n]*?)[ \t]*:(?=\s|$)"""
 )
-_COMMENT = re.compile(r"[ \t]+#[^\n]*\n")
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_LINE_BREAK = re.compile(r"[\n\r\x85\u2028\u2029]")
+_COMMENT = later(r"[ \t]+#[^\n]*\n")
+_LINE = later(r"[^\n]*\n|[^\n]+")
+_LINE_BREAK = later(r"[\n\r\x85\u2028\u2029]")
 
 # A word is a value only if writing the value gives the same word, so that tags like `no`, `3.10`,
 # `12:30:45` and dates stay what their author wrote.

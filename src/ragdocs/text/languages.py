@@ -13,6 +13,7 @@ from whoosh.lang.porter2 import stem as porter
 from whoosh.lang.stopwords import stoplists
 
 from ragdocs.text.irregular import OTHER_SPELLINGS, PLAIN_FORMS
+from ragdocs.text.patterns import later
 
 ENGLISH = "en"
 # The languages whose words are stemmed; in all others they stay as they are written.
@@ -67,9 +68,9 @@ _LOOKED_AT = 6000
 MOST_LANGUAGES = 4
 # A language of fewer passages counts only for a query that is in it.
 LEAST_SHARE = 0.02
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORD = later(r"[^\W\d_]{2,}")
 # Code between marks.
-_CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{1,200}`", re.DOTALL)
+_CODE = later(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{1,200}`", re.DOTALL)
 
 # Scripts that are not Latin, each with the language that is meant by it first of all; a letter of
 # the first three says as much as two of others.
@@ -89,14 +90,14 @@ _SCRIPTS = {
     "": "\u0530-\u058f\u0700-\u074f\u0780-\u08ff\u0980-\u0dff\u0f00-\u0fff\u10a0-\u10ff"
     "\u1200-\u139f",
 }
-_OTHER_SCRIPT = re.compile(f"[{''.join(_SCRIPTS.values())}]")
-_LETTER_SETS = {language: re.compile(f"[{letters}]") for language, letters in _SCRIPTS.items()}
+_OTHER_SCRIPT = later(f"[{''.join(_SCRIPTS.values())}]")
+_LETTER_SETS = {language: later(f"[{letters}]") for language, letters in _SCRIPTS.items()}
 _WIDE = ("ja", "zh", "ko")
-_LATIN = re.compile("[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
+_LATIN = later("[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
 # A Japanese text has at least this share of syllables among its letters; the rest is as in Chinese.
 _LEAST_KANA = 0.1
-_UKRAINIAN = re.compile("[іїєґІЇЄҐ]")
-_CYRILLIC = re.compile("[\u0400-\u052f]")
+_UKRAINIAN = later("[іїєґІЇЄҐ]")
+_CYRILLIC = later("[\u0400-\u052f]")
 
 # Letters that are no base letter with a mark, as people write them without.
 _SPECIAL_LETTERS = str.maketrans(
@@ -123,7 +124,7 @@ _SPECIAL_LETTERS = str.maketrans(
 )
 # Marks above and below letters of Latin, Greek, Cyrillic, Hebrew and Arabic. Those of other
 # scripts are vowels or tell consonants apart.
-_ACCENTS = re.compile(
+_ACCENTS = later(
     "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u064b-\u065f\u0670\u1ab0-\u1aff\u1dc0-\u1dff]+"
 )

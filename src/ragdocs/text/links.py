@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from ragdocs.text.formats.page import Reference
+from ragdocs.text.patterns import later
 from ragdocs.types import Block, Link
 
 MENTIONS = "mentions"
@@ -40,39 +41,39 @@ _DESTINATION = (
     r"|(?P<path>(?:[^\s()<>\\]|\\.|\([^\s()]{0,300}+\)){0,1000}+))"
     r"(?:[ \t\n]{1,20}+(?:\"[^\"]{0,500}+\"|'[^']{0,500}+'|\([^()]{0,500}+\)))?+[ \t\n]{0,20}+\)"
 )
-_INLINE = re.compile(rf"{_WIKI}|(?<![\\!])\[{_LABEL}\]{_DESTINATION}")
-_REFERENCED = re.compile(
+_INLINE = later(rf"{_WIKI}|(?<![\\!])\[{_LABEL}\]{_DESTINATION}")
+_REFERENCED = later(
     rf"{_WIKI}|(?<!\\)(?P<image>!)?\[{_LABEL}\]"
     rf"(?:{_DESTINATION}|\[(?P<reference>[^\[\]\n]{{0,200}}+)\]|(?![:\[(]))"
 )
-_WRITTEN = re.compile(rf"{_WIKI}|(?<!\\)\[{_LABEL}\]{_DESTINATION}")
-_DEFINITION = re.compile(
+_WRITTEN = later(rf"{_WIKI}|(?<!\\)\[{_LABEL}\]{_DESTINATION}")
+_DEFINITION = later(
     r"^ {0,3}\[(?P<name>[^\[\]\n^][^\[\]\n]{0,200}+)\]:[ \t]{0,20}+"
     r"(?:<(?P<angle>[^<>\n]{1,1000}+)>|(?P<path>[^\s<>]{1,1000}+))",
     re.MULTILINE,
 )
-_BARE_WIKI = re.compile(_WIKI)
-_LEAD = re.compile(
+_BARE_WIKI = later(_WIKI)
+_LEAD = later(
     r"[ \t]*+(?:>[ \t]*+)*+(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]++(?:\[[ xX]\][ \t]++)?)?"
     r"(?:(?P<word>[\w-]{1,40}+)(?:(?P<explicit>::)[ \t]*+|[ \t]++))?!?"
 )
-_TOKEN = re.compile(r"`++|<!--|\n(?:[ \t]*+\n)++")
-_REMOTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:|//")
-_ABSOLUTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://|[a-zA-Z]:/|mailto:")
-_LANE = re.compile(r"(?:docs|memory):(?=[^\s/])")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_TOKEN = later(r"`++|<!--|\n(?:[ \t]*+\n)++")
+_REMOTE = later(r"[a-zA-Z][a-zA-Z0-9+.-]+:|//")
+_ABSOLUTE = later(r"[a-zA-Z][a-zA-Z0-9+.-]*://|[a-zA-Z]:/|mailto:")
+_LANE = later(r"(?:docs|memory):(?=[^\s/])")
+_CONTROL = later(r"[\x00-\x1f\x7f]")
 # A bracket right behind a word is an index in code, such as arr[config.py].
-_SINGLE = re.compile(r"(?<![A-Za-z0-9_)\[\]!\\])\[(?P<path>[^\[\]\s]{3,200}+)\](?![\[(:\]])")
-_PATH = re.compile(
+_SINGLE = later(r"(?<![A-Za-z0-9_)\[\]!\\])\[(?P<path>[^\[\]\s]{3,200}+)\](?![\[(:\]])")
+_PATH = later(
     r"(?:\.{0,2}/)?(?:(?:[\w.@-]{1,80}/){1,20}[\w.@-]{1,80}\.[A-Za-z]\w{0,9}"
     r"|[\w-]{1,80}\.(?:md|rst|txt|py|js|ts|tsx|go|rs|java|c|h|cpp|rb|sh|toml|yaml|yml|json|sql))"
 )
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_BLANK_LINE = re.compile(r"\n\s*\n")
-_SPACES = re.compile(r"\s++")
-_AFTER_WIKI_NAME = re.compile(r"[|#]")
-_AFTER_PATH = re.compile(r"[?#]")
-_UP = re.compile(r"^(?:\.{0,2}/)++")
+_ESCAPED = later(r"\\([!-/:-@\[-`{-~])")
+_BLANK_LINE = later(r"\n\s*\n")
+_SPACES = later(r"\s++")
+_AFTER_WIKI_NAME = later(r"[|#]")
+_AFTER_PATH = later(r"[?#]")
+_UP = later(r"^(?:\.{0,2}/)++")
 
 # Start, stop and what every character of it becomes.
 _Cover = tuple[int, int, str]

@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from itertools import chain
 
 from ragdocs.text.languages import ENGLISH, LONGEST_STEM, fold, stemmer, stop_words
+from ragdocs.text.patterns import later
 
 # Part of the index's recipe: a change here rebuilds every index.
 ANALYSER = "7"
@@ -20,7 +21,7 @@ _SIGNS = (
     "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84"
     "\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u3099\u309a"
 )
-_HAS_SIGNS = re.compile(f"[{_SIGNS}]")
+_HAS_SIGNS = later(f"[{_SIGNS}]")
 _MARKS = "_.-/"
 
 
@@ -35,13 +36,13 @@ _LETTER = r"[^\W_]"
 _SIGNED_LETTER = rf"(?:{_LETTER}|[{_SIGNS}])"
 _COMPOUND = _compounds(_LETTER)
 _SIGNED_COMPOUND = _compounds(_SIGNED_LETTER)
-_JOINT = re.compile(r"[_.\-/]")
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+_JOINT = later(r"[_.\-/]")
+_CAMEL = later(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 # Written without spaces: Chinese, Japanese and Korean, whose characters are syllables or words, and
 # Thai, Lao, Myanmar and Khmer, whose letters are sounds.
 _CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _SOUNDS = "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
-_UNSPACED = re.compile(f"(?P<pairs>[{_CJK}\U00020000-\U0003ffff]+)|(?P<triples>[{_SOUNDS}]+)")
+_UNSPACED = later(f"(?P<pairs>[{_CJK}\U00020000-\U0003ffff]+)|(?P<triples>[{_SOUNDS}]+)")
 
 # Left out of a query unless it has nothing else: what every question has, and what joins words.
 # Other pronouns stay, rare as they are in documentation: "my" and "I" tell what somebody said of

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from ragdocs.errors import ValidationError
+from ragdocs.text.patterns import later
 
 Span = tuple[datetime, datetime]
 
@@ -77,26 +78,26 @@ _VAGUE_SLACK = 0.7
 _COUNT = rf"(?:an? )?(\d{{1,9}}|{'|'.join(_NUMBERS)})"
 _OF = r"\s+(?:of\s+)?(?:the\s+)?"
 _UNIT = "(minute|hour|day|week|month|year)"
-_AGO = re.compile(rf"\b{_COUNT}{_OF}{_UNIT}s?\s+(?:ago|earlier|back)\b")
-_PAST = re.compile(
+_AGO = later(rf"\b{_COUNT}{_OF}{_UNIT}s?\s+(?:ago|earlier|back)\b")
+_PAST = later(
     rf"\b(past|last|previous)\s+(?:{_COUNT}{_OF})?(?:(day|week|month|year)|(hour|minute))(s?)\b"
 )
-_THIS = re.compile(r"\bthis\s+(week|month|year)\b")
-_NAMED = re.compile(rf"\blast\s+({'|'.join((*WEEKDAYS, *_MONTHS))}|night|weekend)\b")
-_NEAR = re.compile(
+_THIS = later(r"\bthis\s+(week|month|year)\b")
+_NAMED = later(rf"\blast\s+({'|'.join((*WEEKDAYS, *_MONTHS))}|night|weekend)\b")
+_NEAR = later(
     r"\b(the day before yesterday|yesterday|today|tonight|this (?:morning|afternoon|evening))\b"
 )
-_DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b(?!-)")
+_DATE = later(r"\b(\d{4})-(\d\d)-(\d\d)\b(?!-)")
 
 # Only where nothing but a time is asked for: "12h" in a question is rarely one, and a month stands
 # in the date itself.
-_COUNTED_BACK = re.compile(
+_COUNTED_BACK = later(
     rf"(?:(?:the )?(?:last|past|previous) )?(?:{_COUNT}(?: of)? ?)"
     rf"(minute|hour|day|week|month|year|{'|'.join(_SHORT)})s?(?: ago| earlier| back)?"
 )
-_WEEKDAY = re.compile(rf"(?:last )?({'|'.join(WEEKDAYS)}|mon|tue|wed|thu|fri|sat|sun)")
-_MONTH = re.compile(rf"({'|'.join(_MONTHS)})(?: (\d{{4}}))?")
-_LEADING = re.compile(r"^(?:since|from|in|on) (?:the )?|^the (?=last|past|previous)")
+_WEEKDAY = later(rf"(?:last )?({'|'.join(WEEKDAYS)}|mon|tue|wed|thu|fri|sat|sun)")
+_MONTH = later(rf"({'|'.join(_MONTHS)})(?: (\d{{4}}))?")
+_LEADING = later(r"^(?:since|from|in|on) (?:the )?|^the (?=last|past|previous)")
 
 
 class _LocalZone(tzinfo):

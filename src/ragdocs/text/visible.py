@@ -18,6 +18,8 @@ import re
 import unicodedata
 from typing import Any
 
+from ragdocs.text.patterns import later
+
 # Control characters but line feed and tab, marks of layout and direction, fillers, selectors, tags,
 # half characters. A carriage return is one where it is not the first half of a line's end.
 _MARKS = (
@@ -25,24 +27,24 @@ _MARKS = (
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff"
 )
-_HIDDEN = re.compile(f"(?:[{_MARKS}]|\r(?!\n))+")
+_HIDDEN = later(f"(?:[{_MARKS}]|\r(?!\n))+")
 # Most texts hold none of these; asking that first takes a third of the time.
-_SUSPECT = re.compile(f"[\r{_MARKS}]")
-_CONTROLS = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]+")
+_SUSPECT = later(f"[\r{_MARKS}]")
+_CONTROLS = later("[\x00-\x1f\x7f\x85\u2028\u2029]+")
 # Unicode has a picture for each control character below the space.
 _PICTURES = dict(enumerate(range(0x2400, 0x2420)))
 _PICTURES[0x7F] = 0x2421
 _PICTURES |= dict.fromkeys((0x85, 0x2028, 0x2029), 0x2424)
 # What ordinary text holds by accident.
-_ACCIDENTS = re.compile(
+_ACCIDENTS = later(
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2060\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\U000e0100-\U000e01ef]"
 )
-_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_SELECTORS = later("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 # Scripts between Hebrew and the extensions of Vedic, and their like: their letters join, stack or
 # wrap by such marks.
-_JOINING = re.compile("[\u0590-\u1cff\ua800-\uabff\ufb1d-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff]")
-_IDEOGRAPH = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_JOINING = later("[\u0590-\u1cff\ua800-\uabff\ufb1d-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff]")
+_IDEOGRAPH = later("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _DIRECTIONS = frozenset("\u200e\u200f\u061c")
 _JOINTS = frozenset({"\u200d", "\ufe0f\u200d"})
 _WIDTHLESS = frozenset("\u200b\u200c\u200d\u180b\u180c\u180d\u180e\u180f")

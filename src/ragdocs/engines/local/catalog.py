@@ -426,9 +426,10 @@ class Catalog:
         for card in cards["documents"]:
             document = _document(card, links(card["id"]))
             first, end = card["rows"]
-            catalog._slot_of.values[first:end] = catalog._place(document, card["stamp"])
+            catalog._slot_of.values[first:end] = catalog._register(document, card["stamp"])
             catalog._alive.values[first:end] = True
             catalog._rows[document.id] = range(first, end)
+        catalog._fill_columns()
         return catalog
 
     def compacted(self) -> tuple[Catalog, Rows]:
@@ -457,12 +458,35 @@ class Catalog:
             if rows:
                 first = int(moved[rows.start])
             new._rows[doc_id] = range(first, first + len(rows))
-            new._slot_of.values[first : first + len(rows)] = new._place(
+            new._slot_of.values[first : first + len(rows)] = new._register(
                 document, self.stamps[document.path][0]
             )
+        new._fill_columns()
         return new, moved
 
     def _place(self, document: Document, stamp: str) -> int:
+        """Give a document a slot, or its old one back, with what filters compare."""
+        slot = self._register(document, stamp)
+        self._created[slot] = _seconds(document.created_at, np.nan)
+        self._expires[slot] = _seconds(document.expires_at, np.inf)
+        self._importance[slot] = _said(document.importance, UNSAID_IMPORTANCE)
+        self._confidence[slot] = _said(document.confidence, UNSAID_CONFIDENCE)
+        return slot
+
+    def _fill_columns(self) -> None:
+        """Set what filters compare for all slots at once; each has a document."""
+        created, expires, importance, confidence = [], [], [], []
+        for document in self._cards.values():
+            created.append(_seconds(document.created_at, np.nan))
+            expires.append(_seconds(document.expires_at, np.inf))
+            importance.append(_said(document.importance, UNSAID_IMPORTANCE))
+            confidence.append(_said(document.confidence, UNSAID_CONFIDENCE))
+        self._created.extend(np.array(created))
+        self._expires.extend(np.array(expires))
+        self._importance.extend(np.array(importance))
+        self._confidence.extend(np.array(confidence))
+
+    def _register(self, document: Document, stamp: str) -> int:
         slot = self._slots.get(document.id)
         if slot is None:
             slot = self._slots[document.id] = len(self._ids)
@@ -471,10 +495,6 @@ class Catalog:
         self._cards[slot] = document
         self._by_path[document.path] = document.id
         self.stamps[document.path] = (stamp, document.version)
-        self._created[slot] = _seconds(document.created_at, np.nan)
-        self._expires[slot] = _seconds(document.expires_at, np.inf)
-        self._importance[slot] = _said(document.importance, UNSAID_IMPORTANCE)
-        self._confidence[slot] = _said(document.confidence, UNSAID_CONFIDENCE)
         for word in _words(document):
             self._words[word].add(slot)
         return slot
@@ -561,14 +581,16 @@ def _plain(document: Document) -> dict[str, Any]:
 
 
 def _document(card: Mapping[str, Any], links: tuple[Link, ...]) -> Document:
-    values = {name: value for name, value in card.items() if name not in ("rows", "stamp", "git")}
+    values = dict(card)
+    del values["rows"], values["stamp"]
+    git = values.pop("git", None)
     for name in ("tags", "aliases", "problems", "anchors"):
         values[name] = tuple(values[name])
     for name in _DATES:
         if name in values:
             values[name] = datetime.fromisoformat(values[name]).astimezone(UTC)
-    if "git" in card:
+    if git is not None:
         # A snapshot of an earlier version has no total.
-        branch, commit, dirty, changed, *total = card["git"]
+        branch, commit, dirty, changed, *total = git
         values["git"] = GitContext(branch, commit, dirty, tuple(changed), *total)
     return Document(links=links, **values)

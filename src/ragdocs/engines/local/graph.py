@@ -29,6 +29,8 @@ class LinkGraph:
         self._links: dict[str, tuple[Link, ...]] = {}
         self._owners: dict[str, set[str]] = defaultdict(set)
         self._names: dict[str, tuple[str, ...]] = {}
+        # Documents that came with a snapshot; their names are looked up when a link is followed.
+        self._unnamed: list[Document] = []
         self._built: Any = None
         self._opening = threading.Lock()
         # Which documents link to a name; made when it is first asked for.
@@ -59,7 +61,7 @@ class LinkGraph:
     def add(self, document: Document) -> None:
         """Add a document, its names and its links, replacing what it had."""
         self.remove(document.id)
-        self.name(document)
+        self._name(document)
         self._links[document.id] = document.links
         self._count += len(document.links)
         if self._sources is not None:
@@ -69,6 +71,7 @@ class LinkGraph:
 
     def remove(self, doc_id: str) -> None:
         """Drop a document and its own links; links of others to it stay."""
+        self._name_all()
         self._near.clear()
         for name in self._names.pop(doc_id, ()):
             self._owners[name].discard(doc_id)
@@ -141,7 +144,7 @@ class LinkGraph:
 
     @classmethod
     def restore(cls, data: bytes) -> LinkGraph:
-        """Rebuild a graph from what `dump` returned; the names come back with `name`."""
+        """Rebuild a graph from what `dump` returned; the names come back with `expect`."""
         graph = cls()
         stored = json.loads(data)
         links: dict[str, list[Link]] = {}
@@ -155,9 +158,21 @@ class LinkGraph:
         graph._count = len(stored["edges"])
         return graph
 
-    def name(self, document: Document) -> None:
-        """Register the names of a document whose links are in the graph already."""
-        self._near.clear()
+    def expect(self, documents: Sequence[Document]) -> None:
+        """Take documents whose links are in the graph already; their names can wait."""
+        self._unnamed = list(documents)
+
+    def _name_all(self) -> None:
+        """Register the names of all documents that wait for it."""
+        if not self._unnamed:
+            return
+        # Several searches may be the first.
+        with self._opening:
+            for document in self._unnamed:
+                self._name(document)
+            self._unnamed = []
+
+    def _name(self, document: Document) -> None:
         self._names[document.id] = link_keys(document)
         for name in self._names[document.id]:
             self._owners[name].add(document.id)
@@ -190,6 +205,7 @@ class LinkGraph:
         """
         near = self._near.get(doc_id)
         if near is None:
+            self._name_all()
             owners: set[str] = set()
             for link in self.links(doc_id):
                 owners.update(self._owners.get(link_key(link.target), ()))

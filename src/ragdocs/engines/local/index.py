@@ -351,8 +351,7 @@ class LocalIndex:
         cards = json.loads(bytes(parts[DOCSTORE]))
         graph = LinkGraph.restore(bytes(parts[GRAPH]))
         catalog = Catalog.restore(cards, parts[TABLE], parts[PASSAGES], graph.links)
-        for document in catalog.documents():
-            graph.name(document)
+        graph.expect(catalog.documents())
         keyword_files = {}
         for path, body in parts.items():
             if path.startswith(KEYWORD):

@@ -34,7 +34,7 @@ DENSE_SHARE = 0.06
 CACHED_IMPACTS = 2_000_000
 COMMON_TERMS = 100
 # Postings that are read of mapped files before their pages are given back, 6 bytes each.
-READ_POSTINGS = 1_000_000
+READ_POSTINGS = 250_000
 # Segments are merged with every snapshot; where changes never pause for one, this many may pile up.
 PILED_SEGMENTS = 64
 # What stands for the row of a removed passage, and of a number that no passage has.

@@ -207,6 +207,9 @@ class Segments:
         # What is written and not shown yet.
         self._ready: dict[str, Segment] = {}
         self.refresh()
+        for data in self._storage.files.values():
+            # Searches read the words beside Whoosh's files, and of those files nothing.
+            fsio.release(data)
 
     def write(self, passages: Sequence[FieldTerms], first: int, removed: Rows) -> None:
         """Add passages under numbers from the first on, and remove numbers, in one commit.

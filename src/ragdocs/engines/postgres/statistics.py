@@ -165,8 +165,13 @@ INSERT INTO tallies (scope, counts) VALUES (%(scope)s, %(counts)s)
 
 
 def fold(session: Session, scope: int) -> bool:
-    """Add all differences up; tell whether that was done, or somebody else is doing it."""
-    row = session.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [FOLDING, scope]).fetchone()
+    """Add all differences up; tell whether that was done.
+
+    It is not where somebody else is doing it, or on a standby, which can only be read.
+    """
+    row = session.execute(
+        "SELECT NOT pg_is_in_recovery() AND pg_try_advisory_xact_lock(%s, %s)", [FOLDING, scope]
+    ).fetchone()
     if row is None or not row[0]:
         return False
     values = {"scope": scope}

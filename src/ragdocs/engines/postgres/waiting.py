@@ -29,7 +29,12 @@ def claim(
 
     What this claimant has claimed before is its to claim again.
     """
-    session.execute("SELECT pg_advisory_xact_lock(%s, %s)", [CLAIMING, scope])
+    row = session.execute(
+        "SELECT pg_is_in_recovery(), pg_advisory_xact_lock(%s, %s)", [CLAIMING, scope]
+    ).fetchone()
+    if row is None or row[0]:
+        # A standby can only be read: servers that write encode for it.
+        return []
     values: dict[str, Any] = {"scope": scope, "claimant": claimant, "rows": limit}
     among = ""
     if paths:

@@ -63,7 +63,9 @@ class OnnxEncoder:
             return vectors
         model = self._load()
         if len(texts) == 1:
-            return unit(model.encode(texts[0]))
+            vector = model.encode(texts[0])
+            model.rest()
+            return unit(vector)
         # Each text is a run of its own, several at once, each on one thread: batches leave the
         # processor's cache, and threads inside a run wait for each other.
         with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="encode") as pool:
@@ -73,6 +75,7 @@ class OnnxEncoder:
                     list(pool.map(model.encode, portion))
                 )
         self._used_at = time.monotonic()
+        model.rest()
         give_back()
         return unit(vectors)
 
@@ -101,6 +104,7 @@ class _Model:
     """What a text goes through: pieces of words, their rows of a table, and the graph."""
 
     tokenizer: WordPiece
+    content: memoryview
     words: Array
     scales: Array
     positions: Array
@@ -112,10 +116,18 @@ class _Model:
         weights = Weights(content)
         session = _session(write_graph(weights))
         words, scales = weights.words()
-        # Everything but the words has been copied; they are mapped in again as texts ask for them.
-        release(content)
+        positions = weights.positions(MAX_TOKENS)
+        model = cls(_tokenizer(), content, words, scales, positions, session)
+        model.rest()
         give_back()
-        return cls(_tokenizer(), words, scales, weights.positions(MAX_TOKENS), session)
+        return model
+
+    def rest(self) -> None:
+        """Let go of the file; the rows of words are mapped in again as texts ask for them.
+
+        All else has been copied. A word brings its neighbours with it, 64 kB of them.
+        """
+        release(self.content)
 
     def encode(self, text: str) -> Vectors:
         """Return the vector of a text, of any length, as a row."""

@@ -63,7 +63,7 @@ def _status(project: str | None, as_json: bool, settings: tuple[str, ...]) -> in
 
 
 def _status_text(answer: Mapping[str, Any]) -> str:
-    kind = "a standby" if answer["standby"] else "the primary server"
+    kind = _kind(answer)
     versions = f"PostgreSQL {answer['server']}, pgvector {answer['pgvector']}"
     size = f"{answer['size_bytes'] / 1e6:,.0f} MB"
     lines = [
@@ -81,6 +81,18 @@ def _status_text(answer: Mapping[str, Any]) -> str:
         )
         lines += _unfinished(scope)
     return "\n".join(lines)
+
+
+def _kind(answer: Mapping[str, Any]) -> str:
+    """Say which of several servers this is, and how far standbys are behind."""
+    lag = "an unknown time"
+    if answer["lag_seconds"] is not None:
+        lag = f"{answer['lag_seconds']:.1f} s"
+    if answer["standby"]:
+        return f"a standby, {lag} behind"
+    if not answer["standbys"]:
+        return "the primary server"
+    return f"the primary server, {answer['standbys']} standbys, the slowest {lag} behind"
 
 
 def _unfinished(scope: Mapping[str, Any]) -> list[str]:

@@ -19,6 +19,15 @@ SELECT current_setting('server_version'),
         WHERE application_name = 'ragdocs' AND datname = current_database()),
        (SELECT max(number) FROM migrations)
 """
+# A standby that has replayed all it received is not behind, however long ago the last change was.
+# How far others are behind is told to superusers and members of pg_monitor.
+_REPLICATION = """
+SELECT (SELECT count(*) FROM pg_stat_replication),
+       extract(epoch FROM CASE
+           WHEN NOT pg_is_in_recovery() THEN (SELECT max(replay_lag) FROM pg_stat_replication)
+           WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN interval '0'
+           ELSE now() - pg_last_xact_replay_timestamp() END)::float8
+"""
 # As engines/postgres/statistics.py counts: documents, passages, vectors.
 _SCOPES = """
 SELECT p.identity, s.lane, s.branch,
@@ -69,6 +78,9 @@ class Overview:
     schema: int
     size_bytes: int
     standby: bool
+    # Servers that follow this one, and how far the slowest of them is behind, or this one itself.
+    standbys: int
+    lag_seconds: float | None
     connections: int
     scopes: tuple[ScopeState, ...]
 
@@ -80,6 +92,8 @@ def overview(database: Database) -> Overview:
         assert row is not None
         version, vector, size, standby, connections, schema = row
         scopes = tuple(_scopes(session))
+    with database.maintaining() as session:
+        ((standbys, lag),) = session.execute(_REPLICATION).fetchall()
     return Overview(
         address=without_password(database.address),
         server=version,
@@ -87,6 +101,8 @@ def overview(database: Database) -> Overview:
         schema=schema,
         size_bytes=size,
         standby=standby,
+        standbys=standbys,
+        lag_seconds=lag,
         connections=connections,
         scopes=scopes,
     )

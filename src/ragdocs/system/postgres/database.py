@@ -181,10 +181,12 @@ class Database:
     def building(self, kind: int, number: int) -> Iterator[Session | None]:
         """Lend a connection for long work outside transactions, or nothing.
 
-        Only one at a time does work of one kind and number.
+        Only one at a time does work of one kind and number, and none on a standby.
         """
         with self.session() as session:
-            row = session.execute("SELECT pg_try_advisory_lock(%s, %s)", [kind, number]).fetchone()
+            row = session.execute(
+                "SELECT NOT pg_is_in_recovery() AND pg_try_advisory_lock(%s, %s)", [kind, number]
+            ).fetchone()
             if row is None or not row[0]:
                 yield None
                 return

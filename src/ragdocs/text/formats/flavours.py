@@ -17,6 +17,7 @@ from ragdocs.text.formats.page import (
     is_blank,
     rewritten,
 )
+from ragdocs.text.patterns import later
 
 MDX = ".mdx"
 # The content of an admonition is indented by so much.
@@ -26,38 +27,36 @@ _STATEMENT_LINES = 500
 _DEPTH = 50
 
 # Without any of these a text is the same in all flavours.
-_SIGNS = re.compile(
+_SIGNS = later(
     r"^[ \t>]*+(?::::|!!!|\?\?\?|///|===[!+]?[ \t]++\"|[`~]{3,}+\{)|\{\{[<%]|\{%", re.MULTILINE
 )
-_FENCE = re.compile(r"[ \t]*+(?:[-*+>]|\d{1,9}[.)]|[ \t])*+(`{3,}+(?![^`]*+`)|~{3,}+)(.*)")
+_FENCE = later(r"[ \t]*+(?:[-*+>]|\d{1,9}[.)]|[ \t])*+(`{3,}+(?![^`]*+`)|~{3,}+)(.*)")
 # MyST writes directives as fences.
-_DIRECTIVE = re.compile(
+_DIRECTIVE = later(
     r"\{(note|tip|hint|important|warning|caution|danger|attention|error|seealso|admonition|"
     r"deprecated|versionadded|versionchanged|dropdown|tab-item|tab-set|grid|grid-item|card)\}(.*)"
 )
-_COLONS = re.compile(r"([ \t>]*+):{3,}+[ \t]*+(.*)")
-_SLASHES = re.compile(r"([ \t]*+)/{3,}+(?:[ \t]++(?P<name>[\w-]++)[ \t]*+(?:\|(?P<title>.*))?)?$")
-_INDENTED = re.compile(
+_COLONS = later(r"([ \t>]*+):{3,}+[ \t]*+(.*)")
+_SLASHES = later(r"([ \t]*+)/{3,}+(?:[ \t]++(?P<name>[\w-]++)[ \t]*+(?:\|(?P<title>.*))?)?$")
+_INDENTED = later(
     r"([ \t]*+)(?:(?:!!!|\?\?\?\+?)[ \t]*+(?P<name>[\w -]{0,60}+)(?:\"(?P<title>[^\"]*+)\")?"
     r"|===[!+]?[ \t]++\"(?P<tab>[^\"]*+)\")[ \t]*+$"
 )
-_OPTION = re.compile(r"[ \t]*+:[\w-]++:")
-_BRACES = re.compile(r"\{[^{}]{0,300}+\}")
+_OPTION = later(r"[ \t]*+:[\w-]++:")
+_BRACES = later(r"\{[^{}]{0,300}+\}")
 
-_IMPORT = re.compile(
+_IMPORT = later(
     r"import\b[ \t]*+(?:[\"'{*]|type\b|[\w$]++[ \t]*+(?:,|from\b))"
     r"|export[ \t]++(?:default|const|let|var|function|async|class|type|interface|\{|\*)"
 )
 
 _TEXTS = r"title|label|text|alt|caption|header|heading|summary|description|desc|name|tab|question"
-_STRING = re.compile(
-    r"(?:\b([\w-]{1,40}+)[ \t]*+=[ \t]*+)?(?:\"([^\"]{0,500}+)\"|`([^`]{0,500}+)`)"
-)
-_SEEN = re.compile(_TEXTS)
+_STRING = later(r"(?:\b([\w-]{1,40}+)[ \t]*+=[ \t]*+)?(?:\"([^\"]{0,500}+)\"|`([^`]{0,500}+)`)")
+_SEEN = later(_TEXTS)
 _NOTES = frozenset({"note", "tip", "info", "warning", "caution", "danger", "important", "alert"})
 _LINKS = frozenset({"ref", "relref", "link", "url"})
 
-_SHORTCODE = re.compile(
+_SHORTCODE = later(
     r"\{\{[<%][ \t]*+(?:/\*.{0,500}?\*/[ \t]*+[>%]\}\}"
     r"|(?P<closing>/?)[ \t]*+(?P<name>[\w./-]{1,80}+)(?P<arguments>[^{}]{0,1000}?)[ \t]*+[>%]\}\})"
     r"|\{%-?[ \t]*+(?P<liquid>\w{0,40}+)[^%{}]{0,500}+-?%\}"
@@ -66,7 +65,7 @@ _ATTRIBUTES = (
     r"(?:[^<>{}\"'`]++|\"[^\"]{0,2000}+\"|'[^']{0,2000}+'|`[^`]{0,2000}+`"
     r"|\{(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\}){0,50}+\}){0,50}+\}){0,60}+"
 )
-_JSX = re.compile(
+_JSX = later(
     r"`[^`\n]{1,300}+`"
     r"|\{/\*(?P<comment>(?:[^*{}]|\*(?!/)){0,500}+)\*/\}"
     r"|\{[ \t]*+(?:\" \"|' ')[ \t]*+\}"
@@ -81,9 +80,9 @@ _HTML_NAMES = (
     "small|source|span|strike|strong|sub|summary|sup|svg|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|"
     "video"
 )
-_HTML_SIGN = re.compile(rf"<(?:{_HTML_NAMES}|a)\b")
+_HTML_SIGN = later(rf"<(?:{_HTML_NAMES}|a)\b")
 _HTML_ATTRIBUTES = r"(?:[^<>\"'`]++|\"[^\"]{0,2000}+\"|'[^']{0,2000}+'){0,60}+"
-_HTML = re.compile(
+_HTML = later(
     r"`[^`\n]{1,300}+`"
     rf"|<(?P<title>h[1-6])(?=[\s>]){_HTML_ATTRIBUTES}>(?P<words>[^<>\n]{{1,300}}+)</h[1-6]>"
     r"|(?P<anchor><a\s[^<>]{0,200}?(?:id|name)=[^<>]{0,200}+></a>)"
@@ -92,10 +91,10 @@ _HTML = re.compile(
     r"|</a>"
     rf"|<(?P<closing>/?)(?P<name>{_HTML_NAMES})(?P<arguments>(?=[\s/>]){_HTML_ATTRIBUTES})>"
 )
-_ALT = re.compile(r"\balt=[\"']([^\"']{1,500}+)[\"']")
+_ALT = later(r"\balt=[\"']([^\"']{1,500}+)[\"']")
 # Tags that part words; others may stand within one.
 _PARTING = frozenset({"br", "dd", "dt", "li", "p", "td", "th", "tr"})
-_HREF = re.compile(r"\b(?:href|to)=[\"']([^\"'\s]{1,500}+)[\"']")
+_HREF = later(r"\b(?:href|to)=[\"']([^\"'\s]{1,500}+)[\"']")
 
 
 def unwrapped(text: str, suffix: str) -> str:

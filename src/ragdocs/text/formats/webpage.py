@@ -20,23 +20,24 @@ from ragdocs.text.formats.page import (
     covering,
     names,
 )
+from ragdocs.text.patterns import later
 from ragdocs.types import Block, BlockKind
 
 # Characters of a text that tell whether it is HTML.
 _PROBE = 2_000
 # Tags of a page; what stands below so many is left out.
 _MOST_TAGS = 500_000
-_TAG = re.compile(
+_TAG = later(
     r"<(?P<closing>/?)(?P<name>[a-zA-Z][a-zA-Z0-9:-]{0,40}+)"
     r"(?P<attributes>(?:[^<>\"']++|\"[^\"]{0,4000}+\"|'[^']{0,4000}+'){0,60}+)>"
 )
-_ATTRIBUTE = re.compile(
+_ATTRIBUTE = later(
     r"([a-zA-Z][\w:-]{0,40}+)[ \t\n]*+=[ \t\n]*+"
     r"(?:\"([^\"]{0,4000}+)\"|'([^']{0,4000}+)'|([^\s\"'<>]{1,4000}+))"
 )
-_MARKUP = re.compile(r"<[a-zA-Z/!?]")
-_SIGN = re.compile(r"\s*+(?:<\?xml[^>]{0,200}+>\s*+)?<(?:!doctype\s++html|html\b)", re.IGNORECASE)
-_SPACES = re.compile(r"\s++")
+_MARKUP = later(r"<[a-zA-Z/!?]")
+_SIGN = later(r"\s*+(?:<\?xml[^>]{0,200}+>\s*+)?<(?:!doctype\s++html|html\b)", re.IGNORECASE)
+_SPACES = later(r"\s++")
 
 # Elements whose content is no text, up to their closing tag.
 _RAW = frozenset({"script", "style", "textarea", "template", "noscript", "svg", "math", "iframe"})
@@ -51,7 +52,7 @@ _HIDDEN_CLASSES = names(
     "edit-this-page menu-bar"
 )
 # A number that no character has; Python refuses to read thousands of digits.
-_LONG_NUMBER = re.compile(r"&#[xX]?[0-9a-fA-F]{10,}+;?")
+_LONG_NUMBER = later(r"&#[xX]?[0-9a-fA-F]{10,}+;?")
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BREAKS = names(
     "p div section article main ul ol dl dt dd table thead tbody tr blockquote figure figcaption "
@@ -62,7 +63,7 @@ _VOID = names(
     "area base br col embed hr img input link meta source track wbr p li td th tr dt dd option "
     "thead tbody colgroup"
 )
-_MAIN = re.compile(
+_MAIN = later(
     r"<(?P<name>main|article)\b|<(?P<role>[a-z]{1,10})\b[^<>]{0,500}\brole=[\"']?main\b",
     re.IGNORECASE,
 )
