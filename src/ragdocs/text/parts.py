@@ -74,11 +74,21 @@ def every(path: str, data: bytes) -> list[Part]:
     return list(map(partial(_section_part, text), outlined))
 
 
+def own_name(kind: str, name: str) -> str:
+    """Return what a part is called, without its owners or the headings above it."""
+    if kind == SYMBOL:
+        return name.rpartition(".")[2]
+    return name.rpartition(sections.STEP)[2]
+
+
 def alike(part_signature: bytes, candidates: Sequence[Part]) -> Part | None:
-    """Return the candidate that kept most lines of a part, if it kept enough of them.
+    """Return the one candidate with the lines of a part, or the one that kept most of them.
 
     The first line is the name, which may differ.
     """
+    same = [part for part in candidates if part.signature == part_signature]
+    if len(same) == 1:
+        return same[0]
     old = Counter(_rows(part_signature)[1:])
     if old.total() < LEAST_LINES:
         return None

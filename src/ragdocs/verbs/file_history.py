@@ -131,20 +131,12 @@ def changed_files(root: Path, since: datetime) -> list[FileChange] | None:
 def _staged(root: Path) -> Iterator[tuple[str, str]]:
     """Yield renames that are not committed yet."""
     fields = _fields(git.run(root, ["status", "--porcelain=v2", "-z"], terms=TERMS))
-    prefix = _prefix(root)
+    prefix = git.prefix(root)
     for field, following in pairwise(fields):
         if field.startswith("2 "):
             new = field.split(" ", 9)[-1]
             if new.startswith(prefix) and following.startswith(prefix):
                 yield following.removeprefix(prefix), new.removeprefix(prefix)
-
-
-def _prefix(root: Path) -> str:
-    """Return where a project is in its repository."""
-    top = git.top(root)
-    if top is None or top == root:
-        return ""
-    return f"{root.relative_to(top).as_posix()}/"
 
 
 def _fields(output: bytes) -> list[str]:

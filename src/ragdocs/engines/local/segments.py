@@ -298,13 +298,9 @@ class Segments:
         for segment in self.opened.values():
             fsio.release(segment.words.buffer)
 
-    def dump(self) -> dict[str, bytes]:
-        """Return the files of the Whoosh index."""
-        dumped = {}
-        for name, data in self._storage.files.items():
-            dumped[name] = bytes(data)
-            fsio.release(data)
-        return dumped
+    def dump(self) -> dict[str, Buffer]:
+        """Return the files of the Whoosh index, those that are mapped as they are."""
+        return dict(self._storage.files)
 
     def refresh(self) -> None:
         """Show the segments that the last commit wrote.

@@ -52,7 +52,10 @@ class StoredDocument:
     @property
     def vectors(self) -> int:
         """The number of passages that have a vector."""
-        return sum(passage.slot in self.encoded for passage in self.passages.values())
+        count = 0
+        for passage in self.passages.values():
+            count += passage.slot in self.encoded
+        return count
 
     @property
     def codes(self) -> Codes:

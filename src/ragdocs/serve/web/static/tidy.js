@@ -202,7 +202,15 @@ async function compare(suggestion, names) {
   const parsed = new DOMParser().parseFromString(await response.text(), "text/html");
   suggestion.querySelector(".compared")?.remove();
   suggestion.append(parsed.querySelector(".compared"));
-  enableWriting();
+  // The rest of the suggestions is there a little later.
+const againMilliseconds = 2000;
+function lookAgain() {
+  const isBusy = undos.length || document.querySelector("dialog[open]");
+  if (!isBusy) location.reload();
+}
+if (document.querySelector("[data-again]")) setTimeout(lookAgain, againMilliseconds);
+
+enableWriting();
 }
 
 /** Show what others changed meanwhile; a draft that was edited stays as it is. */
