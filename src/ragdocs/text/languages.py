@@ -174,7 +174,8 @@ def decide(counts: Mapping[str, int], unless: str = "") -> str:
     most = 0
     for language, count in counts.items():
         if ":" not in language and (count, language) > (most, best):
-            best, most = language, count
+            best = language
+            most = count
     least = LEAST_UNEXPECTED if unless else LEAST_WORDS
     rival = counts.get(unless or ENGLISH, 0)
     if best == unless or most < least or counts[f"{best}:"] < LEAST_DIFFERENT:

@@ -98,7 +98,8 @@ def alike(part_signature: bytes, candidates: Sequence[Part]) -> Part | None:
         new = Counter(_rows(candidate.signature)[1:])
         share = (old & new).total() / max(old.total(), new.total())
         if share > best_share:
-            best, best_share = candidate, share
+            best = candidate
+            best_share = share
     return best
 
 
@@ -116,7 +117,8 @@ def changed_lines(old: bytes, new: bytes) -> tuple[int, int]:
     before = before[start : len(before) - stop]
     after = after[start : len(after) - stop]
     if max(len(before), len(after)) > MOST_COMPARED:
-        gone, come = Counter(before), Counter(after)
+        gone = Counter(before)
+        come = Counter(after)
         return (come - gone).total(), (gone - come).total()
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     kept = sum(block.size for block in matcher.get_matching_blocks())

@@ -48,7 +48,8 @@ def commits(root: Path, options: Sequence[str], operands: Sequence[str]) -> list
         if field == "\x01":
             edits.append([])
         elif field[:1] in ("R", "C"):
-            before, path = next(fields), next(fields)
+            before = next(fields)
+            path = next(fields)
             # A copy has a past of its own from now on.
             edits[-1].append(EditedFile(before if field[0] == "R" else path, path))
         elif field:

@@ -251,7 +251,8 @@ class Catalog:
         if self._lone is not None:
             return self._lone
         sizes = np.bincount(self._slot_of.values[self.alive])
-        lone, every = int(np.count_nonzero(sizes == 1)), int(np.count_nonzero(sizes))
+        lone = int(np.count_nonzero(sizes == 1))
+        every = int(np.count_nonzero(sizes))
         self._lone = lone / max(1, every)
         return self._lone
 
@@ -401,7 +402,8 @@ class Catalog:
         is_stored[np.fromiter(self._fresh, dtype=np.int64)] = False
         rows = np.flatnonzero(is_stored)
         rows = rows[np.argsort(table["at"][rows], kind="stable")]
-        begins, sizes = table["at"][rows], table["size"][rows]
+        begins = table["at"][rows]
+        sizes = table["size"][rows]
         ends = begins + sizes
         table["at"][rows] = np.cumsum(sizes) - sizes
         is_after_gap = np.ones(len(rows), dtype=np.bool_)
@@ -501,7 +503,10 @@ class Catalog:
 
     def _fill_columns(self) -> None:
         """Set what filters compare for all slots at once; each has a document."""
-        created, expires, importance, confidence = [], [], [], []
+        created = []
+        expires = []
+        importance = []
+        confidence = []
         for document in self._cards.values():
             created.append(_seconds(document.created_at, np.nan))
             expires.append(_seconds(document.expires_at, np.inf))

@@ -56,7 +56,8 @@ PASSAGES_IN_TURN = 256
 # Passages whose objects are worth keeping the garbage collector off.
 MANY_PASSAGES = 1_000
 # Rows that were ever given, for each that is alive, before they are numbered anew.
-MOST_ROWS, SPARE_ROWS = 2, 1_000
+MOST_ROWS = 2
+SPARE_ROWS = 1_000
 
 # What engines say of bytes that we signed ourselves, with another version of them or on another
 # kind of machine.

@@ -38,7 +38,8 @@ READ_POSTINGS = 250_000
 # Segments are merged with every snapshot; where changes never pause for one, this many may pile up.
 PILED_SEGMENTS = 64
 # What stands for the row of a removed passage, and of a number that no passage has.
-REMOVED, ASTRAY = -1, -2
+REMOVED = -1
+ASTRAY = -2
 # The name of our own file among Whoosh's.
 ROWS = "rows.bin"
 

@@ -366,7 +366,8 @@ def _alike(segments: Mapping[str, Segment]) -> list[list[str]]:
             count = len(segments[name].rows)
             if total + count > MOST_MERGED:
                 chosen.append((total, group))
-                group, total = [], 0
+                group = []
+                total = 0
             group.append(name)
             total += count
         chosen.append((total, group))

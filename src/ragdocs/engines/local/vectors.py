@@ -89,7 +89,8 @@ class VectorTable:
             return
         data, graph = self._stored
         self._stored = (b"", b"")
-        index, skeleton = _exact(self.dim), None
+        index = _exact(self.dim)
+        skeleton = None
         try:
             if data:
                 _copy_codes(_read_in_place(data), index)

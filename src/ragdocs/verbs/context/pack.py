@@ -30,7 +30,8 @@ from ragdocs.verbs.living.drift import Drift, LinkState
 from ragdocs.verbs.memories.find import spellings
 from ragdocs.verbs.memories.succession import Succession, Successors
 
-LEAST_CHARS, MOST_CHARS = 500, 100_000
+LEAST_CHARS = 500
+MOST_CHARS = 100_000
 LONGEST_TASK = 4_000
 MOST_FILES = 50
 # Conventions hold in every step, and the last summaries are where the next step begins: both get

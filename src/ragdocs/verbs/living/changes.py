@@ -174,7 +174,8 @@ class Diffs:
         blobs = self._past.blobs(names)
         changes = []
         for position, entry in enumerate(looked):
-            old, new = blobs[2 * position], blobs[2 * position + 1]
+            old = blobs[2 * position]
+            new = blobs[2 * position + 1]
             if not entry.new and self._targets.stamp(entry.path) is not None:
                 # Changed in the working tree only.
                 new = self._targets.read(entry.path)

@@ -185,7 +185,8 @@ class Past:
             room -= LARGEST
             if room < 0:
                 blobs |= self._read(batch)
-                batch, room = [], OUTPUT // 2
+                batch = []
+                room = OUTPUT // 2
         blobs |= self._read(batch)
         return [blobs.get(name) for name in names]
 

@@ -249,7 +249,8 @@ def _position(passage: Chunk, text: str) -> TextPosition:
     for sentence in statements.all_sentences(passage.text):
         count = len(words & statements.wording(sentence).content)
         if count > most:
-            nearest, most = sentence, count
+            nearest = sentence
+            most = count
     return position_in(passage, nearest)
 
 

@@ -93,7 +93,8 @@ def conflicts(answer: Any) -> str:
     answer = inline(answer)
     rows = []
     for item in answer["contradictions"]:
-        first, second = item["first"], item["second"]
+        first = item["first"]
+        second = item["second"]
         row = f"{_claim(first)} contradicts {_claim(second)}"
         if item["how"]:
             row += f" ({item['how']})"
