@@ -52,6 +52,8 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         root = _sample.write(Path(folder) / "harbour")
+        # A picture of an index that is still growing would show that first.
+        output(root, "ragdocs index")
         for name, commands in PICTURES.items():
             lines = []
             for command in commands:
@@ -71,8 +73,6 @@ def photograph(root: Path) -> None:
         return
     from playwright.sync_api import sync_playwright
 
-    # A picture of an index that is still growing would show that first.
-    output(root, "ragdocs index")
     with (
         serving(root, model=MODEL, **own_folders(root)) as site,
         sync_playwright() as player,
@@ -80,6 +80,8 @@ def photograph(root: Path) -> None:
         chromium = player.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         page = chromium.new_page(viewport={"width": 1280, "height": 800})
         page.goto(site.invitation)
+        # The first search of a server loads the model.
+        page.goto(f"http://{site.host}{QUESTION}", wait_until="load")
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)
             page.goto(f"http://{site.host}{QUESTION}", wait_until="load")

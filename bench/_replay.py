@@ -38,12 +38,12 @@ class Replayed:
     texts: int
 
 
-def report(work: Path, repository: Path, commits: int) -> str:
-    """Replay the last commits of a repository, and lay out precision and recall."""
+def report(work: Path, repository: Path, commits: int, last: str) -> str:
+    """Replay the commits of a repository up to one of them, and lay out precision and recall."""
     clone = work / "clones" / repository.resolve().parent.name / repository.name
     command = ["git", "clone", "--quiet", "--no-local", str(repository), str(clone)]
     subprocess.run(command, check=True)
-    names = _git(clone, "rev-list", "--no-merges", f"--max-count={commits}", "HEAD").split()
+    names = _git(clone, "rev-list", "--no-merges", f"--max-count={commits}", last).split()
     replayed = list(_replay(clone, names))
     with_texts = [commit for commit in replayed if commit.edited]
     without = [commit for commit in replayed if not commit.edited]

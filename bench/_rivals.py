@@ -287,7 +287,9 @@ def at_least_312() -> str:
 def _interpreter(check: str, otherwise: str) -> str:
     names = ["python3.14", "python3.13", "python3.12", "python3", "python3.11", "python"]
     found = [sys.executable, *filter(None, map(shutil.which, names)), "/usr/bin/python3"]
-    for python in dict.fromkeys(found):
+    # Others that lie beside the one that runs, as version managers put them.
+    beside = Path(sys.base_prefix).parent.glob("*/bin/python3")
+    for python in dict.fromkeys([*found, *map(str, sorted(beside, reverse=True))]):
         done = subprocess.run([python, "-c", check], capture_output=True, check=False)
         if not done.returncode:
             return python

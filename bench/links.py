@@ -37,7 +37,7 @@ def main() -> None:
             print(table(rows))
         if "replay" in chosen:
             for place in (ROOT, *options.repository):
-                print(_replay.report(work, place, options.commits), end="\n\n")
+                print(_replay.report(work, place, options.commits, options.last), end="\n\n")
 
 
 def _options() -> argparse.Namespace:
@@ -56,6 +56,7 @@ def _options() -> argparse.Namespace:
         help="another clone whose history is replayed",
     )
     parser.add_argument("--commits", type=int, default=100, help="commits that are replayed")
+    parser.add_argument("--last", default="HEAD", help="the last of them")
     return parser.parse_args()
 
 

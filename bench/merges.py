@@ -230,25 +230,43 @@ def _restated(sets: dict[str, list[str]]) -> list[tuple[str, ...]]:
     rows = []
     for name, texts in sets.items():
         random = Random(3)
-        known = len(texts) // 2
-        with tempfile.TemporaryDirectory() as folder:
-            docs = Path(folder) / "docs"
-            docs.mkdir()
-            for number, text in enumerate(texts[:known]):
-                (docs / f"{number}.md").write_text(f"# Page {number}\n\n{text}\n")
-            corpus = _open(Path(folder), lane="docs", model="none").corpus("docs")
-            pages = corpus.documents()
-            chunks = corpus.passages([page.id for page in pages], LONGEST * 2)
-            passages = Passages([(page, chunk) for page in pages for chunk in chunks[page.id]])
-            suggested = right = 0
-            for number, text in enumerate(texts):
-                beginning = "\n".join(list(statements.all_sentences(text))[:4])
-                found = passages.restating(told_again(beginning, random))
-                if found is not None:
-                    suggested += 1
-                    right += passages.items[found[1]][0].path == f"docs/{number}.md"
-        rows.append(_row(name, suggested, right, known))
-    return rows
+        pages = texts[: len(texts) // 2]
+        memories = []
+        for text in texts:
+            beginning = "\n".join(list(statements.all_sentences(text))[:4])
+            memories.append(told_again(beginning, random))
+        rows.append(_row(name, *_restating(pages, memories), len(pages)))
+    pages = [first for first, _ in SAME_MEMORIES]
+    again = [second for _, second in SAME_MEMORIES]
+    others = [second for _, second in DIFFERENT_MEMORIES]
+    return [*rows, _row("own memories", *_restating(pages, [*again, *others]), len(pages))]
+
+
+def _restating(pages: Sequence[str], memories: Sequence[str]) -> tuple[int, int]:
+    """Count the memories that a page is said to restate, and those of them where it does.
+
+    A memory is about the page of the same number, if there is one.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        docs = Path(folder) / "docs"
+        docs.mkdir()
+        for number, text in enumerate(pages):
+            (docs / f"{number}.md").write_text(f"# Page {number}\n\n{text}\n")
+        corpus = _open(Path(folder), lane="docs", model="none").corpus("docs")
+        documents = corpus.documents()
+        chunks = corpus.passages([document.id for document in documents], LONGEST * 2)
+        items = []
+        for document in documents:
+            for chunk in chunks[document.id]:
+                items.append((document, chunk))
+        passages = Passages(items)
+        suggested = right = 0
+        for number, memory in enumerate(memories):
+            found = passages.restating(memory)
+            if found is not None:
+                suggested += 1
+                right += items[found[1]][0].path == f"docs/{number}.md"
+    return suggested, right
 
 
 # --- statements ---

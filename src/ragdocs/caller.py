@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -11,6 +12,7 @@ from secrets import token_hex
 from typing import Literal
 
 Role = Literal["reader", "writer", "admin"]
+GIT_INDEX = "GIT_INDEX_FILE"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -35,6 +37,8 @@ class Caller:
     session: str = field(default_factory=lambda: token_hex(8))
     # The value of MEMORY_BRANCH_SCOPE.
     branch_scope: str = ""
+    # The value of GIT_INDEX_FILE: what a hook of git is about to commit.
+    git_index: str = ""
     # None for the zone of this process.
     zone: tzinfo | None = None
     # Environment variables whose values must not be written down, by name.
@@ -85,6 +89,14 @@ def acting(caller: Caller) -> Iterator[None]:
 def maintaining() -> AbstractContextManager[None]:
     """Do what nobody in particular asks for: bring an index up to its texts."""
     return acting(MAINTENANCE)
+
+
+def git_index() -> str:
+    """Return the index that git has given to the hook in which the caller runs, if there is one."""
+    caller = current()
+    if caller is NOBODY:
+        return os.environ.get(GIT_INDEX, "")
+    return caller.git_index
 
 
 def current() -> Caller:

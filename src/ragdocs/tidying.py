@@ -132,15 +132,11 @@ class Tidying:
 
     def _drift(self, documents: Sequence[Document]) -> dict[str, str]:
         """Map documents to what became of the files that they link to, if anything did."""
-        from ragdocs.verbs.living.drift import CHANGED, MISSING, MOVED
+        from ragdocs.verbs.living.drift import STATES
 
         remarks = {}
         for document_id, states in self.living().drift.look(documents).items():
-            changed = [
-                f"{link.path} {link.state}"
-                for link in states
-                if link.state in (CHANGED, MOVED, MISSING)
-            ]
+            changed = [f"{link.name} {link.state}" for link in states if link.state in STATES]
             if changed:
                 remarks[document_id] = ", ".join(changed[:MOST_CHANGED])
         return remarks

@@ -194,7 +194,7 @@ class Workspace:
         """The verbs that consolidate memories."""
         from ragdocs.verbs.memories.merge import Merges
 
-        return Merges(self._corpus(MEMORY.name, "memory"), self.clock)
+        return Merges(self._corpus(MEMORY.name, "memory"), self.clock, self.living.refs.head)
 
     @cached_property
     def tidying(self) -> Tidying:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from networkx import node_link_data
 
 from ragdocs.engines.local import index as local
 from ragdocs.engines.local import snapshot
@@ -49,7 +50,7 @@ def sign(generation: Path, key: bytes = KEY, **changed: object) -> None:
     """Write a manifest that fits the files as they are now."""
     manifest = json.loads((generation / "manifest.json").read_text())
     manifest["files"] = {
-        name: snapshot._digest((generation / name).read_bytes())
+        name: snapshot._digest([(generation / name).read_bytes()])
         for name in (
             path.relative_to(generation).as_posix()
             for path in sorted(generation.rglob("*"))
@@ -68,6 +69,32 @@ def is_empty(index: LocalIndex) -> bool:
 
 
 # --- on disk ---
+
+
+def test_texts_that_are_gone_are_not_in_the_next_snapshot(place: Path) -> None:
+    index = make(place)
+    assert index.open()
+    index.apply([entry("1.md", "banana word1", "a plum")], removed=["3.md"])
+    index.save()
+    texts = (live(place) / local.PASSAGES).read_bytes()
+    assert b"word3" not in texts
+    assert b"apple word1" not in texts
+    again = make(place)
+    assert again.open()
+    assert again.contents()["chunks"] == index.contents()["chunks"]
+
+
+def test_the_graph_is_written_as_networkx_writes_it(place: Path) -> None:
+    index = make(place)
+    twice = Link("src/auth.py", "cites", "again", "A heading")
+    index.apply([entry("6.md", "links", links=(twice, Link("0", "mentions", "0"), twice))])
+    index.save()
+    written = json.loads((live(place) / local.GRAPH).read_text())
+    expected = node_link_data(index._graph.open(), edges="edges")
+    # Networkx lists links by where they end.
+    for graph in (written, expected):
+        graph["edges"].sort(key=lambda edge: (edge["source"], edge["order"]))
+    assert written == expected
 
 
 def test_a_generation_has_the_documented_layout(place: Path) -> None:
@@ -181,7 +208,7 @@ def test_a_pointer_to_elsewhere_or_nowhere_is_not_followed(
 def test_a_file_that_the_manifest_names_outside_is_not_read(place: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("x")
     name = "../../secret"
-    files = {name: snapshot._digest(b"x")}
+    files = {name: snapshot._digest([b"x"])}
     sign(live(place), files=files)
     assert snapshot.load(place, KEY) is None
 

@@ -80,7 +80,7 @@ def test_what_came_after_the_graph_is_searched_exactly(table: VectorTable) -> No
 
 
 def test_a_graph_of_vectors_that_have_moved_since_is_not_adopted(table: VectorTable) -> None:
-    built = table.ungraphed() or (0, cloud(COUNT))
+    built = table.ungraphed() or (0, cloud(COUNT).astype(np.float16))
     table.remove(list(range(0, COUNT, 2)))
     assert table.method == "exact", "compacting moves every vector"
     table.adopt(built[0], build_graph(built[1]))

@@ -428,7 +428,7 @@ def _poison(generation: Path, mark: Path, key: bytes) -> None:
     for path in sorted(generation.rglob("*")):
         if path.is_file() and path.name != "manifest.json":
             name = path.relative_to(generation).as_posix()
-            manifest["files"][name] = snapshot._digest(path.read_bytes())
+            manifest["files"][name] = snapshot._digest([path.read_bytes()])
     manifest.pop("signature")
     manifest["signature"] = snapshot._sign(manifest, key)
     (generation / "manifest.json").write_text(json.dumps(manifest))

@@ -229,7 +229,7 @@ WAYS: dict[str, Callable[[Path], object]] = {
     "move out": lambda folder: fsio.move(folder / "a.md", folder.parent / "a.md"),
     "move in": lambda folder: fsio.move(folder.parent / "file", folder / "new.md"),
     "make": lambda folder: fsio.make_directories(folder / "new" / "folder"),
-    "snapshot": lambda folder: snapshot.save(folder, {"x": b"x"}, {}, b"k" * 32),
+    "snapshot": lambda folder: snapshot.save(folder, {"x": [b"x"]}, {}, b"k" * 32),
     "lock": lambda folder: lock(folder).__enter__(),
 }
 

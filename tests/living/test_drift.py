@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.asking import ask
-from tests.living.repositories import CODE, Repository, lose_record
+from tests.living.repositories import CODE, STEP, Repository, lose_record
 
 from ragdocs.errors import ConflictError, UnavailableError
 from ragdocs.verbs.living import drift as drift_module
@@ -69,6 +69,36 @@ def test_what_moved_is_found_under_its_new_name(repository: Repository) -> None:
     assert states["docs/guide.md#Install"].moved_to == "docs/guide.md#Guide › Set up"
     repository.git("rm", "--quiet", "-f", "src/b.py")
     assert repository.states(workspace, "m.md")["src/a.py"].state == "missing"
+
+
+def test_a_definition_that_moved_is_found_in_another_class_or_file(repository: Repository) -> None:
+    one_line = "def least(x): return min(x, 100)"
+    repository.write("src/a.py", f"class A:\n    {one_line}\n\n\n{CODE}")
+    repository.write("src/b.py", "# Nothing yet.\n")
+    repository.commit()
+    workspace = repository.open()
+    names = ("A.least", "step_3", "step_4")
+    links = " ".join(f"[[src/a.py#{name}]]" for name in names)
+    workspace.memories.create("m.md", f"{links} [[docs/guide.md#Install]]\n", [])
+    third, fourth = (STEP.format(number) for number in (3, 4))
+    rest = CODE.replace(third, "").replace(fourth, "")
+    repository.write("src/a.py", f"class B:\n    {one_line}\n\n\n{rest}")
+    repository.write("src/b.py", fourth)
+    repository.write("src/new.py", third.replace("This is", "That was"))
+    repository.git("mv", "docs/guide.md", "docs/start.md")
+    repository.write("docs/start.md", "# Start\n\nOther words.\n")
+    repository.write("docs/other.md", GUIDE.replace("# Guide", "# Other"))
+    for _ in ("uncommitted", "committed"):
+        states = repository.states(workspace, "m.md")
+        moved = {name: state.moved_to for name, state in states.items()}
+        assert moved == {
+            "src/a.py#A.least": "src/a.py#B.least",
+            "src/a.py#step_3": "",
+            "src/a.py#step_4": "src/b.py#step_4",
+            "docs/guide.md#Install": "docs/other.md#Other › Install",
+        }
+        assert states["src/a.py#step_3"].state == "missing", "half of it is other lines"
+        repository.commit()
 
 
 def test_a_lost_record_is_worked_out_from_history(
@@ -360,11 +390,15 @@ def test_a_memory_says_that_it_is_of_another_branch(repository: Repository) -> N
     assert state() == "the branch is gone"
 
 
-def test_a_new_memory_has_the_branch_and_the_commit(repository: Repository) -> None:
+def test_a_new_or_merged_memory_has_the_branch_and_the_commit(repository: Repository) -> None:
     workspace = repository.open()
-    workspace.memories.create("m.md", MEMORY, [])
-    state = repository.document(workspace, "m.md").git
-    assert state is not None
-    assert state.branch == "main"
-    assert repository.git("rev-parse", "HEAD").startswith(state.commit)
-    assert state.commit
+    for path in ("m.md", "merged.md"):
+        if path == "m.md":
+            workspace.memories.create(path, MEMORY, [])
+        else:
+            workspace.merges.merge(["m.md"], path, "All of it.\n")
+        state = repository.document(workspace, path).git
+        assert state is not None
+        assert state.branch == "main"
+        assert repository.git("rev-parse", "HEAD").startswith(state.commit)
+        assert state.commit

@@ -78,6 +78,29 @@ def test_errors_say_what_to_do_and_end_with_one(enabled: Project, run: Run) -> N
     assert "Did you mean 'search'?" in error
 
 
+def test_a_dash_stands_for_standard_input_in_every_text(enabled: Project, run: Run) -> None:
+    memory = enabled.memory("plan.md", "Ship it in May, not later.\n")
+    edit = ("memory", "edit", "plan", "--find", "in May", "--text", "-")
+    assert run(*edit, stdin="in June\n")[0] == 0
+    assert memory.read_text().endswith("Ship it in June, not later.\n")
+    commands = (
+        ("memory", "append", "plan", "--content", "-"),
+        ("memory", "append", "plan", "--file", "-"),
+        ("remember", "-"),
+        ("entry", "add", "-"),
+        ("repo", "note", "--content", "-"),
+    )
+    for number, words in enumerate(commands):
+        code, _, error = run(*words, stdin=f"the text of command {number}\n")
+        assert code == 0, error
+    texts = "".join(path.read_text() for path in (enabled.root / ".memories").rglob("*.md"))
+    for number in range(len(commands)):
+        assert f"the text of command {number}\n" in texts
+    code, _, error = run("journal", "write", "project/api", "--overview", "-", stdin="text")
+    assert code == 1
+    assert "entry and overview cannot both be read from standard input" in error
+
+
 def test_check_config_shows_value_and_origin_and_names_the_nearest_key(
     enabled: Project, run: Run
 ) -> None:

@@ -80,7 +80,13 @@ def start(project: Project, lines: list[Line]) -> Line:
 
 def assert_answers_from_files(line: Line) -> None:
     """Ask what needs no index, while the documentation is still being read."""
+    deadline = time.monotonic() + PATIENCE
     recalled = line.call("recall")
+    while not recalled["result"]:
+        # On a very busy machine the first files take longer than a caller waits, and it is told so.
+        assert recalled["notes"], recalled
+        assert time.monotonic() < deadline, recalled
+        recalled = line.call("recall")
     assert [memory["path"] for memory in recalled["result"]][:2] == [
         ".memories/note-29.md",
         ".memories/note-28.md",

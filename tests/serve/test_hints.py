@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,16 @@ def test_a_title_becomes_a_tool_or_a_command() -> None:
 
 def test_a_verb_without_a_tool_is_named_by_its_command() -> None:
     assert hints.addressed("<copy a branch's memory>", "tool") == "`ragdocs repo copy`"
+
+
+def test_a_command_names_verbs_that_it_has_not_imported() -> None:
+    program = (
+        "from ragdocs.serve.cli import app; from ragdocs.serve.surface.hints import addressed;"
+        "app.build_for(['context']); print(addressed('<search memories>', 'command'))"
+    )
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stdout == "`ragdocs memory search`\n"
 
 
 def test_what_is_no_title_stays() -> None:

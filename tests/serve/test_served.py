@@ -177,12 +177,14 @@ def test_a_text_may_be_typed_piped_or_in_a_file(shell: Shell) -> None:
     assert is_light(shell.run("memory", "create", "typed.md", "--content", "typed"))
     assert is_light(shell.run("memory", "create", "piped.md", stdin="piped\r\nin\n"))
     assert is_light(shell.run("memory", "create", "filed.md", "--file", str(file)))
+    assert is_light(shell.run("memory", "create", "dash.md", "--content", "-", stdin="a dash\n"))
     texts = {}
-    for name in ("typed", "piped", "filed"):
+    for name in ("typed", "piped", "filed", "dash"):
         texts[name] = (shell.project.root / f".memories/{name}.md").read_text().rstrip()
     assert texts["typed"].endswith("typed")
     assert texts["piped"].endswith("piped\nin")
     assert texts["filed"].endswith("the text of a file")
+    assert texts["dash"].endswith("a dash")
     for words, stdin in (
         (("memory", "create", "typed.md"), "again"),
         (("memory", "create", "large.md"), "x" * 1_000_001),

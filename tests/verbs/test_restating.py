@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from tests.asking import ask
 from tests.conftest import NOW, Project
 
+from ragdocs.serve.surface.present import care as present_care
+
 SECTION = (
     "Access tokens are signed with RS256 and expire after 15 minutes. The refresh endpoint "
     "rotates the refresh token and revokes the previous one in the same transaction."
@@ -20,10 +22,15 @@ SAME = (
 
 def planted(project: Project) -> None:
     filler = "\n\n".join(f"## Part {n}\n\nSomething about gardens {n}." for n in range(40))
-    project.doc("tokens.md", f"# Tokens\n\n## Life of a token\n\n{SECTION}\n\n{filler}\n")
+    short = "## Use\n\nSend it."
+    page = f"# Tokens\n\n{short}\n\n## Life of a token\n\n{SECTION}\n\n{filler}\n"
+    project.doc("tokens.md", page)
     head = "---\ncreated_at: 2026-01-01\n---\n"
     project.memory("same.md", f"{head}# Tokens\n\n{SAME}\n")
     project.memory("news.md", f"{head}# Tokens\n\n{SAME.replace('15', '20')}\n")
+    project.memory(
+        "other.md", f"{head}# Tokens\n\n{SAME.replace('endpoint', 'endpoint of Kendra')}\n"
+    )
     project.memory("short.md", f"{head}Access tokens are signed.\n")
 
 
@@ -35,7 +42,11 @@ def test_a_memory_that_a_section_says_could_be_a_link(project: Project) -> None:
     assert item["memory"]["path"] == "same.md"
     assert item["page"]["path"] == "docs/tokens.md"
     assert "RS256" in item["section"]
-    assert "+See [[docs/tokens.md" in item["diff"]
+    assert item["heading"] == "Tokens > Life of a token"
+    assert item["lines"].startswith("9-")
+    assert "+See [[docs/tokens.md#Life of a token]]." in item["diff"]
+    shown = present_care.docs_changes(answer)
+    assert "   | +See [[docs/tokens.md#Life of a token]]." in shown.splitlines()
     assert " created_at: 2026-01-01" in item["diff"]
     assert answer["patches"] == []
     assert {path: path.read_text() for path in project.root.rglob("*.md")} == before

@@ -34,6 +34,10 @@ def test_a_page_does_not_wait_and_the_next_one_has_the_result() -> None:
     # Only a change makes it begin again.
     state[0] += 1
     assert asyncio.run(pending.within(PATIENCE)) == 2
+    # So does time, where a result holds for some time only.
+    short = Pending(work, lambda: 0, holds_seconds=0.0)
+    results = [asyncio.run(short.within(PATIENCE)) for _ in range(2)]
+    assert results == [3, 4]
 
 
 def test_a_failure_is_raised_and_tried_again() -> None:

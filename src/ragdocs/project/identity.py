@@ -97,7 +97,8 @@ def _full_address(scheme: str, rest: str) -> str:
     match = _HOST_AND_PORT.fullmatch(host_and_port)
     if match is None or not _SCHEME.fullmatch(scheme):
         return ""
-    host, port = match[1].lower(), match[2]
+    host = match[1].lower()
+    port = match[2]
     if not host and scheme != "file":
         return ""
     if port and scheme != "ssh" and port != DEFAULT_PORTS.get(scheme):

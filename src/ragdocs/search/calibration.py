@@ -48,7 +48,8 @@ FLOOR = 0.5
 WEAK = 0.65
 # Otherwise what a best hit has above the floor, and this part of its lead over the tenth document,
 # must come to this: a question that nothing answers finds many texts that are equally near. That is
-# counted from the usual floor where the floor is lower. bench/silence.py prints how often true questions and such ones are marked.
+# counted from the usual floor where the floor is lower. bench/silence.py prints how often true
+# questions and such ones are marked.
 LEAD_WEIGHT = 0.6
 SURE = 0.3
 # Below this many passages the best of a few chance matches says little about the next question.

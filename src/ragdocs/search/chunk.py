@@ -35,7 +35,8 @@ def chunk(parsed: Parsed, chunking: Chunking) -> tuple[Chunk, ...]:
     body = parsed.body
     document = parsed.document
     cut: list[Chunk] = []
-    line, counted = 0, 0
+    line = 0
+    counted = 0
     for section in _joined(list(_sections(parsed.blocks)), chunking):
         for start, stop in _whole_tails(_packed(body, section.blocks, chunking), chunking):
             line += body.count("\n", counted, start)
@@ -176,7 +177,8 @@ def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[
             )
             if stop >= 0 and not joins:
                 yield start, stop
-                stop, bare = -1, True
+                stop = -1
+                bare = True
             if stop < 0:
                 start = piece[0]
             stop = piece[1]

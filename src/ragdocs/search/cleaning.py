@@ -19,7 +19,8 @@ def clean(redactor: Redactor, change: Change) -> tuple[Change, tuple[str, ...]]:
         raise ValidationError(
             f"the name of the file holds a secret, says {source}", "Choose another name"
         )
-    text, note = redactor.redact(change.text), redactor.redact(change.note)
+    text = redactor.redact(change.text)
+    note = redactor.redact(change.note)
     if text.findings:
         _refuse_swallowed(redactor, metadata.split(change.text)[1])
     if note.findings:

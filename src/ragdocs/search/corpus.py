@@ -160,7 +160,8 @@ class Corpus:
         self._tell([], gone)
         self._note_skipped(only, {**scan.unreadable, **refused})
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
-        done, most = 0, FIRST_BATCH
+        done = 0
+        most = FIRST_BATCH
         self.unread = len(changed) if only is None else self.unread
         while done < len(changed):
             read = self._read(changed[done : done + most], most)

@@ -116,7 +116,7 @@ def make_directories(path: Path, mode: int = 0o777) -> None:
 
 
 def write_atomic(
-    path: Path, data: bytes | memoryview, *, mode: int | None = None, durable_name: bool = True
+    path: Path, *data: bytes | memoryview, mode: int | None = None, durable_name: bool = True
 ) -> None:
     """Replace a file by these bytes, durably: at every moment it holds the old ones or the new.
 
@@ -139,13 +139,14 @@ def sync_names(paths: Iterable[Path]) -> None:
             opened.sync()
 
 
-def _write_into(folder: Folder, name: str, data: bytes | memoryview, mode: int) -> None:
+def _write_into(folder: Folder, name: str, pieces: Iterable[bytes | memoryview], mode: int) -> None:
     before = folder.status(name)
     temporary = f".{secrets.token_hex(8)}{TEMPORARY}"
     descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         try:
-            write_all(descriptor, data)
+            for piece in pieces:
+                write_all(descriptor, piece)
             if before is not None and stat.S_ISREG(before.st_mode):
                 _keep_permissions(descriptor, before)
             os.fsync(descriptor)
@@ -179,7 +180,7 @@ def create_whole(path: Path, data: bytes, *, mode: int) -> bool:
     """Write a new file that appears with all its bytes; of two writers at once the first wins."""
     with explained("write", path), Folder(path.parent) as folder:
         draft = f".{secrets.token_hex(8)}{TEMPORARY}"
-        _write_into(folder, draft, data, mode)
+        _write_into(folder, draft, [data], mode)
         try:
             folder.link(draft, path.name)
         except FileExistsError:
@@ -250,7 +251,7 @@ def move(source: Path, target: Path) -> None:
 def _copy(old: Folder, name: str, new: Folder, new_name: str) -> None:
     """Copy a file between folders and compare the copy."""
     data, status = read_from(old, name, sys.maxsize)
-    _write_into(new, new_name, data, stat.S_IMODE(status.st_mode))
+    _write_into(new, new_name, [data], stat.S_IMODE(status.st_mode))
     copy, _ = read_from(new, new_name, sys.maxsize)
     if copy != data:
         message = f"the copy of {old.path / name} at {new.path / new_name} differs"

@@ -145,6 +145,8 @@ class Terms:
     here: bool = False
     # Whether the folder is a bare repository itself.
     bare: bool = False
+    # The file of another index than that of the repository.
+    index: str = ""
 
 
 def run(
@@ -214,6 +216,25 @@ def top(root: Path) -> Path | None:
     if found is None:
         return None
     return found.top
+
+
+def prefix(root: Path) -> str:
+    """Return where a folder is in its repository, with a slash; "" at the top or without one."""
+    tree = top(root)
+    if tree is None or tree == root:
+        return ""
+    return f"{root.relative_to(tree).as_posix()}/"
+
+
+def index_of_hook(root: Path, name: str) -> str:
+    """Return the file of an index that git made for a hook, or "" if it is none of its files."""
+    found = find(root)
+    if not name or found is None:
+        return ""
+    path = Path(os.path.normpath(found.top / name))
+    if path.parent != found.own or not path.is_file():
+        return ""
+    return str(path)
 
 
 def context(root: Path) -> GitContext | None:
@@ -456,6 +477,8 @@ def _environment(terms: Terms) -> dict[str, str]:
     environ |= _ENVIRONMENT
     environ["GIT_ALLOW_PROTOCOL"] = terms.protocols
     environ["PATH"] = _search_path()
+    if terms.index:
+        environ["GIT_INDEX_FILE"] = terms.index
     return environ
 
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Whoever gives way does so for this long, and then works for as long: answers without a pause
-# between them make other work half as quick and no slower.
+# Whoever gives way does so for this long, and then works for as long, also where answers follow
+# each other without a pause.
 PATIENCE = 0.05
 
 

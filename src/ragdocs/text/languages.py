@@ -157,10 +157,11 @@ def evidence(text: str) -> Counter[str]:
             return counts
     known = _joining_words()
     words = Counter(filter(known.__contains__, text.lower().split()))
+    total = counts.get
     for word, count in words.items():
-        for language in known[word]:
-            counts[language] += count
-            counts[f"{language}:"] += 1
+        for language, different in known[word]:
+            counts[language] = total(language, 0) + count
+            counts[different] = total(different, 0) + 1
     return counts
 
 
@@ -173,7 +174,8 @@ def decide(counts: Mapping[str, int], unless: str = "") -> str:
     most = 0
     for language, count in counts.items():
         if ":" not in language and (count, language) > (most, best):
-            best, most = language, count
+            best = language
+            most = count
     least = LEAST_UNEXPECTED if unless else LEAST_WORDS
     rival = counts.get(unless or ENGLISH, 0)
     if best == unless or most < least or counts[f"{best}:"] < LEAST_DIFFERENT:
@@ -212,15 +214,15 @@ def _script(text: str) -> str | None:
 
 
 @cache
-def _joining_words() -> dict[str, tuple[str, ...]]:
-    """Map each joining word to the languages that have it."""
-    languages: dict[str, list[str]] = {}
+def _joining_words() -> dict[str, tuple[tuple[str, str], ...]]:
+    """Map each joining word to the languages that have it, with the keys of their words."""
+    languages: dict[str, list[tuple[str, str]]] = {}
     ignored = frozenset(_CODE_WORDS.split())
     for language in sorted({*stoplists, *_MORE_WORDS}):
         for word in stop_words(language):
             # Letters by themselves are names in code and formulas.
             if len(word) > 1 and word not in ignored:
-                languages.setdefault(word, []).append(language)
+                languages.setdefault(word, []).append((language, f"{language}:"))
     return {word: tuple(having) for word, having in languages.items()}
 
 

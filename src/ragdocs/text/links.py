@@ -31,7 +31,8 @@ _LINE_WINDOW = 1_000
 
 # Every repetition is possessive and stops at the next bracket, so no text makes these slower than
 # its length.
-_WIKI = r"(?<!\\)!?\[\[(?P<wiki>[^\[\]\n]{1,600}+)\]\]"
+_WIKI_NAME = r"\[(?P<wiki>[^\[\]\n]{1,600}+)\]\]"
+_WIKI = rf"(?<!\\)!?\[{_WIKI_NAME}"
 _LABEL = (
     r"(?P<label>(?:!\[[^\[\]]{0,200}+\]\([^()\s]{0,500}+\)"
     r"|[^\[\]\\\n]|\n(?![ \t]*+\n)|\\.){0,500}+)"
@@ -41,7 +42,12 @@ _DESTINATION = (
     r"|(?P<path>(?:[^\s()<>\\]|\\.|\([^\s()]{0,300}+\)){0,1000}+))"
     r"(?:[ \t\n]{1,20}+(?:\"[^\"]{0,500}+\"|'[^']{0,500}+'|\([^()]{0,500}+\)))?+[ \t\n]{0,20}+\)"
 )
-_INLINE = later(rf"{_WIKI}|(?<![\\!])\[{_LABEL}\]{_DESTINATION}")
+# The same as `_WIKI` or a link that has a destination, from its first character on: what begins
+# with a set of characters is looked for ten times as fast.
+_INLINE = later(
+    rf"[!\[](?:(?<!\\[!\[])(?:(?<=!)\[|(?<=\[)){_WIKI_NAME}"
+    rf"|(?<=\[)(?<![\\!]\[){_LABEL}\]{_DESTINATION})"
+)
 _REFERENCED = later(
     rf"{_WIKI}|(?<!\\)(?P<image>!)?\[{_LABEL}\]"
     rf"(?:{_DESTINATION}|\[(?P<reference>[^\[\]\n]{{0,200}}+)\]|(?![:\[(]))"
@@ -57,7 +63,7 @@ _LEAD = later(
     r"[ \t]*+(?:>[ \t]*+)*+(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]++(?:\[[ xX]\][ \t]++)?)?"
     r"(?:(?P<word>[\w-]{1,40}+)(?:(?P<explicit>::)[ \t]*+|[ \t]++))?!?"
 )
-_TOKEN = later(r"`++|<!--|\n(?:[ \t]*+\n)++")
+_TOKEN = later(r"``*+|<!--|\n(?:[ \t]*+\n)++")
 _REMOTE = later(r"[a-zA-Z][a-zA-Z0-9+.-]+:|//")
 _ABSOLUTE = later(r"[a-zA-Z][a-zA-Z0-9+.-]*://|[a-zA-Z]:/|mailto:")
 _LANE = later(r"(?:docs|memory):(?=[^\s/])")

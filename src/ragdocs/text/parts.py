@@ -74,11 +74,21 @@ def every(path: str, data: bytes) -> list[Part]:
     return list(map(partial(_section_part, text), outlined))
 
 
+def own_name(kind: str, name: str) -> str:
+    """Return what a part is called, without its owners or the headings above it."""
+    if kind == SYMBOL:
+        return name.rpartition(".")[2]
+    return name.rpartition(sections.STEP)[2]
+
+
 def alike(part_signature: bytes, candidates: Sequence[Part]) -> Part | None:
-    """Return the candidate that kept most lines of a part, if it kept enough of them.
+    """Return the one candidate with the lines of a part, or the one that kept most of them.
 
     The first line is the name, which may differ.
     """
+    same = [part for part in candidates if part.signature == part_signature]
+    if len(same) == 1:
+        return same[0]
     old = Counter(_rows(part_signature)[1:])
     if old.total() < LEAST_LINES:
         return None
@@ -88,7 +98,8 @@ def alike(part_signature: bytes, candidates: Sequence[Part]) -> Part | None:
         new = Counter(_rows(candidate.signature)[1:])
         share = (old & new).total() / max(old.total(), new.total())
         if share > best_share:
-            best, best_share = candidate, share
+            best = candidate
+            best_share = share
     return best
 
 
@@ -106,7 +117,8 @@ def changed_lines(old: bytes, new: bytes) -> tuple[int, int]:
     before = before[start : len(before) - stop]
     after = after[start : len(after) - stop]
     if max(len(before), len(after)) > MOST_COMPARED:
-        gone, come = Counter(before), Counter(after)
+        gone = Counter(before)
+        come = Counter(after)
         return (come - gone).total(), (gone - come).total()
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     kept = sum(block.size for block in matcher.get_matching_blocks())

@@ -257,7 +257,8 @@ def _stops(headings: Sequence[Block], end: int) -> list[int]:
 def _line_numbers(text: str, offsets: Sequence[int], first_line: int) -> dict[int, int]:
     """Map offsets to line numbers, in one pass over the text."""
     lines = {}
-    line, counted = first_line, 0
+    line = first_line
+    counted = 0
     for offset in sorted(set(offsets)):
         line += text.count("\n", counted, offset)
         counted = offset

@@ -37,6 +37,8 @@ _NEGATIONS = frozenset(
 )
 # Words with a capital letter or an underscore inside, or with digits behind a letter.
 _NAME = re.compile(r"\b(?:\w*[a-z]\w*[A-Z]\w*|\w+_\w+|[A-Za-z]\w*\d\w*)\b")
+# A word with a capital letter behind another word.
+_PROPER = re.compile(r"(?<=[\w,;:] )[A-Z]\w+")
 # Words of which one says the opposite of the other.
 _OPPOSITES = (
     ("enabled", "disabled"),
@@ -182,6 +184,20 @@ def same(left: str, right: str) -> bool:
     if ours.figures != theirs.figures or likeness(ours.words, theirs.words) < SAME_STATEMENT:
         return False
     return not opposite(left, right)
+
+
+def proper_names(text: str) -> frozenset[str]:
+    """Return what is named inside the sentences of a text, such as Kendra or EC2, as stems."""
+    names: set[str] = set()
+    for sentence in all_sentences(_REFERENCES.sub(" ", text)):
+        for word in _PROPER.findall(" ".join(sentence.split())):
+            names.add(_stem(word.casefold()))
+    return frozenset(names)
+
+
+def stems(text: str) -> frozenset[str]:
+    """Return all words of a text without the endings of plurals."""
+    return frozenset(map(_stem, _WORD.findall(text.casefold())))
 
 
 def other_names(left: str, right: str) -> frozenset[str]:

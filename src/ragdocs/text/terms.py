@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain
 
 from ragdocs.text.languages import ENGLISH, LONGEST_STEM, fold, stemmer, stop_words
@@ -54,8 +54,8 @@ _STOP_WORDS = (
     "whom why will with would"
 )
 
-# The same where words are not parted by spaces: Chinese, Japanese, Korean and Thai. They are cut out
-# of a query, because their characters would be parts of terms otherwise.
+# The same where words are not parted by spaces: Chinese, Japanese, Korean and Thai. They are cut
+# out of a query, because their characters would be parts of terms otherwise.
 _QUESTION_WORDS = re.compile(
     "为什么|為什麼|怎么办|怎麼辦|怎么样|怎麼樣|怎么|怎麼|怎样|怎樣|如何|什么|什麼|为何|為何|"
     "哪些|哪个|哪個|哪里|哪裡|哪种|哪種|多少|是否|能否|能不能|可不可以|是不是|有没有|有沒有|"
@@ -114,18 +114,28 @@ def _terms(text: str, stem: Stem) -> Iterator[str]:
 @cache
 def _splitter(stem: Stem) -> Callable[[str], tuple[str, ...]]:
     """Return what makes terms of a run of letters; it remembers what it has made."""
+    return _Split(stem).__getitem__
 
-    @lru_cache(maxsize=_REMEMBERED)
-    def split(compound: str) -> tuple[str, ...]:
+
+class _Split(dict[str, tuple[str, ...]]):
+    """The terms of runs of letters; a dictionary is asked in half the time of a cached function."""
+
+    def __init__(self, stem: Stem) -> None:
+        super().__init__()
+        self._stem = stem
+
+    def __missing__(self, compound: str) -> tuple[str, ...]:
         parts = _JOINT.split(compound)
         made: list[str] = []
         if len(parts) > 1 and len(compound) <= LONGEST_STEM:
             made.append(fold(compound).casefold())
         for part in parts:
-            made += _word(part, stem)
-        return tuple(made)
-
-    return split
+            made += _word(part, self._stem)
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        terms_of_compound = tuple(made)
+        self[compound] = terms_of_compound
+        return terms_of_compound
 
 
 def is_compound(term: str) -> bool:

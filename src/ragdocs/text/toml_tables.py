@@ -110,7 +110,8 @@ def _spans(text: str, name: tuple[str, ...]) -> Iterator[tuple[int, int]]:
                 yield _without_gap(text, start, end, blank_before)
             start = -1
             if statement.header[: len(name)] == name:
-                start, blank_before = statement.start, blank
+                start = statement.start
+                blank_before = blank
         blank = -1
         if statement.is_blank:
             if not text[statement.start : statement.end].strip():

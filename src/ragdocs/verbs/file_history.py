@@ -48,7 +48,8 @@ def commits(root: Path, options: Sequence[str], operands: Sequence[str]) -> list
         if field == "\x01":
             edits.append([])
         elif field[:1] in ("R", "C"):
-            before, path = next(fields), next(fields)
+            before = next(fields)
+            path = next(fields)
             # A copy has a past of its own from now on.
             edits[-1].append(EditedFile(before if field[0] == "R" else path, path))
         elif field:
@@ -131,20 +132,12 @@ def changed_files(root: Path, since: datetime) -> list[FileChange] | None:
 def _staged(root: Path) -> Iterator[tuple[str, str]]:
     """Yield renames that are not committed yet."""
     fields = _fields(git.run(root, ["status", "--porcelain=v2", "-z"], terms=TERMS))
-    prefix = _prefix(root)
+    prefix = git.prefix(root)
     for field, following in pairwise(fields):
         if field.startswith("2 "):
             new = field.split(" ", 9)[-1]
             if new.startswith(prefix) and following.startswith(prefix):
                 yield following.removeprefix(prefix), new.removeprefix(prefix)
-
-
-def _prefix(root: Path) -> str:
-    """Return where a project is in its repository."""
-    top = git.top(root)
-    if top is None or top == root:
-        return ""
-    return f"{root.relative_to(top).as_posix()}/"
 
 
 def _fields(output: bytes) -> list[str]:

@@ -33,7 +33,8 @@ MOST_CANDIDATES = 20
 MOST_LISTED = 100
 # Others may write between a look and a write; so often in a row nobody does.
 ATTEMPTS = 8
-CONTEXT, CONTENT = "work_context", "content"
+CONTEXT = "work_context"
+CONTENT = "content"
 READER = "<read the journal>"
 AGAIN = f"read the section again with {READER} and send it as overview with <write to the journal>"
 

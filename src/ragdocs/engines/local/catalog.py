@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ragdocs.engines.local.cards import document_of, every_card
 from ragdocs.system import files as fsio
 from ragdocs.system.turns import give_way
 from ragdocs.types import (
@@ -21,7 +22,6 @@ from ragdocs.types import (
     Chunk,
     Document,
     Filter,
-    GitContext,
     IndexedDocument,
     Link,
 )
@@ -34,6 +34,9 @@ Buffer = bytes | memoryview
 # Reads of mapped texts before their pages are given back. Pages that are needed again soon cost a
 # search a twentieth of its time: one reads its hits and then the texts around them.
 READS_BEFORE_REST = 2
+
+# Texts that are joined at once when a snapshot is made.
+TEXTS_IN_A_PIECE = 256
 
 # Takes rows and their scores and returns the permutation that puts the best first.
 BestFirst = Callable[[Rows, Floats], Rows]
@@ -248,7 +251,8 @@ class Catalog:
         if self._lone is not None:
             return self._lone
         sizes = np.bincount(self._slot_of.values[self.alive])
-        lone, every = int(np.count_nonzero(sizes == 1)), int(np.count_nonzero(sizes))
+        lone = int(np.count_nonzero(sizes == 1))
+        every = int(np.count_nonzero(sizes))
         self._lone = lone / max(1, every)
         return self._lone
 
@@ -371,35 +375,59 @@ class Catalog:
         chosen: Mask = self.alive & slots[self._slot_of.values]
         return chosen
 
-    def dump(self) -> tuple[dict[str, Any], bytes, bytes]:
-        """Return the cards as JSON-ready values without the links, which the graph keeps.
+    def dump(self) -> tuple[dict[str, Any], bytes, list[Buffer]]:
+        """Return the cards without the links, which the graph keeps; the table; and the texts.
 
-        The table; and the texts.
+        Cards are made ready for JSON as they are read, and the texts come in pieces.
         """
-        cards = []
         table = np.zeros_like(self._table.values)
         table[self.alive] = self._table.values[self.alive]
         used, table["headings"][self.alive] = np.unique(
             table["headings"][self.alive], return_inverse=True
         )
-        texts: list[bytes] = []
-        at = 0
+        texts = self._place_stored(table)
+        texts += self._place_fresh(table, sum(map(len, texts)))
+        placed = []
         for document in self.documents():
-            rows = self._rows[document.id]
-            stamp = self.stamps[document.path][0]
-            cards.append({**_plain(document), "stamp": stamp, "rows": [rows.start, rows.stop]})
-            for row in rows:
-                if row in self._fresh:
-                    text = _encoded(self._fresh[row])
-                else:
-                    begin, size = table["at"][row], table["size"][row]
-                    text = bytes(self._stored[begin : begin + size])
-                table["at"][row], table["size"][row] = at, len(text)
-                texts.append(text)
-                at += len(text)
-            give_way()
+            placed.append((document, self.stamps[document.path][0], self._rows[document.id]))
         headings = [self._headings[number] for number in used.tolist()]
-        return {"documents": cards, "headings": headings}, table.tobytes(), b"".join(texts)
+        return {"documents": every_card(placed), "headings": headings}, table.tobytes(), texts
+
+    def _place_stored(self, table: npt.NDArray[Any]) -> list[Buffer]:
+        """Give the texts of the last snapshot their places in the next, and return them.
+
+        What is left of it goes there as it lies, in as few pieces as there are gaps.
+        """
+        is_stored = self.alive.copy()
+        is_stored[np.fromiter(self._fresh, dtype=np.int64)] = False
+        rows = np.flatnonzero(is_stored)
+        rows = rows[np.argsort(table["at"][rows], kind="stable")]
+        begins = table["at"][rows]
+        sizes = table["size"][rows]
+        ends = begins + sizes
+        table["at"][rows] = np.cumsum(sizes) - sizes
+        is_after_gap = np.ones(len(rows), dtype=np.bool_)
+        is_after_gap[1:] = begins[1:] != ends[:-1]
+        firsts = np.flatnonzero(is_after_gap)
+        lasts = np.append(firsts[1:], len(rows)) - 1
+        spans = zip(begins[firsts].tolist(), ends[lasts[: len(firsts)]].tolist(), strict=True)
+        return [self._stored[begin:end] for begin, end in spans]
+
+    def _place_fresh(self, table: npt.NDArray[Any], at: int) -> list[Buffer]:
+        """Give the texts that came since the last snapshot their places from `at` on."""
+        rows = np.fromiter(self._fresh, dtype=np.int64)
+        texts: list[Buffer] = []
+        sizes: list[int] = []
+        for start in range(0, len(rows), TEXTS_IN_A_PIECE):
+            portion = []
+            for row in rows[start : start + TEXTS_IN_A_PIECE].tolist():
+                portion.append(_encoded(self._fresh[row]))
+            sizes += map(len, portion)
+            texts.append(b"".join(portion))
+            give_way()
+        table["size"][rows] = sizes
+        table["at"][rows] = at + np.cumsum(sizes, dtype=np.int64) - sizes
+        return texts
 
     @classmethod
     def restore(
@@ -424,7 +452,7 @@ class Catalog:
         catalog._slot_of = _Column.of(np.zeros(len(rows), dtype=np.int32), 0)
         catalog._headings = [tuple(headings) for headings in cards["headings"]]
         for card in cards["documents"]:
-            document = _document(card, links(card["id"]))
+            document = document_of(card, links(card["id"]))
             first, end = card["rows"]
             catalog._slot_of.values[first:end] = catalog._register(document, card["stamp"])
             catalog._alive.values[first:end] = True
@@ -475,7 +503,10 @@ class Catalog:
 
     def _fill_columns(self) -> None:
         """Set what filters compare for all slots at once; each has a document."""
-        created, expires, importance, confidence = [], [], [], []
+        created = []
+        expires = []
+        importance = []
+        confidence = []
         for document in self._cards.values():
             created.append(_seconds(document.created_at, np.nan))
             expires.append(_seconds(document.expires_at, np.inf))
@@ -540,57 +571,3 @@ def _chosen(length: int, slots: set[int]) -> Mask:
 def _words(document: Document) -> set[tuple[str, str]]:
     words = {("kind", document.kind.casefold()), ("status", document.status.casefold())}
     return words | {("tag", tag.casefold()) for tag in document.tags}
-
-
-_DATES = ("created_at", "modified_at", "expires_at")
-
-
-def _plain(document: Document) -> dict[str, Any]:
-    names = (
-        "id",
-        "lane",
-        "path",
-        "title",
-        "version",
-        "kind",
-        "status",
-        "tags",
-        "aliases",
-        "importance",
-        "source",
-        "confidence",
-        "format",
-        "anchors",
-    )
-    card: dict[str, Any] = {name: getattr(document, name) for name in (*names, "size", "problems")}
-    for name in _DATES:
-        moment = getattr(document, name)
-        if moment:
-            card[name] = moment.isoformat()
-    card["extra"] = dict(document.extra)
-    if document.git:
-        state = document.git
-        card["git"] = [
-            state.branch,
-            state.commit,
-            state.dirty,
-            list(state.files_changed),
-            state.files_total,
-        ]
-    return card
-
-
-def _document(card: Mapping[str, Any], links: tuple[Link, ...]) -> Document:
-    values = dict(card)
-    del values["rows"], values["stamp"]
-    git = values.pop("git", None)
-    for name in ("tags", "aliases", "problems", "anchors"):
-        values[name] = tuple(values[name])
-    for name in _DATES:
-        if name in values:
-            values[name] = datetime.fromisoformat(values[name]).astimezone(UTC)
-    if git is not None:
-        # A snapshot of an earlier version has no total.
-        branch, commit, dirty, changed, *total = git
-        values["git"] = GitContext(branch, commit, dirty, tuple(changed), *total)
-    return Document(links=links, **values)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from ragdocs.engines.local import portions
 from ragdocs.system.names import link_key, link_keys
 from ragdocs.types import Document, Link
 
@@ -136,11 +135,16 @@ class LinkGraph:
         for link in self._links[doc_id]:
             by_ghost[_ghost(link.target)].add(doc_id)
 
-    def dump(self) -> bytes:
-        """Return the graph as node-link JSON."""
-        from networkx import node_link_data
-
-        return portions.written(node_link_data(self.open(), edges="edges"))
+    def dump(self) -> dict[str, Any]:
+        """Return the graph as networkx's node-link data, whose lists are made as they are read."""
+        links = dict(self._links)
+        return {
+            "directed": True,
+            "multigraph": True,
+            "graph": {},
+            "nodes": _nodes(links),
+            "edges": _edges(links),
+        }
 
     @classmethod
     def restore(cls, data: bytes) -> LinkGraph:
@@ -188,15 +192,7 @@ class LinkGraph:
         for order, link in enumerate(self._links[doc_id]):
             ghost = _ghost(link.target)
             graph.add_node(ghost, kind="ghost")
-            graph.add_edge(
-                doc_id,
-                ghost,
-                edge_type=link.kind,
-                edge_context=link.context,
-                written=link.target,
-                heading=link.heading,
-                order=order,
-            )
+            graph.add_edge(doc_id, ghost, **_attributes(link, order))
 
     def linked(self, doc_id: str) -> tuple[str, ...]:
         """Return the other documents that one links to.
@@ -212,6 +208,39 @@ class LinkGraph:
             near = tuple(sorted(owners - {doc_id}))
             self._near[doc_id] = near
         return near
+
+
+def _nodes(links: Mapping[str, Sequence[Link]]) -> Iterator[dict[str, Any]]:
+    """Yield documents and ghosts, each before what follows from it."""
+    ghosts: set[str] = set()
+    for doc_id, own in links.items():
+        yield {"kind": "document", "id": doc_id}
+        for link in own:
+            ghost = _ghost(link.target)
+            if ghost not in ghosts:
+                ghosts.add(ghost)
+                yield {"kind": "ghost", "id": ghost}
+
+
+def _edges(links: Mapping[str, Sequence[Link]]) -> Iterator[dict[str, Any]]:
+    """Yield links; those of one document to one ghost have keys in their order."""
+    for doc_id, own in links.items():
+        keys: Counter[str] = Counter()
+        for order, link in enumerate(own):
+            ghost = _ghost(link.target)
+            ends = {"source": doc_id, "target": ghost, "key": keys[ghost]}
+            yield {**_attributes(link, order), **ends}
+            keys[ghost] += 1
+
+
+def _attributes(link: Link, order: int) -> dict[str, Any]:
+    return {
+        "edge_type": link.kind,
+        "edge_context": link.context,
+        "written": link.target,
+        "heading": link.heading,
+        "order": order,
+    }
 
 
 def _ghost(target: str) -> str:

@@ -21,12 +21,13 @@ from ragdocs.engines.local import portions, snapshot
 from ragdocs.engines.local.catalog import Catalog
 from ragdocs.engines.local.graph import LinkGraph
 from ragdocs.engines.local.sharing import SharedLock
-from ragdocs.engines.local.vectors import Buffer, VectorTable, build_graph
+from ragdocs.engines.local.snapshot import Pieces
+from ragdocs.engines.local.vectors import VectorTable, build_graph
 from ragdocs.engines.local.view import LocalSnapshot
 from ragdocs.protocols import IndexInfo, Vectors
 from ragdocs.search.fields import LANGUAGE_TERMS, FieldTerms, field_terms
 from ragdocs.system import files
-from ragdocs.system.heap import without_collection
+from ragdocs.system.heap import leave_alone, without_collection
 from ragdocs.system.locks import lock
 from ragdocs.text.terms import ANALYSER
 from ragdocs.types import Chunk, Document, IndexedDocument
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
     from ragdocs.engines.local.postings import KeywordTable
 
 # The layout of a generation; a change here rebuilds every index.
-FORMAT = "7"
+FORMAT = "8"
 
 DOCSTORE = "vector/docstore.json"
 FAISS = "vector/faiss_index.bin"
 NEIGHBOURS = "vector/neighbours.bin"
+VECTOR_ROWS = "vector/rows.bin"
 TABLE = "vector/table.bin"
 PASSAGES = "vector/passages.txt"
 GRAPH = "graph/graph.json"
@@ -51,8 +53,11 @@ NO_PASSAGE = "(no passage)"
 # Passages of one document that are encoded before those of others get their turn; a file of 10 MB
 # has 11,000.
 PASSAGES_IN_TURN = 256
+# Passages whose objects are worth keeping the garbage collector off.
+MANY_PASSAGES = 1_000
 # Rows that were ever given, for each that is alive, before they are numbered anew.
-MOST_ROWS, SPARE_ROWS = 2, 1_000
+MOST_ROWS = 2
+SPARE_ROWS = 1_000
 
 # What engines say of bytes that we signed ourselves, with another version of them or on another
 # kind of machine.
@@ -213,6 +218,8 @@ class LocalIndex:
             self._bare.update(added)
             self._waiting = None
             self._dirty = True
+        if len(added) >= MANY_PASSAGES:
+            leave_alone()
 
     def _remove(self, paths: Iterable[str]) -> None:
         """Drop documents from catalog and graph."""
@@ -362,7 +369,7 @@ class LocalIndex:
             vectors = VectorTable(self._dim)
             return _Parts(catalog, graph, keyword_files, vectors, {}, languages)
         vectors = VectorTable.restore(
-            parts[FAISS], parts.get(NEIGHBOURS, b""), cards["vector_rows"], self._dim
+            parts[FAISS], parts.get(NEIGHBOURS, b""), parts[VECTOR_ROWS], self._dim
         )
         gauge = cards.get("gauge") or {}
         return _Parts(catalog, graph, keyword_files, vectors, gauge, languages)
@@ -431,31 +438,36 @@ class LocalIndex:
                 # Searches go on: nothing changes without this lock.
                 self._compact()
                 self._dirty = False
-                cards, parts = self._dump()
-            parts[DOCSTORE] = portions.written(cards)
+                documents, parts = self._dump()
+            for path, members in documents.items():
+                parts[path] = [portions.written(members)]
             files.make_directories(self._directory, 0o700)
             with lock(self._directory, timeout=0):
                 recipe = {**self._recipe, "encoder": self._encoder}
                 name = snapshot.save(self._directory, parts, recipe, self._key)
             undo.pop_all()
+        for pieces in parts.values():
+            for piece in pieces:
+                # What was mapped has been read for its digest.
+                files.release(piece)
         return name
 
-    def _dump(self) -> tuple[dict[str, Any], dict[str, Buffer]]:
-        """Return the cards, which take long to write as JSON, and the other parts as bytes."""
+    def _dump(self) -> tuple[dict[str, Mapping[str, Any]], dict[str, Pieces]]:
+        """Return what takes long to write as JSON, and the other parts as bytes."""
         vectors, neighbours, rows = self._table().dump()
         cards, table, passages = self._catalog.dump()
-        parts: dict[str, Buffer] = {
-            GRAPH: self._graph.dump(),
-            FAISS: vectors,
-            TABLE: table,
+        parts: dict[str, Pieces] = {
+            FAISS: [vectors],
+            VECTOR_ROWS: [rows],
+            TABLE: [table],
             PASSAGES: passages,
         }
         if neighbours:
-            parts[NEIGHBOURS] = neighbours
+            parts[NEIGHBOURS] = [neighbours]
         for name, data in self._keywords().dump().items():
-            parts[KEYWORD + name] = data
+            parts[KEYWORD + name] = [data]
         others = {"gauge": self._calibration or None, "languages": self._languages()}
-        return {**cards, "vector_rows": rows, **others}, parts
+        return {DOCSTORE: {**cards, **others}, GRAPH: self._graph.dump()}, parts
 
     def _compact(self) -> None:
         """Give rows new numbers when most numbers belong to the dead.

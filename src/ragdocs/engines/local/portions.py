@@ -6,7 +6,8 @@ Python's own writer lets no other thread run until it has written everything.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from ragdocs.system.turns import give_way
@@ -15,10 +16,10 @@ PORTION = 64
 
 
 def written(value: Mapping[str, Any]) -> bytes:
-    """Return an object as JSON; its long lists are written in portions."""
+    """Return an object as JSON; its lists, and what its iterators yield, in portions."""
     members = []
     for name, part in value.items():
-        if isinstance(part, list):
+        if isinstance(part, list | Iterator):
             body = _listed(part)
         else:
             body = _encoded(part)
@@ -26,11 +27,13 @@ def written(value: Mapping[str, Any]) -> bytes:
     return b"{" + b", ".join(members) + b"}"
 
 
-def _listed(values: list[Any]) -> bytes:
+def _listed(values: Iterable[Any]) -> bytes:
+    rest = iter(values)
     portions = []
-    for start in range(0, len(values), PORTION):
-        portion = _encoded(values[start : start + PORTION])
-        portions.append(portion[1:-1])
+    # Values that are made one after the other are gone before the next: thousands of them at once
+    # would make the garbage collector look at everything there is.
+    while portion := list(islice(rest, PORTION)):
+        portions.append(_encoded(portion)[1:-1])
         give_way()
     return b"[" + b", ".join(portions) + b"]"
 

@@ -21,7 +21,7 @@ from ragdocs.engines.local.segments import (
     Segments,
 )
 from ragdocs.engines.local.whoosh_files import LENGTHS
-from ragdocs.engines.local.words import FIELDS, Occurrences, every_posting
+from ragdocs.engines.local.words import FIELDS, HIGHEST, Occurrences, every_posting
 from ragdocs.search import bm25
 from ragdocs.search.fields import FieldTerms
 from ragdocs.text.languages import ENGLISH
@@ -38,7 +38,8 @@ READ_POSTINGS = 250_000
 # Segments are merged with every snapshot; where changes never pause for one, this many may pile up.
 PILED_SEGMENTS = 64
 # What stands for the row of a removed passage, and of a number that no passage has.
-REMOVED, ASTRAY = -1, -2
+REMOVED = -1
+ASTRAY = -2
 # The name of our own file among Whoosh's.
 ROWS = "rows.bin"
 
@@ -105,6 +106,8 @@ class KeywordTable:
         self._count = 0
         # What occurrences are divided by, by field and by Whoosh's byte of its length.
         self._norms: dict[str, Floats] = {}
+        # What a body is worth by its code, before it saturates.
+        self._body_worths: Floats = np.empty(0, dtype=np.float32)
         self._sums: dict[str, _Sums] = {}
         self._spellings: dict[str, tuple[str, ...]] = {}
         self._counts: dict[str, int] = {}
@@ -196,7 +199,7 @@ class KeywordTable:
         is_there: Mask = having.take(positions, mode="clip") == rows
         return is_there
 
-    def dump(self) -> dict[str, bytes]:
+    def dump(self) -> dict[str, Buffer]:
         """Return the files of the Whoosh index."""
         return {**self._segments.dump(), ROWS: self._row_of.tobytes()}
 
@@ -304,11 +307,11 @@ class KeywordTable:
     def _worth(self, term: str) -> _Worth:
         """Add up what a term is worth in each row that has it, in the order of rows."""
         parts = []
-        for name, segment in self._segments.opened.items():
-            number = segment.words.find(term)
+        for name, numbering in self._numberings.items():
+            words = self._segments.opened[name].words
+            number = words.find(term)
             if number >= 0:
-                occurrences = segment.words.occurrences(number)
-                parts.append(self._in_segment(self._numberings[name], occurrences))
+                parts.append(self._in_segment(numbering, words.occurrences(number)))
         if not parts:
             return _Worth(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), None)
         if len(parts) == 1:
@@ -316,10 +319,13 @@ class KeywordTable:
         return _together(parts)
 
     def _in_segment(self, numbering: _Numbering, occurrences: Occurrences) -> _Worth:
-        numbers, counts, lengths, others = occurrences
-        frequency = bm25.weighted(
-            "body", counts.astype(np.float32), self._norms["body"].take(lengths)
-        )
+        numbers, codes, high, others = occurrences
+        frequency = self._body_worths.take(codes)
+        if high:
+            places = list(high)
+            times = np.fromiter(high.values(), dtype=np.float32)
+            divisors = self._norms["body"].take(codes[places] & HIGHEST)
+            frequency[places] = bm25.weighted("body", times, divisors)
         named: Floats | None = None
         for field, positions, field_counts, field_lengths in others:
             times = field_counts.astype(np.float32)
@@ -348,9 +354,12 @@ class KeywordTable:
 
     def _count_rows(self) -> None:
         opened = self._segments.opened
-        self._numberings = {}
+        numberings = {}
         for name, segment in opened.items():
-            self._numberings[name] = _numbering(self._row_of[segment.rows])
+            numberings[name] = _numbering(self._row_of[segment.rows])
+        # In the order of rows, in which what they have is put together.
+        names = sorted(numberings, key=lambda name: _first_row(numberings[name]))
+        self._numberings = {name: numberings[name] for name in names}
         sums = {}
         self._count = 0
         totals = dict.fromkeys(bm25.BOOSTS, 0.0)
@@ -364,6 +373,7 @@ class KeywordTable:
         for field, total in totals.items():
             average = max(1.0, total / max(1, self._count))
             self._norms[field] = bm25.norms(field, _LENGTHS, average)
+        self._body_worths = bm25.weighted("body", _COUNTS, self._norms["body"]).ravel()
 
     def _summed(self, name: str, segment: Segment) -> _Sums:
         """Add up the lengths of a segment, unless no row of it was removed since the last time."""
@@ -407,6 +417,12 @@ def _numbering(rows: Rows) -> _Numbering:
     return _Numbering(rows, None)
 
 
+def _first_row(numbering: _Numbering) -> int:
+    """Return the first row of a segment that is not removed."""
+    living = numbering.rows[numbering.rows >= 0]
+    return int(living[:1].sum())
+
+
 def _together(parts: Sequence[_Worth]) -> _Worth:
     """Join what several segments have, in the order of rows."""
     rows = np.concatenate([part.rows for part in parts])
@@ -427,3 +443,5 @@ def _together(parts: Sequence[_Worth]) -> _Worth:
 
 
 _LENGTHS = LENGTHS.astype(np.float32)
+# The counts that a code may have, each in a row of its own.
+_COUNTS = np.arange(HIGHEST + 1, dtype=np.float32)[:, np.newaxis]

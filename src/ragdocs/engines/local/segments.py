@@ -298,13 +298,9 @@ class Segments:
         for segment in self.opened.values():
             fsio.release(segment.words.buffer)
 
-    def dump(self) -> dict[str, bytes]:
-        """Return the files of the Whoosh index."""
-        dumped = {}
-        for name, data in self._storage.files.items():
-            dumped[name] = bytes(data)
-            fsio.release(data)
-        return dumped
+    def dump(self) -> dict[str, Buffer]:
+        """Return the files of the Whoosh index, those that are mapped as they are."""
+        return dict(self._storage.files)
 
     def refresh(self) -> None:
         """Show the segments that the last commit wrote.
@@ -370,7 +366,8 @@ def _alike(segments: Mapping[str, Segment]) -> list[list[str]]:
             count = len(segments[name].rows)
             if total + count > MOST_MERGED:
                 chosen.append((total, group))
-                group, total = [], 0
+                group = []
+                total = 0
             group.append(name)
             total += count
         chosen.append((total, group))

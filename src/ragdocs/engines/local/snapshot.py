@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -34,9 +34,13 @@ UNTRUSTED = (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeEr
 LARGEST = 1 << 34
 
 
+# A file in pieces, each of which is written by itself: joining them would hold up other threads.
+Pieces = Sequence[bytes | memoryview]
+
+
 def save(
     directory: Path,
-    parts: Mapping[str, bytes | memoryview],
+    parts: Mapping[str, Pieces],
     recipe: Mapping[str, str],
     key: bytes,
 ) -> str:
@@ -45,7 +49,7 @@ def save(
     place = directory / name
     manifest: dict[str, object] = {
         "recipe": dict(recipe),
-        "files": {path: _digest(data) for path, data in sorted(parts.items())},
+        "files": {path: _digest(pieces) for path, pieces in sorted(parts.items())},
     }
     manifest["signature"] = _sign(manifest, key)
     with fsio.explained("write", directory):
@@ -56,9 +60,10 @@ def save(
             undo.callback(_remove, directory, name)
             # First, because only a signed generation is ever removed: also what a killed process
             # leaves must be one.
-            for path, data in {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts}.items():
+            head = [json.dumps(manifest, indent=1).encode()]
+            for path, pieces in {MANIFEST: head, **parts}.items():
                 fsio.make_directories((place / path).parent, 0o700)
-                fsio.write_atomic(place / path, data)
+                fsio.write_atomic(place / path, *pieces)
             undo.pop_all()
         fsio.write_atomic(directory / POINTER, name.encode())
     # What is published is published, whatever becomes of the old ones.
@@ -102,7 +107,7 @@ def load(
         return None
     # A large index is hundreds of megabytes, and hashing lets other threads run.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        digests = list(pool.map(_digest, parts.values()))
+        digests = list(pool.map(_digest, [[part] for part in parts.values()]))
     if digests != [manifest["files"][path] for path in parts]:
         return None
     return manifest["recipe"], parts
@@ -116,8 +121,11 @@ def _opened(path: Path, private: Path | None) -> memoryview:
     return fsio.map_copy(path, private, LARGEST)
 
 
-def _digest(data: bytes | memoryview) -> str:
-    return f"{len(data)}:{hashlib.sha256(data).hexdigest()}"
+def _digest(pieces: Pieces) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return f"{sum(map(len, pieces))}:{digest.hexdigest()}"
 
 
 def _sign(manifest: Mapping[str, object], key: bytes) -> str:

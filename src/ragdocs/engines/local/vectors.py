@@ -14,10 +14,11 @@ import numpy.typing as npt
 from ragdocs.engines.local.catalog import BestFirst, by_row
 from ragdocs.protocols import Vectors
 from ragdocs.system import files as fsio
-from ragdocs.system.heap import give_back
+from ragdocs.system import heap
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
+Halves = npt.NDArray[np.float16]
 Buffer = bytes | memoryview
 
 # Removed vectors stay in place, hidden by the row mask, until they are this share of all:
@@ -29,6 +30,8 @@ EXACT_LIMIT = 75_000
 # Neighbours of a vector in the graph, and candidates followed while building and searching it: at
 # 100,000 clustered vectors they find 0.98 of the true ten, in 1.4 ms.
 NEIGHBOURS, BUILDING, SEARCHING = 16, 64, 256
+# Vectors that are added to a graph at once, in full precision.
+BUILT_AT_ONCE = 1 << 17
 # A graph is useless when most of what it finds is filtered out; then an exact search over the few
 # allowed is quick.
 MILD_FILTER = 0.2
@@ -54,6 +57,7 @@ class VectorTable:
         self._places: Rows = np.empty(0, dtype=np.int64)
         self._count = 0
         self._graph: Any = None
+        self._graph_file: Buffer = b""
         # Counts how often positions changed.
         self._epoch = 0
 
@@ -83,29 +87,25 @@ class VectorTable:
         """
         if self._index is not None:
             return
-        import faiss
-
         data, graph = self._stored
         self._stored = (b"", b"")
+        index = _exact(self.dim)
+        skeleton = None
         try:
-            index = (
-                faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
-                if data
-                else _exact(self.dim)
-            )
-            self._graph = (
-                faiss.deserialize_index(np.frombuffer(graph, dtype=np.uint8)) if graph else None
-            )
-        except RuntimeError as error:
+            if data:
+                _copy_codes(_read_in_place(data), index)
+            if graph:
+                skeleton = _read_in_place(graph)
+        except (RuntimeError, AttributeError) as error:
             raise ValueError(f"the stored vectors cannot be read: {error}") from error
-        if index.d != self.dim or index.ntotal != len(self._rows):
+        if index.ntotal != len(self._rows):
             raise ValueError("the stored vectors do not fit their rows")
         self._index = index
+        if skeleton is not None:
+            # Nothing is ever added to a graph, so it stays where it lies.
+            self._share(skeleton, graph)
         for stored in (data, graph):
             fsio.release(stored)
-        if data:
-            # FAISS read a copy of all of it.
-            give_back()
 
     def add(self, rows: Sequence[int] | Rows, vectors: Vectors) -> None:
         """Store one vector for each row."""
@@ -198,17 +198,21 @@ class VectorTable:
             table.add(moved[stripe], self.get(stripe))
         return table
 
-    def ungraphed(self) -> tuple[int, Vectors] | None:
+    def ungraphed(self) -> tuple[int, Halves] | None:
         """Return the vectors that a new graph should hold.
 
-        And their epoch, if so many are worth building one.
+        And their epoch, if so many are worth building one. Half precision is all they have.
         """
         covered = 0 if self._graph is None else self._graph.ntotal
         if len(self._rows) <= EXACT_LIMIT or len(self._rows) - covered <= STALE_SHARE * len(
             self._rows
         ):
             return None
-        return self._epoch, self._index.reconstruct_n(0, len(self._rows))
+        vectors = np.empty((len(self._rows), self.dim), dtype=np.float16)
+        for start in range(0, len(vectors), STRIPE):
+            stripe = vectors[start : start + STRIPE]
+            stripe[:] = self._index.reconstruct_n(start, len(stripe))
+        return self._epoch, vectors
 
     def adopt(self, epoch: int, graph: Any) -> None:
         """Search through a graph from now on.
@@ -216,33 +220,40 @@ class VectorTable:
         Unless the vectors it was built of have moved since.
         """
         if epoch == self._epoch:
-            self._graph = graph
+            self._share(graph)
 
-    def dump(self) -> tuple[Buffer, Buffer, list[int]]:
-        """Return index and graph as FAISS writes them.
+    def _share(self, graph: Any, file: Buffer = b"") -> None:
+        """Let a graph that has no vectors find them in the index, which belongs to it then.
+
+        `file` is what it is read from as it lies.
+        """
+        if self._graph is not None:
+            self._graph.own_fields = False
+        graph.storage = self._index
+        graph.own_fields = True
+        self._graph = graph
+        self._graph_file = file
+
+    def dump(self) -> tuple[Buffer, Buffer, bytes]:
+        """Return index and graph as FAISS writes them, the graph without its vectors.
 
         And the row of each entry, negative where it is dead.
         """
         import faiss
 
-        # FAISS lets others run while it writes; a copy of that would not.
         graph: Buffer = b""
         if self._graph is not None:
-            graph = faiss.serialize_index(self._graph).data
-        return (
-            faiss.serialize_index(self._index).data,
-            graph,
-            np.where(
-                self.places(self._rows) == np.arange(len(self._rows)), self._rows, -1 - self._rows
-            ).tolist(),
-        )
+            graph = _written(self._graph, faiss.IO_FLAG_SKIP_STORAGE)
+        is_alive = self.places(self._rows) == np.arange(len(self._rows))
+        rows = np.where(is_alive, self._rows, -1 - self._rows)
+        return _written(self._index), graph, rows.tobytes()
 
     @classmethod
-    def restore(cls, data: Buffer, graph: Buffer, rows: Sequence[int], dim: int) -> VectorTable:
+    def restore(cls, data: Buffer, graph: Buffer, rows: Buffer, dim: int) -> VectorTable:
         """Take what `dump` returned; `open` reads it."""
         table = cls(dim)
         table._stored = (data, graph)
-        stored = np.asarray(rows, dtype=np.int64)
+        stored = np.frombuffer(rows, dtype=np.int64)
         dead = stored < 0
         table._place(np.where(dead, -1 - stored, stored))
         table._places[table._rows[dead]] = -1
@@ -334,16 +345,56 @@ def similar_pairs(
     return list(zip(scores.tolist(), firsts.tolist(), seconds.tolist(), strict=True))
 
 
-def build_graph(vectors: Vectors) -> Any:
-    """Build a graph over vectors; half a millisecond for each, so nobody should wait for it."""
+def build_graph(vectors: Halves) -> Any:
+    """Build a graph over vectors, which it does not keep.
+
+    That takes half a millisecond for each, so nobody should wait for it.
+    """
     import faiss
 
     half: Any = faiss.ScalarQuantizer.QT_fp16
     graph: Any = faiss.IndexHNSWSQ(vectors.shape[1], half, NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = BUILDING
-    graph.train(vectors[:1])
-    graph.add(vectors)
-    return graph
+    graph.train(vectors[:1].astype(np.float32))
+    for start in range(0, len(vectors), BUILT_AT_ONCE):
+        graph.add(vectors[start : start + BUILT_AT_ONCE].astype(np.float32))
+    skeleton = np.frombuffer(_written(graph, faiss.IO_FLAG_SKIP_STORAGE), dtype=np.uint8)
+    return faiss.deserialize_index(skeleton)
+
+
+def _read_in_place(data: Buffer) -> Any:
+    """Return what FAISS has written, as it lies there; whoever has it keeps the data."""
+    import faiss
+
+    content = np.frombuffer(data, dtype=np.uint8)
+    # Its type stubs do not know this reader.
+    untyped: Any = faiss
+    reader = untyped.ZeroCopyIOReader(faiss.swig_ptr(content), content.size)
+    return faiss.read_index(reader)
+
+
+def _copy_codes(stored: Any, index: Any) -> None:
+    """Add all vectors of one index to another, once and without unpacking them."""
+    import faiss
+
+    if stored.d != index.d or stored.code_size != index.code_size:
+        raise RuntimeError("they have another size")
+    size = stored.ntotal * stored.code_size
+    if size:
+        codes: Any = faiss.rev_swig_ptr(stored.codes.data(), size)
+        index.add_sa_codes(codes.reshape(stored.ntotal, stored.code_size))
+
+
+def _written(index: Any, flags: int = 0) -> Buffer:
+    """Return what FAISS writes of an index, which lets others run meanwhile.
+
+    A copy of it would not.
+    """
+    import faiss
+
+    writer = faiss.VectorIOWriter()
+    faiss.write_index(index, writer, flags)
+    return heap.view(int(writer.data.data()), writer.data.size(), writer)
 
 
 def _exact(dim: int) -> Any:

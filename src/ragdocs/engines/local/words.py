@@ -79,14 +79,14 @@ class FieldOccurrences(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """The passages that have a term, the counts and lengths of their bodies, and other fields.
+    """The passages that have a term, the codes of their bodies, and other fields.
 
-    Lengths are Whoosh's bytes.
+    `high` has the counts that are too high for their codes, by their places among the passages.
     """
 
     numbers: Places
-    counts: Counts
-    lengths: Bytes
+    codes: Codes
+    high: Mapping[int, int]
     others: list[FieldOccurrences]
 
 
@@ -130,12 +130,7 @@ class Words:
         span = _span(self._other_firsts, term)
         if span.start < span.stop:
             others = self._others(span)
-        return Occurrences(
-            self._numbers[own],
-            self._counts(codes, own.start),
-            _lengths(codes),
-            others,
-        )
+        return Occurrences(self._numbers[own], codes, self._high_counts(codes, own.start), others)
 
     def _others(self, span: slice) -> list[FieldOccurrences]:
         """Return what fields other than the body have of the term that this span is of."""
@@ -160,13 +155,21 @@ class Words:
     def _counts(self, codes: Codes, place: int) -> Counts:
         """Return the counts of the codes from this place on."""
         counts = codes >> 8
-        if not self._high:
-            return counts
-        counts = counts.astype(np.int64)
-        is_high = counts == HIGHEST
-        for position in np.flatnonzero(is_high).tolist():
-            counts[position] = self._high.get(place + position, HIGHEST)
+        high = self._high_counts(codes, place)
+        if high:
+            counts = counts.astype(np.int64)
+            counts[list(high)] = list(high.values())
         return counts
+
+    def _high_counts(self, codes: Codes, place: int) -> dict[int, int]:
+        """Return which of the codes from this place on have too low a count, and the true one."""
+        if not self._high:
+            return {}
+        is_high = codes >> 8 == HIGHEST
+        high = {}
+        for position in np.flatnonzero(is_high).tolist():
+            high[position] = self._high.get(place + position, HIGHEST)
+        return high
 
     def near(self, term: str) -> set[str]:
         """Return the terms of bodies that are one edit or one swap away, from its first letter."""

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 # Passages of an index whose bounds are made anew while writers wait.
 MOST_PASSAGES = 3000
 # By how much averages may move before: of bodies, and of the other fields.
-BODY_DRIFT, OTHER_DRIFT = 1.15, 2.0
+BODY_DRIFT = 1.15
+OTHER_DRIFT = 2.0
 
 
 def have_drifted(averages: Averages, reference: Averages) -> bool:

@@ -7,7 +7,8 @@ from ragdocs.system.postgres.database import Database
 
 # Neighbours of a vector in the graph, and candidates followed while building it: at 100,000
 # vectors nine searches in a thousand miss one of fifty.
-NEIGHBOURS, BUILDING = 16, 64
+NEIGHBOURS = 16
+BUILDING = 64
 # Whoever builds holds this lock of the scope.
 BUILDING_LOCK = 7421_0004
 

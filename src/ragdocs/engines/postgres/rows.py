@@ -19,7 +19,8 @@ from ragdocs.types import IndexedDocument
 # Fields that each passage has for itself; all passages of a document share the others.
 OWN = ("body", "headings")
 SHARED = tuple(field for field in FIELDS if field not in OWN)
-BODY, HEADINGS = FIELDS.index("body"), FIELDS.index("headings")
+BODY = FIELDS.index("body")
+HEADINGS = FIELDS.index("headings")
 # What a term is in one passage: its position and how often the term stands in body and headings.
 # Instead of a position, DOCUMENT says that a field and a number follow, for all passages.
 ENTRY = np.dtype([("ord", "<u4"), ("body", "<u2"), ("headings", "<u2")])

@@ -52,7 +52,10 @@ class StoredDocument:
     @property
     def vectors(self) -> int:
         """The number of passages that have a vector."""
-        return sum(passage.slot in self.encoded for passage in self.passages.values())
+        count = 0
+        for passage in self.passages.values():
+            count += passage.slot in self.encoded
+        return count
 
     @property
     def codes(self) -> Codes:
@@ -67,7 +70,9 @@ class StoredDocument:
 
     def terms(self, postings: StoredPostings, passages: Sequence[Passage]) -> StoredTerms:
         """Return the terms that are there, and which of these passages are as they were."""
-        positions = {passage.content: position for position, passage in self.passages.items()}
+        positions = {}
+        for position, passage in self.passages.items():
+            positions[passage.content] = position
         unchanged = {}
         for position, passage in enumerate(passages):
             # One passage before stands for one now.
@@ -109,7 +114,10 @@ class StoredRows:
         rows: dict[int, list[tuple[object, ...]]] = {}
         for row in self._postings.fetchall():
             rows.setdefault(row[0], []).append(row[1:])
-        return {number: StoredPostings(own) for number, own in rows.items()}
+        postings = {}
+        for number, own in rows.items():
+            postings[number] = StoredPostings(own)
+        return postings
 
 
 def passages_of(entry: IndexedDocument, existing: Mapping[int, Passage]) -> list[Passage]:

@@ -36,12 +36,14 @@ Bounds = npt.NDArray[np.float64]
 # they do not suffice, the database is asked once more.
 LISTED_SHARE = 0.5
 # Documents fetched first, for each passage that is wanted and beyond that.
-FETCHED_SHARE, FETCHED_MORE = 1.5, 50
+FETCHED_SHARE = 1.5
+FETCHED_MORE = 50
 
 # A term in more passages than this is cut: of its postings only those in titles and names are read,
 # and all bounds grow by what it is worth at most. The commonest are cut first, up to this share of
 # what all terms are worth, because loose bounds rule out little.
-COMMON, CUT_SHARE = 5_000, 0.03
+COMMON = 5_000
+CUT_SHARE = 0.03
 
 # Code points that are no characters by themselves.
 HALF_CHARACTERS = range(0xD800, 0xE000)

@@ -29,7 +29,8 @@ def configured_encoder(config: Config) -> tuple[Encoder | None, str, int, str]:
         return None, "none", 1, ""
     try:
         encoder = open_encoder(config.embedding.model, cache_dir() / "vectors.sqlite")
-        identity, dim = encoder.identity, encoder.dim
+        identity = encoder.identity
+        dim = encoder.dim
     except UnavailableError as error:
         return None, "none", 1, str(error)
     return encoder, identity, dim, ""

@@ -17,7 +17,7 @@ from ragdocs.errors import ConflictError, RagdocsError
 from ragdocs.serve.cli import listed
 from ragdocs.serve.cli.commands import add_verbs
 from ragdocs.serve.cli.output import print_error
-from ragdocs.serve.surface import VERBS, Verb
+from ragdocs.serve.surface import VERBS, Verb, hints
 
 ABOUT = "Documentation search and a memory graph for the agents in your IDE."
 EXAMPLES = """\
@@ -172,6 +172,7 @@ def build_for(words: Sequence[str]) -> Commands:
         modules = listed.modules(words[0])
     if not modules:
         return build()
+    hints.DECLARING[:] = [_declare_all]
     root = _root()
     name = words[0]
     if name in GROUPS:
@@ -182,6 +183,11 @@ def build_for(words: Sequence[str]) -> Commands:
                 root.add_command(_in_order(command))
         add_verbs(root, _verbs(module, name))
     return root
+
+
+def _declare_all() -> None:
+    """Import the declarations of all verbs, for a sentence that names another one."""
+    import_module("ragdocs.serve.surface.catalog")
 
 
 def _verbs(module: str, name: str) -> Iterator[Verb]:
@@ -257,13 +263,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def explained(error: RagdocsError) -> str:
     """Return an error as a person reads it, without secrets: terminals are logged."""
-    from ragdocs.serve.surface.hints import addressed
     from ragdocs.text.redaction.redact import CallersRedactor
     from ragdocs.text.visible import visible
 
     text = f"ragdocs: {error.message}"
     if error.hint:
-        text += f"\n  {addressed(error.hint, 'command')}"
+        text += f"\n  {hints.addressed(error.hint, 'command')}"
     if isinstance(error, ConflictError) and error.theirs:
         text += f"\n--- the text there now (version {error.version}) ---\n{error.theirs}"
         if error.merged:

@@ -23,6 +23,8 @@ from ragdocs.serve.surface.arguments import read_input, read_text
 
 # Returns the text of a file, or of standard input for no name; of a hook's input if it is one.
 ReadText = Callable[[str, bool], str]
+# What a person types for a text that is piped in.
+STANDARD_INPUT = "-"
 EXIT_CODES = "exit codes: 0 done, 1 failed or refused with nothing changed, 2 wrong usage"
 
 
@@ -179,6 +181,7 @@ def read_named(file: str, of_hook: bool) -> str:
 def arguments_of(verb: Verb, given: Mapping[str, Any], read: ReadText) -> dict[str, Any]:
     """Turn what was typed into the arguments of a verb."""
     arguments: dict[str, Any] = {}
+    _check_input(verb, given)
     for param in verb.params_for("command"):
         value = given[param.name]
         if param.arg.text:
@@ -204,11 +207,37 @@ def _absent(param: Param) -> Any:
 
 
 def _long_text(param: Param, typed: str | None, file: str | None, read: ReadText) -> str | None:
+    if _is_piped(param, typed, file):
+        text = read("", False)
+        if param.required:
+            return text
+        # A part of a text does not end with the last line end of a pipe.
+        return text.removesuffix("\n")
+    if typed is None and file is not None:
+        return read(file, False)
+    return typed
+
+
+def _is_piped(param: Param, typed: str | None, file: str | None) -> bool:
+    """Tell whether a text is read from standard input."""
     if typed is not None:
-        return typed
-    if file or param.required:
-        return read(file or "", False)
-    return None
+        return typed == STANDARD_INPUT
+    if file is not None:
+        return file == STANDARD_INPUT
+    return param.required
+
+
+def _check_input(verb: Verb, given: Mapping[str, Any]) -> None:
+    """Refuse two texts from standard input, which can be read once."""
+    piped = []
+    for param in verb.params_for("command"):
+        if param.arg.text and _is_piped(param, given[param.name], given.get(_file_name(param))):
+            piped.append(param.name)
+    if len(piped) > 1:
+        raise ValidationError(
+            f"{' and '.join(piped)} cannot both be read from standard input",
+            "Give one of them in a file",
+        )
 
 
 def _pairs(param: Param, pairs: Iterable[str]) -> dict[str, str | None]:
@@ -236,11 +265,13 @@ def _as_click(param: Param, complete: completing.Complete | None) -> list[click.
 
 def _file_option(param: Param) -> click.Option:
     """Return the option for a file with the text; one that is required may also be piped in."""
-    flag = "--file" if param.required else f"{param.option}-file"
-    piped = " (default: standard input)" if param.required else ""
-    return click.Option(
-        [flag, _file_name(param)], metavar="FILE", help=f"a file with the text{piped}"
-    )
+    flag = f"{param.option}-file"
+    usual = ""
+    if param.required:
+        flag = "--file"
+        usual = " (the default)"
+    about = f"a file with the text; - is standard input{usual}"
+    return click.Option([flag, _file_name(param)], metavar="FILE", help=about)
 
 
 def _argument(param: Param, complete: completing.Complete | None) -> click.Argument:

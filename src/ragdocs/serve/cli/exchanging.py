@@ -95,12 +95,16 @@ def _import(
 
 def _import_text(answer: Mapping[str, Any]) -> str:
     counts = answer["counts"]
-    done = "imported" if answer["is_written"] else "would be imported"
-    if not counts[NEW]:
+    done = "would be imported"
+    if answer["is_written"]:
+        done = "imported"
+    elif not counts[NEW]:
         done = "to import"
     lines = [f"{answer['source']} ({answer['format']}): {_memories(counts[NEW])} {done}"]
     if len(answer["projects"]) > 1:
-        named = (f"{name} ({count})" for name, count in answer["projects"].items())
+        named = []
+        for name, count in answer["projects"].items():
+            named.append(f"{name} ({count})")
         lines.append(f"  projects there: {', '.join(named)}; --from-project takes one of them")
     for outcome in (PRESENT, KEPT, REFUSED):
         if counts[outcome]:

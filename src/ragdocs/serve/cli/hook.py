@@ -20,7 +20,8 @@ LONGEST_INPUT = 4_000_000
 LONGEST_PROMPT = 20_000
 # Gemini CLI puts what a hook said at the start of a session before the first prompt, and hands both
 # to the next hook.
-_CONTEXT_BEGIN, _CONTEXT_END = "<hook_context>", "</hook_context>"
+_CONTEXT_BEGIN = "<hook_context>"
+_CONTEXT_END = "</hook_context>"
 
 
 def read_input() -> str:

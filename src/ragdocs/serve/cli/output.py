@@ -122,7 +122,7 @@ def print_line(text: str) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print what went wrong; a terminal gets it wrapped, but for a text that follows to be copied."""
+    """Print what went wrong; a terminal gets it wrapped, but for a text that is to be copied."""
     if sys.stderr.isatty():
         message, mark, quoted = text.partition("\n--- ")
         text = wrapped(message, _width()) + mark + quoted

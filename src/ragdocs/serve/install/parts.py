@@ -52,10 +52,12 @@ def parts(client: Client, scope: Scope, machine: Machine, python: Sequence[str])
     yield _server(client, machine.first(names), inside, client.entry(command_line))
     # An editor replaces its variables in its own settings only.
     hook_project = ""
-    hook_file, rules_file = client.user_hooks, client.user_rules
+    hook_file = client.user_hooks
+    rules_file = client.user_rules
     if scope == "project":
         hook_project = str(machine.root)
-        hook_file, rules_file = client.project_hooks, client.project_rules
+        hook_file = client.project_hooks
+        rules_file = client.project_rules
         inside = machine.root or machine.home
     if hook_file:
         yield _hooks(client, machine.path(hook_file), inside, python, hook_project)

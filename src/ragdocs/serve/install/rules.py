@@ -46,7 +46,8 @@ def take(text: str) -> str:
     match = OWN_PART.search(text)
     if match is None:
         return text
-    before, after = text[: match.start()], text[match.end() :]
+    before = text[: match.start()]
+    after = text[match.end() :]
     if before.endswith(("\n\n", "\r\n\r\n")) and not after.strip():
         before = before.removesuffix("\n").removesuffix("\r")
     return before + after

@@ -42,7 +42,8 @@ NO_BATCHES = "batches are not supported. Send one request a line"
 TOO_LONG = f"the request is longer than {LONGEST_LINE // 1024 // 1024} MB. Send less at once"
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}:,]|[^\s\[\]{}:,"]++', re.DOTALL)
-_OPENING, _CLOSING = ("[", "{"), ("]", "}")
+_OPENING = ("[", "{")
+_CLOSING = ("]", "}")
 _LAST_ID = re.compile(r',\s*"id"\s*:\s*(-?\d{1,40}|"(?:[^"\\]|\\.){0,200}")\s*\}\s*\Z')
 
 

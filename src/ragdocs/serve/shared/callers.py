@@ -9,7 +9,7 @@ from datetime import UTC, tzinfo
 from io import BytesIO
 from pathlib import Path
 
-from ragdocs.caller import Caller
+from ragdocs.caller import GIT_INDEX, Caller
 from ragdocs.config import KEYS
 from ragdocs.errors import ValidationError
 
@@ -58,6 +58,7 @@ def from_environment(environ: Mapping[str, str]) -> Caller:
     return Caller(
         name=name[:LONGEST_NAME],
         branch_scope=scope,
+        git_index=environ.get(GIT_INDEX, ""),
         zone=zone,
         secrets=secret_variables(environ),
     )

@@ -96,10 +96,7 @@ def drift_words(links: Sequence[LinkState], most: int = MOST_NAMED) -> str:
 
 def link_name(link: LinkState) -> str:
     """Return the target of a link as it is written."""
-    name = link.link.target
-    if link.link.heading:
-        name = f"{name}#{link.link.heading}"
-    return layouts.cut(name, LONGEST_NAME)
+    return layouts.cut(link.name, LONGEST_NAME)
 
 
 def state_words(link: LinkState) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from ragdocs.serve.surface import VERBS
@@ -20,6 +20,8 @@ OWN_FIELDS = frozenset(
     {"notes", "warnings", "omitted", "message", "reason", "hint", "instructions"}
 )
 LEFT_OUT = "\n## Left out"
+# Import the declarations of all verbs, where a rim begins with those that it needs itself.
+DECLARING: list[Callable[[], object]] = []
 # Names that agents bring along from other tools, and the parameters that are like them.
 PARAMETER_HABITS = {
     "body": ("content", "text", "summary_content"),
@@ -75,9 +77,14 @@ TOOL_HABITS = {
 
 def addressed(text: str, rim: Rim) -> str:
     """Replace the titles of verbs in a text by the names that a rim has for them."""
-    if "<" not in text:
+    titles = set(REFERENCE.findall(text))
+    if not titles:
         return text
     names = _names(rim)
+    if not titles <= names.keys():
+        for declare in DECLARING:
+            declare()
+        names = _names(rim)
 
     def name(match: re.Match[str]) -> str:
         return names.get(match[1], match[0])
@@ -86,7 +93,7 @@ def addressed(text: str, rim: Rim) -> str:
 
 
 def _names(rim: Rim) -> dict[str, str]:
-    """Map the titles of all verbs to their names; one without a tool has only its command."""
+    """Map the titles of verbs to their names; one without a tool has only its command."""
     names = {}
     for verb in VERBS.values():
         name = f"`ragdocs {verb.command}`"

@@ -151,7 +151,7 @@ def append_memory(
 def edit_memory(
     ask: Ask,
     filename: Filename,
-    text: Annotated[str | None, Arg(help="the new text")] = None,
+    text: Annotated[str | None, Arg(help="the new text", text=True)] = None,
     find: Annotated[str | None, Arg(help="the exact passage")] = None,
     section: Annotated[str | None, Arg(help="its heading")] = None,
     mode: Annotated[

@@ -29,7 +29,8 @@ def rows(unified: str) -> list[Row]:
             first = int(place["new"])
             if first > new:
                 rows.append(Row("…", new, f"lines {new} to {first - 1} are the same"))
-            old, new = int(place["old"]), first
+            old = int(place["old"])
+            new = first
         elif line.startswith("-"):
             rows.append(Row("-", old, line[1:]))
             old += 1

@@ -110,7 +110,8 @@ def _positions(
 def _spread(values: Sequence[float], length: float) -> list[float]:
     """Stretch values to a length; half of the way goes by their order, half by their size."""
     inner = length - 2 * MARGIN
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     if len(values) == 1 or high == low:
         return [length / 2] * len(values)
     order = sorted(range(len(values)), key=lambda position: values[position])
@@ -144,7 +145,8 @@ def _pushed_apart(
         places[:, 1] = np.clip(places[:, 1], MARGIN, HEIGHT - MARGIN)
     apart: dict[tuple[int, int], None] = {}
     for left, top in places:
-        x, y = round(float(left)), round(float(top))
+        x = round(float(left))
+        y = round(float(top))
         while (x, y) in apart:
             x += 1
         apart[x, y] = None

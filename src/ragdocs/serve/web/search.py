@@ -226,9 +226,11 @@ def _checked(state: State) -> dict[str, Any]:
 
 def _status_line(state: State, answer: Mapping[str, Any], seconds: float) -> str:
     total = answer["total"]
-    one, many = "result", "results"
+    one = "result"
+    many = "results"
     if state.is_start:
-        one, many = "memory", "memories"
+        one = "memory"
+        many = "memories"
     noun = one if total == 1 else many
     sign = "+" if answer["more"] else ""
     count = f"{total:,}{sign} {noun}, {len(answer['result'])} shown"

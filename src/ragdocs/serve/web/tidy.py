@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import math
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,9 @@ LISTED = 10
 MOST_LISTED = 50
 # The page waits this long for what takes seconds in a large project.
 PATIENCE_SECONDS = 0.6
+# Answers about links change with files of which nobody tells the page: they hold this long.
+HOLDS_SECONDS = 10.0
+ABOUT_FILES = ("review_drift", "review_links")
 # The number in the bar is counted again after a change, at most this often.
 RECOUNT_SECONDS = 30.0
 # Comparing more memories with each other takes seconds: that is done when the page is opened.
@@ -68,7 +72,10 @@ def routes(live: Live) -> list[BaseRoute]:
     BADGES[live] = count.latest
     slow = {}
     for verb, (arguments, _) in SLOW.items():
-        slow[verb] = Pending(partial(ask_now, live, verb, **arguments), count.state)
+        holds = math.inf
+        if verb in ABOUT_FILES:
+            holds = HOLDS_SECONDS
+        slow[verb] = Pending(partial(ask_now, live, verb, **arguments), count.state, holds)
 
     async def show(request: Request) -> Response:
         base = request.scope.get("root_path", "")
@@ -361,10 +368,14 @@ class Count:
                 threading.Thread(target=context.run, args=(self._count,), daemon=True).start()
         return {"tidy": self._total}
 
-    def state(self) -> tuple[int, int]:
+    def state(self) -> tuple[object, ...]:
         """Return what differs whenever other suggestions are possible."""
         corpus = self._live.corpora().get("memory")
-        return self._changes, corpus.info().vectors if corpus else 0
+        if corpus is None:
+            return (self._changes,)
+        # Whoever says that a memory is still true changes no memory.
+        checks = self._live.workspace().living.drift.ledger.state()
+        return self._changes, corpus.info().vectors, checks
 
     def set(self, total: int) -> None:
         """Take the number that the page has found."""

@@ -157,7 +157,8 @@ class _Lines:
             is_code = is_fenced or (indented and indent_of(rows[number]) >= _WIDTH)
             if not is_code:
                 continue
-            start, stop = starts[number], starts[number + 1]
+            start = starts[number]
+            stop = starts[number + 1]
             if spans and spans[-1][1] == start:
                 start, _ = spans.pop()
             spans.append((start, stop))

@@ -54,9 +54,11 @@ def read(text: str, path: str, card: Mapping[str, Any] | None = None) -> Page:
     kind = format_of_text(text, path)
     if kind.name not in _WITH_METADATA:
         return _read(kind, text, path, top=True, card={})
-    split, load = metadata.split, metadata.load
+    split = metadata.split
+    load = metadata.load
     if text.startswith(metadata.TOML):
-        split, load = metadata.split_toml, metadata.load_toml
+        split = metadata.split_toml
+        load = metadata.load_toml
     block, body, first_line = split(text)
     if block is None:
         return _read(kind, body, path, top=True, card={})

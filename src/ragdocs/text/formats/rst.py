@@ -259,7 +259,8 @@ class _Reader:
         written = match["content"] or match["text"]
         if written is None:
             return match[0], "", ""
-        words, target = written, written
+        words = written
+        target = written
         explicit = _TARGET.match(written)
         if explicit:
             words, target = explicit.groups()

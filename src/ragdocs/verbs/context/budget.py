@@ -35,6 +35,8 @@ class Piece:
     impacts: tuple[str, ...] = ()
     # Of a memory: what became of the files that it links to.
     links: tuple[LinkState, ...] = ()
+    # Of a memory: the ids of those that supersede it.
+    superseded_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

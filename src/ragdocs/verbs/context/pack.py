@@ -28,9 +28,10 @@ from ragdocs.verbs.context.repomap import Map, RepoMap
 from ragdocs.verbs.context.scope import FOLDER, Scope
 from ragdocs.verbs.living.drift import Drift, LinkState
 from ragdocs.verbs.memories.find import spellings
-from ragdocs.verbs.memories.succession import Succession
+from ragdocs.verbs.memories.succession import Succession, Successors
 
-LEAST_CHARS, MOST_CHARS = 500, 100_000
+LEAST_CHARS = 500
+MOST_CHARS = 100_000
 LONGEST_TASK = 4_000
 MOST_FILES = 50
 # Conventions hold in every step, and the last summaries are where the next step begins: both get
@@ -188,14 +189,15 @@ class Packs:
 
         def conventions() -> Section:
             items = repository.current(repository.items(scope, "convention"))
-            items = self._current(items, goal, now)
-            return self._conventions(items, self._matching("convention", goal, scope, now))
+            items, superseded = self._shown_items(items, goal, now)
+            matching = self._matching("convention", goal, scope, now)
+            return self._conventions(items, superseded, matching)
 
         def decisions() -> Section:
             items = repository.current(repository.items(scope, "decision"))
-            items = self._current(items, goal, now)
+            items, superseded = self._shown_items(items, goal, now)
             matching = self._matching("decision", goal, scope, now)
-            return self._decisions(items, goal, matching)
+            return self._decisions(items, superseded, goal, matching)
 
         def summaries() -> Section:
             return _summaries(repository.summaries(scope))
@@ -206,19 +208,25 @@ class Packs:
             _section_or_trouble("summaries", summaries),
         ]
 
-    def _current(self, items: Sequence[Item], goal: Task, now: datetime) -> list[Item]:
-        """Leave out the items that others supersede."""
-        if self.memory is None or goal.superseded:
-            return list(items)
+    def _shown_items(
+        self, items: Sequence[Item], goal: Task, now: datetime
+    ) -> tuple[list[Item], Successors]:
+        """Return the items that others do not supersede, or all of them with their successors."""
+        if self.memory is None:
+            return list(items), {}
         documents = list(map(attrgetter("document"), items))
         superseded = Succession(self.memory, now).successors(documents)
+        if goal.superseded:
+            return list(items), superseded
         current = []
         for item in items:
             if item.document.id not in superseded:
                 current.append(item)
-        return current
+        return current, {}
 
-    def _conventions(self, items: Sequence[Item], matching: Sequence[str]) -> Section:
+    def _conventions(
+        self, items: Sequence[Item], superseded: Successors, matching: Sequence[str]
+    ) -> Section:
         """Return all conventions, those that fit the task first."""
         ranks: dict[str, int] = {}
         for path in matching:
@@ -228,11 +236,13 @@ class Packs:
             "conventions",
             "Conventions",
             SHARES["conventions"],
-            [self._piece(item) for item in ordered],
+            [self._piece(item, superseded) for item in ordered],
             _how("convention"),
         )
 
-    def _decisions(self, items: Sequence[Item], goal: Task, matching: Sequence[str]) -> Section:
+    def _decisions(
+        self, items: Sequence[Item], superseded: Successors, goal: Task, matching: Sequence[str]
+    ) -> Section:
         """Return the decisions about the files, then those that fit the task.
 
         All of them where there is neither.
@@ -244,7 +254,7 @@ class Packs:
             "decisions",
             "Decisions",
             SHARES["decisions"],
-            [self._piece(item) for item in chosen],
+            [self._piece(item, superseded) for item in chosen],
             _how("decision"),
             len(items) - len(chosen),
         )
@@ -258,7 +268,8 @@ class Packs:
         hits = self.memory.search(query, now).hits
         return [hit.document.path for hit in hits if hit.score >= LEAST_OF_ITEMS]
 
-    def _piece(self, item: Item) -> Piece:
+    def _piece(self, item: Item, superseded: Successors) -> Piece:
+        successors = superseded.get(item.document.id, ())
         return Piece(
             title=item.title,
             text=item.body,
@@ -266,6 +277,7 @@ class Packs:
             at=item.updated,
             impacts=tuple(item.paths),
             links=tuple(self.drift.states(item.document)),
+            superseded_by=tuple(document.id for document in successors),
         )
 
     def _hits(
@@ -459,6 +471,7 @@ def _remembered(
             headings=passage.headings,
             lines=(passage.start_line, passage.end_line),
             links=tuple(states.get(document.id, ())),
+            superseded_by=tuple(successor.id for successor in hit.successors),
         )
         pieces.append(piece)
     return Section(
@@ -502,9 +515,9 @@ def _without_heading(text: str, names: Sequence[str]) -> str:
 
 
 def _shown(succession: Succession, goal: Task, findings: Findings, limit: int) -> Findings:
-    """Leave out what others supersede, unless it is asked for."""
+    """Leave out what others supersede, unless it is asked for: then their successors are named."""
     if goal.superseded:
-        return findings
+        return succession.named(findings)
     return succession.current(findings, limit)
 
 

@@ -41,10 +41,13 @@ def _earlier(path: Path, number: int, history: object) -> Iterator[EarlierText]:
     if not isinstance(history, list):
         raise source.broken(path, number, "the history is not a list")
     for entry in history:
-        at = moment(entry.get("at")) if isinstance(entry, dict) else None
+        at = None
+        if isinstance(entry, dict):
+            at = moment(entry.get("at"))
         if at is None or not isinstance(entry.get("text"), str):
             raise source.broken(path, number, "an entry of the history has no text or no time")
-        verb, author = str(entry.get("verb", "update")), str(entry.get("author", ""))
+        verb = str(entry.get("verb", "update"))
+        author = str(entry.get("author", ""))
         yield EarlierText(entry["text"], at, verb, author)
 
 

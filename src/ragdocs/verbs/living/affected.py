@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from ragdocs.types import Chunk, Document, Link
 from ragdocs.verbs.living.changes import Diff, Diffs, FileChange
 from ragdocs.verbs.living.companions import Companions
 from ragdocs.verbs.living.mentions import WHOLE, Key, Mentions, is_telling, spellings
+from ragdocs.verbs.text_position import TOP, TextPosition, position_in
 
 # How sure each reason is that a text speaks about a change, from 0 to 1.
 GONE_PART = 1.0
@@ -39,7 +40,6 @@ UNSAID = 3.0
 LEAST_SHARED = 0.1
 # A name that more documents mention is a word like any other.
 MOST_MENTIONING = 12
-_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,200}?)[ \t#]*$", re.MULTILINE)
 # Reasons that are given for one text, and the words that one names.
 MOST_REASONS = 5
 MOST_WORDS = 4
@@ -55,17 +55,6 @@ COMPANION = "companion"
 
 Corpora = Mapping[str, Corpus]
 Headings = tuple[str, ...]
-
-
-class Place(NamedTuple):
-    """Where a text speaks about a change: the headings above it, and its line."""
-
-    headings: Headings
-    line: int
-
-
-# Where a text speaks about a change as a whole.
-TOP = Place((), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +108,14 @@ class _Found:
     reasons: dict[Headings, list[Reason]] = field(default_factory=dict)
     lines: dict[Headings, int] = field(default_factory=dict)
 
-    def add(self, place: Place, reason: Reason) -> None:
-        reasons = self.reasons.setdefault(place.headings, [])
+    def add(self, position: TextPosition, reason: Reason) -> None:
+        reasons = self.reasons.setdefault(position.headings, [])
         reasons.append(reason)
-        self.lines.setdefault(place.headings, place.line)
+        self.lines.setdefault(position.headings, position.line)
 
-    def places(self) -> list[Place]:
+    def positions(self) -> list[TextPosition]:
         """Return where it is known to speak about the change."""
-        return [Place(headings, line) for headings, line in self.lines.items()]
+        return [TextPosition(headings, line) for headings, line in self.lines.items()]
 
 
 class _FoundTexts:
@@ -200,12 +189,12 @@ class AffectedTexts:
         for change in by_name.get(key, ()):
             reason = _link_reason(link, change)
             if reason is not None:
-                place = self._place(corpus, document, link)
+                position = self._link_position(corpus, document, link)
                 entry = found.of(document)
-                entry.add(place, reason)
+                entry.add(position, reason)
 
-    def _place(self, corpus: Corpus, document: Document, link: Link) -> Place:
-        """Return the headings and the line of the passage that a link stands in."""
+    def _link_position(self, corpus: Corpus, document: Document, link: Link) -> TextPosition:
+        """Return where a link stands in a document."""
         if link.kind == IMPACTS:
             return TOP
         words = link.context.strip()
@@ -214,7 +203,7 @@ class AffectedTexts:
         for passage in passages[document.id]:
             flat = " ".join(passage.text.split())
             if words in flat or (target in flat and link.heading in flat):
-                return _place(passage, target)
+                return position_in(passage, target)
         return TOP
 
     def _add_mentions(
@@ -235,9 +224,9 @@ class AffectedTexts:
                 document = _document(corpora, lane, passage)
                 if document is None or document.path == reason.path:
                     continue
-                place = _place(passage, word)
+                position = position_in(passage, word)
                 entry = found.of(document)
-                entry.add(place, rare)
+                entry.add(position, rare)
 
     def _add_words(
         self,
@@ -258,9 +247,9 @@ class AffectedTexts:
                 listed = ", ".join(own[:MOST_WORDS])
                 words = f"mentions {listed}, changed in {change.path}"
                 reason = Reason(words, change.path, share, WORDS)
-                place = _place(passage, own[0])
+                position = position_in(passage, own[0])
                 entry = found.of(document)
-                entry.add(place, reason)
+                entry.add(position, reason)
 
     def _most_shared(self, changes: Sequence[FileChange]) -> dict[Key, tuple[float, FileChange]]:
         """Return for each document the change of which it mentions most, and the share."""
@@ -302,9 +291,9 @@ class AffectedTexts:
                     most[companion.path] = reason
         for path, reason in most.items():
             entry = found.of(documents[path])
-            places = entry.places() or [TOP]
-            for place in places:
-                entry.add(place, reason)
+            positions = entry.positions() or [TOP]
+            for position in positions:
+                entry.add(position, reason)
 
     def _texts(
         self,
@@ -478,19 +467,24 @@ def _names(changes: Sequence[FileChange]) -> Iterator[tuple[str, Reason]]:
         for path in change.paths:
             for word in spellings(path):
                 yield word, Reason(f"mentions {path}", change.path, weight, PATH)
-        if not change.is_code:
+        if change.is_code:
+            yield from _gone_names(change, fresh)
+
+
+def _gone_names(change: FileChange, fresh: AbstractSet[str]) -> Iterator[tuple[str, Reason]]:
+    """Yield the names of definitions that were renamed or removed, not only moved."""
+    renamed = dict(change.renamed)
+    for name in sorted(change.gone):
+        word = _last_step(name)
+        new_name = renamed.get(name, "")
+        if not is_telling(word) or _last_step(new_name) == word:
             continue
-        renamed = dict(change.renamed)
-        for name in sorted(change.gone):
-            word = _last_step(name)
-            if not is_telling(word):
-                continue
-            if name in renamed:
-                words = f"mentions {word}, now {renamed[name]} in {change.path}"
-                yield word, Reason(words, change.path, RENAMED_NAME, NAME)
-            elif name not in fresh:
-                words = f"mentions {word}, which is gone from {change.path}"
-                yield word, Reason(words, change.path, GONE_NAME, NAME)
+        if new_name:
+            words = f"mentions {word}, now {new_name} in {change.path}"
+            yield word, Reason(words, change.path, RENAMED_NAME, NAME)
+        elif name not in fresh:
+            words = f"mentions {word}, which is gone from {change.path}"
+            yield word, Reason(words, change.path, GONE_NAME, NAME)
 
 
 def _surest(reasons: Sequence[Reason]) -> list[Reason]:
@@ -504,19 +498,3 @@ def _surest(reasons: Sequence[Reason]) -> list[Reason]:
         if reason.kind != PATH or reason.path not in linked:
             shown.append(reason)
     return shown[:MOST_REASONS]
-
-
-def _place(passage: Chunk, word: str) -> Place:
-    """Return the headings above a word of a passage, and its line in the file."""
-    position = passage.text.find(word)
-    if position < 0:
-        return Place(passage.headings, passage.start_line)
-    before = passage.text[:position]
-    breaks = before.count("\n")
-    line = min(passage.end_line, passage.start_line + breaks)
-    # A passage may have several short sections, of which only the first is above all of it.
-    inner = _HEADING.findall(before)
-    if not inner or inner[-1] in passage.headings:
-        return Place(passage.headings, line)
-    headings = (*passage.headings, inner[-1])
-    return Place(headings, line)

@@ -21,8 +21,6 @@ SLACK = timedelta(seconds=2)
 MOST_SEARCHED = 100
 # Fields that say when somebody last stood by a memory.
 TIME_FIELDS = ("verified_at", "updated_at")
-# Changes that do not look at what was there before: earlier baselines stay.
-ADDING = ("append", "rename", "restore", "undo")
 
 
 class _Wanted(NamedTuple):

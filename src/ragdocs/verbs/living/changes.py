@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ragdocs import caller
 from ragdocs.errors import UnavailableError, ValidationError
 from ragdocs.project.formats import suffix_of
 from ragdocs.system import git
@@ -78,13 +79,11 @@ class _Entry:
 class Diffs:
     """Reads diffs of a project's repository."""
 
-    def __init__(self, root: Path, past: Past, targets: Targets, top: Path | None) -> None:
+    def __init__(self, root: Path, past: Past, targets: Targets) -> None:
         self._root = root
         self._past = past
         self._targets = targets
-        self._prefix = ""
-        if top is not None and top != root:
-            self._prefix = f"{root.relative_to(top).as_posix()}/"
+        self._prefix = git.prefix(root)
 
     def between(self, revisions: str) -> Diff:
         """Return what changed between two revisions: A..B, A...B, or A for A..HEAD."""
@@ -103,9 +102,10 @@ class Diffs:
         return Diff(self._changes(self._run(options, [old, new])), old)
 
     def staged(self) -> Diff:
-        """Return what the next commit would change."""
+        """Return what the next commit would change; in a hook, the one that is being made."""
         options = ["diff-index", "--cached", "-M", "--raw", "-z", "--no-abbrev"]
-        return Diff(self._changes(self._run(options, [self._head()])))
+        index = git.index_of_hook(self._root, caller.git_index())
+        return Diff(self._changes(self._run(options, [self._head()], index=index)))
 
     def uncommitted(self) -> Diff:
         """Return what differs from the last commit, new files included."""
@@ -156,9 +156,13 @@ class Diffs:
         return found.decode().split()[-1]
 
     def _run(
-        self, options: Sequence[str], operands: Sequence[str] = (), codes: tuple[int, ...] = (0,)
+        self,
+        options: Sequence[str],
+        operands: Sequence[str] = (),
+        codes: tuple[int, ...] = (0,),
+        index: str = "",
     ) -> bytes:
-        terms = Terms(seconds=_TERMS.seconds, most=_TERMS.most, codes=codes)
+        terms = replace(_TERMS, codes=codes, index=index)
         return git.run(self._root, options, operands, terms=terms)
 
     def _changes(self, raw: bytes) -> list[FileChange]:
@@ -170,7 +174,8 @@ class Diffs:
         blobs = self._past.blobs(names)
         changes = []
         for position, entry in enumerate(looked):
-            old, new = blobs[2 * position], blobs[2 * position + 1]
+            old = blobs[2 * position]
+            new = blobs[2 * position + 1]
             if not entry.new and self._targets.stamp(entry.path) is not None:
                 # Changed in the working tree only.
                 new = self._targets.read(entry.path)

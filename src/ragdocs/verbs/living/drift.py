@@ -16,12 +16,13 @@ from ragdocs.errors import NotFoundError, RagdocsError
 from ragdocs.project.folders import user_name
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.refs import Refs, Stamp
-from ragdocs.text import frontmatter, parts
+from ragdocs.text import parts
 from ragdocs.text.parts import Part
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import UNSAID_IMPORTANCE, Document, Filter, Link, Put, Written
 from ragdocs.verbs import references
-from ragdocs.verbs.living.baselines import ADDING, SLACK, Baselines
+from ragdocs.verbs.living import writes
+from ragdocs.verbs.living.baselines import SLACK, Baselines
 from ragdocs.verbs.living.ledger import VERIFIED, Baseline, Check, Ledger, Target
 from ragdocs.verbs.living.past import Past
 from ragdocs.verbs.living.targets import Finder, Targets
@@ -40,8 +41,8 @@ TICK = 100_000_000
 # What became of a target, from 0 to 1, where lines cannot be counted or say too little.
 LEAST_CHANGE, MOVED_CHANGE, UNCOUNTED_CHANGE = 0.05, 0.2, 0.5
 MOST_IMPORTANCE = 10.0
-# Memories that wait to be looked at behind a search.
-MOST_WAITING = 200
+# Memories whose links are compared behind a search.
+MOST_QUEUED = 200
 # An answer waits so long for links that were not compared yet; git may be slow.
 PATIENCE_SECONDS = 2.0
 # What is missing may turn up elsewhere without any stamp that tells so.
@@ -69,6 +70,13 @@ class LinkState:
     change: float = 0.0
     baseline: Baseline | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def name(self) -> str:
+        """What the link leads to, as it is written."""
+        if self.link.heading:
+            return f"{self.link.target}#{self.link.heading}"
+        return self.link.target
+
 
 @dataclass(frozen=True, slots=True)
 class DriftedMemory:
@@ -91,7 +99,7 @@ class VerifiedMemory:
     is_kept: bool
 
 
-class _Look(NamedTuple):
+class _Comparison(NamedTuple):
     """The state of one link, and the stamps of the files that it follows from."""
 
     state: LinkState
@@ -99,17 +107,17 @@ class _Look(NamedTuple):
     stamps: tuple[Stamp | None, ...]
 
 
-class _Seen(NamedTuple):
-    """What was seen of a memory: when, in which state of ledger and HEAD, and of which version."""
+class _ComparedMemory(NamedTuple):
+    """The comparisons of a memory: of which version, when, at which state of ledger and HEAD."""
 
     version: str
     ledger: tuple[int, int]
     commit: str
     at: int
-    looks: Sequence[_Look]
+    comparisons: Sequence[_Comparison]
 
 
-class _World(NamedTuple):
+class _Snapshot(NamedTuple):
     """The state of ledger and HEAD for one answer, and the stamps that were asked for."""
 
     ledger: tuple[int, int]
@@ -133,10 +141,10 @@ class Drift:
         self._past = past
         self._baselines = baselines
         self._redactor = redactor
-        self._seen: dict[str, _Seen] = {}
-        self._looking = threading.Lock()
-        self._waiting: dict[str, Document] = {}
-        self._waiting_lock = threading.Lock()
+        self._compared: dict[str, _ComparedMemory] = {}
+        self._comparing = threading.Lock()
+        self._queue: dict[str, Document] = {}
+        self._queue_lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     @property
@@ -157,18 +165,18 @@ class Drift:
 
     def look(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
         """Return what became of the links of several memories, compared now."""
-        with self._looking:
+        with self._comparing:
             found: dict[str, list[LinkState]] = {}
-            unseen = []
-            world = self._world()
+            stale = []
+            snapshot = self._snapshot()
             for document in documents:
-                looks = self._valid(document, world)
-                if looks is None or any(look.state.state in (MISSING, MOVED) for look in looks):
-                    unseen.append(document)
+                comparisons = self._still_valid(document, snapshot)
+                if comparisons is None or _has_lost_link(comparisons):
+                    stale.append(document)
                 else:
-                    found[document.id] = [look.state for look in looks]
-            for document_id, looks in self._look(unseen).items():
-                found[document_id] = [look.state for look in looks]
+                    found[document.id] = [comparison.state for comparison in comparisons]
+            for document_id, comparisons in self._compare_all(stale).items():
+                found[document_id] = [comparison.state for comparison in comparisons]
             return found
 
     def known(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
@@ -177,42 +185,42 @@ class Drift:
         A memory whose links take too long to compare is left out; the next answer has them.
         """
         found: dict[str, list[LinkState]] = {}
-        unseen = []
-        world: _World | None = None
+        stale = []
+        snapshot: _Snapshot | None = None
         for document in documents:
             if not document.links:
                 found[document.id] = []
                 continue
-            world = world or self._world()
-            looks = self._valid(document, world)
-            if looks is None:
-                unseen.append(document)
+            snapshot = snapshot or self._snapshot()
+            comparisons = self._still_valid(document, snapshot)
+            if comparisons is None:
+                stale.append(document)
                 continue
-            found[document.id] = [look.state for look in looks]
+            found[document.id] = [comparison.state for comparison in comparisons]
             if self._is_due(document):
-                self._wait_for([document])
-        return found | self._soon(unseen)
+                self._enqueue([document])
+        return found | self._compare_in_time(stale)
 
-    def _soon(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
+    def _compare_in_time(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
         """Return what can be compared in the time that an answer may take."""
         if not documents:
             return {}
         since = _now()
-        self._wait_for(documents)
+        self._enqueue(documents)
         self.settle(PATIENCE_SECONDS)
         found = {}
         for document in documents:
-            seen = self._seen.get(document.id)
-            if seen is not None and seen.at >= since:
-                found[document.id] = [look.state for look in seen.looks]
+            compared = self._compared.get(document.id)
+            if compared is not None and compared.at >= since:
+                found[document.id] = [comparison.state for comparison in compared.comparisons]
         return found
 
     def _is_due(self, document: Document) -> bool:
         """Tell whether something that was missing should be looked for again."""
-        seen = self._seen[document.id]
-        if _now() - seen.at < RECHECK_NANOSECONDS:
+        compared = self._compared[document.id]
+        if _now() - compared.at < RECHECK_NANOSECONDS:
             return False
-        return any(look.state.state in (MISSING, MOVED) for look in seen.looks)
+        return _has_lost_link(compared.comparisons)
 
     def settle(self, seconds: float | None = None) -> None:
         """Wait until what was asked for behind an answer is compared, or for so long."""
@@ -220,49 +228,53 @@ class Drift:
         if thread is not None:
             thread.join(seconds)
 
-    def _world(self) -> _World:
-        return _World(self.ledger.state(), self.refs.head().commit, {})
+    def _snapshot(self) -> _Snapshot:
+        return _Snapshot(self.ledger.state(), self.refs.head().commit, {})
 
-    def _valid(self, document: Document, world: _World) -> Sequence[_Look] | None:
-        """Return what was seen of a memory, if nothing changed since."""
-        seen = self._seen.get(document.id)
-        if seen is None or seen.version != document.version:
+    def _still_valid(self, document: Document, snapshot: _Snapshot) -> Sequence[_Comparison] | None:
+        """Return the last comparisons of a memory, if nothing changed since."""
+        compared = self._compared.get(document.id)
+        if compared is None or compared.version != document.version:
             return None
-        if (seen.ledger, seen.commit) != (world.ledger, world.commit):
+        if (compared.ledger, compared.commit) != (snapshot.ledger, snapshot.commit):
             return None
-        for look in seen.looks[:MOST_STATED]:
-            for path, before in zip(look.paths, look.stamps, strict=True):
-                if path not in world.stamps:
-                    world.stamps[path] = self._targets.stamp(path)
-                stamp = world.stamps[path]
-                is_fresh = stamp is not None and stamp[0] > seen.at - TICK
+        for comparison in compared.comparisons[:MOST_STATED]:
+            for path, before in zip(comparison.paths, comparison.stamps, strict=True):
+                if path not in snapshot.stamps:
+                    snapshot.stamps[path] = self._targets.stamp(path)
+                stamp = snapshot.stamps[path]
+                is_fresh = stamp is not None and stamp[0] > compared.at - TICK
                 if stamp != before or is_fresh:
                     return None
-        return seen.looks
+        return compared.comparisons
 
-    def _look(self, documents: Sequence[Document]) -> dict[str, Sequence[_Look]]:
+    def _compare_all(self, documents: Sequence[Document]) -> dict[str, Sequence[_Comparison]]:
         if not documents:
             return {}
         commit = self.refs.head().commit
         finder = self._targets.finder()
         known = self._baselines.known(documents)
         state = self.ledger.state()
-        found: dict[str, Sequence[_Look]] = {}
+        found: dict[str, Sequence[_Comparison]] = {}
         for document in documents:
             at = _now()
-            looks = [self._compare(link, baseline, finder) for link, baseline in known[document.id]]
-            self._seen[document.id] = _Seen(document.version, state, commit, at, looks)
-            found[document.id] = looks
+            comparisons = [
+                self._compare_link(link, baseline, finder) for link, baseline in known[document.id]
+            ]
+            self._compared[document.id] = _ComparedMemory(
+                document.version, state, commit, at, comparisons
+            )
+            found[document.id] = comparisons
         return found
 
-    def _compare(self, link: Link, baseline: Baseline | None, finder: Finder) -> _Look:
+    def _compare_link(self, link: Link, baseline: Baseline | None, finder: Finder) -> _Comparison:
         path = self._targets.path(link.target) if baseline is None else baseline.path
         stamp = self._targets.stamp(path)
         if baseline is None:
             state = LinkState(link=link, path=path, state=UNKNOWN)
             if stamp is not None and self._targets.is_folder(path):
                 state = LinkState(link=link, path=path, state=OK)
-            return _Look(state, (path,), (stamp,))
+            return _Comparison(state, (path,), (stamp,))
         try:
             state = self._state(link, baseline, finder)
         except RagdocsError:
@@ -270,8 +282,8 @@ class Drift:
             state = LinkState(link=link, path=path, state=UNKNOWN)
         moved = state.moved_to.partition("#")[0]
         if moved and moved != path:
-            return _Look(state, (path, moved), (stamp, self._targets.stamp(moved)))
-        return _Look(state, (path,), (stamp,))
+            return _Comparison(state, (path, moved), (stamp, self._targets.stamp(moved)))
+        return _Comparison(state, (path,), (stamp,))
 
     def _state(self, link: Link, baseline: Baseline, finder: Finder) -> LinkState:
         path = baseline.path
@@ -279,11 +291,12 @@ class Drift:
         if self._targets.stamp(path) is None:
             path = self._moved(baseline, finder)
             if not path:
-                return _state(link, baseline, MISSING, change=1.0)
+                return self._moved_part(link, baseline, finder)
             moved_to = path
         content = self._targets.content(path, baseline.name)
         if content is None:
-            return self._renamed_part(link, baseline, path)
+            renamed = self._renamed_part(link, baseline, path)
+            return renamed or self._moved_part(link, baseline, finder)
         if not baseline.digest:
             return self._by_time(link, baseline, path)
         if content.digest != baseline.digest:
@@ -292,12 +305,27 @@ class Drift:
             return _state(link, baseline, MOVED, moved_to=moved_to, change=MOVED_CHANGE)
         return _state(link, baseline, OK)
 
-    def _renamed_part(self, link: Link, baseline: Baseline, path: str) -> LinkState:
-        """Look for a section or a definition that is not there under its name any more."""
-        same = parts.alike(baseline.signature, self._targets.parts(path))
+    def _renamed_part(self, link: Link, baseline: Baseline, path: str) -> LinkState | None:
+        """Look for a section or a definition among those that are new in its file."""
+        before = self._past.blob(baseline.blob)
+        old_names = set()
+        if before is not None:
+            old_names = {part.name for part in parts.every(baseline.path, before)}
+        new = [part for part in self._targets.parts(path) if part.name not in old_names]
+        same = parts.alike(baseline.signature, new)
         if same is None:
-            return _state(link, baseline, MISSING, change=1.0)
+            return None
         return _compared(link, baseline, same.signature, f"{path}#{same.name}")
+
+    def _moved_part(self, link: Link, baseline: Baseline, finder: Finder) -> LinkState:
+        """Look for a section or a definition in other files; what is in none of them is missing."""
+        found = None
+        if baseline.name:
+            found = finder.part(baseline.kind, baseline.name, baseline.signature, baseline.commit)
+        if found is None:
+            return _state(link, baseline, MISSING, change=1.0)
+        path, part = found
+        return _compared(link, baseline, part.signature, f"{path}#{part.name}")
 
     def _by_time(self, link: Link, baseline: Baseline, path: str) -> LinkState:
         """Tell by its time alone whether a file changed."""
@@ -316,22 +344,22 @@ class Drift:
 
     # --- behind a search ---
 
-    def _wait_for(self, documents: Sequence[Document]) -> None:
+    def _enqueue(self, documents: Sequence[Document]) -> None:
         """Have memories looked at by a thread of its own."""
-        with self._waiting_lock:
-            for document in documents[: MOST_WAITING - len(self._waiting)]:
-                self._waiting[document.id] = document
+        with self._queue_lock:
+            for document in documents[: MOST_QUEUED - len(self._queue)]:
+                self._queue[document.id] = document
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
-                    target=self._look_behind, name="ragdocs-drift", daemon=True
+                    target=self._compare_queued, name="ragdocs-drift", daemon=True
                 )
                 self._thread.start()
 
-    def _look_behind(self) -> None:
+    def _compare_queued(self) -> None:
         while True:
-            with self._waiting_lock:
-                documents = list(self._waiting.values())
-                self._waiting.clear()
+            with self._queue_lock:
+                documents = list(self._queue.values())
+                self._queue.clear()
                 if not documents:
                     self._thread = None
                     return
@@ -355,8 +383,8 @@ class Drift:
             if verb == "rename" and removed and position == 0:
                 gone = removed[0].path
                 before = removed[0].before
-            keeps = partial(_keeps, corpus, document, verb)
-            is_older = partial(_stood_before, corpus, document, verb, before)
+            keeps = partial(writes.keeps, corpus, document, verb)
+            is_older = partial(writes.stood_before, corpus, document, verb, before)
             try:
                 self._baselines.record(
                     document, author(), gone=gone, keeps=keeps, is_older=is_older
@@ -484,6 +512,11 @@ class Drift:
         return self._redactor.redact("\n".join(part.text)).text.split("\n")
 
 
+def _has_lost_link(comparisons: Sequence[_Comparison]) -> bool:
+    """Tell whether a target is not where it was, so that no stamp tells where it turns up."""
+    return any(comparison.state.state in (MISSING, MOVED) for comparison in comparisons)
+
+
 def _state(
     link: Link, baseline: Baseline, state: str, *, moved_to: str = "", change: float = 0.0
 ) -> LinkState:
@@ -518,50 +551,6 @@ def _weight(document: Document, links: Sequence[LinkState]) -> float:
         importance = UNSAID_IMPORTANCE
     share = min(max(importance, 0.0), MOST_IMPORTANCE) / MOST_IMPORTANCE
     return share * max(link.change for link in links)
-
-
-def _keeps(corpus: Corpus, document: Document, verb: str, baseline: Baseline) -> bool:
-    """Tell whether a write says nothing about a link: it adds to the text, or leaves it as it is.
-
-    Only whoever writes a text anew has looked at what it is about.
-    """
-    if verb in ADDING:
-        return True
-    if baseline.version == document.version:
-        return False
-    return _has_body(corpus, document, _recovered(corpus, baseline.version))
-
-
-def _stood_before(corpus: Corpus, document: Document, verb: str, version: str, link: Link) -> bool:
-    """Tell whether a link was in the text that was replaced, and the write says nothing about it.
-
-    By the name of its file: a link may be written in several ways.
-    """
-    before = _recovered(corpus, version)
-    if verb in ADDING:
-        return link.target.rpartition("/")[2] in before
-    return _has_body(corpus, document, before)
-
-
-def _recovered(corpus: Corpus, version: str) -> str:
-    """Return an earlier text, or nothing where there is none."""
-    if not version:
-        return ""
-    try:
-        return corpus.versioned.recover(version)
-    except RagdocsError:
-        return ""
-
-
-def _has_body(corpus: Corpus, document: Document, before: str) -> bool:
-    """Tell whether a memory still says what an earlier text said; its fields may differ."""
-    if not before:
-        return False
-    try:
-        after = corpus.store.read(document.path).text
-    except RagdocsError:
-        return False
-    return frontmatter.split(before)[1] == frontmatter.split(after)[1]
 
 
 def _now() -> int:

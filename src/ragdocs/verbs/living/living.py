@@ -75,7 +75,7 @@ class Living:
         from ragdocs.verbs.living.changes import Diffs
         from ragdocs.verbs.living.companions import Companions
 
-        diffs = Diffs(self._root, self.past, self.targets, self.refs.top)
+        diffs = Diffs(self._root, self.past, self.targets)
         companions = Companions(self._root, self.refs)
         return AffectedTexts(partial(_of_files, self._corpora), diffs, companions)
 

@@ -43,10 +43,7 @@ class Past:
     def __init__(self, root: Path, refs: Refs) -> None:
         self._root = root
         self._refs = refs
-        self._prefix = ""
-        top = refs.top
-        if top is not None and top != root:
-            self._prefix = f"{root.relative_to(top).as_posix()}/"
+        self._prefix = git.prefix(root)
         # For one state of HEAD.
         self._commit = ""
         self._moments: list[Moment] = []
@@ -114,15 +111,25 @@ class Past:
 
     def files(self) -> list[str]:
         """List the files of the working tree that git does not ignore, from the root."""
-        options = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+        return self._names(["ls-files", "--cached", "--others", "--exclude-standard", "-z"])
+
+    def changed_since(self, commit: str) -> list[str]:
+        """List the files of the working tree that differ from a commit or are new."""
+        if not git.is_hash(commit):
+            return []
+        changed = self._names(["diff-index", "--name-only", "--relative", "-z"], [commit])
+        return changed + self._names(["ls-files", "--others", "--exclude-standard", "-z"])
+
+    def _names(self, options: Sequence[str], revisions: Sequence[str] = ()) -> list[str]:
+        """Return the paths that git lists; none without a repository or an answer."""
         if self._refs.top is None:
             return []
         try:
-            output = git.run(self._root, options, terms=_TERMS)
+            output = git.run(self._root, options, revisions, terms=_TERMS)
         except UnavailableError:
             return []
         names = output.decode(errors="surrogateescape").split("\0")
-        return names[:MOST_FILES]
+        return list(filter(None, names[:MOST_FILES]))
 
     def _history(self) -> list[Moment]:
         """Return the commits of the branch, the oldest first, by times that only rise."""
@@ -178,7 +185,8 @@ class Past:
             room -= LARGEST
             if room < 0:
                 blobs |= self._read(batch)
-                batch, room = [], OUTPUT // 2
+                batch = []
+                room = OUTPUT // 2
         blobs |= self._read(batch)
         return [blobs.get(name) for name in names]
 

@@ -25,6 +25,8 @@ from ragdocs.verbs.living.past import LARGEST, MOST_FILES, Past, blob_name
 MOST_LINKS = 50
 # A smaller file has the content of many others.
 LEAST_MOVED = 32
+# Files that changed since a memory was written, in which a part of another one is looked for.
+MOST_CHANGED = 500
 # Folders whose files nobody links to, where git does not say what is ignored.
 _PASSED_OVER = frozenset({"node_modules", "__pycache__", "venv", "target", "dist", "build"})
 # Contents that stay in memory, by path and name of the part.
@@ -171,6 +173,7 @@ class Finder:
         self._targets = targets
         self._past = past
         self._by_size: dict[int, list[str]] | None = None
+        self._changed_since: dict[str, list[str]] = {}
 
     def same(self, path: str, blob: str, size: int) -> str:
         """Return the one other file with this content; of several, the one of the same name."""
@@ -188,6 +191,44 @@ class Finder:
         if len(chosen) == 1:
             return chosen[0]
         return ""
+
+    def part(self, kind: str, name: str, signature: bytes, commit: str) -> tuple[str, Part] | None:
+        """Return where a section or a definition is now, if one file that changed has it.
+
+        It must have its name there, and its lines or most of them.
+        """
+        own_name = parts.own_name(kind, name)
+        found = []
+        for path in self._changed(commit):
+            named = []
+            for part in self._parts(path, own_name):
+                if part.kind == kind and parts.own_name(kind, part.name) == own_name:
+                    named.append(part)
+            same = parts.alike(signature, named)
+            if same is not None:
+                found.append((path, same))
+        if len(found) == 1:
+            return found[0]
+        return None
+
+    def _changed(self, commit: str) -> Sequence[str]:
+        """Return the files that changed since a commit; of very many nobody looks for a part."""
+        if commit not in self._changed_since:
+            self._changed_since[commit] = self._past.changed_since(commit)
+        paths = self._changed_since[commit]
+        if len(paths) > MOST_CHANGED:
+            return ()
+        return paths
+
+    def _parts(self, path: str, name: str) -> list[Part]:
+        """Return the parts of a file that has a name somewhere."""
+        try:
+            data = self._targets.read(path)
+        except RagdocsError:
+            return []
+        if data is None or name.encode() not in data:
+            return []
+        return parts.every(path, data)
 
     def _has(self, path: str, blob: str) -> bool:
         try:

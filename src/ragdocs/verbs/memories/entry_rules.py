@@ -11,7 +11,8 @@ from ragdocs.text.checks import check_content, check_tags
 from ragdocs.types import UNSAID_CONFIDENCE, UNSAID_IMPORTANCE, Filter
 from ragdocs.verbs.memories import record
 
-LOWEST_IMPORTANCE, HIGHEST_IMPORTANCE = 1, 10
+LOWEST_IMPORTANCE = 1
+HIGHEST_IMPORTANCE = 10
 LONGEST_SOURCE = 100
 LONGEST_CONTEXT = 2000
 # In microseconds.

@@ -16,6 +16,7 @@ from ragdocs.errors import (
     ValidationError,
 )
 from ragdocs.search.corpus import Corpus
+from ragdocs.system.refs import Head
 from ragdocs.text import frontmatter, statements
 from ragdocs.text.checks import check_content
 from ragdocs.text.merge import proposing
@@ -99,6 +100,8 @@ class Merges:
 
     corpus: Corpus
     clock: Callable[[], datetime]
+    # What is checked out where the memories are about.
+    head: Callable[[], Head] = lambda: Head("", "")
 
     def merge(
         self,
@@ -260,7 +263,7 @@ class Merges:
         kind = self.corpus.lane.default_kind
         if len(kinds) == 1:
             kind = kinds.pop()
-        return record.fields(kind, list(tags), self.clock())
+        return record.fields(kind, list(tags), self.clock()) | record.at_head(self.head())
 
     def _member(self, document: Document) -> Member:
         location = self.corpus.store.locate(document.path)

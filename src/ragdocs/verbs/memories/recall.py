@@ -262,20 +262,22 @@ class _Search:
     def of(self, corpus: Corpus) -> Findings:
         """Find the best for a query, or without one the newest."""
         succession = Succession(corpus, self.now)
+        find = self._newest
         if self.query.strip():
-            search = Query(
-                probes=(Probe(self.query),), limit=self.limit, where=self.where, floored=True
-            )
-            findings = corpus.search(search, self.now)
-            findings = succession.follow(findings, search)
-        else:
-            findings = self._newest(corpus, self.limit)
-            if not self.superseded and succession.among(findings):
-                # As many as were asked for may be superseded.
-                findings = self._newest(corpus, 2 * self.limit)
+            find = self._best
+        findings = find(corpus, self.limit)
         if self.superseded:
             return succession.named(findings)
+        if succession.among(findings):
+            # As many as were asked for may be superseded.
+            findings = find(corpus, 2 * self.limit)
         return succession.current(findings, self.limit)
+
+    def _best(self, corpus: Corpus, limit: int) -> Findings:
+        """Find the best for the query, successors before what they supersede."""
+        query = Query(probes=(Probe(self.query),), limit=limit, where=self.where, floored=True)
+        findings = corpus.search(query, self.now)
+        return Succession(corpus, self.now).follow(findings, query)
 
     def _newest(self, corpus: Corpus, limit: int) -> Findings:
         where = replace(self.where, hidden=corpus.lane.hidden, alive_at=self.now)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -20,6 +21,7 @@ from ragdocs.text import frontmatter, statements
 from ragdocs.types import Chunk, Document, Filter, Probe, Query
 from ragdocs.verbs.memories.preview import Difference, difference
 from ragdocs.verbs.memories.succession import Succession
+from ragdocs.verbs.text_position import TextPosition, position_in
 
 # The share of a memory's words, rare ones counting more, that a passage must have. The figures are
 # printed by `bench/merges.py`.
@@ -44,6 +46,8 @@ class Restatement:
     memory: Document
     page: Document
     passage: Chunk
+    # The section in the passage.
+    position: TextPosition
     share: float
     # What the memory would be with a link in the place of its text.
     replacement: Difference
@@ -80,6 +84,14 @@ class Passages:
         return [statements.wording(passage.text) for _, passage in self.items]
 
     @cached_property
+    def page_words(self) -> Mapping[str, AbstractSet[str]]:
+        """The words of each page by its id, those of its title included."""
+        words: dict[str, set[str]] = defaultdict(set)
+        for page, passage in self.items:
+            words[page.id] |= statements.stems(f"{page.title} {passage.text}")
+        return words
+
+    @cached_property
     def owners(self) -> Mapping[str, Sequence[int]]:
         """The positions of the passages that have a word."""
         owners: dict[str, list[int]] = defaultdict(list)
@@ -100,11 +112,13 @@ class Passages:
         if len(words) < LEAST_WORDS:
             return None
         whole = sum(map(self.weight, words))
+        names = statements.proper_names(text)
         best: tuple[float, int] | None = None
         for position in self._candidates(words):
             passage = self.contents[position]
-            # A number that the page does not have is news.
-            if not wording.numbers <= passage.numbers:
+            page, _ = self.items[position]
+            # A number that the passage does not have is news, and so is a name that the page lacks.
+            if not wording.numbers <= passage.numbers or not names <= self.page_words[page.id]:
                 continue
             share = sum(map(self.weight, words & passage.content)) / whole
             if share >= RESTATES and (best is None or share > best[0]):
@@ -157,22 +171,23 @@ class Restating:
         passages = Passages(items)
         texts = self.memory.passages([document.id for document in documents], MOST_CHARACTERS)
         for document in documents:
-            text = "\n\n".join([passage.text for passage in texts[document.id]])
-            found = passages.restating(_prose(text))
+            text = _prose("\n\n".join([passage.text for passage in texts[document.id]]))
+            found = passages.restating(text)
             if found is not None:
-                share, position = found
-                page, passage = items[position]
-                link = self._replacement(document, page, passage)
-                yield Restatement(document, page, passage, share, link)
+                share, number = found
+                page, passage = items[number]
+                position = _position(passage, text)
+                link = self._replacement(document, page, position.headings)
+                yield Restatement(document, page, passage, position, share, link)
 
-    def _replacement(self, memory: Document, page: Document, passage: Chunk) -> Difference:
+    def _replacement(self, memory: Document, page: Document, headings: Sequence[str]) -> Difference:
         """Return a memory with a link to a section in the place of its text."""
         text = self.memory.store.read(memory.path).text
         body = frontmatter.split(text)[1]
         header = text[: len(text) - len(body)]
         target = page.path
-        if passage.headings:
-            target += f"#{passage.headings[-1]}"
+        if headings:
+            target += f"#{headings[-1]}"
         first = body.lstrip("\n").partition("\n")[0]
         after = header
         if header:
@@ -224,6 +239,19 @@ class Restating:
 
 def _most_alike(item: Restatement) -> tuple[float, str]:
     return -item.share, item.memory.path
+
+
+def _position(passage: Chunk, text: str) -> TextPosition:
+    """Return where a passage has the sentence that has most words of a text."""
+    words = statements.wording(text).content
+    nearest = ""
+    most = 0
+    for sentence in statements.all_sentences(passage.text):
+        count = len(words & statements.wording(sentence).content)
+        if count > most:
+            nearest = sentence
+            most = count
+    return position_in(passage, nearest)
 
 
 def _prose(text: str) -> str:

@@ -60,7 +60,8 @@ def revise(text: str, edit: Edit) -> Revised:
     block = markdown.front(text)
     if block:
         start = block[2]
-    front, body = text[:start], text[start:]
+    front = text[:start]
+    body = text[start:]
     if edit.text is None:
         return _revise_fields(text, body, edit)
     fields = edit.fields or {}
@@ -138,7 +139,8 @@ def _insert(
     end = frontmatter.newline(body)
     lead, core, tail = _trimmed(content)
     if not core:
-        lead, tail = "", content
+        lead = ""
+        tail = content
         if before:
             # Below a heading without content: a blank line on both sides.
             lead = 2 * end
@@ -198,9 +200,11 @@ def _revise_passages(
         raise ValidationError(
             "find is empty", "Give some words of the passage as they stand in the text"
         )
-    low, high = 0, len(body)
+    low = 0
+    high = len(body)
     if section is not None:
-        low, high = section.block.start, section.stop
+        low = section.block.start
+        high = section.stop
     lines = map(re.escape, wanted.split("\n"))
     pattern = re.compile("\r?\n".join(lines))
     matches = list(pattern.finditer(body, low, high))

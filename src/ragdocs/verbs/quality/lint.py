@@ -66,7 +66,8 @@ def contradictions(conflicts: Contradictions) -> list[Problem]:
     corpus = conflicts.corpus
     problems = []
     for item in conflicts.find():
-        first, second = item.first, item.second
+        first = item.first
+        second = item.second
         other = second.document.path
         text = f"says that it contradicts {other}"
         if first.text:

@@ -10,7 +10,8 @@ from statistics import fmean
 import numpy as np
 
 # Where a ranking is cut: what a person looks through, and what an agent is given.
-FIRST, DEEP = 5, 10
+FIRST = 5
+DEEP = 10
 # Sign flips drawn for a test; the smallest p that can be measured is one in this many.
 DRAWS = 10_000
 # Flips drawn at once: a matrix of all of them would take 100 MB at a thousand questions.

@@ -37,7 +37,8 @@ _LABEL = re.compile(
     r"(?<!!)\[(?P<label>[^\[\]]{3,120})\]\(|\[\[[^\[\]|]+\|(?P<alias>[^\[\]]{3,120})\]\]"
 )
 # Words a sentence must have to say something, and those of its words that are asked for.
-LEAST_WORDS, ASKED_WORDS = 8, 10
+LEAST_WORDS = 8
+ASKED_WORDS = 10
 # A word that stands in more than this share of all passages says nothing about one of them.
 COMMON_SHARE = 0.1
 # A text of fewer words is asked as it stands.
@@ -46,7 +47,8 @@ FEWEST_WORDS = 3
 FEWEST_USES = 3
 # Words that are looked at for synonyms, the most frequent first; words this near on either side are
 # their company.
-VOCABULARY, WINDOW = 1_500, 3
+VOCABULARY = 1_500
+WINDOW = 3
 # Two words that keep company as alike as this may stand for each other.
 ALIKE = 0.35
 LEAST_LETTERS = 5

@@ -298,7 +298,8 @@ def numbered_excerpt(
 
     Numbers may be left out, and several lines may have the same one.
     """
-    first, last = numbers[0], numbers[-1]
+    first = numbers[0]
+    last = numbers[-1]
     start, end = span or (first, last)
     begin = bisect_left(numbers, start)
     stop = bisect_right(numbers, end)

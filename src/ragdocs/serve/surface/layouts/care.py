@@ -268,8 +268,8 @@ def docs_changes(changes: DocsChanges, room: int) -> DocsSuggestions:
             RestatedMemory(
                 memory=_name(item.memory),
                 page=_name(item.page),
-                heading=" > ".join(item.passage.headings),
-                lines=f"{item.passage.start_line}-{item.passage.end_line}",
+                heading=" > ".join(item.position.headings),
+                lines=f"{item.position.line}-{item.passage.end_line}",
                 share=round(item.share, 3),
                 section=layouts.cut(item.passage.text, LONGEST_SECTION),
                 diff="\n".join(item.replacement.lines),

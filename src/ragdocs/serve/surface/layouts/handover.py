@@ -20,7 +20,8 @@ HEADINGS = {
     "steps": "Next steps",
 }
 LONGEST_LINE = 200
-LEAST_CHARS, MOST_CHARS = 500, 40_000
+LEAST_CHARS = 500
+MOST_CHARS = 40_000
 # Where questions come from that were asked in a search.
 QUESTION_LOG = "searches on this machine"
 

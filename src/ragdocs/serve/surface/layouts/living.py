@@ -140,7 +140,7 @@ def affected(found: Affected, locate: Locate, limit: int, room: int) -> Affected
     shown = layouts.within(shapes, room)
     notes = []
     if found.weak:
-        notes.append(f"{found.weak} with weak signs only are left out")
+        notes.append(f"left out, with weak signs only: {found.weak}")
     return AffectedAnswer(
         result=shown,
         omitted=len(found.texts) - len(shown),

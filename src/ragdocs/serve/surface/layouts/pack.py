@@ -163,6 +163,8 @@ def _head(piece: Piece, now: datetime) -> str:
     drift = drift_words(piece.links, 1)
     if drift:
         parts.append(_one_line(f"links: {drift}"))
+    if piece.superseded_by:
+        parts.append(_one_line(f"superseded by {', '.join(piece.superseded_by)}"))
     return " · ".join(filter(None, parts))
 
 

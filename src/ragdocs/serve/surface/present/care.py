@@ -66,7 +66,7 @@ def gaps(answer: Any) -> str:
     answer = inline(answer)
     rows: list[str] = []
     for gap in answer["targets"]:
-        state = "no document does" if gap["is_file"] else "it was never written"
+        state = "no document does" if gap["is_file"] else "which does not exist"
         age = ""
         if gap["oldest"] and gap["newest"]:
             days = dict.fromkeys((gap["oldest"][:10], gap["newest"][:10]))
@@ -93,7 +93,8 @@ def conflicts(answer: Any) -> str:
     answer = inline(answer)
     rows = []
     for item in answer["contradictions"]:
-        first, second = item["first"], item["second"]
+        first = item["first"]
+        second = item["second"]
         row = f"{_claim(first)} contradicts {_claim(second)}"
         if item["how"]:
             row += f" ({item['how']})"
@@ -120,13 +121,15 @@ def _claim(side: Any) -> str:
 def docs_changes(answer: Any) -> str:
     """Write memories that a page restates and those that a page should have, as diffs."""
     blocks = []
-    for item in inline(answer["restated"]):
-        place = f"{item['page']['path']}:{item['lines']}"
-        head = f"{item['memory']['path']} restates {place} | {item['heading']}"
+    for item in answer["restated"]:
+        named = inline(item)
+        section = f"{named['page']['path']}:{named['lines']}"
+        head = f"{named['memory']['path']} restates {section} | {named['heading']}"
         blocks.append(f"{head}, {item['share']:.0%}\n{quote(item['diff'])}")
-    for item in inline(answer["patches"]):
+    for item in answer["patches"]:
+        named = inline(item)
         uses = plural(item["uses"], "time")
-        head = f"{item['memory']['path']} was used {uses}; as a part of {item['page']['path']}:"
+        head = f"{named['memory']['path']} was used {uses}; as a part of {named['page']['path']}:"
         blocks.append(f"{head}\n{quote(item['diff'])}")
     if not blocks:
         blocks.append("no memory restates the documentation, and none should be a part of it")

@@ -70,6 +70,8 @@ def affected(answer: AffectedAnswer) -> str:
     blocks = []
     for number, text in enumerate(inline(answer)["result"], start=1):
         blocks.append(f"{number}. {_head(text)}\n   {'; '.join(text['reasons'])}")
+    if not answer["files"]:
+        return "no file is changed"
     changed = plural(answer["files"], "changed file")
     if not blocks:
         return with_notes(f"no text speaks about {changed}", answer["notes"])
@@ -84,6 +86,8 @@ def _head(text: AffectedShape) -> str:
 
 def markdown(answer: AffectedAnswer) -> str:
     """Write the comment of a pull request."""
+    if not answer["files"]:
+        return "No file is changed."
     changed = plural(answer["files"], "changed file")
     if not answer["result"]:
         return f"No memory and no documentation speaks about {changed}."

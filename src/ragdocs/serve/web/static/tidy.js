@@ -302,4 +302,12 @@ onChange(() => {
   toast("A memory changed. Reload to see new suggestions.");
 });
 
+// The rest of the suggestions is there a little later; a draft that is being looked at stays.
+const againMilliseconds = 2000;
+function lookAgain() {
+  const isBusy = undos.length || document.querySelector("dialog[open], .compared");
+  if (!isBusy) location.reload();
+}
+if (document.querySelector("[data-again]")) setTimeout(lookAgain, againMilliseconds);
+
 enableWriting();
