@@ -25,6 +25,9 @@ class TeamWorld(World):
         self._cluster = cluster
         self._template = cluster.migrated()
         self.address = self._template
+        self._session = psycopg.connect(cluster.address, autocommit=True)
+        # The number that the next transaction that writes had when the database was made.
+        self._next_write = -1
         # Where somebody finds a text is what must differ.
         folders = {
             # What a GitHub workflow reads has no colons, and other paths than from here.
@@ -67,13 +70,26 @@ class TeamWorld(World):
             )
 
     def restore(self) -> None:
-        """Go back to the state that was saved, with a database of its own."""
+        """Go back to the state that was saved, in a database to which nobody wrote since."""
         super().restore()
-        self.leave()
+        if self._next_write == self.next_write():
+            return
+        self.forget()
         self.address = self._cluster.create(self._template.rpartition("/")[2])
+        self._next_write = self.next_write()
+
+    def next_write(self) -> int:
+        """Return the number of the next transaction that writes; reading uses none up."""
+        found = self._session.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
+        return int(found.fetchall()[0][0])
 
     def leave(self) -> None:
-        """Forget the database of the last scenario."""
+        """Forget the last database, and the server that has it."""
+        self.forget()
+        self._session.close()
+
+    def forget(self) -> None:
+        """Remove the database of the last scenarios."""
         team.disconnect()
         if self.address != self._template:
             self._cluster.drop(self.address)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.web.visit import Office, office
+from tests.web.visit import Office, Served, looking, need_browser, served
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -35,9 +35,17 @@ def _write(project: Project) -> None:
     project.memory("old.md", "---\ntype: fact\nexpires_at: 2026-01-01\n---\nOver.\n")
 
 
+@pytest.fixture(scope="session")
+def served_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The server: whatever a test writes it takes back, or no other test looks at it."""
+    need_browser()
+    with served(tmp_path_factory.mktemp("pages"), _write) as opened:
+        yield opened
+
+
 # Of one module: a browser that is driven keeps the loop of its thread, which other tests need.
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    with office(tmp_path_factory.mktemp("pages"), _write) as opened:
+def desk(served_desk: Served) -> Iterator[Office]:
+    with looking(served_desk) as opened:
         opened.wait_for_vectors()
         yield opened

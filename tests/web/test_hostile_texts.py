@@ -89,23 +89,24 @@ def test_the_watch_sees_what_runs_what_is_refused_and_what_is_harmful(
         assert visit.page.evaluate(HARMFUL)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_payloads_in_a_text_do_nothing(place: Office, part: int, tally: Tally) -> None:
+def test_payloads_in_a_text_do_nothing(place: Office, tally: Tally) -> None:
     every = payloads()
     assert len(every) >= FEWEST
-    some = every[part::PARTS]
-    tally("W1 hostile texts in a browser", payloads=len(some))
-    body = "\n\n".join(some)
-    name = f"hostile-{part}.md"
-    place.ask("create_memory", filename=name, content=f"Words first.\n\n{body}\n", tags=[])
-    place.ask("append_memory", filename=name, content=body)
     with place.visit() as visit:
-        for path in (f"/text/memory/{name}", f"/text/memory/{name}?raw"):
-            visit.open(path)
+        for part in range(PARTS):
+            some = every[part::PARTS]
+            tally("W1 hostile texts in a browser", payloads=len(some))
+            body = "\n\n".join(some)
+            name = f"hostile-{part}.md"
+            content = f"Words first.\n\n{body}\n"
+            place.ask("create_memory", filename=name, content=content, tags=[])
+            place.ask("append_memory", filename=name, content=body)
+            for path in (f"/text/memory/{name}", f"/text/memory/{name}?raw"):
+                visit.open(path)
+                check(visit, tally, len(some))
+            visit.open(f"/edit/memory/{name}")
+            visit.page.wait_for_selector("#preview p")
             check(visit, tally, len(some))
-        visit.open(f"/edit/memory/{name}")
-        visit.page.wait_for_selector("#preview p")
-        check(visit, tally, len(some))
 
 
 def test_payloads_in_titles_tags_fields_and_links_do_nothing(place: Office, tally: Tally) -> None:
@@ -131,17 +132,18 @@ def test_payloads_in_titles_tags_fields_and_links_do_nothing(place: Office, tall
             check(visit, tally)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_payloads_in_file_names_do_nothing(place: Office, name: str, tally: Tally) -> None:
-    place.project.doc(f"{name}.md", f"# {name}\n\n[[{name}]] and words\n")
-    place.project.memory(f"{name}.md", f"# {name}\n\n[[{name}]] and words\n")
+def test_payloads_in_file_names_do_nothing(place: Office, tally: Tally) -> None:
+    for name in NAMES:
+        place.project.doc(f"{name}.md", f"# {name}\n\n[[{name}]] and words\n")
+        place.project.memory(f"{name}.md", f"# {name}\n\n[[{name}]] and words\n")
     with place.visit() as visit:
-        for path in (f"docs/docs/{quote(name)}.md", f"memory/{quote(name)}.md"):
-            for before in ("/text", "/edit"):
-                visit.open(f"{before}/{path}")
-                check(visit, tally)
-        visit.open(f"/new?filename={quote(name)}")
-        check(visit, tally)
+        for name in map(quote, NAMES):
+            for path in (f"docs/docs/{name}.md", f"memory/{name}.md"):
+                for before in ("/text", "/edit"):
+                    visit.open(f"{before}/{path}")
+                    check(visit, tally)
+            visit.open(f"/new?filename={name}")
+            check(visit, tally)
 
 
 def test_payloads_as_search_terms_and_on_every_other_page_do_nothing(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from tests.web.visit import Office, Visit, office
@@ -39,6 +41,7 @@ type: fact
 
 They go when [[plan]] is done.
 """
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
@@ -151,18 +154,19 @@ def test_what_is_not_there_says_so(place: Office) -> None:
         assert visit.page.inner_text("h1") == "Not there"
 
 
-@pytest.mark.parametrize("width", [360, 1440])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wider_than_the_window(place: Office, width: int, scheme: str) -> None:
+def test_nothing_is_wider_than_the_window(place: Office) -> None:
     place.ask(
         "update_memory",
         filename="sessions.md",
         content=f"# {'Sessions' * 40}\n\n{'x' * 400} [[plan]] `{'y' * 300}`\n\n|a|b|\n|-|-|\n|{'z' * 300}|b|\n",
     )
-    with place.visit(width, color_scheme=scheme) as visit:
-        for path in ("plan.md", "sessions.md", "sessions.md?raw"):
-            visit.open(f"/text/memory/{path}")
-            assert not visit.is_wider_than_the_window(), path
+    with place.visit() as visit:
+        for width, scheme in itertools.product((360, 1440), SCHEMES):
+            visit.page.set_viewport_size({"width": width, "height": 900})
+            visit.page.emulate_media(color_scheme=scheme)
+            for path in ("plan.md", "sessions.md", "sessions.md?raw"):
+                visit.open(f"/text/memory/{path}")
+                assert not visit.is_wider_than_the_window(), (width, scheme, path)
 
 
 def open_tidy(visit: Visit) -> None:

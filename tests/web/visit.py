@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.conftest import Project
-from tests.http.site import Site, make_token, serving
+from tests.http.site import Site, serving
+
+from ragdocs.serve.cli import app as cli
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
@@ -146,12 +150,19 @@ def write_nothing(project: Project) -> None:
     """Leave a project as it is."""
 
 
+@dataclass(frozen=True)
+class Served:
+    """A server with a project, the cookie of its owner and a token for others who write."""
+
+    site: Site
+    project: Project
+    cookie: str
+    token: str
+
+
 @contextlib.contextmanager
-def office(folder: Path, write: Callable[[Project], None] = write_nothing) -> Iterator[Office]:
-    """Serve a project that a person looks at."""
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not installed")
-    sync_api = pytest.importorskip("playwright.sync_api")
+def served(folder: Path, write: Callable[[Project], None] = write_nothing) -> Iterator[Served]:
+    """Serve a project."""
     before = dict(os.environ)
     for variable in ("CACHE", "STATE", "DATA", "CONFIG"):
         os.environ[f"XDG_{variable}_HOME"] = str(folder / variable.casefold())
@@ -159,12 +170,42 @@ def office(folder: Path, write: Callable[[Project], None] = write_nothing) -> It
     project.root.mkdir()
     project.write("config.toml", "[memory]\nenabled = true\n")
     write(project)
-    token = make_token(project.root, "--role", "writer")
+    token = writers_token(project.root)
     with serving(project.root) as site:
         os.environ.clear()
         os.environ.update(before)
-        cookie = site.sign_in()
-        with sync_api.sync_playwright() as player:
-            browser = player.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
-            yield Office(site, project, browser, cookie, token)
-            browser.close()
+        yield Served(site, project, site.sign_in(), token)
+
+
+def writers_token(root: Path) -> str:
+    """Make a token in this process: a command of its own takes as long as to start a server."""
+    printed = io.StringIO()
+    words = ["token", "create", "test", "--json", "--role", "writer", "--project", str(root)]
+    with contextlib.redirect_stdout(printed):
+        assert cli.main(words) == 0
+    return str(json.loads(printed.getvalue())["token"])
+
+
+@contextlib.contextmanager
+def looking(at: Served) -> Iterator[Office]:
+    """Look with a browser at a project that is served."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
+        yield Office(at.site, at.project, browser, at.cookie, at.token)
+        browser.close()
+
+
+def need_browser() -> None:
+    """Skip a test where there is no browser."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed")
+    pytest.importorskip("playwright.sync_api")
+
+
+@contextlib.contextmanager
+def office(folder: Path, write: Callable[[Project], None] = write_nothing) -> Iterator[Office]:
+    """Serve a project that a person looks at."""
+    need_browser()
+    with served(folder, write) as at, looking(at) as opened:
+        yield opened
