@@ -181,6 +181,9 @@ def test_adding_up_changes_no_answer(database: Database, scope: int) -> None:
     index.refresh()
     assert rows_of(database, "tallies") == rows_of(database, "term_tallies") == []
     assert [matches(index, text) for text in ("apple pear4", "aple", "pear3")] == before
+    added_up = rows_of(database, "indexes")
+    index.refresh()
+    assert rows_of(database, "indexes") == added_up, "nothing to add up, nothing written"
     with database.maintaining() as session:
         left = session.execute("SELECT count(*) FROM terms WHERE passages <= 0").fetchone()
     assert left == (0,)

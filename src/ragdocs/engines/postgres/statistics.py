@@ -190,7 +190,8 @@ def fold(session: Session, scope: int) -> bool:
                 GROUP BY place
             ) summed
         )
-        UPDATE indexes SET counts = totals.counts FROM totals WHERE scope = %(scope)s
+        UPDATE indexes SET counts = totals.counts FROM totals
+        WHERE scope = %(scope)s AND EXISTS (SELECT FROM gone)
         """,
         values,
     )
