@@ -6,6 +6,7 @@ from tests.test_bench import run
 
 ROWS = (
     "python -c pass",
+    "import click, numpy",
     "--help",
     "search, alone",
     "hook, alone",

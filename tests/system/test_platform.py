@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,18 @@ def test_a_process_that_is_gone_is_not_alive(system: str) -> None:
         ended.wait(PATIENCE)
     assert not processes.is_alive(ended.pid)
     assert bool(processes.born(os.getpid())) == (system == "as it is")
+
+
+def test_a_process_in_the_background_that_was_killed_is_dead_for_others() -> None:
+    command = [sys.executable, "-P", "-c", "import time; time.sleep(60)"]
+    number = processes.start_in_background(command, os.environ).pid
+    assert processes.is_alive(number)
+    os.kill(number, signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    # Nobody asks the object that stood for it: its starter takes note of its end by itself.
+    while processes.is_alive(number):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_signal_calls_the_action_in_the_loop(system: str) -> None:

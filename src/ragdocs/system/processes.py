@@ -119,7 +119,7 @@ def start_in_background(
     flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
     flags |= getattr(subprocess, "CREATE_NO_WINDOW", 0)
     with open(log or os.devnull, "wb", opener=_private) as output:
-        return subprocess.Popen(  # noqa: S603 - the caller's own module
+        process = subprocess.Popen(  # noqa: S603 - the caller's own module
             command,
             cwd=folder,
             env=environ,
@@ -129,6 +129,13 @@ def start_in_background(
             start_new_session=True,
             creationflags=flags,
         )
+    _note_end(process)
+    return process
+
+
+def _note_end(process: subprocess.Popen[bytes]) -> None:
+    """Take note when a process ends: until then others take it for alive, and wait for its locks."""
+    threading.Thread(target=process.wait, daemon=True).start()
 
 
 def _private(path: str, flags: int) -> int:
@@ -157,8 +164,7 @@ def start_connected(
             process = subprocess.Popen(  # noqa: S603 - the caller's own module
                 command, cwd=folder, env=environ, stdin=theirs.fileno(), stdout=theirs.fileno()
             )
-    # Somebody has to take note of its end.
-    threading.Thread(target=process.wait, daemon=True).start()
+    _note_end(process)
     return ours
 
 

@@ -103,6 +103,7 @@ OPTIONS: dict[str, Bound] = {
     "branch": LINE,
     "kinds": KINDS,
     **dict.fromkeys(("target", "project", "qrels", "queries", "name"), NAME),
+    "from_project": LINE,
     **dict.fromkeys(("tls_cert", "tls_key", "into", "folder"), NAME),
     "words": PATHS,
     **dict.fromkeys(("host", "allow_origin", "forwarded_allow_ips"), LINE),
