@@ -134,7 +134,7 @@ def start_in_background(
 
 
 def _note_end(process: subprocess.Popen[bytes]) -> None:
-    """Take note when a process ends: until then others take it for alive, and wait for its locks."""
+    """Take note when a process ends: others would take it for alive, and wait for its locks."""
     threading.Thread(target=process.wait, daemon=True).start()
 
 
