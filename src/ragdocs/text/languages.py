@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 
-from whoosh.lang import stemmer_for_language
-from whoosh.lang.porter2 import stem as porter
-from whoosh.lang.stopwords import stoplists
-
 from ragdocs.text.irregular import OTHER_SPELLINGS, PLAIN_FORMS
 from ragdocs.text.patterns import later
+
+# Whoosh is older than some rules of the language, and Python says so where it compiles it.
+with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+    from whoosh.lang import stemmer_for_language
+    from whoosh.lang.porter2 import stem as porter
+    from whoosh.lang.stopwords import stoplists
 
 ENGLISH = "en"
 # The languages whose words are stemmed; in all others they stay as they are written.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 import struct
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pickle import PickleError
@@ -15,20 +16,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from whoosh import fields
-from whoosh.analysis import IDAnalyzer
-from whoosh.codec.whoosh3 import LENGTHS_COLUMN, _lenfield
-from whoosh.filedb.filestore import RamStorage
-from whoosh.filedb.filetables import FileFormatError
-from whoosh.filedb.structfile import BufferFile
-from whoosh.index import IndexError as WhooshError
-from whoosh.reading import SegmentReader
 
 from ragdocs.engines.local.inversion import invert, merge
 from ragdocs.engines.local.whoosh_files import LENGTHS, ROW, Codec, NewSegment, fill
 from ragdocs.engines.local.words import FIELDS, Bytes, Words, every_posting
 from ragdocs.search.fields import FieldTerms
 from ragdocs.system import files as fsio
+
+# Python has warnings about the source of Whoosh where it compiles it.
+with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+    from whoosh import fields
+    from whoosh.analysis import IDAnalyzer
+    from whoosh.codec.whoosh3 import LENGTHS_COLUMN, _lenfield
+    from whoosh.filedb.filestore import RamStorage
+    from whoosh.filedb.filetables import FileFormatError
+    from whoosh.filedb.structfile import BufferFile
+    from whoosh.index import IndexError as WhooshError
+    from whoosh.reading import SegmentReader
 
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float32]

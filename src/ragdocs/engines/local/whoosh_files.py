@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import secrets
+import warnings
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +16,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from whoosh.codec.whoosh3 import (
-    LENGTHS_COLUMN,
-    WHOOSH3_HEADER_MAGIC,
-    W3Codec,
-    W3FieldWriter,
-    _lenfield,
-)
-from whoosh.columns import NumericColumn
-from whoosh.filedb.filetables import HashWriter, OrderedHashWriter
-from whoosh.system import pack_ushort
-from whoosh.util.numeric import byte_to_length
 
 from ragdocs.engines.local.words import (
     FIELDS,
@@ -37,6 +27,20 @@ from ragdocs.engines.local.words import (
     is_first_of_run,
 )
 from ragdocs.system.turns import give_way
+
+# Python has warnings about the source of Whoosh where it compiles it.
+with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+    from whoosh.codec.whoosh3 import (
+        LENGTHS_COLUMN,
+        WHOOSH3_HEADER_MAGIC,
+        W3Codec,
+        W3FieldWriter,
+        _lenfield,
+    )
+    from whoosh.columns import NumericColumn
+    from whoosh.filedb.filetables import HashWriter, OrderedHashWriter
+    from whoosh.system import pack_ushort
+    from whoosh.util.numeric import byte_to_length
 
 # Whoosh stores a length as one byte, roughly.
 LENGTHS = np.array([0, *map(byte_to_length, range(1, 256))], dtype=np.int64)
