@@ -141,7 +141,8 @@ class Story:
 
     def where(self, identity: int) -> str:
         """Return the path that a file has now: its first line never changes."""
-        for path in sorted((self.repository.root / "src").iterdir()):
+        # git removes the folder with its last file.
+        for path in sorted((self.repository.root / "src").glob("*")):
             if path.read_text().startswith(f"# file {identity}\n"):
                 return f"src/{path.name}"
         return ""
