@@ -26,7 +26,7 @@ __all__ = ["pytest_configure", "pytest_terminal_summary", "tally"]
 
 # How long an example takes says more about the machine than about the code. A run has the same
 # examples as the last one, so that it fails for a change and not by chance; with RAGDOCS_EXPLORE=1
-# it has new ones.
+# it has new ones. The stories of git repositories are as many times more as that number says.
 settings.register_profile(
     "untimed",
     deadline=None,

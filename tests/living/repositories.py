@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
 from tests.conftest import NOW, Project
 from tests.plain_git import plain_git
 
@@ -14,6 +16,11 @@ from ragdocs.workspace import Workspace
 
 STEP = "def step_{0}():\n    # This is step {0}.\n    return {0}\n\n\n"
 CODE = "".join(STEP.format(number) for number in range(10))
+# With RAGDOCS_EXPLORE=50 there are 50 times as many stories, and new ones.
+RANDOM_HISTORIES = settings(
+    max_examples=8 * int(os.environ.get("RAGDOCS_EXPLORE", "1")),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 
 class Repository:

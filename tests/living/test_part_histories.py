@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.living import test_histories
+from tests.living.repositories import RANDOM_HISTORIES
 from tests.living.test_histories import Note, Operation
 
 from ragdocs.text.parts import LIKENESS
@@ -188,12 +189,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @example([("rename_and_retitle", 0, 0), ("verify", 0, 0), ("edit", 0, 0), ("verify", 0, 0)])
 @example([("retitle", 0, 0), ("verify", 0, 0), ("drop", 0, 0), ("lose", 0, 0)])
 @example([("branch", 0, 0), ("retitle", 0, 0), ("switch", 0, 0), ("rename", 0, 0), ("merge", 1, 0)])
-@settings(
-    max_examples=8,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@RANDOM_HISTORIES
 def test_states_of_parts_are_right_after_every_step(
     roots: Iterator[Path], own_directories: Path, operations: list[Operation]
 ) -> None:

@@ -104,6 +104,19 @@ def test_answers_fit_into_what_a_client_takes(project: Project, connect: Connect
         assert any("did not fit" in note for note in answer["notes"])
 
 
+def test_an_agent_may_ask_for_superseded_memories(project: Project, connect: Connect) -> None:
+    project.memory("tokens.md", "# Tokens\n\nAccess tokens live for one hour.\n")
+    project.memory("sessions.md", "# Sessions\n\nIn Redis.\n\n- supersedes:: [[tokens]]\n")
+    session = connect().settle()
+    (current,) = session.call("recall")["result"]
+    assert current["path"] == ".memories/sessions.md"
+    both = session.call("recall", superseded=True)["result"]
+    assert [memory.get("superseded_by") for memory in both] == [None, ["memory:sessions"]]
+    assert ".memories/tokens.md" not in session.call("build_context")["context"]
+    pack = session.call("build_context", superseded=True)["context"]
+    assert "superseded by memory:sessions" in pack
+
+
 # --- the command line ---
 
 

@@ -13,7 +13,7 @@ from ragdocs.serve.surface.flags import compared
 from ragdocs.serve.surface.hints import in_pack
 from ragdocs.serve.surface.layouts import pack as layout_pack
 from ragdocs.serve.surface.layouts import repo as layout_repo
-from ragdocs.serve.surface.parameters import Scope, Tags
+from ragdocs.serve.surface.parameters import Scope, Superseded, Tags
 from ragdocs.serve.surface.present import repo as present_repo
 from ragdocs.serve.surface.shapes.context import (
     Appended,
@@ -290,11 +290,9 @@ def build_context(
     task: Annotated[
         str | None, Arg(help="what you are about to do", positional=True, words=True)
     ] = None,
-    files: Annotated[list[str] | None, Arg(help="files you will change", flag="--file")] = None,
+    files: Annotated[list[str] | None, Arg(help="files to change", flag="--file")] = None,
     branch_scope: Scope = None,
-    superseded: Annotated[
-        bool, Arg(help="memories that others supersede too", only="people")
-    ] = False,
+    superseded: Superseded = False,
     hook: Annotated[
         str | None,
         Arg(
@@ -304,8 +302,8 @@ def build_context(
         ),
     ] = None,
 ) -> Pack:
-    """Collect what matters for a task you are about to start: conventions, decisions, memories,
-    documentation and an outline of the files.
+    """Collect what matters for a task: conventions, decisions, memories, documentation and an
+    outline of files.
 
     The pack is never longer than `max_chars`. Each item has its source and age; what was left out
     is listed with how to get it. Without a task it has the latest summaries and memories.

@@ -84,7 +84,7 @@ def read_doc(
     heading: Annotated[str | None, Arg(help="only this section")] = None,
     lines: Lines = None,
 ) -> DocText:
-    """Read a document that search_docs found, or one section or some lines of it.
+    """Read a document that search_docs found, one section or some lines of it.
 
     Returns the text, its lines, and how to get what was left out.
     """

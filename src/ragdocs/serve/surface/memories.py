@@ -188,7 +188,7 @@ def edit_memory(
 def delete_memory(
     ask: Ask, filename: Filename, expected_version: ExpectedVersion = None
 ) -> Deleted:
-    """Move a memory that is wrong or obsolete to the trash.
+    """Move a wrong or obsolete memory to the trash.
 
     The answer says where it went.
     """

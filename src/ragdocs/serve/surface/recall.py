@@ -9,7 +9,7 @@ from ragdocs.serve.surface import Arg, Ask, verb
 from ragdocs.serve.surface import timeline as days
 from ragdocs.serve.surface.flags import flags_of
 from ragdocs.serve.surface.layouts import recall as layout_recall
-from ragdocs.serve.surface.parameters import AnyTag, Limit, Since, Tags
+from ragdocs.serve.surface.parameters import AnyTag, Limit, Since, Superseded, Tags
 from ragdocs.serve.surface.present import recall as present_recall
 from ragdocs.serve.surface.shapes import Recalled, Remembered
 
@@ -80,9 +80,7 @@ def recall(
     scope: Annotated[
         Literal["project", "global"], Arg(help="global: all your projects")
     ] = "project",
-    superseded: Annotated[
-        bool, Arg(help="memories that others supersede too", only="people")
-    ] = False,
+    superseded: Superseded = False,
     timeline: Annotated[
         bool, Arg(help="group by day and project, also with a query", only="command")
     ] = False,
