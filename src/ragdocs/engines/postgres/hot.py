@@ -84,7 +84,10 @@ class HotDocument(NamedTuple):
     @classmethod
     def of(cls, card: bytes, slots: bytes, vectors: Vectors | None) -> HotDocument:
         """Return a document whose vectors are zero where there is none yet."""
-        may_change = vectors is not None and not vectors.any(axis=1).all()
+        may_change = False
+        if vectors is not None:
+            is_there = vectors.any(axis=1)
+            may_change = not is_there.all()
         return cls(card, slots, vectors, may_change)
 
     @property
@@ -164,9 +167,15 @@ class HotState:
     @property
     def bytes(self) -> int:
         """The number of bytes that are kept, about."""
-        shelves = (self._postings, self.documents, self.targets, self.passages, self._worth)
-        own = self._lengths.nbytes + OBJECT_BYTES * len(self.marked.marks)
-        return own + sum(shelf.bytes for shelf in shelves)
+        return (
+            self._lengths.nbytes
+            + OBJECT_BYTES * len(self.marked.marks)
+            + self._postings.bytes
+            + self.documents.bytes
+            + self.targets.bytes
+            + self.passages.bytes
+            + self._worth.bytes
+        )
 
     @property
     def is_proven(self) -> bool:
@@ -196,14 +205,17 @@ class HotState:
                 late.append(term)
                 oldest = min(oldest, kept.changes)
         since = len(self._touched) - (self._changes - oldest)
-        changed = [np.zeros(0, np.int64), *self._touched[since:]]
-        return Behind(late, np.unique(np.concatenate(changed)))
+        nothing = np.zeros(0, np.int64)
+        changed = np.concatenate([nothing, *self._touched[since:]])
+        return Behind(late, np.unique(changed))
 
     def behind_after(self, terms: Sequence[str], touched: Sequence[int]) -> Behind:
         """Return the terms that will be behind when these documents have been touched, too."""
         kept = [term for term in terms if term in self._postings]
-        documents = self.behind(terms).documents
-        return Behind(kept, np.union1d(documents, np.array(touched, dtype=np.int64)))
+        before = self.behind(terms)
+        changed = np.array(touched, dtype=np.int64)
+        documents = np.union1d(before.documents, changed)
+        return Behind(kept, documents)
 
     def is_current(self, term: str) -> bool:
         """Tell whether the postings of a term are kept and not behind."""
@@ -214,7 +226,8 @@ class HotState:
         """Keep the postings of these terms; of some there may be none."""
         for term in terms:
             payload = postings.get(term, NO_POSTINGS)
-            self._postings.add(term, HotPostings(payload, self._changes))
+            current = HotPostings(payload, self._changes)
+            self._postings.add(term, current)
 
     def catch_up(self, behind: Behind, postings: Mapping[str, Payload]) -> None:
         """Replace postings in documents where they may differ."""
@@ -227,7 +240,8 @@ class HotState:
             added = postings.get(term, NO_POSTINGS)
             if len(added.documents):
                 payload = _joined_postings(payload, added)
-            self._postings.add(term, HotPostings(payload, self._changes))
+            current = HotPostings(payload, self._changes)
+            self._postings.add(term, current)
 
     def worth(self, terms: Iterable[str]) -> dict[str, TermWorth]:
         """Return what each of these terms, whose postings are kept, is worth."""
@@ -238,7 +252,8 @@ class HotState:
         averages = self.totals.by_field
         added = worth(self.pool, self._lengths, missing, averages)
         for term, found in added:
-            self._worth.add(term, _term_worth(self.pool.columns, found))
+            own = _term_worth(self.pool.columns, found)
+            self._worth.add(term, own)
         return {term: self._worth[term] for term in terms}
 
     def having(self, term: str, columns: Columns) -> Mask:
@@ -265,9 +280,11 @@ class HotState:
             if number in gone or document.may_change:
                 changed.append(number)
         self.documents = before.documents.without(changed)
-        self.passages = before.passages.without(
-            key for key, _ in before.passages.items() if key[0] in gone
-        )
+        outdated = []
+        for number, position in before.passages:
+            if number in gone:
+                outdated.append((number, position))
+        self.passages = before.passages.without(outdated)
         renamed = set(names)
         for name, targets in before.targets.items():
             if any(number in gone for number, _ in targets):
@@ -283,12 +300,17 @@ class HotState:
             self._touched += (touched,)
         elif self.totals.by_field == before.totals.by_field:
             self._worth = before._worth.without(())
-        while sum(map(len, self._touched)) > MOST_BEHIND:
-            self._touched = self._touched[1:]
+        count = sum(map(len, self._touched))
+        while count > MOST_BEHIND:
+            first, *others = self._touched
+            count -= len(first)
+            self._touched = tuple(others)
         oldest = self._changes - len(self._touched)
-        self._postings = before._postings.without(
-            term for term, kept in before._postings.items() if kept.changes < oldest
-        )
+        lost = []
+        for term, kept in before._postings.items():
+            if kept.changes < oldest:
+                lost.append(term)
+        self._postings = before._postings.without(lost)
 
 
 def _size(value: HotDocument | HotPostings | TermWorth) -> int:

@@ -200,9 +200,11 @@ class HotSearch:
             return
         (rows,) = self._ask(words.resembling(self._scope, terms))
         found: dict[str, list[str]] = {term: [] for term in terms}
+        spellings = []
         for term, spelling in rows:
             found[term].append(spelling)
-        self._read_late(state, [spelling for _, spelling in rows])
+            spellings.append(spelling)
+        self._read_late(state, spellings)
         for term, own in found.items():
             state.spellings[term] = tuple(own)
 
@@ -266,7 +268,12 @@ def _postings(scope: int, terms: Sequence[str]) -> Statement:
 
 
 def _postings_in(scope: int, behind: Behind) -> Statement:
-    values = {"scope": scope, "terms": behind.terms, "documents": words.array(behind.documents)}
+    numbers = words.array(behind.documents)
+    values = {
+        "scope": scope,
+        "terms": behind.terms,
+        "documents": numbers,
+    }
     return _POSTINGS_IN, values
 
 

@@ -30,10 +30,12 @@ class Marked(NamedTuple):
 
     def replaced(self, numbers: Numbers, fresh: Marked) -> Marked:
         """Return the documents after a change: those with these numbers are fresh, or are gone."""
-        places = np.flatnonzero(np.isin(self.documents.numbers, numbers))
+        own = self.documents
+        is_changed = np.isin(own.numbers, numbers)
+        places = np.flatnonzero(is_changed)
         # Both are ordered by path, and a number is the hash of a path.
-        is_edit = np.array_equal(self.documents.numbers[places], fresh.documents.numbers)
-        if is_edit and np.array_equal(self.documents.sizes[places], fresh.documents.sizes):
+        is_edit = np.array_equal(own.numbers[places], fresh.documents.numbers)
+        if is_edit and np.array_equal(own.sizes[places], fresh.documents.sizes):
             return self._edited(places, fresh)
         return self.without(places).joined(fresh)
 
@@ -42,8 +44,11 @@ class Marked(NamedTuple):
         marks = self.marks.copy()
         marks[places] = fresh.marks
         codes = self.codes.copy()
-        codes[self._rows(places)] = fresh.codes
-        return Marked(self.documents._replace(lengths=codes.tobytes()), marks)
+        rows = self._rows(places)
+        codes[rows] = fresh.codes
+        lengths = codes.tobytes()
+        documents = self.documents._replace(lengths=lengths)
+        return Marked(documents, marks)
 
     def _rows(self, places: Numbers) -> Numbers:
         """Return the passages of documents."""
@@ -52,7 +57,8 @@ class Marked(NamedTuple):
         own = sizes[places]
         begins = np.cumsum(own) - own
         shifts = starts[places] - begins
-        rows: Numbers = np.arange(int(own.sum())) + np.repeat(shifts, own)
+        shifted = np.repeat(shifts, own)
+        rows: Numbers = np.arange(len(shifted)) + shifted
         return rows
 
     def without(self, places: Numbers) -> Marked:
@@ -62,7 +68,8 @@ class Marked(NamedTuple):
         documents = self.documents
         is_kept = np.ones(len(self.marks), dtype=np.bool_)
         is_kept[places] = False
-        codes = np.delete(self.codes, self._rows(places), axis=0)
+        rows = self._rows(places)
+        codes = np.delete(self.codes, rows, axis=0)
         fetched = Fetched(
             documents.numbers[is_kept],
             documents.passes[is_kept],
@@ -83,7 +90,8 @@ class Marked(NamedTuple):
         # From the last one on, so that the places of the others stay as they are.
         for place, path in zip(reversed(places), reversed(other.paths), strict=True):
             paths.insert(place, path)
-        starts = np.concatenate([[0], np.cumsum(own.sizes)])
+        ends = np.cumsum(own.sizes)
+        starts = np.concatenate([[0], ends])
         rows = np.repeat(starts[places], other.sizes)
         codes = np.insert(self.codes, rows, fresh.codes, axis=0)
         fetched = Fetched(
@@ -93,4 +101,5 @@ class Marked(NamedTuple):
             paths,
             codes.tobytes(),
         )
-        return Marked(fetched, np.insert(self.marks, places, fresh.marks))
+        marks = np.insert(self.marks, places, fresh.marks)
+        return Marked(fetched, marks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, ItemsView, Iterable
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -23,13 +23,18 @@ class Shelf(Generic[Key, Value]):
     def __getitem__(self, key: Key) -> Value:
         return self._values[key]
 
+    def __iter__(self) -> Iterator[Key]:
+        keys = list(self._values)
+        return iter(keys)
+
     def get(self, key: Key) -> Value | None:
         """Return a value if it is kept."""
         return self._values.get(key)
 
     def items(self) -> ItemsView[Key, Value]:
         """Return what is kept now."""
-        return dict(self._values).items()
+        values = dict(self._values)
+        return values.items()
 
     def has_all(self, keys: Collection[Key]) -> bool:
         """Tell whether all of these are kept."""
