@@ -127,7 +127,10 @@ class HotSearch:
         if not touched:
             return brought_up(before, present, NO_DOCUMENTS, ())
         behind = before.behind_after(self._forms, touched)
-        values = {"scope": self._scope, "touched": touched}
+        values = {
+            "scope": self._scope,
+            "touched": touched,
+        }
         documents, names, postings = self._ask(
             (_DOCUMENTS.format(chosen=_TOUCHED), values),
             (_TOUCHED_NAMES, values),
