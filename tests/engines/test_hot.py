@@ -104,6 +104,49 @@ def test_answers_from_memory_are_those_of_rows_after_any_write_of_others(
     assert state.is_proven
 
 
+@pytest.mark.parametrize("most", [1, 6, hot.MOST_BEHIND])
+def test_words_that_were_not_asked_for_during_many_writes_are_brought_up_to_date(
+    database: Database, scope: int, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(hot, "MOST_BEHIND", most)
+    rng = random.Random(most)
+    kept, other = make(database, scope), make(database, scope)
+    other.apply([made(rng, f"{name}.md") for name in "abcdefgh"])
+    for word in WORDS:
+        matches(kept, word)
+    for _ in range(30):
+        names = rng.sample("abcdefgh", 3)
+        other.apply([made(rng, f"{name}.md") for name in names[:2]], [f"{names[2]}.md"])
+        text = " ".join(rng.sample(WORDS, 2))
+        assert matches(kept, text) == matches(make(database, scope), text)
+    for word in WORDS:
+        assert matches(kept, word) == matches(make(database, scope), word)
+
+
+def test_after_a_write_only_what_it_has_changed_is_read_anew(
+    database: Database, scope: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = make(database, scope)
+    index.apply([entry(f"{name}.md", f"apple {name}", f"pear {name}") for name in "abcdef"])
+    passages = [passage for _, passage in index.claim_missing(100)]
+    index.fill({one.digest: ENCODER.encode([one.text])[0] for one in passages})
+    for _ in range(3):
+        answers(index)
+    make(database, scope).apply([entry("z.md", "medlar")])
+    turns: list[int] = []
+    asked = Turns.ask
+
+    def ask(self: Turns, *statements: Any, **options: Any) -> Any:
+        turns.append(len(statements))
+        return asked(self, *statements, **options)
+
+    monkeypatch.setattr(Turns, "ask", ask)
+    answers(index)
+    # As in a search that is repeated; then the new document, its names, and its postings; and the
+    # spellings of a word that nobody has.
+    assert turns == [8, 3, 1]
+
+
 def test_a_search_that_is_repeated_reads_nothing_but_the_totals(
     database: Database, scope: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,13 +6,16 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
 import yaml
 from tests.conftest import Project
+from tests.postgres import free_port
 from tests.team.conftest import Run
+from tests.team.servers import PATIENCE_SECONDS
 
 from ragdocs.serve.cli.app import build
 
@@ -70,3 +73,22 @@ def test_a_text_of_the_team_that_is_no_file_is_not_opened(shop: Project, run: Ru
     assert refused.code == 1
     assert "in the team database and not in a file" in refused.err
     assert not (shop.root / ".memories").exists()
+
+
+def test_the_server_of_the_containers_starts_once_its_token_is_made(
+    shop: Project, run: Run
+) -> None:
+    text = (EXAMPLES / "compose.yaml").read_text(encoding="utf-8")
+    (token,) = re.findall(r"run --rm server (.*)", text)
+    server = yaml.safe_load(text)["services"]["server"]["command"]
+    words = [sys.executable, "-P", "-m", "ragdocs", *server, "--port", str(free_port())]
+    refused = subprocess.run(words, cwd=shop.root, capture_output=True, text=True, check=False)
+    assert "there is no token" in refused.stderr
+    assert run(*shlex.split(token)).code == 0
+    started = subprocess.Popen(words, cwd=shop.root, stderr=subprocess.PIPE, text=True)
+    try:
+        assert started.stderr is not None
+        assert "ragdocs serves http://" in started.stderr.readline()
+    finally:
+        started.terminate()
+        started.communicate(timeout=PATIENCE_SECONDS)

@@ -312,7 +312,7 @@ class CandidateSearch:
         own = None
         if measured:
             own = passage_vectors(measured[0], slots, self._dim)
-        self.state.add_document(number, HotDocument(card, slots, own))
+        self.state.documents.add(number, HotDocument.of(card, slots, own))
         return Details(is_asked_for, card, slots, vectors=own)
 
     @property

@@ -2,8 +2,9 @@
 
 A search asks for the totals of the scope in its own transaction. If they are those under which
 something was read, it still holds, also for a caller who has not read it: one who may not read the
-scope is told no totals. After a write, documents and postings are brought up to date; the marks of
-all documents then add up to the sum in the totals, or everything is forgotten.
+scope is told no totals. After a write, documents are brought up to date; the marks of all documents
+then add up to the sum in the totals, or everything is forgotten. Postings are brought up to date
+when a search needs them again.
 """
 
 from __future__ import annotations
@@ -11,16 +12,15 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ragdocs.engines.postgres.lengths import FIELDS, Floats, decoded
+from ragdocs.engines.postgres.marked import Marked
 from ragdocs.engines.postgres.pool import (
     Columns,
-    Fetched,
     Mask,
     Numbers,
     Payload,
@@ -28,9 +28,11 @@ from ragdocs.engines.postgres.pool import (
     Worth,
     worth,
 )
+from ragdocs.engines.postgres.shelf import Shelf
 from ragdocs.engines.postgres.statistics import Totals
 from ragdocs.protocols import Vectors
 from ragdocs.search import bm25
+from ragdocs.system.postgres.database import Rows
 
 # Bytes that all scopes of a process may keep together; the one that was searched longest ago is
 # forgotten first.
@@ -39,6 +41,8 @@ MOST_BYTES = 256_000_000
 MOST_PASSAGES = 500_000
 # After a write of more documents everything is read anew.
 MOST_TOUCHED = 64
+# Postings that are behind by more documents than this are read anew.
+MOST_BEHIND = 256
 # A term in more than this share of all passages has a value for each of them, as in the local
 # engine: adding a whole array is quicker than adding to chosen columns.
 DENSE_SHARE = 0.06
@@ -74,6 +78,17 @@ class HotDocument(NamedTuple):
     card: bytes
     slots: bytes
     vectors: Vectors | None
+    # Whether passages still wait for a vector, which comes without a new mark of the document.
+    may_change: bool
+
+    @classmethod
+    def of(cls, card: bytes, slots: bytes, vectors: Vectors | None) -> HotDocument:
+        """Return a document whose vectors are zero where there is none yet."""
+        may_change = False
+        if vectors is not None:
+            is_there = vectors.any(axis=1)
+            may_change = not is_there.all()
+        return cls(card, slots, vectors, may_change)
 
     @property
     def size(self) -> int:
@@ -84,34 +99,83 @@ class HotDocument(NamedTuple):
         return OBJECT_BYTES + len(self.card) + len(self.slots) + vectors
 
 
-class Marked(NamedTuple):
-    """Documents by path, and the mark of each."""
+class HotPostings(NamedTuple):
+    """The postings of a term, and after how many changes they were read."""
 
-    documents: Fetched
-    marks: Numbers
+    payload: Payload
+    changes: int
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return OBJECT_BYTES + len(self.payload.entries) + self.payload.documents.nbytes
+
+
+class Behind(NamedTuple):
+    """Terms whose postings are behind, and the documents in which they may differ."""
+
+    terms: list[str]
+    documents: Numbers
+
+
+class Present(NamedTuple):
+    """What the database says of a scope now, and which documents were touched since a state."""
+
+    totals: Totals
+    # Transactions before this one have ended.
+    since: int
+    touched: list[int]
+
+    @classmethod
+    def of(cls, rows: Rows) -> Present:
+        """Read the answer of the database."""
+        ((counts, since, touched),) = rows
+        return cls(Totals.of(counts), int(since), touched or [])
 
 
 class HotState:
     """A scope as of one state; what was read of it is added as searches need it."""
 
-    def __init__(self, totals: Totals, since: int, marked: Marked) -> None:
+    def __init__(
+        self, totals: Totals, since: int, marked: Marked, before: HotState | None = None
+    ) -> None:
+        """Describe a state; what is the same in the one before is shared with it."""
         self.totals = totals
         # Transactions before this one had ended when the state was read.
         self.since = since
         self.marked = marked
-        self.pool = Pool.of(marked.documents)
-        self.postings: dict[str, Payload] = {}
-        self.documents: dict[int, HotDocument] = {}
+        # The number of changes since the first state, and the documents that the last ones touched.
+        self._changes = 0
+        self._touched: tuple[Numbers, ...] = ()
+        self._postings: Shelf[str, HotPostings] = Shelf(_size)
+        self.documents: Shelf[int, HotDocument] = Shelf(_size)
         # Spellings that resemble a term which no passage has.
         self.spellings: dict[str, tuple[str, ...]] = {}
         # The number and the card of each document that goes by a name.
-        self.targets: dict[str, list[tuple[int, bytes]]] = {}
+        self.targets: Shelf[str, list[tuple[int, bytes]]] = Shelf(_cards_size)
         # The row of a passage.
-        self.passages: dict[tuple[int, int], tuple[Any, ...]] = {}
-        self._worth: dict[str, TermWorth] = {}
+        self.passages: Shelf[tuple[int, int], tuple[Any, ...]] = Shelf(_row_size)
+        self._worth: Shelf[str, TermWorth] = Shelf(_size)
+        self.pool: Pool
+        if before is not None and marked.has_layout_of(before.marked):
+            self.pool = before.pool
+        else:
+            self.pool = Pool.of(marked.documents)
         # One row a field: terms are looked at field by field.
         self._lengths = np.ascontiguousarray(decoded(marked.documents.lengths).T)
-        self.bytes = self._lengths.nbytes + OBJECT_BYTES * len(marked.marks)
+
+    @property
+    def bytes(self) -> int:
+        """The number of bytes that are kept, about."""
+        return (
+            self._lengths.nbytes
+            + OBJECT_BYTES * len(self.marked.marks)
+            + self._postings.bytes
+            + self.documents.bytes
+            + self.targets.bytes
+            + self.passages.bytes
+            + self._worth.bytes
+        )
 
     @property
     def is_proven(self) -> bool:
@@ -127,25 +191,69 @@ class HotState:
             own[field] = int(length)
         return all(counts[name] == count for name, count in own.items())
 
+    def missing(self, terms: Iterable[str]) -> list[str]:
+        """Return those terms whose postings are not kept."""
+        return [term for term in terms if term not in self._postings]
+
+    def behind(self, terms: Iterable[str]) -> Behind:
+        """Return those terms whose postings are kept and behind."""
+        late = []
+        oldest = self._changes
+        for term in terms:
+            kept = self._postings.get(term)
+            if kept is not None and kept.changes < self._changes:
+                late.append(term)
+                oldest = min(oldest, kept.changes)
+        since = len(self._touched) - (self._changes - oldest)
+        nothing = np.zeros(0, np.int64)
+        changed = np.concatenate([nothing, *self._touched[since:]])
+        return Behind(late, np.unique(changed))
+
+    def behind_after(self, terms: Sequence[str], touched: Sequence[int]) -> Behind:
+        """Return the terms that will be behind when these documents have been touched, too."""
+        kept = [term for term in terms if term in self._postings]
+        before = self.behind(terms)
+        changed = np.array(touched, dtype=np.int64)
+        documents = np.union1d(before.documents, changed)
+        return Behind(kept, documents)
+
+    def is_current(self, term: str) -> bool:
+        """Tell whether the postings of a term are kept and not behind."""
+        kept = self._postings.get(term)
+        return kept is not None and kept.changes == self._changes
+
     def add_postings(self, postings: Mapping[str, Payload], terms: Iterable[str]) -> None:
         """Keep the postings of these terms; of some there may be none."""
         for term in terms:
             payload = postings.get(term, NO_POSTINGS)
-            self.postings[term] = payload
-            self.bytes += OBJECT_BYTES + len(payload.entries) + payload.documents.nbytes
+            current = HotPostings(payload, self._changes)
+            self._postings.add(term, current)
+
+    def catch_up(self, behind: Behind, postings: Mapping[str, Payload]) -> None:
+        """Replace postings in documents where they may differ."""
+        for term in behind.terms:
+            kept = self._postings.get(term)
+            if kept is None:
+                # It was behind too far.
+                continue
+            payload = _postings_without(kept.payload, behind.documents)
+            added = postings.get(term, NO_POSTINGS)
+            if len(added.documents):
+                payload = _joined_postings(payload, added)
+            current = HotPostings(payload, self._changes)
+            self._postings.add(term, current)
 
     def worth(self, terms: Iterable[str]) -> dict[str, TermWorth]:
         """Return what each of these terms, whose postings are kept, is worth."""
         missing = {}
         for term in terms:
             if term not in self._worth:
-                missing[term] = self.postings[term]
+                missing[term] = self._postings[term].payload
         averages = self.totals.by_field
         added = worth(self.pool, self._lengths, missing, averages)
         for term, found in added:
             own = _term_worth(self.pool.columns, found)
-            self._worth[term] = own
-            self.bytes += own.size
+            self._worth.add(term, own)
         return {term: self._worth[term] for term in terms}
 
     def having(self, term: str, columns: Columns) -> Mask:
@@ -159,27 +267,62 @@ class HotState:
 
     def knows(self, terms: Collection[str]) -> bool:
         """Tell whether the worth of these terms is known."""
-        return self._worth.keys() >= set(terms)
+        return self._worth.has_all(terms)
 
-    def add_document(self, number: int, document: HotDocument) -> None:
-        """Keep a document."""
-        self.documents[number] = document
-        self.bytes += document.size
+    def take_over(self, before: HotState, touched: Numbers, names: Collection[str]) -> None:
+        """Keep what was kept of the state before, unless it belongs to documents that have changed.
 
-    def add_targets(self, by_name: Mapping[str, list[tuple[int, bytes]]]) -> None:
-        """Keep which documents go by these names."""
-        for name, documents in by_name.items():
-            self.targets[name] = documents
-            cards = sum(len(card) for _, card in documents)
-            self.bytes += OBJECT_BYTES + cards
+        They go by these names now.
+        """
+        gone = set(touched.tolist())
+        changed = []
+        for number, document in before.documents.items():
+            if number in gone or document.may_change:
+                changed.append(number)
+        self.documents = before.documents.without(changed)
+        outdated = []
+        for number, position in before.passages:
+            if number in gone:
+                outdated.append((number, position))
+        self.passages = before.passages.without(outdated)
+        renamed = set(names)
+        for name, targets in before.targets.items():
+            if any(number in gone for number, _ in targets):
+                renamed.add(name)
+        self.targets = before.targets.without(renamed)
+        self._take_over_postings(before, touched)
 
-    def add_passage(self, key: tuple[int, int], row: tuple[Any, ...]) -> None:
-        """Keep the row of a passage."""
-        self.passages[key] = row
-        self.bytes += OBJECT_BYTES
-        for value in row:
-            if isinstance(value, bytes):
-                self.bytes += len(value)
+    def _take_over_postings(self, before: HotState, touched: Numbers) -> None:
+        self._changes = before._changes
+        self._touched = before._touched
+        if len(touched):
+            self._changes += 1
+            self._touched += (touched,)
+        elif self.totals.by_field == before.totals.by_field:
+            self._worth = before._worth.without(())
+        count = sum(map(len, self._touched))
+        while count > MOST_BEHIND:
+            first, *others = self._touched
+            count -= len(first)
+            self._touched = tuple(others)
+        oldest = self._changes - len(self._touched)
+        lost = []
+        for term, kept in before._postings.items():
+            if kept.changes < oldest:
+                lost.append(term)
+        self._postings = before._postings.without(lost)
+
+
+def _size(value: HotDocument | HotPostings | TermWorth) -> int:
+    return value.size
+
+
+def _cards_size(targets: list[tuple[int, bytes]]) -> int:
+    return OBJECT_BYTES + sum(len(card) for _, card in targets)
+
+
+def _row_size(row: tuple[Any, ...]) -> int:
+    return OBJECT_BYTES + sum(len(value) for value in row if isinstance(value, bytes))
 
 
 NO_POSTINGS = Payload(np.empty(0, np.int64), np.empty(0, np.int32), b"")
@@ -285,25 +428,16 @@ MEMORY = HotMemory(MOST_BYTES)
 
 
 def brought_up(
-    state: HotState,
-    totals: Totals,
-    since: int,
-    touched: Collection[int],
-    fresh: Marked,
-    postings: Mapping[str, Payload],
+    before: HotState, present: Present, fresh: Marked, names: Collection[str]
 ) -> HotState:
-    """Return a later state: documents that were touched are those given now, or are gone."""
-    changed = np.fromiter(touched, dtype=np.int64, count=len(touched))
-    unchanged = _without(state.marked, changed)
-    documents = _joined(unchanged, fresh)
-    later = HotState(totals, since, documents)
-    # Another search may be adding to them.
-    for term, payload in list(state.postings.items()):
-        kept = _postings_without(payload, changed)
-        added = postings.get(term, NO_POSTINGS)
-        if len(added.documents):
-            kept = _joined_postings(kept, added)
-        later.add_postings({term: kept}, [term])
+    """Return a later state: documents that were touched are those given now, or are gone.
+
+    They go by these names now.
+    """
+    changed = np.array(present.touched, dtype=np.int64)
+    documents = before.marked.replaced(changed, fresh)
+    later = HotState(present.totals, present.since, documents, before)
+    later.take_over(before, changed, names)
     return later
 
 
@@ -327,59 +461,6 @@ def _postings_without(payload: Payload, numbers: Numbers) -> Payload:
         payload.sizes[is_kept],
         data[is_byte_kept].tobytes(),
     )
-
-
-def _without(marked: Marked, numbers: Numbers) -> Marked:
-    """Leave documents out."""
-    documents = marked.documents
-    kept = ~np.isin(documents.numbers, numbers)
-    if kept.all():
-        return marked
-    codes = np.frombuffer(documents.lengths, dtype=np.uint8)
-    by_passage = codes.reshape(-1, len(FIELDS))
-    is_passage_kept = np.repeat(kept, documents.sizes)
-    fetched = Fetched(
-        documents.numbers[kept],
-        documents.passes[kept],
-        documents.sizes[kept],
-        list(compress(documents.paths, kept.tolist())),
-        by_passage[is_passage_kept].tobytes(),
-    )
-    return Marked(fetched, marked.marks[kept])
-
-
-def _joined(first: Marked, second: Marked) -> Marked:
-    """Put the documents of both in the order of their paths."""
-    if not len(second.marks):
-        return first
-    one = first.documents
-    other = second.documents
-    paths = one.paths + other.paths
-    order = sorted(range(len(paths)), key=paths.__getitem__)
-    numbers = np.concatenate([one.numbers, other.numbers])
-    passes = np.concatenate([one.passes, other.passes])
-    sizes = np.concatenate([one.sizes, other.sizes])
-    marks = np.concatenate([first.marks, second.marks])
-    fetched = Fetched(
-        numbers[order],
-        passes[order],
-        sizes[order],
-        [paths[place] for place in order],
-        _ordered_lengths(one.lengths + other.lengths, sizes, order),
-    )
-    return Marked(fetched, marks[order])
-
-
-def _ordered_lengths(codes: bytes, sizes: Numbers, order: Sequence[int]) -> bytes:
-    """Return the lengths of the passages of documents in another order of these."""
-    ends = np.cumsum(sizes) * len(FIELDS)
-    bounds = [0, *ends.tolist()]
-    pieces = []
-    for place in order:
-        start = bounds[place]
-        end = bounds[place + 1]
-        pieces.append(codes[start:end])
-    return b"".join(pieces)
 
 
 def passage_vectors(data: bytes | None, slots: bytes, dim: int) -> Vectors:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,21 +12,27 @@ from ragdocs.engines.postgres import words
 from ragdocs.engines.postgres.filters import Condition
 from ragdocs.engines.postgres.hot import (
     MOST_TOUCHED,
+    Behind,
     HotScope,
     HotState,
-    Marked,
+    Present,
     brought_up,
     word_score,
 )
 from ragdocs.engines.postgres.lengths import Floats
+from ragdocs.engines.postgres.marked import Marked
 from ragdocs.engines.postgres.pool import Columns, Fetched, Mask, Numbers, Payload, Pool, best
-from ragdocs.engines.postgres.statistics import TOTALS, Totals
+from ragdocs.engines.postgres.statistics import TOTALS
 from ragdocs.search import bm25
 from ragdocs.system.postgres.database import Rows, Statement
 
 _BIG = np.dtype(">i8")
 _SIZE = np.dtype(">i4")
 _HEAD = np.dtype([("number", ">i8"), ("mark", ">i8"), ("passages", ">i4")])
+
+
+NOT_BEHIND = Behind([], np.zeros(0, np.int64))
+NO_DOCUMENTS = Marked(words.NOTHING_FETCHED, np.zeros(0, np.int64))
 
 
 class HotLook(NamedTuple):
@@ -63,62 +70,83 @@ class HotSearch:
 
         Afterwards there is a state, unless it cannot be proven.
         """
-        state = self._hot.state
-        missing = self._missing(state)
-        statements = [_present(self._scope, state), *self._filters()]
-        if state is None:
+        before = self._hot.state
+        missing = self._forms
+        behind = NOT_BEHIND
+        statements = [_present(self._scope, before), *self._filters()]
+        if before is None:
             statements.append(_documents(self._scope))
+        else:
+            missing = before.missing(self._forms)
+            behind = before.behind(self._forms)
         if missing:
             statements.append(_postings(self._scope, missing))
-        present, *rest = self._ask(*statements, *further)
-        ((counts, since, touched),) = present
-        filters = len(self._filters())
-        filtered = rest[:filters]
-        rest = rest[filters:]
-        totals = Totals.of(counts)
-        if state is None:
-            state = HotState(totals, int(since), _read_documents(rest.pop(0)))
-        elif state.totals != totals:
-            state = self._later(state, totals, int(since), touched or ())
-        if missing and state is not None:
-            state.add_postings(_read_postings(rest.pop(0)), missing)
-        elif missing:
-            rest.pop(0)
-        if state is None or (state is not self._hot.state and not state.is_proven):
+        if behind.terms:
+            statements.append(_postings_in(self._scope, behind))
+        answers = self._ask(*statements, *further)
+        own = iter(answers[: len(statements)])
+        present = Present.of(next(own))
+        filtered = [next(own) for _ in self._filters()]
+        state = before
+        if before is None:
+            state = HotState(present.totals, present.since, _read_documents(next(own)))
+        elif before.totals != present.totals:
+            state = self._later(before, present)
+        if state is not None and missing:
+            state.add_postings(_read_postings(next(own)), missing)
+        if state is not None and state is before and behind.terms:
+            state.catch_up(behind, _read_postings(next(own)))
+        self._take(state, filtered, is_new=state is not before)
+        return answers[len(statements) :]
+
+    def _take(self, state: HotState | None, filtered: Sequence[Rows], *, is_new: bool) -> None:
+        """Search in a state and keep it, unless it cannot be proven."""
+        if state is None or (is_new and not state.is_proven):
             self._hot.forget()
-            return rest
+            return
         self.state = state
+        self._read_late(state, self._forms)
         self._read_filters(state, filtered)
         self._weigh(state)
         self._hot.keep(state)
-        return rest
 
-    def _missing(self, state: HotState | None) -> list[str]:
-        """Return the terms whose postings are not kept."""
+    @cached_property
+    def _forms(self) -> list[str]:
+        """The terms of all queries, and the stems of the same words in other languages."""
         forms: dict[str, None] = {}
         for query in self._queries:
             for term in query.terms:
                 forms |= dict.fromkeys(query.forms(term))
-        if state is None:
-            return list(forms)
-        return [form for form in forms if form not in state.postings]
+        return list(forms)
 
-    def _later(
-        self, state: HotState, totals: Totals, since: int, touched: Sequence[int]
-    ) -> HotState | None:
+    def _later(self, before: HotState, present: Present) -> HotState | None:
         """Return the state after other writes, or nothing after very many."""
+        touched = present.touched
         if len(touched) > MOST_TOUCHED:
             return None
-        fresh = Marked(words.NOTHING_FETCHED, np.zeros(0, np.int64))
-        postings: Mapping[str, Payload] = {}
-        if touched:
-            values = {"scope": self._scope, "touched": list(touched)}
-            documents, payloads = self._ask(
-                (_DOCUMENTS.format(chosen=_TOUCHED), values), (_TOUCHED_POSTINGS, values)
-            )
-            fresh = _read_documents(documents)
-            postings = _read_postings(payloads)
-        return brought_up(state, totals, since, touched, fresh, postings)
+        if not touched:
+            return brought_up(before, present, NO_DOCUMENTS, ())
+        behind = before.behind_after(self._forms, touched)
+        values = {
+            "scope": self._scope,
+            "touched": touched,
+        }
+        documents, names, postings = self._ask(
+            (_DOCUMENTS.format(chosen=_TOUCHED), values),
+            (_TOUCHED_NAMES, values),
+            _postings_in(self._scope, behind),
+        )
+        named = [name for (name,) in names]
+        later = brought_up(before, present, _read_documents(documents), named)
+        later.catch_up(behind, _read_postings(postings))
+        return later
+
+    def _read_late(self, state: HotState, terms: Iterable[str]) -> None:
+        """Read the postings of those terms that are not kept, or were behind too far."""
+        late = [term for term in terms if not state.is_current(term)]
+        if late:
+            (postings,) = self._ask(_postings(self._scope, late))
+            state.add_postings(_read_postings(postings), late)
 
     def _filters(self) -> list[Statement]:
         statements: list[Statement] = []
@@ -175,14 +203,11 @@ class HotSearch:
             return
         (rows,) = self._ask(words.resembling(self._scope, terms))
         found: dict[str, list[str]] = {term: [] for term in terms}
-        missing = []
+        spellings = []
         for term, spelling in rows:
             found[term].append(spelling)
-            if spelling not in state.postings:
-                missing.append(spelling)
-        if missing:
-            (postings,) = self._ask(_postings(self._scope, missing))
-            state.add_postings(_read_postings(postings), missing)
+            spellings.append(spelling)
+        self._read_late(state, spellings)
         for term, own in found.items():
             state.spellings[term] = tuple(own)
 
@@ -245,6 +270,16 @@ def _postings(scope: int, terms: Sequence[str]) -> Statement:
     return _POSTINGS, {"scope": scope, "terms": list(terms)}
 
 
+def _postings_in(scope: int, behind: Behind) -> Statement:
+    numbers = words.array(behind.documents)
+    values = {
+        "scope": scope,
+        "terms": behind.terms,
+        "documents": numbers,
+    }
+    return _POSTINGS_IN, values
+
+
 def _read_documents(rows: Rows) -> Marked:
     ((heads, lengths, paths),) = rows
     head = np.frombuffer(heads or b"", _HEAD)
@@ -295,15 +330,17 @@ string_agg(int8send(p.doc_id), ''), string_agg(int4send(octet_length(p.payload))
 string_agg(p.payload, '')
 """
 # Term by term: grouped after a join, thousands of postings would be sorted first.
-_POSTINGS = f"""
+_EACH_TERM = f"""
 SELECT t.term, c.*
 FROM unnest(%(terms)s::text[]) AS t(term) CROSS JOIN LATERAL (
-    SELECT {_COLLECTED} FROM postings p WHERE p.scope = %(scope)s AND p.term = t.term
+    SELECT {_COLLECTED} FROM postings p
+    WHERE p.scope = %(scope)s AND p.term = t.term AND {{among}}
 ) c
 """
-_TOUCHED_POSTINGS = f"""
-SELECT p.term, {_COLLECTED} FROM postings p
-WHERE p.scope = %(scope)s AND p.doc_id = ANY (%(touched)s) GROUP BY p.term
+_POSTINGS = _EACH_TERM.format(among="true")
+_POSTINGS_IN = _EACH_TERM.format(among="p.doc_id = ANY (%(documents)s::bigint[])")
+_TOUCHED_NAMES = """
+SELECT DISTINCT name FROM names WHERE scope = %(scope)s AND doc_id = ANY (%(touched)s)
 """
 _PASSING = """
 SELECT string_agg(int8send(d.doc_id), '') FROM documents d

@@ -115,7 +115,8 @@ class PostgresSnapshot:
             by_name: dict[str, list[tuple[int, bytes]]] = {name: [] for name in missing}
             for name, number, card in self._read(_NAMED.format(condition="true"), names=missing):
                 by_name[name].append((number, card))
-            state.add_targets(by_name)
+            for name, documents in by_name.items():
+                state.targets.add(name, documents)
         for name in names:
             for number, card in state.targets[name]:
                 if self._passing is None or self._passing[state.pool.place(number)]:
@@ -203,7 +204,7 @@ class PostgresSnapshot:
             present.add(rows)
         if self._state is not None:
             for key, row in zip(keys, loaded, strict=True):
-                self._state.add_passage(key, row)
+                self._state.passages.add(key, row)
         return loaded, present
 
     def get(self, name: str) -> Document | None:
