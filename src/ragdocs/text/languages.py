@@ -12,8 +12,8 @@ from whoosh.lang import stemmer_for_language
 from whoosh.lang.porter2 import stem as porter
 from whoosh.lang.stopwords import stoplists
 
+from ragdocs.system.patterns import later
 from ragdocs.text.irregular import OTHER_SPELLINGS, PLAIN_FORMS
-from ragdocs.text.patterns import later
 
 ENGLISH = "en"
 # The languages whose words are stemmed; in all others they stay as they are written.
