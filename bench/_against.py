@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +27,11 @@ Action = Callable[[int], list[float]]
 
 ROOT = Path(__file__).resolve().parent.parent
 MORE = "And it was tested on both systems."
+PARTS = ("search", "mcp", "writes", "start", "indexing")
 # A busy machine makes single figures worse, never better.
 ROUNDS = 12
+# An answer passes several threads, so its cost varies more than that of a search in one.
+MCP_ROUNDS = 30
 BUILDS = 2
 STARTS = 7
 SEARCHES_BEFORE_RSS = 20
@@ -108,24 +111,37 @@ class Process:
         self._process.wait(10)
 
 
-def compare(work: Path, old: Path, sizes: Sequence[int]) -> Iterator[Line]:
-    """Yield a line for each action and size."""
+def compare(
+    work: Path, old: Path, sizes: Sequence[int], chosen: Collection[str] = PARTS
+) -> Iterator[Line]:
+    """Yield a line for each action and size, of the parts that are chosen."""
     if not (old / "src/ragdocs").is_dir():
         raise SystemExit(f"--against {old}: there is no src/ragdocs in it")
     for size in sizes:
         trees = _trees(work / str(size), old, size)
         queries = _queries(trees[0].root / "docs", 40)
         # Vectors come last: the servers open the index that is saved then.
-        for model, name in (("none", "words only"), ("hash", "hash vectors")):
-            with ExitStack() as stack:
-                pair = [stack.enter_context(Process(tree, model)) for tree in trees]
-                yield _line(f"search, {name}", size, _searching(pair, queries))
-                if model == "none":
-                    yield _line(f"index, {name}", size, _building(pair))
-                else:
-                    yield from _writing(pair, size)
-        yield _line("search over MCP", size, _over_mcp(trees, queries))
-        yield from _starting(trees, size, queries)
+        for model in ("none", "hash"):
+            yield from _in_process(trees, model, size, queries, chosen)
+        if "mcp" in chosen:
+            yield _line("search over MCP", size, _over_mcp(trees, queries))
+        if "start" in chosen:
+            yield from _starting(trees, size, queries)
+
+
+def _in_process(
+    trees: Sequence[Tree], model: str, size: int, queries: Sequence[str], chosen: Collection[str]
+) -> Iterator[Line]:
+    """Measure what needs no server, and leave an index with the vectors of a model."""
+    name = "words only" if model == "none" else "hash vectors"
+    with ExitStack() as stack:
+        pair = [stack.enter_context(Process(tree, model)) for tree in trees]
+        if "search" in chosen:
+            yield _line(f"search, {name}", size, _searching(pair, queries))
+        if "indexing" in chosen and model == "none":
+            yield _line(f"index, {name}", size, _building(pair))
+        if "writes" in chosen and model == "hash":
+            yield from _writing(pair, size)
 
 
 def table(lines: Sequence[Line]) -> str:
@@ -226,7 +242,7 @@ def _over_mcp(trees: Sequence[Tree], queries: Sequence[str]) -> list[list[float]
             window.greet()
             window.tools()
             _check(window.call("search_docs", query=queries[0]))
-        return _best_of(ROUNDS, [action(window) for window in windows])
+        return _best_of(MCP_ROUNDS, [action(window) for window in windows])
 
 
 def _cost(window: Window, query: str) -> float:

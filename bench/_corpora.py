@@ -63,6 +63,9 @@ class StandIn:
     def prepare(self) -> None:
         pass
 
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         rows = np.empty((len(texts), self._LATENT), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):

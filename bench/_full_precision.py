@@ -40,6 +40,9 @@ class FullPrecision:
     def rest(self, _: float, /) -> bool:
         return False
 
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         means = np.zeros((len(texts), self.dim), dtype=np.float32)
         for row, text in zip(means, texts, strict=True):

@@ -30,7 +30,7 @@ def main() -> None:
         work = (options.work or Path(scratch)).resolve()
         _corpora.enter(work)
         if options.against:
-            print(_compared(options, Path(scratch)))
+            print(_compared(options, Path(scratch), chosen))
             return
         rows: list[Row] = []
         for row in measure(options, chosen, work):
@@ -73,10 +73,10 @@ def measure(options: argparse.Namespace, chosen: tuple[str, ...], work: Path) ->
         yield from _indexing.resting(real)
 
 
-def _compared(options: argparse.Namespace, work: Path) -> str:
+def _compared(options: argparse.Namespace, work: Path, chosen: tuple[str, ...]) -> str:
     """Measure the other source and this one in turn."""
     lines = []
-    for line in _against.compare(work, options.against, _sizes(options)):
+    for line in _against.compare(work, options.against, _sizes(options), chosen):
         lines.append(line)
         progress = f"{line.what:24} {line.passages:7,} {line.old:9.3f} {line.new:9.3f} {line.unit}"
         print(progress, file=sys.stderr, flush=True)

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -126,6 +127,7 @@ class Project:
         self.flags: dict[str, object] = {"embedding.model": "hash", "memory.enabled": True}
         self.clock: Callable[[], datetime] = lambda: NOW
         self._writes = 0
+        self._opened: WeakSet[Workspace] = WeakSet()
 
     def write(self, path: str, text: str) -> Path:
         target = self.root / path
@@ -150,17 +152,25 @@ class Project:
     def open(self, **flags: object) -> Workspace:
         """Do what a server does when it starts: snapshot, reconcile, encode."""
         workspace = Workspace(self.config(**flags), self.clock)
+        self._opened.add(workspace)
         workspace.load()
         workspace.sync()
         workspace.embed()
         return workspace
 
+    def close(self) -> None:
+        """Let go of the files of everything that was opened."""
+        for workspace in list(self._opened):
+            workspace.close()
+
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> Iterator[Project]:
     root = tmp_path / "project"
     root.mkdir()
-    return Project(root)
+    project = Project(root)
+    yield project
+    project.close()
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ others import the command line. All imports are in functions, after the working 
 path: it may be a stranger's repository.
 """
 
+import os
 import sys
 
 from ragdocs import import_path
@@ -33,6 +34,8 @@ def main() -> int:
         code = client.run(sys.argv[1:])
         if code is not None:
             return code
+        # Threads of numpy's algebra cost a command more to start than they ever save it.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from ragdocs.serve.cli.app import main as run
 
     return run()

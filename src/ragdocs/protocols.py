@@ -300,6 +300,9 @@ class Encoder(Protocol):
         The next text loads the model again.
         """
 
+    def close(self) -> None:
+        """Let go of the model and of files; the next text opens them again."""
+
 
 class AccessLog(Protocol):
     """Counts how often memories are found, read and used."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
@@ -49,6 +50,8 @@ class Tidying:
     links: Callable[[], Links]
     access: Callable[[], AccessLog]
     living: Callable[[], Living]
+    # Closes the files that are opened here.
+    resources: ExitStack
 
     @property
     def drafts(self) -> Drafts:
@@ -77,7 +80,8 @@ class Tidying:
         from ragdocs.verbs.quality.contradictions import TABLES
 
         path = project.cache_dir() / "contradictions.sqlite"
-        return SideFile(path, TABLES, name="cache of contradictions", wait_seconds=0.5)
+        file = SideFile(path, TABLES, name="cache of contradictions", wait_seconds=0.5)
+        return self.resources.enter_context(file)
 
     @property
     def restating(self) -> Restating:
@@ -148,4 +152,5 @@ class Tidying:
             return None
         key = project.project_key(registry.main_worktree(self.config.root))
         path = project.state_dir() / "questions.sqlite"
-        return QuestionLog(path, key, lambda text: self.redactor.redact(text).text)
+        log = QuestionLog(path, key, lambda text: self.redactor.redact(text).text)
+        return self.resources.enter_context(closing(log))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property, partial
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from ragdocs.verbs.texts import Texts
 
 
-class Workspace:
+class Workspace(AbstractContextManager["Workspace"]):
     """Everything that serves one project in one process."""
 
     def __init__(
@@ -84,6 +85,7 @@ class Workspace:
         )
         self.room = room or config.server.answer_chars
         self._wanted = lanes
+        self._resources = ExitStack()
         self.encoder, self.identity, self.dim, self.embedding_unavailable = configured_encoder(
             config
         )
@@ -120,6 +122,9 @@ class Workspace:
             self._open(layout.journal_lane(config), self._journal_store)
         if config.docs.commits:
             self._open(COMMITS, self._commit_store)
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def corpus(self, lane: str) -> Corpus:
         """Return the pipeline of a lane, for those who look into it rather than ask it."""
@@ -210,6 +215,7 @@ class Workspace:
             lambda: self.links,
             lambda: self.access,
             lambda: self.living,
+            self._resources,
         )
 
     @cached_property
@@ -225,7 +231,7 @@ class Workspace:
         from ragdocs.verbs.living.living import Living
 
         opened = partial(corpora, self.places)
-        return Living(self.config.root, opened, self.clock, self.redactor)
+        return Living(self.config.root, opened, self.clock, self.redactor, self._resources)
 
     @cached_property
     def elsewhere(self) -> Elsewhere:
@@ -300,14 +306,9 @@ class Workspace:
     @cached_property
     def outlines(self) -> SideFile:
         """What is known about source files of all projects of this user."""
-        from ragdocs.verbs.context.repomap import TABLES
+        from ragdocs.verbs.context.repomap import open_cache
 
-        return SideFile(
-            project.cache_dir() / "outlines.sqlite",
-            TABLES,
-            name="cache of outlines",
-            wait_seconds=1.0,
-        )
+        return self._resources.enter_context(open_cache())
 
     def scope(self, policy: str | None = None, branch: str | None = None) -> Scope:
         """Return whose knowledge is asked for.
@@ -385,7 +386,8 @@ class Workspace:
             return self.team.access(self._shared[MEMORY.name])
         own = self.config.memory.storage_strategy != "user"
         key = project.project_key(registry.main_worktree(self.config.root)) if own else "user"
-        return SqliteAccessLog(project.state_dir() / "access.sqlite", key)
+        log = SqliteAccessLog(project.state_dir() / "access.sqlite", key)
+        return self._resources.enter_context(closing(log))
 
     @cached_property
     def team(self) -> Team:
@@ -439,6 +441,14 @@ class Workspace:
         for place in self.places.values():
             place.index.save()
 
+    def close(self) -> None:
+        """Let go of files and memory without saving; connections belong to the team database."""
+        for place in self.places.values():
+            place.index.close()
+        if self.encoder is not None:
+            self.encoder.close()
+        self._resources.close()
+
     def status(self) -> ProjectState:
         """Tell how each index stands against its files."""
         from ragdocs.verbs.quality.health import ProjectState, closed_state, lane_state
@@ -451,10 +461,7 @@ class Workspace:
         return ProjectState(str(self.config.root), __version__, tuple(lanes))
 
     def rebuilt(self, lane: str, progress: Progress | None = None) -> Index:
-        """Build an index of a lane from its files alone, beside the live one.
-
-        And leave nothing on disk.
-        """
+        """Build an index of a lane from its files alone, in memory, beside the live one."""
         place = self.places[lane]
         scratch = self._index(place.corpus.lane, None)
         corpus = Corpus(place.corpus.lane, place.store, scratch, self.encoder)
@@ -495,10 +502,7 @@ class Workspace:
     def _open(
         self, lane: Lane, make: Callable[[], FileStore | CommitStore | JournalStore | Shelf]
     ) -> None:
-        """Open a lane; one that must not be opened stays closed, says why when asked.
-
-        And leaves the others alone.
-        """
+        """Open a lane; one that must not be opened stays closed and says why when asked."""
         if self._wanted is not None and lane.name not in self._wanted:
             return
         try:
@@ -556,6 +560,7 @@ class Workspace:
     def _read_only(self, lane: Lane, root: Path, directory: Path) -> Corpus | None:
         """Open the snapshot of another project, or nothing if it cannot be trusted."""
         index = self._index(lane, directory)
+        self._resources.callback(index.close)
         if not index.open():
             return None
         corpus = Corpus(lane, FileStore(root, lane), index, self.encoder)

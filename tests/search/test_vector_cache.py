@@ -32,6 +32,9 @@ class Counting:
     def prepare(self) -> None:
         pass
 
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         self.seen.extend(texts)
         return HashEncoder().encode(texts)

@@ -92,3 +92,27 @@ def test_importing_the_package_imports_nothing_else() -> None:
 
 def test_the_package_ships_its_types() -> None:
     assert (files("ragdocs") / "py.typed").is_file()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts in /proc")
+def test_a_closed_project_holds_no_files(tmp_path: Path) -> None:
+    def open_files() -> int:
+        return len([*Path("/proc/self/fd").iterdir()])
+
+    settings = {"embedding.model": "hash", "memory.enabled": True}
+    counts = []
+    for number in range(50):
+        files = Files(tmp_path / str(number))
+        files.doc("zoo.md", "# Zoo\n\nThe zebra sleeps.\n")
+        files.memory("lion.md", "The lion hunts, see [[docs/zoo.md]].\n")
+        with open_project(files.root, settings) as opened:
+            assert opened.search_docs("zebra")["result"]
+        # What was saved is mapped by whoever opens it again.
+        with open_project(files.root, settings) as opened:
+            assert opened.search_memories("lion")["result"]
+            opened.memory_search("lion")
+            opened.lint_texts()
+            opened.build_context(task="zebra")
+        counts.append(open_files())
+    # The first one leaves what Python keeps open for its imports.
+    assert counts[-1] == counts[0]

@@ -53,3 +53,11 @@ def test_only_its_owner_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "caches" / "notes.sqlite"
     assert side_file(path).ask(add_note) == 1
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_closed_file_is_opened_again_by_whoever_asks(tmp_path: Path) -> None:
+    with side_file(tmp_path / "notes.sqlite") as notes:
+        assert notes.ask(add_note) == 1
+    # The last connection takes the log of SQLite away with it.
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.sqlite"]
+    assert notes.ask(add_note) == 2

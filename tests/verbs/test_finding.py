@@ -118,6 +118,9 @@ class Counting:
     def rest(self, _: float, /) -> bool:
         return False
 
+    def close(self) -> None:
+        self._encoder.close()
+
     def prepare(self) -> None:
         self._encoder.prepare()
 

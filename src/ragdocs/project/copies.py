@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Literal
 
 from ragdocs.project.documentation import BUILT, documentation_format, is_in_docs_folder
+from ragdocs.system.patterns import later
 
 Kind = Literal["translation", "version", "generated", "test data", "release notes", "no prose"]
 
@@ -119,12 +120,12 @@ _UNMISTAKABLE = frozenset(
 )
 # What people write behind a README for a language that has other letters.
 COUNTRIES = frozenset(["br", "cn", "jp", "kr", "tw", "ua"])
-_REGION = re.compile(r"([a-z]{2})[-_](?:[a-z]{2}|hans|hant|latn|cyrl|419)", re.IGNORECASE)
-SUFFIXED = re.compile(r"(.+?)([._-])([A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?)")
+_REGION = later(r"([a-z]{2})[-_](?:[a-z]{2}|hans|hant|latn|cyrl|419)", re.IGNORECASE)
+SUFFIXED = later(r"(.+?)([._-])([A-Za-z]{2}(?:[-_][A-Za-z]{2,4})?)")
 TRANSLATED_FOLDERS = frozenset(
     {"i18n", "l10n", "locale", "locales", "lang", "translations", "translated"}
 )
-VERSION = re.compile(
+VERSION = later(
     r"(?:v|version-|release-)?\d+(?:\.\d+)*\.(?:\d+|x)|(?:v|version-|release-)\d+",
     re.IGNORECASE,
 )
@@ -143,7 +144,7 @@ _TESTS = frozenset(
     {"test", "tests", "__tests__", "fixtures", "__fixtures__", "testdata", "test-data"}
 )
 # Text files for programs and lawyers, which lie among documentation, too.
-_NO_PROSE = re.compile(
+_NO_PROSE = later(
     r"(?:requirements|constraints|robots|cmakelists|licen[cs]e|copying).*\.txt", re.IGNORECASE
 )
 # An original has at least this share of the files of its largest translation or version.

@@ -104,14 +104,14 @@ class Project:
         return answer
 
     def close(self) -> None:
-        """Keep the index for the next time; what was written is on disk already."""
+        """Keep the index for the next time, and let go of files; texts are on disk already."""
         workspace = self._workspace
         self._workspace = None
         if workspace is None:
             return
         try:
             # Whoever holds the lock saves the index.
-            with suppress(LockAcquisitionError):
+            with workspace, suppress(LockAcquisitionError):
                 workspace.save()
         except RagdocsError as error:
             warnings.warn(f"the index was not saved: {error}", RuntimeWarning, stacklevel=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import defaultdict
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 # A count is made anew when git's index has changed, or after this long for files that git does not
 # know.
 FRESH_SECONDS = 300.0
+# A search does not look at git's index more often than this.
+LOOK_SECONDS = 2.0
 # Documents that a note names one by one.
 MOST_NAMED = 5
 
@@ -103,13 +106,17 @@ class OutsideCount:
     _count: Outside | None = None
     _state: tuple[int, int] = (0, 0)
     _counted_at: float = 0.0
+    _looked_at: float = -math.inf
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _thread: threading.Thread | None = None
 
     def latest(self) -> Outside:
         """Return the last count without waiting for a new one, which is begun if it is due."""
-        if self._is_due():
-            self.begin()
+        now = time.monotonic()
+        if now - self._looked_at > LOOK_SECONDS:
+            self._looked_at = now
+            if self._is_due():
+                self.begin()
         return self._count or Outside()
 
     def current(self) -> Outside:

@@ -52,6 +52,10 @@ class SqliteAccessLog:
         self._project = project
         self._file = SideFile(path, _TABLES, name="access log", wait_seconds=WAIT_SECONDS)
 
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
     def note(
         self,
         kind: AccessKind,

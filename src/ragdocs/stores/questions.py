@@ -51,6 +51,10 @@ class QuestionLog:
         self._redact = redact
         self._file = SideFile(path, _TABLES, name="log of questions", wait_seconds=WAIT_SECONDS)
 
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
     def note(self, question: str, at: datetime, *, found: bool) -> None:
         """Keep a question that found nothing; forget one that finds something now."""
         # Secrets go before anything is cut, so that none is cut in half and stays.

@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class SideFile:
             try:
                 if self._connection is None:
                     self._connection = self._open()
-                    # It closes with its owner, so that whoever holds one need not close it.
+                    # One that nobody closed ends with its owner.
                     weakref.finalize(self, self._connection.close)
                 return action(self._connection)
             except (sqlite3.Error, OSError) as error:
@@ -49,6 +49,20 @@ class SideFile:
                         error,
                     )
                 return None
+
+    def close(self) -> None:
+        """Close the database; whoever asks afterwards opens it again."""
+        with self._lock:
+            connection = self._connection
+            self._connection = None
+        if connection is not None:
+            connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

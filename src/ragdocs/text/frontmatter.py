@@ -13,8 +13,8 @@ from datetime import date
 from typing import Any
 
 from ragdocs.errors import ParseError, ValidationError
+from ragdocs.system.patterns import later
 from ragdocs.text.formats import markdown
-from ragdocs.text.patterns import later
 
 # A card's metadata is a few hundred bytes; what is larger is a mistake or an attack.
 BLOCK_LIMIT = 65_536

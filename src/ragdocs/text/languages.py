@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 
+from ragdocs.system.patterns import later
 from ragdocs.text.irregular import OTHER_SPELLINGS, PLAIN_FORMS
-from ragdocs.text.patterns import later
 
 # Whoosh is older than some rules of the language, and Python says so where it compiles it.
 with warnings.catch_warnings(action="ignore", category=SyntaxWarning):

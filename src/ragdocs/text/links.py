@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
+from ragdocs.system.patterns import later
 from ragdocs.text.formats.page import Reference
-from ragdocs.text.patterns import later
 from ragdocs.types import Block, Link
 
 MENTIONS = "mentions"

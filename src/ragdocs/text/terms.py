@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 
+from ragdocs.system.patterns import later
 from ragdocs.text.languages import ENGLISH, LONGEST_STEM, fold, stemmer, stop_words
-from ragdocs.text.patterns import later
 
 # Part of the index's recipe: a change here rebuilds every index.
 ANALYSER = "7"

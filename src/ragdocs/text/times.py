@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from ragdocs.errors import ValidationError
-from ragdocs.text.patterns import later
+from ragdocs.system.patterns import later
 
 Span = tuple[datetime, datetime]
 

@@ -18,7 +18,7 @@ import re
 import unicodedata
 from typing import Any
 
-from ragdocs.text.patterns import later
+from ragdocs.system.patterns import later
 
 # Control characters but line feed and tab, marks of layout and direction, fillers, selectors, tags,
 # half characters. A carriage return is one where it is not the first half of a line's end.

@@ -34,6 +34,7 @@ Buffer = bytes | memoryview
 # Reads of mapped texts before their pages are given back. Pages that are needed again soon cost a
 # search a twentieth of its time: one reads its hits and then the texts around them.
 READS_BEFORE_REST = 2
+PORTION = 32
 
 # Texts that are joined at once when a snapshot is made.
 TEXTS_IN_A_PIECE = 256
@@ -287,16 +288,34 @@ class Catalog:
 
     def chunk(self, row: int) -> tuple[Document, Chunk]:
         """Return the chunk of a row and the card of its document."""
-        start, end, headings, at, size, digest = self._table.values[row].item()
         document = self.owner(row)
+        number = row - self._rows[document.id].start
+        return document, self._chunk(document.id, number, row, self._table.values[row].item())
+
+    def beginning(self, doc_id: str, room: int) -> list[Chunk]:
+        """Return the first chunk of a document, and more up to so many characters."""
+        rows = self.rows(doc_id)
+        chunks: list[Chunk] = []
+        size = 0
+        for first in range(0, len(rows), PORTION):
+            portion = rows[first : first + PORTION]
+            # Single rows of a table cost more than all of a portion.
+            cells = self._table.values[portion.start : portion.stop].tolist()
+            for row, values in zip(portion, cells, strict=True):
+                if size > room or (chunks and not room):
+                    return chunks
+                chunks.append(self._chunk(doc_id, len(chunks), row, values))
+                size += len(chunks[-1].text)
+        return chunks
+
+    def _chunk(self, doc_id: str, number: int, row: int, values: tuple[Any, ...]) -> Chunk:
+        start, end, headings, at, size, digest = values
         text = self._fresh.get(row)
         if text is None:
             text = str(self._stored[at : at + size], "utf-8", "surrogatepass")
-        number = row - self._rows[document.id].start
-        chunk_id = f"{document.id}#{number}"
-        return document, Chunk(
-            chunk_id, document.id, self._headings[headings], text, start, end, digest.decode()
-        )
+        chunk_id = f"{doc_id}#{number}"
+        names = self._headings[headings]
+        return Chunk(chunk_id, doc_id, names, text, start, end, digest.decode())
 
     def rest(self) -> None:
         """Let go of the texts that were read of a mapped file, now and then."""

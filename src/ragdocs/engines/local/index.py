@@ -292,7 +292,17 @@ class LocalIndex:
             self._keywords()
 
     def close(self) -> None:
-        """Do nothing: what is in memory goes with the index."""
+        """Let go of mapped files and memory; the index is empty until it is opened again."""
+        with self._applying, self._lock.writing():
+            self._catalog = Catalog()
+            self._graph = LinkGraph()
+            self._words = None
+            self._word_files = None
+            self._stored_languages = {}
+            self._vectors = VectorTable(self._dim)
+            self._bare = set()
+            self._waiting = None
+            self._dirty = False
 
     def contents(self) -> dict[str, list[Any]]:
         """List everything by document and passage, so that two indexes can be compared."""

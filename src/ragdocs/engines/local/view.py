@@ -166,15 +166,7 @@ class LocalSnapshot:
         """Return the first passage of each document, and more up to so many characters."""
         beginnings: dict[str, Sequence[Chunk]] = {}
         for document_id in document_ids:
-            passages: list[Chunk] = []
-            size = 0
-            for row in self._catalog.rows(document_id):
-                if size > room or (passages and not room):
-                    break
-                _, passage = self._catalog.chunk(row)
-                passages.append(passage)
-                size += len(passage.text)
-            beginnings[document_id] = passages
+            beginnings[document_id] = self._catalog.beginning(document_id, room)
         self._catalog.rest()
         return beginnings
 

@@ -60,6 +60,11 @@ class CachedEncoder:
         """Give the model's memory back if no new text came for so long."""
         return self._encoder.rest(idle_seconds)
 
+    def close(self) -> None:
+        """Let go of the file with the vectors, and of the model."""
+        self._file.close()
+        self._encoder.close()
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order.
 

@@ -31,6 +31,9 @@ class HashEncoder:
         """Keep everything: there is no model."""
         return False
 
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""
         rows = np.zeros((len(texts), self.dim), dtype=np.float32)

@@ -88,6 +88,11 @@ class OnnxEncoder:
         give_back()
         return True
 
+    def close(self) -> None:
+        """Let go of the model and its file."""
+        with self._lock:
+            self._loaded = None
+
     def _load(self) -> _Model:
         self._used_at = time.monotonic()
         model = self._loaded

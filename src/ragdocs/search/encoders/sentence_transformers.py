@@ -65,6 +65,10 @@ class SentenceTransformerEncoder:
         """Keep the model: other people's models take seconds to load."""
         return False
 
+    def close(self) -> None:
+        """Let go of the model."""
+        self._loaded = None
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""
         loaded = self._load()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ from typing import Any, get_args
 
 from ragdocs.errors import NotFoundError, RagdocsError, StorageError, ValidationError
 from ragdocs.system import files
+from ragdocs.system.patterns import later
 from ragdocs.types import ChangeSet, Revision, Verb
 
 FOLDER = ".history"
@@ -32,9 +32,9 @@ CHARACTER = 6
 # Bytes that are read of the log, from its end. Pruning keeps it below; a clone or a failed pruning
 # may not.
 LOG_LIMIT = 50_000_000
-VERSION = re.compile(r"[0-9a-f]{16}\Z")
-DIGEST = re.compile(r"[0-9a-f]{64}\Z")
-PREFIX = re.compile(r"[0-9a-f]{2}\Z")
+VERSION = later(r"[0-9a-f]{16}\Z")
+DIGEST = later(r"[0-9a-f]{64}\Z")
+PREFIX = later(r"[0-9a-f]{2}\Z")
 VERBS = frozenset(get_args(Verb))
 LOG = "log.jsonl"
 LONGEST_AUTHOR = 80

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
+from ragdocs.system.patterns import later
 from ragdocs.text.formats.page import (
     LINE_LIMIT,
     Replacement,
@@ -17,7 +18,6 @@ from ragdocs.text.formats.page import (
     is_blank,
     rewritten,
 )
-from ragdocs.text.patterns import later
 
 MDX = ".mdx"
 # The content of an admonition is indented by so much.

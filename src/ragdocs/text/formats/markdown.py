@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ragdocs.project.formats import suffix_of
+from ragdocs.system.patterns import later
 from ragdocs.text.formats.flavours import unwrapped
 from ragdocs.text.formats.page import LINE_LIMIT, Page, caption, covering, indent_of
 from ragdocs.types import Block
@@ -35,24 +36,22 @@ _CODE_INDENT = 3
 # Characters of a text that tell whether it is markdown.
 _PROBE = 20_000
 
-_SIGN = re.compile(r"^(?:#{1,6} \S|```|---$|\[[^\]\n]{1,100}\]: )|\]\(", re.MULTILINE)
-_LINE = re.compile(r"[^\n]+")
-_FRONT_OPEN = re.compile(r"---[ \t]*+\r?\n")
-_FRONT_CLOSE = re.compile(r"^---[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
-_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t\r]|$)")
-_SETEXT = re.compile(r" {0,3}(=++|-++)\s*+$")
-_ITEM = re.compile(r"([ \t]*+)([-*+]|\d{1,9}[.)])([ \t]++|$)")
-_RULE = re.compile(r"[ \t]*+([-*_])(?:[ \t]*+\1){2,}+\s*+$")
-_QUOTE = re.compile(r"[ \t]{0,3}>")
-_FENCE = re.compile(
+_SIGN = later(r"^(?:#{1,6} \S|```|---$|\[[^\]\n]{1,100}\]: )|\]\(", re.MULTILINE)
+_LINE = later(r"[^\n]+")
+_FRONT_OPEN = later(r"---[ \t]*+\r?\n")
+_FRONT_CLOSE = later(r"^---[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
+_ATX = later(r" {0,3}(#{1,6})(?=[ \t\r]|$)")
+_SETEXT = later(r" {0,3}(=++|-++)\s*+$")
+_ITEM = later(r"([ \t]*+)([-*+]|\d{1,9}[.)])([ \t]++|$)")
+_RULE = later(r"[ \t]*+([-*_])(?:[ \t]*+\1){2,}+\s*+$")
+_QUOTE = later(r"[ \t]{0,3}>")
+_FENCE = later(
     r"(?P<lead>(?: {0,3}>| {0,12}(?:[-*+]|\d{1,9}[.)])(?= ))*)(?P<indent> *+)"
     r"(?P<fence>`{3,}+(?![^`]*+`)|~{3,}+)"
 )
 # What Python-Markdown and others give content that is indented by four: admonitions, tabs,
 # footnotes, definitions.
-_CONTAINER = re.compile(
-    r"""[ \t]*+(?:!!!|\?\?\?\+?|===[!+]?[ \t]++"|\[\^[^\[\]]{1,100}+\]:|:[ \t])"""
-)
+_CONTAINER = later(r"""[ \t]*+(?:!!!|\?\?\?\+?|===[!+]?[ \t]++"|\[\^[^\[\]]{1,100}+\]:|:[ \t])""")
 
 
 def front(text: str) -> tuple[int, int, int] | None:

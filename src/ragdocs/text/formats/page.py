@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
+from ragdocs.system.patterns import later
 from ragdocs.types import Block, BlockKind
 
 # A heading is repeated in every passage below it, so an absurdly long one is shortened there.
@@ -22,18 +23,18 @@ REFERENCE_LIMIT = 5_000
 # Marks within lines that are taken out of one text.
 REWRITE_LIMIT = 500_000
 
-_INK = re.compile(r"\S")
-_ITEM = re.compile(r"[ \t]*+(?:[-*+•.]|\d{1,9}[.)]|[a-zA-Z][.)]|\*{2,5}|\.{2,5}|#\.)[ \t]")
+_INK = later(r"\S")
+_ITEM = later(r"[ \t]*+(?:[-*+•.]|\d{1,9}[.)]|[a-zA-Z][.)]|\*{2,5}|\.{2,5}|#\.)[ \t]")
 _DECORATION = (
-    (re.compile(r"!\[[^\[\]]{0,200}+\]\([^()\s]{0,500}+\)|<[a-zA-Z/!][^<>]{0,300}+>"), ""),
+    (later(r"!\[[^\[\]]{0,200}+\]\([^()\s]{0,500}+\)|<[a-zA-Z/!][^<>]{0,300}+>"), ""),
     # Attributes as renderers read them: {#id} anywhere, { #id .class } and {: .class } at the end.
-    (re.compile(r"\{#[^{}]{0,100}+\}|\{:?[ \t]*+[#.:][^{}]{0,200}+\}(?=[ \t#]*+$)"), ""),
-    (re.compile(r"\[\[(?:[^\[\]|]{1,300}+\|)?([^\[\]|]{1,300}+)\]\]"), r"\1"),
-    (re.compile(r"\[([^\[\]]{0,300}+)\]\([^()\s]{0,500}+\)"), r"\1"),
-    (re.compile(r"(\*{1,3})(?=\S)([^*]{1,300}+)\1|`"), r"\2"),
+    (later(r"\{#[^{}]{0,100}+\}|\{:?[ \t]*+[#.:][^{}]{0,200}+\}(?=[ \t#]*+$)"), ""),
+    (later(r"\[\[(?:[^\[\]|]{1,300}+\|)?([^\[\]|]{1,300}+)\]\]"), r"\1"),
+    (later(r"\[([^\[\]]{0,300}+)\]\([^()\s]{0,500}+\)"), r"\1"),
+    (later(r"(\*{1,3})(?=\S)([^*]{1,300}+)\1|`"), r"\2"),
 )
 # Code and escaped characters, in which nothing is decoration: `Box<T>`, \<script>.
-_LITERAL = re.compile(r"(?<!`)(`{1,2})(?!`)(.{1,300}?)(?<!`)\1(?!`)|\\([!-/:-@\[-`{-~])")
+_LITERAL = later(r"(?<!`)(`{1,2})(?!`)(.{1,300}?)(?<!`)\1(?!`)|\\([!-/:-@\[-`{-~])")
 # What stands for these characters while decoration is taken away.
 _SHIELDED = "[]<>{}*`!|#"
 _SHIELD = {ord(mark): 0xE000 + number for number, mark in enumerate(_SHIELDED)}

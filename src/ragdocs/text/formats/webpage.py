@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ragdocs.system.patterns import later
 from ragdocs.text.formats.page import (
     BLOCK_LIMIT,
     LINE_LIMIT,
@@ -20,7 +21,6 @@ from ragdocs.text.formats.page import (
     covering,
     names,
 )
-from ragdocs.text.patterns import later
 from ragdocs.types import Block, BlockKind
 
 # Characters of a text that tell whether it is HTML.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from ragdocs.system.patterns import later
 from ragdocs.text.redaction.context import is_open
 from ragdocs.text.redaction.look import SIGHT, is_secret
 from ragdocs.text.redaction.names import QUALIFIERS, kind_of
@@ -29,8 +30,8 @@ _ASSIGNED = re.compile(
     r"\*{0,2}(?:(?<=>)\s{0,60}+|[ \t]{0,40}+(?:[|>][-+]?\n[ \t]{1,40}+|\n[ \t]{1,40}+(?=[\"']))?+)"
     + _AHEAD
 )
-_FLAG = re.compile(r"-(?<![\w.-]-)-?(?P<name>[A-Za-z][\w-]{2,60}+)[ \t]{1,4}" + _AHEAD)
-_VARIABLE = re.compile(r"(?:ENV|set|setenv|setx)[ \t]{1,4}(?P<name>\w{3,80}+)[ \t]{1,4}" + _AHEAD)
+_FLAG = later(r"-(?<![\w.-]-)-?(?P<name>[A-Za-z][\w-]{2,60}+)[ \t]{1,4}" + _AHEAD)
+_VARIABLE = later(r"(?:ENV|set|setenv|setx)[ \t]{1,4}(?P<name>\w{3,80}+)[ \t]{1,4}" + _AHEAD)
 _SPOKEN = re.compile(
     r"(?P<name>Bearer|bearer|Basic|basic|Token|token|ApiKey|Apikey|apikey|Api-Token|SSWS"
     r"|password|Password|PASSWORD)[ \t]{1,4}" + _AHEAD
@@ -38,14 +39,14 @@ _SPOKEN = re.compile(
 # Only a sign of assignment makes a password of what might be a word.
 _SIGNS = ("=", ":", ">")
 _COMPARISONS = frozenset({"==", "!=", "===", "!=="})
-_RUN = re.compile(rf"[^\s\"'`<>,;\\]{{1,{SIGHT}}}+")
-_REST = re.compile(r"[^\s\"'`<>,;\\&]*+")
-_NEXT_PARAMETER = re.compile(r"&(?:[\w.-]{1,40}=|\Z)")
-_ENTITY = re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,5})\Z")
-_NESTED = re.compile(r"(?P<name>[\w.-]{2,100}+)[ \t]{0,4}[:=](?=[^\s=\"',;])")
-_WORD_BEFORE = re.compile(r"([A-Za-z]{2,20})[ _-]\Z")
-_WORDS_ONLY = re.compile(r"[^\W\d_]+(?:[^\w\s]{0,2}[^\W\d_]+)*+[^\w\s]{0,2}")
-_NEXT_WORD = re.compile(r"[ \t]+[^\W\d_]")
+_RUN = later(rf"[^\s\"'`<>,;\\]{{1,{SIGHT}}}+")
+_REST = later(r"[^\s\"'`<>,;\\&]*+")
+_NEXT_PARAMETER = later(r"&(?:[\w.-]{1,40}=|\Z)")
+_ENTITY = later(r"&(?:[A-Za-z]{2,8}|#\d{1,5})\Z")
+_NESTED = later(r"(?P<name>[\w.-]{2,100}+)[ \t]{0,4}[:=](?=[^\s=\"',;])")
+_WORD_BEFORE = later(r"([A-Za-z]{2,20})[ _-]\Z")
+_WORDS_ONLY = later(r"[^\W\d_]+(?:[^\w\s]{0,2}[^\W\d_]+)*+[^\w\s]{0,2}")
+_NEXT_WORD = later(r"[ \t]+[^\W\d_]")
 # The name of a name, whose value is called `value`.
 _LABELS = frozenset({"name", "key", "id", "variable"})
 _NOT_SECRET = frozenset({"", "label", "value"})

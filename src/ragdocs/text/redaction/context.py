@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ragdocs.system.patterns import later
 from ragdocs.text.redaction.look import (
     DENSE_NAMED,
     KEY_NUMBER,
@@ -18,7 +19,7 @@ from ragdocs.text.redaction.names import is_public, words
 from ragdocs.text.redaction.spans import NEARBY, Span, has_digit
 
 # A run long enough to be random without a sign of assignment before it.
-_LONE = re.compile(r"(?<![\w+/=.%~&#?@$-])[A-Za-z0-9_+/-]{16,200}+=*+(?![\w.%@])", re.ASCII)
+_LONE = later(r"(?<![\w+/=.%~&#?@$-])[A-Za-z0-9_+/-]{16,200}+=*+(?![\w.%@])", re.ASCII)
 # How much of a line is read before a value.
 _BEFORE = 100
 # What may stand before the first word of a line.
@@ -28,24 +29,22 @@ _LEADS = (":", "=", ">", "KEY", "TOKEN", "SECRET", "PRIVATE")
 # How far a word may stand before the value that it announces.
 _CLOSE = 60
 # Words that make a secret of a random value after them; the last one names it.
-_ANNOUNCING = re.compile(
+_ANNOUNCING = later(
     r"(?i)(?P<password>passw|passphrase|\bpwd\b|\bpw\b)"
     r"|(?P<token>token|bearer)"
     r"|(?P<secret>secret|credential|\bcreds?\b|api[ _-]?key)"
     r"|(?P<key>key|\bapi\b|(?-i:ACCESS|PRIVATE)|\baccess\b|\bprivate\b)"
 )
 # The same word glued to the value, as in shop-token-<value>.
-_GLUED = re.compile(
-    r"(?i)(?:secret|token|key|access|private)[a-z0-9]{0,20}[-_](?=[a-z0-9-]{20,}\Z)"
-)
+_GLUED = later(r"(?i)(?:secret|token|key|access|private)[a-z0-9]{0,20}[-_](?=[a-z0-9-]{20,}\Z)")
 # Words that say that a random value after them may be seen.
-_OPEN = re.compile(
+_OPEN = later(
     r"(?i)sha-?\d|md5|hash|digest|commit|checksum|revision|fingerprint|public|\bpub|cert|integrity"
     r"|image|cache|u?uid|guid|(?-i:[a-z]I|\bi|\bI|_i)ds?\b|_ID\b|identifier|ssh-|://|\bkid\b|etag"
     r"|version|nonce|key_?frame|signature|[cx]srf|authenticity|alphabet|chars|\bENC\["
 )
-_LAST_NAME = re.compile(r"[\w.-]{1,100}+[^\w]{0,12}\Z")
-_HEX = re.compile(r"(?i)[0-9a-f-]+")
+_LAST_NAME = later(r"[\w.-]{1,100}+[^\w]{0,12}\Z")
+_HEX = later(r"(?i)[0-9a-f-]+")
 
 # What no word announces must be more random still, and of a length that tokens have: lines of
 # encoded files are longer, and identifiers of one case with digits are common up to 26 characters.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ragdocs.system.patterns import later
 from ragdocs.text.redaction.look import (
     SIGHT,
     is_chosen,
@@ -17,47 +17,45 @@ from ragdocs.text.redaction.look import (
 from ragdocs.text.redaction.rules import any_format, format_name
 from ragdocs.text.redaction.spans import ISSUED, LOGIN, Span
 
-_ADDRESS = re.compile(
+_ADDRESS = later(
     r"://[^\s/@:\"'`<>\\]{0,200}+:(?P<value>[^\s/\"'`<>\\]{3,200})@(?P<host>[\w.-]{0,80}+)"
 )
-_ADDRESS_TOKEN = re.compile(r"://(?P<value>[\w.~%-]{16,300}+)(?::x-oauth-basic)?@")
+_ADDRESS_TOKEN = later(r"://(?P<value>[\w.~%-]{16,300}+)(?::x-oauth-basic)?@")
 # How commands and programs take a user and a password.
 _LOGINS = (
-    re.compile(
+    later(
         r"-(?<![\w-]-)(?:u|-(?:proxy-)?user)[ =]{0,2}[\"']?[^\s\"':/]{0,100}+[\"']?"
         r":[\"']?(?P<value>[^\s\"'`]{3,200}+)"
     ),
-    re.compile(r"login[ \t]{1,9}\S{1,80}+\s{1,9}password[ \t]{1,9}(?P<value>\S{3,200}+)"),
-    re.compile(
+    later(r"login[ \t]{1,9}\S{1,80}+\s{1,9}password[ \t]{1,9}(?P<value>\S{3,200}+)"),
+    later(
         r"[Ii](?:dentified|DENTIFIED)[ \t]{1,4}"
         r"(?:(?i:with)[ \t]{1,4}\w{1,40}+[ \t]{1,4})?(?i:by)[ \t]{1,4}"
         r"\\?[\"']?(?P<value>[^\s\"'`;)\\]{3,200}+)"
     ),
-    re.compile(
+    later(
         r"ConvertTo-SecureString[ \t]{1,4}(?:-[A-Za-z]{1,20}[ \t]{1,4}){0,3}"
         r"\\?[\"']?(?P<value>[^\s\"'`\\]{3,200}+)"
     ),
-    re.compile(r"(?:mysql|mariadb|sshpass)[^\n|]{0,80}? -p ?[\"']?(?P<value>[^\s\"'`]{3,200}+)"),
+    later(r"(?:mysql|mariadb|sshpass)[^\n|]{0,80}? -p ?[\"']?(?P<value>[^\s\"'`]{3,200}+)"),
 )
 # What a system keeps of a password: enough to guess a weak one.
-_HASHES = re.compile(
+_HASHES = later(
     r"\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}(?![\w./])"
     r"|\$[1568]\$(?:rounds=\d{1,9}\$)?[./A-Za-z0-9]{1,20}\$[./A-Za-z0-9]{20,}+"
     r"|\$argon2(?:id|i|d)\$[\w=,$]{8,60}\$[A-Za-z0-9+/]{8,90}\$[A-Za-z0-9+/]{20,}+"
     r"|\$krb5asrep\$\d\d\$[^\s$]{8,200}\$[0-9a-f]{32,}+"
 )
 
-_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d:")
-_KEY_END = re.compile(
+_KEY = later(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d:")
+_KEY_END = later(
     r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-MAC:[ \t]*+[0-9a-fA-F]*+"
 )
 # The longest key in use, RSA of 16,384 bits, has 12,700 characters.
 _KEY_LIMIT = 20_000
 # What is left of a key whose end was cut off.
-_KEY_LINES = re.compile(
-    r"(?:[\s>#*|\"']|\\[nr])*+(?:[A-Za-z0-9+/=]{20,}+(?:[\s>#*|\"',]|\\[nr])*+)++"
-)
-_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{20,}+")
+_KEY_LINES = later(r"(?:[\s>#*|\"']|\\[nr])*+(?:[A-Za-z0-9+/=]{20,}+(?:[\s>#*|\"',]|\\[nr])*+)++")
+_MATERIAL = later(r"[A-Za-z0-9+/=]{20,}+")
 # The shortest private key, of Ed25519, has 64 characters; less is an example that somebody cut
 # short.
 _LEAST_MATERIAL = 60

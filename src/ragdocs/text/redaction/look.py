@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from base64 import b64decode, urlsafe_b64decode
 from itertools import pairwise
 
+from ragdocs.system.patterns import later
 from ragdocs.text.redaction.names import words
 
 
@@ -29,7 +29,7 @@ _LEAST_DENSE = 12
 # announces.
 DENSE_NAMED = 3.0
 # What is more often the number of a key than a key.
-KEY_NUMBER = re.compile(r"(?i)[0-9a-f]{64}|(?-i:[0-9A-F]{40})")
+KEY_NUMBER = later(r"(?i)[0-9a-f]{64}|(?-i:[0-9A-F]{40})")
 # So many digits make somebody's password of words that mean nothing.
 _WEAK_DIGITS = 3
 # The shortest run of letters and digits in which chance can be told from words.
@@ -41,11 +41,11 @@ _LEAST_NUMBER = 15
 _PIECE = 3.4
 # No more of a value is looked at.
 SIGHT = 400
-_PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_RUNS = re.compile(r"[A-Za-z0-9]+")
+_PIECES = later(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_RUNS = later(r"[A-Za-z0-9]+")
 # Short words and a number, as in shop-test2-20240131.
-_NUMBERED = re.compile(r"(?:[a-z]{1,8}\d?[-_]){1,6}\d{1,12}")
-_UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_NUMBERED = later(r"(?:[a-z]{1,8}\d?[-_]){1,6}\d{1,12}")
+_UUID = later(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 # The pairs of letters that make up nine tenths of technical English; of random letters they make up
 # three tenths.
 _PAIRS = _set("""
@@ -60,35 +60,35 @@ _PAIRS = _set("""
 # The share of such pairs below which letters are random; few letters need the clearer sign.
 _WORDLIKE = 0.6
 _WORDLIKE_SHORT = 0.4
-_DIGEST = re.compile(
+_DIGEST = later(
     r"(?i)[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128}"
 )
 # How a private key in its text form begins once more encoded.
 _ENCODED = "LS0tLS1CRUdJTi"
 # So much of an encoded key says which kind of key it is.
 _ENCODED_HEAD = 80
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{8,200}={0,2}")
-_PHRASE = re.compile(r"[^\W\d_]+(?:[ ,.?!-]+[^\W\d_]+)+[.?!]?\s*")
-_SELF = re.compile(r"(?i)pass|secret|login|user")
+_BASE64 = later(r"[A-Za-z0-9+/]{8,200}={0,2}")
+_PHRASE = later(r"[^\W\d_]+(?:[ ,.?!-]+[^\W\d_]+)+[.?!]?\s*")
+_SELF = later(r"(?i)pass|secret|login|user")
 # Letters and digits, as in a password that is told in a sentence or in a table.
-_MIXED = re.compile(r"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[^\s-]{6,40}")
-_SYMBOL = re.compile(r"[^\w.:/-]")
-_LETTERS = re.compile(r"[a-z]{2,}")
+_MIXED = later(r"(?=[^\d]{0,40}\d)(?=[^A-Za-z]{0,40}[A-Za-z])[^\s-]{6,40}")
+_SYMBOL = later(r"[^\w.:/-]")
+_LETTERS = later(r"[a-z]{2,}")
 # A value that stands for another one: an expression, a variable, a template, a path, an address.
-_REFERENCE = re.compile(
+_REFERENCE = later(
     r"[$%@&!*]?[({\[<]|-|[$%&]\w+%?\Z|\.{0,2}/|~/|[A-Za-z]:\\|[a-z][\w+.-]{0,20}://"
     r"|(?:ENC|arn|data|env|file|md5|op|secretsmanager|sha\d+|ssm|vault)[:\[-]"
 )
-_CHAIN = re.compile(r"(?:[A-Za-z_]\w*+[.:/]{1,2})++[A-Za-z_]\w*+")
-_EXPRESSION = re.compile(r"\$\{|\$\(|\{\{|%\(\w|[A-Za-z_]\w\(|->|::|\w\[")
-_FAKE = re.compile(
+_CHAIN = later(r"(?:[A-Za-z_]\w*+[.:/]{1,2})++[A-Za-z_]\w*+")
+_EXPRESSION = later(r"\$\{|\$\(|\{\{|%\(\w|[A-Za-z_]\w\(|->|::|\w\[")
+_FAKE = later(
     r"(?i)[x*.#•]{4}|\.\.\.|…|example|sample|placeholder|change.?(?:me|it)|replace|insert|dummy"
     r"|redacted|removed|hidden|your?[_ -]|todo|fixme"
     # In order after the prefix of an issuer it is a sample; after a name alone it may be a secret.
     r"|\A[a-z]{2,10}[-_](?:abcdefgh|0?123456789)|abcdefghijklmnopqrstuvwxyz0123456789"
 )
 # Letters or digits in their order mark the sample of a manual where the form alone makes a token.
-_SAMPLE = re.compile(r"(?i)abcdefgh|0123456789|1234567890")
+_SAMPLE = later(r"(?i)abcdefgh|0123456789|1234567890")
 # A value of these words alone is nobody's secret.
 _MEANINGLESS = _set("""
     abc abcd access admin api app argument attribute auth bar basic baz bearer client correct

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 from ragdocs.errors import RagdocsError
 from ragdocs.lanes import Lane
+from ragdocs.project import folders
 from ragdocs.protocols import Store
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text.outline import GRAMMARS, OUTLINER, is_generated, outline
@@ -68,6 +69,12 @@ _EMPTY = frozenset(
 
 # The definitions of each file, line by line.
 Outlines = Mapping[str, str]
+
+
+def open_cache() -> SideFile:
+    """Return what is known about source files of all projects of this user."""
+    path = folders.cache_dir() / "outlines.sqlite"
+    return SideFile(path, TABLES, name="cache of outlines", wait_seconds=1.0)
 
 
 @dataclass(frozen=True, slots=True)

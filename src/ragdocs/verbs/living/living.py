@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -42,11 +43,14 @@ class Living:
         corpora: Callable[[], Mapping[str, Corpus]],
         clock: Callable[[], datetime],
         redactor: Redactor,
+        resources: ExitStack,
     ) -> None:
+        """Take the project, and what closes the files that are opened here."""
         self._root = root
         self._corpora = corpora
         self._clock = clock
         self._redactor = redactor
+        self._resources = resources
 
     @cached_property
     def refs(self) -> Refs:
@@ -85,6 +89,7 @@ class Living:
         file = SideFile(
             folders.state_dir() / RECORD, TABLES, name="record of links", wait_seconds=WAIT_SECONDS
         )
+        self._resources.callback(file.close)
         # Of this very working copy: another one has other files, and perhaps another branch.
         ledger = Ledger(file, folders.project_key(self._root))
         baselines = Baselines(self.targets, self.past, self.refs, ledger, self._clock)
