@@ -35,8 +35,10 @@ def marked(texts: Texts) -> Marked:
 
 def same(one: Marked, other: Marked) -> bool:
     """Tell whether both have the same documents in the same order."""
-    columns = zip(one.documents, other.documents, strict=True)
-    return all(np.array_equal(a, b) for a, b in columns) and np.array_equal(one.marks, other.marks)
+    for column, twin in zip(one.documents, other.documents, strict=True):
+        if not np.array_equal(np.asarray(column), np.asarray(twin)):
+            return False
+    return np.array_equal(one.marks, other.marks)
 
 
 def made(rng: random.Random, passages: int) -> tuple[int, bytes]:
