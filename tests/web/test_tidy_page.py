@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.web.conftest import Desk
 from tests.web.visit import Visit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
 
 
 def files(desk: Desk) -> dict[str, str]:
@@ -39,6 +43,64 @@ def open_tidy(window: Visit) -> None:
         window.open("/tidy")
         if "Still being looked for" not in window.text():
             return
+
+
+MISSING = '<p>Still being looked for. <a data-again href="/tidy">Look again</a></p>'
+
+
+def unfinished(page: Page) -> list[str]:
+    """Let the page come once without its broken links; return the requests for it."""
+    requests: list[str] = []
+
+    def answer(route: Route) -> None:
+        requests.append(route.request.url)
+        response = route.fetch()
+        text = response.text()
+        if len(requests) == 1:
+            begin = text.index('<section class="sec" id="broken">')
+            end = text.index("</section>", begin)
+            text = f'{text[:begin]}<section class="sec" id="broken">{MISSING}{text[end:]}'
+        route.fulfill(response=response, body=text)
+
+    page.route("**/tidy", answer)
+    return requests
+
+
+def test_sections_that_were_missing_are_filled_without_a_reload(desk: Desk) -> None:
+    with desk.window() as window:
+        open_tidy(window)
+        page = window.page
+        whole = page.inner_text("#broken")
+        numbers = page.inner_text(".contents")
+        requests = unfinished(page)
+        window.open("/tidy")
+        page.evaluate("window.isTheSame = true")
+        page.click("text=Edit draft")
+        page.fill("article textarea", "Half a thought")
+        page.wait_for_selector("#broken .suggestion")
+        assert len(requests) == 2
+        assert page.inner_text("#broken") == whole
+        assert page.inner_text(".contents") == numbers
+        assert page.input_value("article textarea") == "Half a thought"
+        assert page.evaluate("window.isTheSame")
+        assert page.locator("#broken [data-write]:disabled").count() == 0
+
+
+def test_a_click_is_followed_although_suggestions_come_meanwhile(desk: Desk) -> None:
+    with desk.window() as window:
+        open_tidy(window)
+        page = window.page
+        requests = unfinished(page)
+        opened: list[Route] = []
+        page.route("**/text/memory/**", lambda route: opened.append(route))
+        window.open("/tidy")
+        page.evaluate("document.querySelectorAll('.compared').forEach((each) => each.remove())")
+        page.click("#gaps td a", no_wait_after=True)
+        while len(requests) < 2:
+            page.wait_for_timeout(50)
+        page.wait_for_timeout(200)
+        opened[0].continue_()
+        page.wait_for_url("**/text/memory/**")
 
 
 @pytest.mark.parametrize("is_target", [True, False])

@@ -286,7 +286,8 @@ def _pages(gaps: Mapping[str, Any], base: str) -> list[dict[str, Any]]:
     """Return what else the documentation lacks, as rows of what is missing and where."""
     rows = []
     for question in gaps.get("questions", ()):
-        why = f"asked {question['count']} times, nothing found"
+        times = "once" if question["count"] == 1 else f"{question['count']} times"
+        why = f"asked {times}, nothing found"
         rows.append({"what": question["question"], "why": why, "places": []})
     for text in gaps.get("unlinked", ()):
         place = {"path": text["path"], "address": address(base, "docs", text["path"])}

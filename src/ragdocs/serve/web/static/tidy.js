@@ -260,11 +260,15 @@ function remember(names) {
 }
 
 const names = new Set(skipped());
-for (const suggestion of document.querySelectorAll(".suggestion[data-key]")) {
-  if (!names.has(suggestion.dataset.key)) continue;
-  suggestion.hidden = true;
-  recount(-1, suggestion);
+const isSkipped = (suggestion) => names.has(suggestion.dataset.key);
+
+function hideSkipped(part) {
+  for (const suggestion of [...part.querySelectorAll(".suggestion[data-key]")].filter(isSkipped)) {
+    suggestion.hidden = true;
+    recount(-1, suggestion);
+  }
 }
+hideSkipped(document);
 
 // Keys
 
@@ -302,12 +306,41 @@ onChange(() => {
   toast("A memory changed. Reload to see new suggestions.");
 });
 
-// The rest of the suggestions is there a little later; a draft that is being looked at stays.
+// The rest of the suggestions is there a little later. A reload would take a click back that is being
+// followed, so only the sections that were missing are filled.
 const againMilliseconds = 2000;
-function lookAgain() {
-  const isBusy = undos.length || document.querySelector("dialog[open], .compared");
-  if (!isBusy) location.reload();
+const isMissing = (part) => part.querySelector("[data-again]") !== null;
+
+async function lookAgain() {
+  const response = await fetch(location.href).catch(() => null);
+  if (!response?.ok) return;
+  const now = new DOMParser().parseFromString(await response.text(), "text/html");
+  updateTotal(now);
+  for (const section of [...document.querySelectorAll("section.sec")].filter(isMissing)) {
+    const filled = now.getElementById(section.id);
+    if (filled && !isMissing(filled)) fill(section, filled, now);
+  }
+  enableWriting();
+  if (isMissing(document)) setTimeout(lookAgain, againMilliseconds);
 }
-if (document.querySelector("[data-again]")) setTimeout(lookAgain, againMilliseconds);
+
+function fill(section, filled, now) {
+  const link = `.contents a[href$="#${section.id}"]`;
+  section.replaceWith(filled);
+  document.querySelector(link)?.replaceWith(now.querySelector(link));
+  hideSkipped(filled);
+}
+
+/** Take over the numbers of the whole page, unless actions here have changed them since. */
+function updateTotal(now) {
+  if (undos.length) return;
+  const skippedBefore = [...document.querySelectorAll(".suggestion[hidden]")].filter(isSkipped).length;
+  for (const place of [".tidy header p", ".nav [aria-current]"]) {
+    document.querySelector(place).replaceChildren(...now.querySelector(place).childNodes);
+  }
+  const total = document.querySelector(".nav [aria-current] i");
+  if (total) total.textContent = String(Number(total.textContent) - skippedBefore);
+}
+if (isMissing(document)) setTimeout(lookAgain, againMilliseconds);
 
 enableWriting();
