@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from sys import intern
 from typing import Any
 
 from ragdocs.types import Document, GitContext, Link
 
+# Texts that many documents have the same of, each of which is kept once.
+_SHARED = ("lane", "kind", "status", "format")
 _DATES = ("created_at", "modified_at", "expires_at")
 
 
@@ -59,6 +62,8 @@ def document_of(card: Mapping[str, Any], links: tuple[Link, ...]) -> Document:
     git = values.pop("git", None)
     for name in ("tags", "aliases", "problems", "anchors"):
         values[name] = tuple(values[name])
+    for name in _SHARED:
+        values[name] = intern(values[name])
     for name in _DATES:
         if name in values:
             values[name] = datetime.fromisoformat(values[name]).astimezone(UTC)

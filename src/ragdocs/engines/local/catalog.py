@@ -73,6 +73,9 @@ class _Column:
 
     def extend(self, values: npt.NDArray[Any]) -> None:
         """Add values behind the last."""
+        if not len(values):
+            # Values that stay where they lie are not written to.
+            return
         end = self._length + len(values)
         if end > len(self._values):
             size = max(2 * len(self._values), end)
@@ -87,11 +90,16 @@ class _Column:
         return self._values[: self._length]
 
     @classmethod
-    def of(cls, values: npt.NDArray[Any], blank: Any) -> _Column:
+    def over(cls, values: npt.NDArray[Any], blank: Any) -> _Column:
+        """Return a column of values that stay where they lie until something is added."""
         column = cls(values.dtype, blank)
         if len(values):
-            column._values, column._length = values.copy(), len(values)
+            column._values, column._length = values, len(values)
         return column
+
+    @classmethod
+    def of(cls, values: npt.NDArray[Any], blank: Any) -> _Column:
+        return cls.over(values.copy(), blank)
 
 
 # A search has one filter, and one more where what is recent is asked for by itself.
@@ -134,6 +142,7 @@ class Catalog:
         self._table = _Column(_ROW, np.zeros((), dtype=_ROW))
         # Texts that came with a snapshot, one after the other, and those that came since.
         self._stored = memoryview(b"")
+        self._stored_table: Buffer = b""
         self._reads = 0
         self._fresh: dict[int, str] = {}
         self._headings: list[tuple[str, ...]] = []
@@ -318,10 +327,11 @@ class Catalog:
         return Chunk(chunk_id, doc_id, names, text, start, end, digest.decode())
 
     def rest(self) -> None:
-        """Let go of the texts that were read of a mapped file, now and then."""
+        """Let go of what was read of mapped texts and of their table, now and then."""
         self._reads = (self._reads + 1) % READS_BEFORE_REST
         if self._reads == 0:
             fsio.release(self._stored)
+            fsio.release(self._stored_table)
 
     def slots(self, where: Filter, linked: Iterable[str] | None = None) -> Mask:
         """Tell for each document slot whether it passes.
@@ -451,12 +461,15 @@ class Catalog:
     @classmethod
     def restore(
         cls,
-        cards: Mapping[str, Any],
+        cards: Iterable[Mapping[str, Any]],
         table: Buffer,
         texts: Buffer,
         links: Callable[[str], tuple[Link, ...]],
     ) -> Catalog:
-        """Rebuild a catalog from what `dump` returned, and the links of each document id."""
+        """Rebuild a catalog from the cards, table and texts of a dump, and the links of each id.
+
+        The headings come with `name_headings`.
+        """
         catalog = cls()
         rows = np.frombuffer(table, dtype=_ROW)
         if len(rows) and (
@@ -465,12 +478,12 @@ class Catalog:
             raise ValueError("the stored passages do not fit their table")
         # The keyword index still names rows of the dead: the table reaches as far as rows were ever
         # given.
-        catalog._table = _Column.of(rows, np.zeros((), dtype=_ROW))
+        catalog._table = _Column.over(rows, np.zeros((), dtype=_ROW))
         catalog._stored = memoryview(texts)
+        catalog._stored_table = table
         catalog._alive = _Column.of(np.zeros(len(rows), dtype=np.bool_), blank=False)
         catalog._slot_of = _Column.of(np.zeros(len(rows), dtype=np.int32), 0)
-        catalog._headings = [tuple(headings) for headings in cards["headings"]]
-        for card in cards["documents"]:
+        for card in cards:
             document = document_of(card, links(card["id"]))
             first, end = card["rows"]
             catalog._slot_of.values[first:end] = catalog._register(document, card["stamp"])
@@ -478,6 +491,10 @@ class Catalog:
             catalog._rows[document.id] = range(first, end)
         catalog._fill_columns()
         return catalog
+
+    def name_headings(self, headings: Iterable[Sequence[str]]) -> None:
+        """Take over the headings that the table of a snapshot has the numbers of."""
+        self._headings = [tuple(steps) for steps in headings]
 
     def compacted(self) -> tuple[Catalog, Rows]:
         """Return a catalog without the rows and slots of the dead.

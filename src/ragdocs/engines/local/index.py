@@ -5,7 +5,6 @@ Catalog, vectors, keywords and graph behind one lock, with snapshots.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections import Counter
@@ -365,15 +364,16 @@ class LocalIndex:
         return True
 
     def _restore(self, parts: Mapping[str, memoryview], *, with_vectors: bool) -> _Parts:
-        cards = json.loads(bytes(parts[DOCSTORE]))
+        cards = portions.FirstList(parts[DOCSTORE])
         graph = LinkGraph.restore(bytes(parts[GRAPH]))
         catalog = Catalog.restore(cards, parts[TABLE], parts[PASSAGES], graph.links)
+        catalog.name_headings(cards.others["headings"])
         graph.expect(catalog.documents())
         keyword_files = {}
         for path, body in parts.items():
             if path.startswith(KEYWORD):
                 keyword_files[path.removeprefix(KEYWORD)] = body
-        languages = cards.get("languages")
+        languages = cards.others.get("languages")
         if not with_vectors:
             # Vectors of another model are worthless here: the passages wait for new ones.
             vectors = VectorTable(self._dim)
@@ -381,7 +381,7 @@ class LocalIndex:
         vectors = VectorTable.restore(
             parts[FAISS], parts.get(NEIGHBOURS, b""), parts[VECTOR_ROWS], self._dim
         )
-        gauge = cards.get("gauge") or {}
+        gauge = cards.others.get("gauge") or {}
         return _Parts(catalog, graph, keyword_files, vectors, gauge, languages)
 
     def _keywords(self) -> KeywordTable:

@@ -1,6 +1,8 @@
-"""Large values as JSON, written a few elements at a time.
+"""Large values as JSON, written a few elements at a time and read one at a time.
 
-Python's own writer lets no other thread run until it has written everything.
+Python's own writer lets no other thread run until it has written everything. Its reader makes
+everything at once, and the room of values that are needed for a moment only is not given back when
+others that stay lie between them.
 """
 
 from __future__ import annotations
@@ -25,6 +27,30 @@ def written(value: Mapping[str, Any]) -> bytes:
             body = _encoded(part)
         members.append(_encoded(name) + b": " + body)
     return b"{" + b", ".join(members) + b"}"
+
+
+class FirstList:
+    """A list that is the first member of an object which `written` wrote, read as it is iterated.
+
+    `others` are the members behind it, known at the end of the list.
+    """
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._text = str(data, "utf-8", "surrogatepass")
+        self.others: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[Any]:
+        text = self._text
+        decode = json.JSONDecoder().raw_decode
+        place = text.index("[") + 1
+        while text[place] != "]":
+            element, place = decode(text, place)
+            yield element
+            if text[place] == ",":
+                place += len(", ")
+        rest = text[place + 1 :].removeprefix(", ")
+        self._text = ""
+        self.others = json.loads("{" + rest)
 
 
 def _listed(values: Iterable[Any]) -> bytes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ragdocs.engines.local.catalog import BestFirst, by_row
 from ragdocs.engines.local.segments import (
@@ -29,12 +30,10 @@ from ragdocs.text.languages import ENGLISH
 # A term in more than this share of all rows is kept as one value for every row: adding a whole
 # array takes a tenth of the time of adding to chosen positions.
 DENSE_SHARE = 0.06
-# Values kept ready between two changes, 4 or 12 bytes each; in a large index as many as a hundred
-# common terms have. With room for thirty, a search of 200,000 passages took four times as long.
-CACHED_IMPACTS = 2_000_000
-COMMON_TERMS = 100
-# Postings that are read of mapped files before their pages are given back, 6 bytes each.
-READ_POSTINGS = 250_000
+# Bytes of values kept ready between two changes; in a large index as many as so many common terms
+# have.
+CACHED_IMPACTS = 16_000_000
+COMMON_TERMS = 60
 # Segments are merged with every snapshot; where changes never pause for one, this many may pile up.
 PILED_SEGMENTS = 64
 # What stands for the row of a removed passage, and of a number that no passage has.
@@ -43,7 +42,12 @@ ASTRAY = -2
 # The name of our own file among Whoosh's.
 ROWS = "rows.bin"
 
+# What a value that is kept takes besides its numbers, in bytes.
+ENTRY = 400
+
 Posting = tuple[str, str, int, float]
+# Rows in half the room: what is kept of many terms has them.
+Numbers = npt.NDArray[np.int32]
 
 
 class Scored(NamedTuple):
@@ -68,14 +72,14 @@ class _Numbering:
     `shift` is what a number is less than its row, if that is the same for all.
     """
 
-    rows: Rows
+    rows: Numbers
     shift: int | None
 
 
 class _Worth(NamedTuple):
     """Rows that have a term, what its occurrences are worth, and what titles and names add."""
 
-    rows: Rows
+    rows: Numbers
     frequency: Floats
     named: Floats | None
 
@@ -87,10 +91,16 @@ class _Impact:
     `named` are the rows that have it in a title or a name, and their share of that.
     """
 
-    rows: Rows | None
+    rows: Numbers | None
     values: Floats
     frequency: int
-    named: tuple[Rows, Floats]
+    named: tuple[Numbers, Floats]
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it takes, about."""
+        rows = 0 if self.rows is None else self.rows.nbytes
+        return ENTRY + rows + self.values.nbytes
 
 
 class KeywordTable:
@@ -111,7 +121,7 @@ class KeywordTable:
         self._sums: dict[str, _Sums] = {}
         self._spellings: dict[str, tuple[str, ...]] = {}
         self._counts: dict[str, int] = {}
-        self._read = 0
+        self._has_read = False
         # Searches that go on side by side share it.
         self._keeping = threading.Lock()
         self._impacts: OrderedDict[str, _Impact] = OrderedDict()
@@ -175,20 +185,22 @@ class KeywordTable:
                 named_rows, named_shares = impact.named
                 if len(named_rows):
                     scores[named_rows] += np.float32(share * naming) * named_shares
-        if self._read > READ_POSTINGS:
+        if self._has_read:
+            # One read may bring megabytes around it into memory, and reading a page again is cheap.
             self._segments.rest()
-            self._read = 0
+            self._has_read = False
         return Scored(scores, len(query))
 
     def holding(self, rows: Sequence[int], wanted: Collection[str]) -> Mask:
         """Tell for each row whether it has every one of these terms, and there are any."""
-        looked_up = np.asarray(rows, dtype=np.int64)
+        # Of the kind that terms have: else all of those would be converted.
+        looked_up = np.asarray(rows, dtype=np.int32)
         result = np.full(len(looked_up), bool(wanted))
         for term in wanted:
             result &= self._having(looked_up, term)
         return result
 
-    def _having(self, rows: Rows, term: str) -> Mask:
+    def _having(self, rows: Numbers, term: str) -> Mask:
         impact = self._impacts.get(term)
         if impact is not None and impact.rows is None:
             return impact.values[rows] > 0
@@ -267,7 +279,6 @@ class KeywordTable:
                 self._impacts.move_to_end(term)
                 return ready
         rows, frequency, shares = self._worth(term)
-        self._read += len(rows)
         values = bm25.saturated(frequency)
         named = (rows[:0], frequency[:0])
         if shares is not None:
@@ -278,7 +289,7 @@ class KeywordTable:
             spread = np.zeros(len(alive), dtype=np.float32)
             spread[rows] = values
             impact = replace(impact, rows=None, values=spread)
-        self._keep(term, impact, max(CACHED_IMPACTS, COMMON_TERMS * len(alive)))
+        self._keep(term, impact, max(CACHED_IMPACTS, COMMON_TERMS * alive.size * values.itemsize))
         return impact
 
     def _keep(self, term: str, impact: _Impact, most: int) -> None:
@@ -288,10 +299,10 @@ class KeywordTable:
                 # Another search was quicker.
                 return
             self._impacts[term] = impact
-            self._impact_size += 1 + len(impact.values)
+            self._impact_size += impact.size
             while self._impact_size > most and len(self._impacts) > 1:
                 _, oldest = self._impacts.popitem(last=False)
-                self._impact_size -= 1 + len(oldest.values)
+                self._impact_size -= oldest.size
 
     def _similar(self, term: str, alive: Mask) -> tuple[str, ...]:
         """Return the most frequent spellings one edit or one swap away."""
@@ -312,8 +323,9 @@ class KeywordTable:
             number = words.find(term)
             if number >= 0:
                 parts.append(self._in_segment(numbering, words.occurrences(number)))
+        self._has_read = True
         if not parts:
-            return _Worth(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), None)
+            return _Worth(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32), None)
         if len(parts) == 1:
             return parts[0]
         return _together(parts)
@@ -335,7 +347,8 @@ class KeywordTable:
                 named = np.zeros(len(numbers), dtype=np.float32) if named is None else named
                 named[positions] += bm25.field_share(field, times, _LENGTHS.take(field_lengths))
         if numbering.shift is not None:
-            return _Worth(numbers.astype(np.int64) + numbering.shift, frequency, named)
+            rows = np.add(numbers, numbering.shift, dtype=np.int32, casting="same_kind")
+            return _Worth(rows, frequency, named)
         rows = numbering.rows[numbers]
         is_live = rows >= 0
         if is_live.all():
@@ -412,9 +425,10 @@ def _best_of(rows: Rows, scores: Floats, k: int, best_first: BestFirst) -> Rows:
 
 
 def _numbering(rows: Rows) -> _Numbering:
-    if len(rows) and rows[0] >= 0 and (np.diff(rows) == 1).all():
-        return _Numbering(rows, int(rows[0]))
-    return _Numbering(rows, None)
+    small = rows.astype(np.int32)
+    if len(rows) and rows[0] >= 0 and (np.diff(small) == 1).all():
+        return _Numbering(small, int(rows[0]))
+    return _Numbering(small, None)
 
 
 def _first_row(numbering: _Numbering) -> int:
@@ -436,7 +450,8 @@ def _together(parts: Sequence[_Worth]) -> _Worth:
         named = np.concatenate(shares)
     if (rows[1:] > rows[:-1]).all():
         return _Worth(rows, frequency, named)
-    order = np.argsort(rows)
+    # A few runs in order are merged, where another way to sort would begin anew.
+    order = np.argsort(rows, kind="stable")
     if named is not None:
         named = named[order]
     return _Worth(rows[order], frequency[order], named)

@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -32,6 +32,8 @@ GENERATION = re.compile(r"\d{20}-[0-9a-f]{8}")
 UNTRUSTED = (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 # Far beyond any index; only a bound for what a hostile manifest may make us read.
 LARGEST = 1 << 34
+# Bytes of a file that are in memory while it is checked.
+READ_AT_ONCE = 1 << 25
 
 
 # A file in pieces, each of which is written by itself: joining them would hold up other threads.
@@ -105,10 +107,12 @@ def load(
                 parts[path] = _opened(fsio.contained(place, path), private)
     except UNTRUSTED:
         return None
-    # A large index is hundreds of megabytes, and hashing lets other threads run.
+    # A large index is hundreds of megabytes, and hashing lets other threads run: the largest first,
+    # so that no thread is left with it at the end.
+    largest_first = sorted(parts, key=lambda path: len(parts[path]), reverse=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        digests = list(pool.map(_digest, [[part] for part in parts.values()]))
-    if digests != [manifest["files"][path] for path in parts]:
+        digests = list(pool.map(_mapped_digest, [parts[path] for path in largest_first]))
+    if digests != [manifest["files"][path] for path in largest_first]:
         return None
     return manifest["recipe"], parts
 
@@ -121,11 +125,24 @@ def _opened(path: Path, private: Path | None) -> memoryview:
     return fsio.map_copy(path, private, LARGEST)
 
 
-def _digest(pieces: Pieces) -> str:
+def _mapped_digest(part: memoryview) -> str:
+    """Return the digest of a file that may be mapped, and let go of what was read of it."""
+    return _digest(_released(part))
+
+
+def _released(part: memoryview) -> Iterator[memoryview]:
+    for start in range(0, len(part), READ_AT_ONCE):
+        yield part[start : start + READ_AT_ONCE]
+        fsio.release(part)
+
+
+def _digest(pieces: Iterable[bytes | memoryview]) -> str:
     digest = hashlib.sha256()
+    size = 0
     for piece in pieces:
         digest.update(piece)
-    return f"{sum(map(len, pieces))}:{digest.hexdigest()}"
+        size += len(piece)
+    return f"{size}:{digest.hexdigest()}"
 
 
 def _sign(manifest: Mapping[str, object], key: bytes) -> str:
