@@ -334,9 +334,15 @@ def code_tokens(text: str) -> list[tokenize.TokenInfo]:
     """Return the tokens of a module that are code: no docstring, comment or blank line is."""
     skipped = docstring_lines(ast.parse(text))
     tokens = []
+    depth = 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in NO_CODE and token.start[0] not in skipped:
+        # Since Python 3.12 a string with values in it comes in pieces; it counts as one, as before.
+        kind = tokenize.tok_name[token.type]
+        depth -= kind == "FSTRING_END"
+        is_code = token.type not in NO_CODE and kind != "FSTRING_END"
+        if is_code and depth == 0 and token.start[0] not in skipped:
             tokens.append(token)
+        depth += kind == "FSTRING_START"
     return tokens
 
 

@@ -92,7 +92,11 @@ def test_a_click_is_followed_although_suggestions_come_meanwhile(desk: Desk) -> 
         page = window.page
         requests = unfinished(page)
         opened: list[Route] = []
-        page.route("**/text/memory/**", lambda route: opened.append(route))
+
+        def hold(route: Route) -> None:
+            opened.append(route)
+
+        page.route("**/text/memory/**", hold)
         window.open("/tidy")
         page.evaluate("document.querySelectorAll('.compared').forEach((each) => each.remove())")
         page.click("#gaps td a", no_wait_after=True)

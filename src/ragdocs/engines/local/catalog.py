@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragdocs.engines.local.cards import document_of, every_card
+from ragdocs.engines.local.columns import Column
 from ragdocs.system import files as fsio
 from ragdocs.system.turns import give_way
 from ragdocs.types import (
@@ -56,52 +57,6 @@ class Siblings(NamedTuple):
     starts: Rows
 
 
-class _Column:
-    """A numpy array that grows by doubling."""
-
-    def __init__(self, dtype: npt.DTypeLike, blank: Any) -> None:
-        self._values: npt.NDArray[Any] = np.full(64, blank, dtype=dtype)
-        self._blank = blank
-        self._length = 0
-
-    def __setitem__(self, position: int, value: Any) -> None:
-        while position >= len(self._values):
-            extra = np.full(len(self._values), self._blank, dtype=self._values.dtype)
-            self._values = np.concatenate([self._values, extra])
-        self._length = max(self._length, position + 1)
-        self._values[position] = value
-
-    def extend(self, values: npt.NDArray[Any]) -> None:
-        """Add values behind the last."""
-        if not len(values):
-            # Values that stay where they lie are not written to.
-            return
-        end = self._length + len(values)
-        if end > len(self._values):
-            size = max(2 * len(self._values), end)
-            grown = np.full(size, self._blank, dtype=self._values.dtype)
-            grown[: self._length] = self.values
-            self._values = grown
-        self._values[self._length : end] = values
-        self._length = end
-
-    @property
-    def values(self) -> npt.NDArray[Any]:
-        return self._values[: self._length]
-
-    @classmethod
-    def over(cls, values: npt.NDArray[Any], blank: Any) -> _Column:
-        """Return a column of values that stay where they lie until something is added."""
-        column = cls(values.dtype, blank)
-        if len(values):
-            column._values, column._length = values, len(values)
-        return column
-
-    @classmethod
-    def of(cls, values: npt.NDArray[Any], blank: Any) -> _Column:
-        return cls.over(values.copy(), blank)
-
-
 # A search has one filter, and one more where what is recent is asked for by itself.
 KEPT_FILTERS = 4
 
@@ -137,9 +92,9 @@ class Catalog:
         self._cards: dict[int, Document] = {}
         self._rows: dict[str, range] = {}
         # Apart from the rest, because every filter walks over them.
-        self._alive = _Column(np.bool_, blank=False)
-        self._slot_of = _Column(np.int32, 0)
-        self._table = _Column(_ROW, np.zeros((), dtype=_ROW))
+        self._alive = Column(np.bool_, blank=False)
+        self._slot_of = Column(np.int32, 0)
+        self._table = Column(_ROW, np.zeros((), dtype=_ROW))
         # Texts that came with a snapshot, one after the other, and those that came since.
         self._stored = memoryview(b"")
         self._stored_table: Buffer = b""
@@ -148,10 +103,10 @@ class Catalog:
         self._headings: list[tuple[str, ...]] = []
         # Made when something is added.
         self._heading_numbers: dict[tuple[str, ...], int] = {}
-        self._created = _Column(np.float64, np.nan)
-        self._expires = _Column(np.float64, np.inf)
-        self._importance = _Column(np.float64, UNSAID_IMPORTANCE)
-        self._confidence = _Column(np.float64, UNSAID_CONFIDENCE)
+        self._created = Column(np.float64, np.nan)
+        self._expires = Column(np.float64, np.inf)
+        self._importance = Column(np.float64, UNSAID_IMPORTANCE)
+        self._confidence = Column(np.float64, UNSAID_CONFIDENCE)
         self._words: dict[tuple[str, str], set[int]] = defaultdict(set)
         # What passes the filters that were asked for last: a search asks several times.
         self._passing: dict[Filter, Mask] = {}
@@ -478,11 +433,11 @@ class Catalog:
             raise ValueError("the stored passages do not fit their table")
         # The keyword index still names rows of the dead: the table reaches as far as rows were ever
         # given.
-        catalog._table = _Column.over(rows, np.zeros((), dtype=_ROW))
+        catalog._table = Column.over(rows, np.zeros((), dtype=_ROW))
         catalog._stored = memoryview(texts)
         catalog._stored_table = table
-        catalog._alive = _Column.of(np.zeros(len(rows), dtype=np.bool_), blank=False)
-        catalog._slot_of = _Column.of(np.zeros(len(rows), dtype=np.int32), 0)
+        catalog._alive = Column.of(np.zeros(len(rows), dtype=np.bool_), blank=False)
+        catalog._slot_of = Column.of(np.zeros(len(rows), dtype=np.int32), 0)
         for card in cards:
             document = document_of(card, links(card["id"]))
             first, end = card["rows"]
@@ -506,9 +461,9 @@ class Catalog:
         moved = np.full(len(alive), -1, dtype=np.int64)
         moved[alive] = np.arange(count)
         new = Catalog()
-        new._table = _Column.of(self._table.values[alive], np.zeros((), dtype=_ROW))
-        new._alive = _Column.of(np.ones(count, dtype=np.bool_), blank=False)
-        new._slot_of = _Column.of(np.zeros(count, dtype=np.int32), 0)
+        new._table = Column.of(self._table.values[alive], np.zeros((), dtype=_ROW))
+        new._alive = Column.of(np.ones(count, dtype=np.bool_), blank=False)
+        new._slot_of = Column.of(np.zeros(count, dtype=np.int32), 0)
         new._stored = self._stored
         new._fresh = {int(moved[row]): text for row, text in self._fresh.items()}
         used, new._table.values["headings"] = np.unique(

@@ -99,8 +99,10 @@ class _Impact:
     @property
     def size(self) -> int:
         """Return how many bytes it takes, about."""
-        rows = 0 if self.rows is None else self.rows.nbytes
-        return ENTRY + rows + self.values.nbytes
+        size = ENTRY + self.values.nbytes
+        if self.rows is not None:
+            size += self.rows.nbytes
+        return size
 
 
 class KeywordTable:
@@ -289,7 +291,8 @@ class KeywordTable:
             spread = np.zeros(len(alive), dtype=np.float32)
             spread[rows] = values
             impact = replace(impact, rows=None, values=spread)
-        self._keep(term, impact, max(CACHED_IMPACTS, COMMON_TERMS * alive.size * values.itemsize))
+        common = alive.size * values.itemsize
+        self._keep(term, impact, max(CACHED_IMPACTS, COMMON_TERMS * common))
         return impact
 
     def _keep(self, term: str, impact: _Impact, most: int) -> None:
@@ -426,9 +429,11 @@ def _best_of(rows: Rows, scores: Floats, k: int, best_first: BestFirst) -> Rows:
 
 def _numbering(rows: Rows) -> _Numbering:
     small = rows.astype(np.int32)
-    if len(rows) and rows[0] >= 0 and (np.diff(small) == 1).all():
-        return _Numbering(small, int(rows[0]))
-    return _Numbering(small, None)
+    if not len(rows) or rows[0] < 0:
+        return _Numbering(small, None)
+    is_one_run = (np.diff(small) == 1).all()
+    shift = int(rows[0]) if is_one_run else None
+    return _Numbering(small, shift)
 
 
 def _first_row(numbering: _Numbering) -> int:

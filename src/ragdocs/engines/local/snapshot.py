@@ -132,7 +132,8 @@ def _mapped_digest(part: memoryview) -> str:
 
 def _released(part: memoryview) -> Iterator[memoryview]:
     for start in range(0, len(part), READ_AT_ONCE):
-        yield part[start : start + READ_AT_ONCE]
+        end = start + READ_AT_ONCE
+        yield part[start:end]
         fsio.release(part)
 
 
