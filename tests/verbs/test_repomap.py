@@ -18,8 +18,12 @@ SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 
 
 def read(project: Project) -> Map:
-    """Read as a process that has just started."""
-    return project.open().packs.files.read()
+    """Read as a process that has just started, and end it."""
+    workspace = project.open()
+    try:
+        return workspace.packs.files.read()
+    finally:
+        workspace.close()
 
 
 def aged(path: Path) -> None:

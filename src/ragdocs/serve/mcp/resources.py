@@ -93,10 +93,7 @@ def _lane_of(reference: PromptReference | ResourceTemplateReference) -> str | No
 def _register_prompts(server: MCPServer[Any], live: Live) -> None:
     @server.prompt(title="Start with context")
     async def start_with_context(task: str = "", files: str = "") -> str:
-        """Begin a session with what the repository knows.
-
-        Rules, choices, what happened last, what is where.
-        """
+        """Begin a session with the repository's rules, choices, latest events and places."""
         paths = list(filter(None, map(str.strip, files.split(","))))
         # In a thread, because the first index may have to be waited for.
         return await anyio.to_thread.run_sync(_context, live, task, paths)
