@@ -15,6 +15,8 @@ from tests.golden import answers, bigger, build, calls, files, hits, lines, rims
 from tests.golden.normal import pretty
 from tests.golden.world import World
 
+from ragdocs.serve.surface.clients import CLIENTS
+
 # Other processors add the products of vectors in another order.
 SAME = 1e-6
 # The model computes with small integers, which some processors do in another way.
@@ -29,6 +31,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture(scope="module")
 def bigger_world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return bigger.build(tmp_path_factory.mktemp("bigger"))
+
+
+@pytest.fixture(autouse=True)
+def alone() -> None:
+    """Forget the clients that tests before this one had in this process."""
+    CLIENTS._clients.clear()
 
 
 def test_tools_prompts_and_resources_are_described_as_before(world: World) -> None:
