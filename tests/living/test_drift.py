@@ -10,7 +10,7 @@ import pytest
 from tests.asking import ask
 from tests.living.repositories import CODE, STEP, Repository, lose_record
 
-from ragdocs.errors import ConflictError, UnavailableError
+from ragdocs.errors import ConflictError, UnavailableError, ValidationError
 from ragdocs.verbs.living import drift as drift_module
 from ragdocs.verbs.living.drift import LinkState
 
@@ -187,6 +187,18 @@ def test_answers_say_what_became_of_the_links(repository: Repository) -> None:
     assert words in ask(workspace, "build_context")["context"]
     links = ask(workspace, "text_links", path="m.md")["out"]
     assert links[0]["drift"] == words.removeprefix("src/a.py ")
+
+
+@pytest.mark.parametrize("verb", ["review_drift", "affected_texts"])
+@pytest.mark.parametrize("limit", [0, -3])
+def test_a_list_without_rows_is_not_an_answer(
+    repository: Repository, verb: str, limit: int
+) -> None:
+    workspace = repository.open()
+    workspace.memories.create("m.md", MEMORY, [])
+    repository.write("src/a.py", CODE.replace("return 7", "return 70"))
+    with pytest.raises(ValidationError, match=f"limit is {limit}"):
+        ask(workspace, verb, limit=limit)
 
 
 @pytest.mark.parametrize("verb", ["review_drift", "verify_memory", "update_links"])

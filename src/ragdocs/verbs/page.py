@@ -24,6 +24,13 @@ def check_limit(limit: int) -> int:
     return limit
 
 
+def check_listed(limit: int) -> int:
+    """Refuse a list without rows: it would read as if there was nothing to list."""
+    if limit < 1:
+        raise ValidationError(f"limit is {limit}", "Ask for 1 or more")
+    return limit
+
+
 def check_query(query: str) -> str:
     """Refuse a query without words: it would find nothing, as if there was nothing."""
     if not query.strip():

@@ -15,6 +15,7 @@ from ragdocs.serve.surface.shapes.living import (
     RelinkedShape,
     VerifiedShape,
 )
+from ragdocs.verbs import page
 
 if TYPE_CHECKING:
     from ragdocs.verbs.living.changes import Diff, Diffs
@@ -108,6 +109,7 @@ def review_drift(
     the memory was written or verified, worst first, with what changed. Correct them, or call
     verify_memory for those that are still true.
     """
+    page.check_listed(limit)
     drift = ask.workspace.living.drift
     memories = drift.drifted(_memory(ask), filename or "")
     shown = None
@@ -150,6 +152,7 @@ def affected_texts(
     a change concerns: by links, impacted paths, mentioned paths, and headings or definitions that
     were renamed or removed. Call it before you commit, and correct what is outdated.
     """
+    page.check_listed(limit)
     texts = ask.workspace.living.affected
     found = texts.by(_changes(texts.diffs, revisions, staged, files))
     locate = ask.workspace.finding.location
