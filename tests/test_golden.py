@@ -35,8 +35,10 @@ def bigger_world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture(autouse=True)
 def alone() -> None:
-    """Forget the clients that tests before this one had in this process."""
-    CLIENTS._clients.clear()
+    """Forget the windows that other tests had in this process; a golden call is of a client."""
+    for session, client in list(CLIENTS._clients.items()):
+        if client.program != "mcp":
+            del CLIENTS._clients[session]
 
 
 def test_tools_prompts_and_resources_are_described_as_before(world: World) -> None:
