@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -404,17 +405,56 @@ def test_texts_that_cannot_be_memories_are_refused_one_by_one(
     project: Project, tmp_path: Path
 ) -> None:
     texts = {"good.md": "Good.\n", "empty.md": "", "block.md": "---\na: [\n---\nx\n"}
+    texts["node_modules/left-pad/readme.md"] = "No search looks here.\n"
     root = files(tmp_path / "theirs", texts)
     (root / "latin.md").write_bytes(b"caf\xe9")
     (root / "link.md").symlink_to(tmp_path / "outside.md")
     (tmp_path / "outside.md").write_text("outside", encoding="utf-8")
     report = take(project.open(), "markdown", root)
     assert list(written(project)) == ["good.md"]
-    assert (report.count(NEW), report.count(REFUSED)) == (1, 3)
+    assert (report.count(NEW), report.count(REFUSED)) == (1, 4)
     exported = a_text(tmp_path, "list.json", '[\n  {"memory": "Better."},\n  {"memory": " "}\n]\n')
     assert detect(exported).name == "jsonl"
     report = take(project.open(), "jsonl", exported)
     assert (report.count(NEW), report.count(REFUSED)) == (1, 1)
+
+
+def test_notes_of_one_title_become_memories_of_their_own(project: Project, tmp_path: Path) -> None:
+    days = ("Monday", "Tuesday", "Wednesday")
+    records = [{"title": "Standup", "text": f"{day} was fine."} for day in days]
+    path = lines(tmp_path / "notes.jsonl", *records)
+    workspace = project.open()
+    assert take(workspace, "jsonl", path).count(NEW) == len(days)
+    assert take(workspace, "jsonl", path).count(PRESENT) == len(days)
+
+
+def test_tags_are_given_to_exported_memories_too(project: Project, tmp_path: Path) -> None:
+    record = {"format": FORMAT, "path": "plan.md", "text": "---\ntags: [own]\n---\n\nShip.\n"}
+    path = lines(tmp_path / "all.jsonl", record)
+    words = ("import", str(path), "--tag", "old", "--project", str(project.root))
+    assert app.main([*words, "--set", "memory.enabled=true"]) == 0
+    assert "tags: [own, old]" in written(project)["plan.md"]
+
+
+def test_endings_in_capitals_are_texts_too(project: Project, tmp_path: Path) -> None:
+    root = files(tmp_path / "theirs", {"NOTES.MD": "Old disk.\n"})
+    assert take(project.open(), "markdown", root).count(NEW) == 1
+
+
+def test_a_folder_that_cannot_be_listed_is_an_error(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = files(tmp_path / "theirs", {"a.md": "A.\n", "locked/b.md": "B.\n"})
+    scandir = os.scandir
+
+    def refusing(path: str) -> object:
+        if str(path).endswith("locked"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(RagdocsError, match="locked"):
+        list(READERS["markdown"](root))
 
 
 def test_one_project_of_a_source_can_be_chosen(

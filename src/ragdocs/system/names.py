@@ -15,6 +15,8 @@ SEGMENT_BYTES = 200
 NAME_BYTES = 1000
 # Folders of the store itself that do not start with a dot.
 INTERNAL = frozenset({"indices"})
+# Other people's packages and machine-made files; nobody means them by docs/**.
+SKIPPED = frozenset({"node_modules", "site-packages", "venv", "__pycache__"})
 # The id of a memory that was added without a name; and the folder in which entries are named by it.
 OWN_ID = re.compile(r"mem_[0-9a-f]{12}")
 ENTRIES = "entries"

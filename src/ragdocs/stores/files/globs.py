@@ -8,10 +8,8 @@ from collections.abc import Sequence
 
 from ragdocs.lanes import Lane
 from ragdocs.stores.files.patterns import Pattern, glob_segments
-from ragdocs.system.names import INTERNAL
+from ragdocs.system.names import INTERNAL, SKIPPED
 
-# Other people's packages and machine-made files; nobody means them by docs/**.
-SKIPPED = frozenset({"node_modules", "site-packages", "venv", "__pycache__"})
 _WILD = re.compile(r"[*?[\\]")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import cast, get_args
 from ragdocs.errors import NotFoundError, RagdocsError, ValidationError
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.parse import document_id
-from ragdocs.system.names import link_key, relative_name
+from ragdocs.system.names import SKIPPED, link_key, relative_name
 from ragdocs.text import frontmatter, times
 from ragdocs.text.checks import check_content
 from ragdocs.types import Expect, Put, Revision, Verb
@@ -133,10 +134,7 @@ class Import:
         used: set[str] = set()
         planned = []
         for note in notes:
-            path = self._path(note, folder)
-            if link_key(path) in used:
-                stem = path.removesuffix(".md")
-                path = f"{stem}-{digest(note.key or note.name)}.md"
+            path = _unused(self._path(note, folder), note, used)
             used.add(link_key(path))
             memory = self._planned(form, note, path, present)
             origin = self._clean(note.key or note.name)
@@ -169,6 +167,9 @@ class Import:
         origin = f"{form.name}:{note.key}"
         if note.problem:
             return PlannedMemory(path, REFUSED, note.problem)
+        skipped = SKIPPED.intersection(path.split("/"))
+        if skipped:
+            return PlannedMemory(path, REFUSED, f"no search looks into {min(skipped)}/")
         try:
             text = self._text(note, path, origin)
         except RagdocsError as error:
@@ -192,8 +193,11 @@ class Import:
     def _text(self, note: Note, path: str, origin: str) -> str:
         """Return the text of a new memory as every other one has it."""
         check_content(note.text)
-        if note.is_whole:
+        tags = [tag[:80] for tag in note.tags]
+        if note.is_whole and not tags:
             return note.text
+        if note.is_whole:
+            return record.add_tags(note.text, tags)
         kind = note.item or note.kind
         record.check_kind(kind)
         now = self.clock()
@@ -203,7 +207,7 @@ class Import:
         if note.item:
             fields |= self._item_fields(path, now)
         text = frontmatter.merge(note.text, fields)
-        return record.add_tags(text, [tag[:80] for tag in note.tags])
+        return record.add_tags(text, tags)
 
     def _item_fields(self, path: str, now: datetime) -> dict[str, object]:
         fields: dict[str, object] = {
@@ -243,6 +247,19 @@ def _notes(form: Format, path: Path, from_project: str) -> tuple[list[Note], Cou
     if from_project and not notes:
         raise NotFoundError(f"{path} holds nothing of the project {from_project}", hint)
     return notes, projects
+
+
+def _unused(path: str, note: Note, used: AbstractSet[str]) -> str:
+    """Return a path that no note before this one has, the same in the next import."""
+    if link_key(path) not in used:
+        return path
+    stem = f"{path.removesuffix('.md')}-{digest(note.key or note.name)}"
+    path = f"{stem}.md"
+    count = 1
+    while link_key(path) in used:
+        count += 1
+        path = f"{stem}-{count}.md"
+    return path
 
 
 def without_texts(report: ImportReport) -> ImportReport:

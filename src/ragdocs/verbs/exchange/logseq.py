@@ -25,6 +25,7 @@ def is_one(path: Path) -> bool:
 
 def read(path: Path) -> Iterator[Note]:
     """Read pages and journals; the settings of Logseq, assets and backups are left out."""
+    source.check_exists(path)
     folders = [folder for folder in (PAGES, JOURNALS) if any((path / folder).glob("*.md"))]
     if not folders:
         raise NotFoundError(f"{path} has no pages/ or journals/ with texts", "Name another folder")

@@ -56,14 +56,15 @@ def texts(root: Path, suffixes: Sequence[str] = (".md",)) -> list[tuple[str, Pat
         return [(root.name, root)]
     listed = []
     count = 0
-    for folder, folders, names in os.walk(root):
+    for folder, folders, names in os.walk(root, onerror=_refuse):
         count += len(folders) + len(names)
         if count > MOST_FILES:
             raise ValidationError(f"{root} holds more than {MOST_FILES} files", "Name a part of it")
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = Path(folder, name)
-            if name.startswith(".") or path.suffix not in suffixes or path.is_symlink():
+            is_text = path.suffix.lower() in suffixes and not name.startswith(".")
+            if not is_text or path.is_symlink():
                 continue
             listed.append((path.relative_to(root).as_posix(), path))
             if len(listed) > MOST_NOTES:
@@ -73,6 +74,11 @@ def texts(root: Path, suffixes: Sequence[str] = (".md",)) -> list[tuple[str, Pat
     if not listed:
         raise NotFoundError(f"{root} holds no {' or '.join(suffixes)} files", "Name another folder")
     return listed
+
+
+def _refuse(error: OSError) -> None:
+    """Say which folder cannot be listed, instead of leaving out what is in it."""
+    raise files.explain(error, "read", str(error.filename)) from error
 
 
 def read_text(path: Path) -> tuple[str, str]:
