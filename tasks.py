@@ -279,9 +279,9 @@ def in_memory() -> bool:
 
 
 def workers() -> int:
-    """Return how many processes run tests: one more than cores, since most wait for others at times."""
+    """Return how many processes run tests: two more than cores, since most wait for others at times."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (cores or 1) + 1
+    return (cores or 1) + 2
 
 
 def docs(environment: Environment, _: "list[str]") -> int:
