@@ -73,6 +73,17 @@ def test_links_names_and_mentions_lead_to_what_changed(repository: Repository) -
     assert affected(workspace, files=["src/c.py"]) == {"docs/guide.md Names": ["mentions src/c.py"]}
 
 
+def test_a_heading_that_is_no_part_of_a_file_stands_for_the_whole(repository: Repository) -> None:
+    repository.write("src/limits.py", "TIMEOUT = 30\n\n\ndef wait():\n    return TIMEOUT\n")
+    repository.write(".memories/limit.md", "See [[src/limits.py#TIMEOUT]].\n")
+    repository.write(".memories/wait.md", "See [[src/limits.py#wait]].\n")
+    repository.commit()
+    repository.write("src/limits.py", "\n\ndef wait():\n    return TIMEOUT\n")
+    found = affected(repository.open())
+    assert found[".memories/limit.md"] == ["links to src/limits.py"]
+    assert not any(reason.startswith("links to") for reason in found.get(".memories/wait.md", []))
+
+
 def test_a_definition_that_got_a_new_name_in_a_file_that_moved_is_named(
     repository: Repository,
 ) -> None:

@@ -404,11 +404,19 @@ def _link_reason(link: Link, change: FileChange) -> Reason | None:
         return Reason(f"impacts {link.target}", path, FOLDER)
     if change.before != path and link_key(link.target) != link_key(path):
         return Reason(_moved_words(link, change), path, GONE_PART)
-    if not link.heading or change.is_whole:
+    if not _leads_to_a_part(link, change):
         if link.kind == IMPACTS:
             return Reason(f"impacts {path}", path, IMPACTED)
         return Reason(f"links to {path}", path, LINKED * _part(change))
     return _part_reason(link.heading, change)
+
+
+def _leads_to_a_part(link: Link, change: FileChange) -> bool:
+    """Tell whether a link's heading is a part of the file; any other stands for the whole file."""
+    if not link.heading or change.is_whole:
+        return False
+    parts = change.changed | change.gone | change.kept
+    return any(_means(link.heading, name) for name in parts)
 
 
 def _moved_words(link: Link, change: FileChange) -> str:

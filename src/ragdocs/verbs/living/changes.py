@@ -37,8 +37,8 @@ class FileChange:
     """A file in a diff: its path, the one it had before, and the parts of it that changed.
 
     `changed` are headings or definitions with another text, `gone` those that are not there any
-    more, `fresh` those that are new, `renamed` maps a gone one to the name it has now. `is_whole`
-    says that all of it counts. `words` stand on changed lines, which are `share` of all lines.
+    more, `fresh` those that are new, `kept` those with the same text, `renamed` maps a gone one to
+    the name it has now. `is_whole` says that all of it counts. `words` stand on changed lines, which are `share` of all lines.
     """
 
     path: str
@@ -46,6 +46,7 @@ class FileChange:
     changed: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
     fresh: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
     renamed: tuple[tuple[str, str], ...] = ()
     is_whole: bool = True
     is_code: bool = False
@@ -233,6 +234,7 @@ def _change(entry: _Entry, old: bytes | None, new: bytes | None) -> FileChange:
         changed=frozenset(changed) | names,
         gone=frozenset(gone),
         fresh=names,
+        kept=frozenset(before) - changed - gone,
         renamed=tuple(renamed),
         is_whole=not before and not after,
         is_code=suffix_of(entry.path) in outline.GRAMMARS,
