@@ -38,7 +38,8 @@ class FileChange:
 
     `changed` are headings or definitions with another text, `gone` those that are not there any
     more, `fresh` those that are new, `kept` those with the same text, `renamed` maps a gone one to
-    the name it has now. `is_whole` says that all of it counts. `words` stand on changed lines, which are `share` of all lines.
+    the name it has now. `is_whole` says that all of it counts. `words` stand on changed lines,
+    which are `share` of all lines.
     """
 
     path: str
