@@ -141,6 +141,23 @@ def test_texts_that_share_words_and_few_sentences_are_not_suggested(project: Pro
     assert ask(workspace, "suggest_memory_merges", threshold=0.5)["result"] != []
 
 
+def test_a_memory_that_another_supersedes_is_not_suggested(project: Project) -> None:
+    text = "The ledger is swept every night and split by month for the auditors."
+    project.memory("old.md", f"# Ledger\n\n{text}\n")
+    project.memory("new.md", f"# Ledger\n\n{text} Reports follow.\n")
+    (group,) = ask(project.open(), "suggest_memory_merges", threshold=0.8)["result"]
+    assert group["memory_count"] == 2
+    project.memory("new.md", f"# Ledger\n\n{text} Reports follow.\n\nsupersedes:: [[old]]\n")
+    assert ask(project.open(), "suggest_memory_merges", threshold=0.8)["result"] == []
+
+
+def test_a_draft_spells_a_tag_one_way(project: Project) -> None:
+    project.memory("a.md", "---\ntags: [road-map]\n---\nKeys are hashed.")
+    project.memory("b.md", "---\ntags: [Road_Map, keys]\n---\nKeys are hashed!")
+    draft = project.open().tidying.drafts.draft(["a.md", "b.md"])
+    assert "tags: [road-map, keys]" in draft.content
+
+
 def test_suggestions_come_with_drafts_and_a_merge_is_tried_first(project: Project) -> None:
     text = "The ledger is swept every night and split by month for the auditors."
     project.memory("a.md", f"# Ledger\n\n{text}\n")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ragdocs.errors import NotFoundError, ValidationError
 from ragdocs.search.corpus import Corpus
 from ragdocs.text import frontmatter, statements
+from ragdocs.text.tags import united
 from ragdocs.types import Document
 from ragdocs.verbs.references import find
 
@@ -115,15 +116,17 @@ class Drafts:
     def _with_fields(self, sides: Sequence[Side], main: int, body: str) -> str:
         """Return the text with the fields of the memory that stays, and the tags of all."""
         text = self.corpus.store.read(sides[main].document.path).text
-        tags: dict[str, None] = dict.fromkeys(sides[main].document.tags)
+        own = list(sides[main].document.tags)
+        tags = list(own)
         for side in sides:
-            tags.update(dict.fromkeys(side.document.tags))
+            tags.extend(side.document.tags)
+        tags = united(tags)
         has_block = frontmatter.split(text)[0] is not None
         if not tags and not has_block:
             return body
         fields = {}
-        if list(tags) != list(sides[main].document.tags):
-            fields["tags"] = list(tags)
+        if tags != own:
+            fields["tags"] = tags
         # Its own lines stay as they are.
         header = frontmatter.set_fields(text, fields)
         return f"{header}\n{body}"

@@ -20,12 +20,14 @@ from ragdocs.system.refs import Head
 from ragdocs.text import frontmatter, statements
 from ragdocs.text.checks import check_content
 from ragdocs.text.merge import proposing
+from ragdocs.text.tags import united
 from ragdocs.types import Change, Discard, Document, Expect, Filter, Put, Source, Written
 from ragdocs.verbs import page
 from ragdocs.verbs.memories import record
 from ragdocs.verbs.memories.draft import Drafts, MergeDraft
 from ragdocs.verbs.memories.find import beginning
 from ragdocs.verbs.memories.preview import Difference, changed_by
+from ragdocs.verbs.memories.succession import Succession
 from ragdocs.verbs.references import memory_path
 
 # The members of a group whose beginnings are read; nobody looks at more.
@@ -169,6 +171,7 @@ class Merges:
         documents = self.corpus.documents(where)
         pairs = similar_pairs(self.corpus, documents, where, threshold, MOST_PAIRS)
         pairs = in_same_words(self.corpus, documents, pairs, threshold)
+        pairs = self._without_superseded(documents, pairs)
         groups = []
         for score, positions in _groups(pairs)[:limit]:
             members = []
@@ -184,6 +187,23 @@ class Merges:
         if len(pairs) == MOST_PAIRS:
             notes.append(f"only the {MOST_PAIRS:,} most similar pairs of memories were grouped")
         return Suggestions(groups, threshold, notes)
+
+    def _without_superseded(
+        self, documents: Sequence[Document], pairs: Sequence[Pair]
+    ) -> list[Pair]:
+        """Keep the pairs of memories that both still hold."""
+        positions: set[int] = set()
+        for _, first, second in pairs:
+            positions |= {first, second}
+        compared = [documents[position] for position in sorted(positions)]
+        superseded = Succession(self.corpus, self.clock()).successors(compared)
+        kept = []
+        for pair in pairs:
+            _, first, second = pair
+            ids = {documents[first].id, documents[second].id}
+            if ids.isdisjoint(superseded):
+                kept.append(pair)
+        return kept
 
     def _drafted(self, group: SimilarMemories) -> SimilarMemories:
         """Add the draft of a group, or the reason why there is none."""
@@ -202,6 +222,8 @@ class Merges:
         if count != 1:
             memories = f"{count} memories"
         looked = f"compared {memories}{kinds} at threshold {threshold:g}"
+        if where.kinds and not count:
+            return f"{looked}; filter_type all compares every type"
         nearest = self.corpus.similar(where, 0.0, 1)
         if count < LEAST_GROUP or not nearest:
             return looked
@@ -255,15 +277,15 @@ class Merges:
         """Return the fields of a merged memory that its text does not have itself."""
         chosen = set(paths)
         kinds: set[str] = set()
-        tags: dict[str, None] = {}
+        tags: list[str] = []
         for document in self.corpus.documents():
             if document.path in chosen:
                 kinds.add(document.kind)
-                tags.update(dict.fromkeys(document.tags))
+                tags.extend(document.tags)
         kind = self.corpus.lane.default_kind
         if len(kinds) == 1:
             kind = kinds.pop()
-        return record.fields(kind, list(tags), self.clock()) | record.at_head(self.head())
+        return record.fields(kind, united(tags), self.clock()) | record.at_head(self.head())
 
     def _member(self, document: Document) -> Member:
         location = self.corpus.store.locate(document.path)

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from ragdocs.errors import RagdocsError
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import link_key
-from ragdocs.text import frontmatter, links, times
+from ragdocs.text import frontmatter, links, tags, times
 from ragdocs.text.formats import markdown
 from ragdocs.types import Document, Put, Source
 from ragdocs.verbs.living.drift import Drift
@@ -26,7 +26,6 @@ from ragdocs.verbs.memories.record import field_tags
 
 _RELATIVE = ("./", "../")
 _BARE_WIKI = re.compile(r"\[\[(?P<name>\.{1,2}/[^\[\]|#\n]{1,500})(?=[\]|#])")
-_NO_LETTERS = re.compile(r"[\W_]+")
 # Fields that have a date already.
 _DATES = ("created_at", "date", "created")
 
@@ -124,7 +123,7 @@ class Repairs:
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for document in self.corpus.documents():
             for tag in document.tags:
-                counts[_letters(tag)][tag] += 1
+                counts[tags.letters(tag)][tag] += 1
         spellings = {}
         for letters, variants in counts.items():
             by_use = []
@@ -134,7 +133,7 @@ class Repairs:
         return spellings
 
     def _spelling(self, tag: str) -> str:
-        return self._spellings.get(_letters(tag), tag)
+        return self._spellings.get(tags.letters(tag), tag)
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
@@ -199,9 +198,9 @@ class Repairs:
         block = frontmatter.split(source.text)[0]
         if block is not None:
             own = frontmatter.load(block)[0]
-        tags = field_tags(own.get("tags"))
-        spelled = list(dict.fromkeys(map(self._spelling, tags)))
-        if spelled != tags:
+        written = field_tags(own.get("tags"))
+        spelled = list(dict.fromkeys(map(self._spelling, written)))
+        if spelled != written:
             yield "tags", spelled
         has_date = any(own.get(name) for name in _DATES)
         if document.created_at is None and not has_date and source.modified_at is not None:
@@ -255,11 +254,6 @@ class Repairs:
         if len(candidates) == 1:
             return candidates[0]
         return ""
-
-
-def _letters(tag: str) -> str:
-    """Return what tags are compared by: their letters and digits, whatever stands between."""
-    return _NO_LETTERS.sub("", tag.casefold()) or tag
 
 
 def _words(field: str, value: object) -> str:
