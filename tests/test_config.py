@@ -170,6 +170,15 @@ def test_lists_in_the_environment_are_separated_by_commas_and_empty_ones_are_abs
     assert place.load().origin("docs.exclude") == "default"
 
 
+def test_a_list_in_a_variable_may_be_copied_out_of_a_file(place: Place) -> None:
+    place.environ["RAGDOCS_DOCS_INCLUDE"] = '["guides/**/*.md", "README.md"]'
+    place.environ["RAGDOCS_DOCS_EXCLUDE"] = "[ab]"
+    loaded = place.load()
+    assert loaded.docs.include == ("guides/**/*.md", "README.md")
+    # A glob of one character is no list.
+    assert loaded.docs.exclude == ("[ab]",)
+
+
 @pytest.mark.parametrize(
     ("variable", "text"),
     [

@@ -7,6 +7,7 @@ import difflib
 import json
 import re
 import sys
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -103,7 +104,7 @@ class Key:
         if isinstance(self.default, bool):
             return BOOLEANS.get(word.casefold(), word)
         if isinstance(self.default, tuple):
-            return list(filter(None, map(str.strip, word.split(","))))
+            return _words(word)
         if self.numeric:
             with contextlib.suppress(ValueError):
                 return type(self.default)(word)
@@ -212,6 +213,14 @@ def excerpt(value: object) -> str:
         return toml(value)
     names = {list: "a list", dict: "a table", int: "a huge number"}
     return names.get(type(value), f"a {type(value).__name__}")
+
+
+def _words(text: str) -> list[str]:
+    """Read a list as it is written on a command line, or as it is copied out of a file."""
+    if text.startswith("[") and text.endswith("]"):
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            return list(map(str, tomllib.loads(f"list = {text}")["list"]))
+    return list(filter(None, map(str.strip, text.split(","))))
 
 
 def _stays_inside(path: str) -> bool:
