@@ -26,6 +26,7 @@ def page_of(project: Project, path: str, **flags: object) -> tuple[int, str]:
         ({}, "/", 200, "No memories yet"),
         ({"memory.enabled": False}, "/", 200, "Memory is off"),
         ({"memory.enabled": False}, "/?q=tokens", 200, "<mark>Tokens</mark>"),
+        ({"memory.enabled": False}, "/?q=tokens&lane=memory", 503, "switched off"),
         ({}, "/?q=tokens&lane=nowhere", 400, "there is no lane"),
         ({}, "/?q=tokens&since=someday", 400, "someday"),
         ({}, f"/?q=tokens&type={'x' * 101}", 400, "longer than"),

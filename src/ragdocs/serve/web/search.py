@@ -19,7 +19,7 @@ from ragdocs.serve.live import Live
 from ragdocs.serve.surface import bounds
 from ragdocs.serve.web import results
 from ragdocs.serve.web.ask import ask
-from ragdocs.serve.web.view import environment, page
+from ragdocs.serve.web.view import environment, page, status_of
 
 LIMIT = 8
 # Rows of a facet that are always there, and those that are folded away.
@@ -181,7 +181,7 @@ async def _view(request: Request, live: Live, values: Values, *, is_whole: bool)
             stages = await _stages(live, state)
     except RagdocsError as failure:
         error = str(failure)
-        http_status = 400
+        http_status = status_of(failure)
         elapsed = time.perf_counter() - started
     marking = results.Marking.of(state.query)
     hits = [results.shown(hit, marking, base) for hit in answer["result"]]

@@ -19,7 +19,7 @@ from ragdocs.project import layout
 from ragdocs.serve.live import Live
 from ragdocs.serve.web import difference, markdown
 from ragdocs.serve.web.ask import ask
-from ragdocs.serve.web.view import page
+from ragdocs.serve.web.view import UNAVAILABLE, page
 from ragdocs.text import frontmatter, links
 
 LANES = {lane.name: lane for lane in (DOCS, SOURCES, MEMORY)}
@@ -43,7 +43,9 @@ def routes(live: Live) -> list[BaseRoute]:
             return missing(request, live, path, "there is no such lane")
         try:
             text = await ask(live, "show_text", text_lane=lane.name, path=path)
-        except (NotFoundError, ValidationError, UnavailableError) as error:
+        except UnavailableError as error:
+            return unavailable(request, live, path, str(error))
+        except (NotFoundError, ValidationError) as error:
             changes = await history(live, lane, path)
             return missing(request, live, path, str(error), changes)
         neighbourhood = await ask(live, "text_links", text_lane=lane.name, path=text["path"])
@@ -94,6 +96,13 @@ def missing(
         reason=reason,
         changes=changes,
         may_write=current().may_write,
+    )
+
+
+def unavailable(request: Request, live: Live, path: str, reason: str) -> Response:
+    """Say why a text cannot be shown now, and ask again."""
+    return page(
+        request, live, "unavailable", "Not now", status=UNAVAILABLE, path=path, reason=reason
     )
 
 

@@ -15,7 +15,7 @@ from ragdocs.errors import RagdocsError
 from ragdocs.serve.live import Live
 from ragdocs.serve.web.ask import ask
 from ragdocs.serve.web.graph import address
-from ragdocs.serve.web.view import page
+from ragdocs.serve.web.view import page, status_of
 
 EVENTS_A_PAGE = 50
 MOST_OFFSET = 1_000_000
@@ -59,7 +59,7 @@ def routes(live: Live) -> list[BaseRoute]:
             )
         except RagdocsError as error:
             problem = str(error)
-            status = 400
+            status = status_of(error)
         for day in timeline["days"]:
             _dress(day, base)
         chosen = {name: value for name, value in query.items() if name != "offset" and value}

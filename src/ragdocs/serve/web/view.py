@@ -12,10 +12,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from ragdocs.errors import RagdocsError, UnavailableError
 from ragdocs.serve.live import Live
 from ragdocs.system import git
 
 HERE = Path(__file__).parent
+BAD_REQUEST = 400
+UNAVAILABLE = 503
 # Pages in the order of the bar at the top: name, label, path.
 NAVIGATION = (
     ("search", "Search", "/"),
@@ -66,6 +69,13 @@ def page(
         **content,
     )
     return HTMLResponse(text, status)
+
+
+def status_of(error: RagdocsError) -> int:
+    """Return the status of a page that says why there is no answer."""
+    if isinstance(error, UnavailableError):
+        return UNAVAILABLE
+    return BAD_REQUEST
 
 
 def _branch(root: Path) -> str:

@@ -14,7 +14,7 @@ from ragdocs.errors import NotFoundError, UnavailableError, ValidationError
 from ragdocs.serve.live import Live
 from ragdocs.serve.web import markdown
 from ragdocs.serve.web.ask import ask
-from ragdocs.serve.web.text import missing, resolve
+from ragdocs.serve.web.text import missing, resolve, unavailable
 from ragdocs.serve.web.view import page
 from ragdocs.text import frontmatter
 from ragdocs.types import MEMORY_KINDS
@@ -46,7 +46,9 @@ def routes(live: Live) -> list[BaseRoute]:
         path = request.path_params["path"]
         try:
             text = await ask(live, "show_text", text_lane="memory", path=path)
-        except (NotFoundError, ValidationError, UnavailableError) as error:
+        except UnavailableError as error:
+            return unavailable(request, live, path, str(error))
+        except (NotFoundError, ValidationError) as error:
             return missing(request, live, path, str(error))
         mode = "append" if "append" in request.query_params else "edit"
         return page(
