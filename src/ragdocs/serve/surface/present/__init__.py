@@ -71,9 +71,10 @@ def listing(blocks: Sequence[str], omitted: int, notes: Sequence[str], noun: str
     if not parts:
         parts.append(f"no {noun} found")
     if omitted:
-        parts.append(
-            f"{omitted} more {noun} matched; raise limit or narrow the query to see others"
-        )
+        more = f"{omitted} more {noun}"
+        if omitted == 1:
+            more = "one more"
+        parts.append(f"{more} matched; raise limit or narrow the query to see others")
     return "\n\n".join([*parts, *note_lines(notes)])
 
 
