@@ -133,11 +133,12 @@ def _report(report: Report) -> dict[str, Any]:
 
 
 def _index_text(answer: Mapping[str, Any]) -> str:
+    from ragdocs.serve.surface.present import sizes
+
     lines = []
     for name, lane in answer["lanes"].items():
         lines.append(
-            f"{name}: {lane['documents']} documents, {lane['chunks']} passages, "
-            f"{lane['vectors']} vectors ({lane['added']} added, {lane['changed']} changed, "
+            f"{name}: {sizes(lane)} ({lane['added']} added, {lane['changed']} changed, "
             f"{lane['removed']} removed, {lane['unchanged']} unchanged, {lane['seconds']:.2f} s)"
         )
         for path, reason in lane["skipped"].items():

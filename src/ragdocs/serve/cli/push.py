@@ -14,6 +14,7 @@ from ragdocs.serve.cli.commands import VerbCommand, common_options
 from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.cli.progress import Progress
 from ragdocs.serve.start import load_config
+from ragdocs.serve.surface.present import sizes
 
 if TYPE_CHECKING:
     from ragdocs.places import Place
@@ -116,18 +117,19 @@ def _plan(plan: PushPlan) -> dict[str, Any]:
 
 
 def _push_text(answer: Mapping[str, Any]) -> str:
-    verb = "pushed" if answer["pushed"] else "would push"
+    verb = "would push"
+    if answer["pushed"]:
+        verb = "pushed"
     counts = f"{len(answer['changed'])} changed and {len(answer['removed'])} removed files"
     where = f"{answer['project']}, branch {answer['branch']}"
     lines = [f"{verb} {counts} of {where}; {answer['unchanged']} are as they were"]
-    if not answer["pushed"]:
-        lines += [f"  changed {path}" for path in answer["changed"][:LISTED]]
-        lines += [f"  removed {path}" for path in answer["removed"][:LISTED]]
+    if answer["pushed"]:
+        lines.append(sizes(answer))
     else:
-        lines.append(
-            f"{answer['documents']} documents, {answer['chunks']} passages, "
-            f"{answer['vectors']} vectors"
-        )
+        for path in answer["changed"][:LISTED]:
+            lines.append(f"  changed {path}")
+        for path in answer["removed"][:LISTED]:
+            lines.append(f"  removed {path}")
     for path, reason in answer["skipped"].items():
         lines.append(f"  skipped {path}: {reason}")
     return "\n".join(lines)

@@ -12,6 +12,7 @@ from ragdocs.serve.cli.commands import VerbCommand, common_options, format_optio
 from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.cli.push import EXPORT, IMPORT, PUSH
 from ragdocs.serve.start import load_config
+from ragdocs.serve.surface.present import plural
 
 if TYPE_CHECKING:
     from ragdocs.stores.postgres.projects import Member
@@ -75,9 +76,9 @@ def _status_text(answer: Mapping[str, Any]) -> str:
         if scope["branch"]:
             lane += f" of {scope['branch']}"
         lines.append(
-            f"{scope['project']}, {lane}: {scope['texts']:,} texts, "
-            f"{scope['documents']:,} indexed, {scope['passages']:,} passages, "
-            f"{scope['vectors']:,} vectors"
+            f"{scope['project']}, {lane}: {plural(scope['texts'], 'text')}, "
+            f"{scope['documents']:,} indexed, {plural(scope['passages'], 'passage')}, "
+            f"{plural(scope['vectors'], 'vector')}"
         )
         lines += _unfinished(scope)
     return "\n".join(lines)

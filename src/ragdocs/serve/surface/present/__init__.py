@@ -102,7 +102,17 @@ def plural(count: int, noun: str) -> str:
     """Return a count with its noun in the singular or the plural."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count} {noun}s"
+    return f"{count:,} {noun}s"
+
+
+def sizes(lane: Mapping[str, Any]) -> str:
+    """Say how much of a lane is indexed."""
+    parts = [
+        plural(lane["documents"], "document"),
+        plural(lane["chunks"], "passage"),
+        plural(lane["vectors"], "vector"),
+    ]
+    return ", ".join(parts)
 
 
 def provenance(shape: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ragdocs.serve.surface.present import inline, joined, note_lines, plural
+from ragdocs.serve.surface.present import inline, joined, note_lines, plural, sizes
 from ragdocs.serve.surface.present.docs import documents
 from ragdocs.serve.surface.present.memories import memories
 from ragdocs.serve.surface.shapes.quality import (
@@ -59,9 +59,8 @@ def status(answer: Status) -> str:
         watcher += f", last seen alive {answer['heartbeat']}"
     rows = [f"ragdocs {answer['version']} · {answer['project']} · {readiness} · {watcher}"]
     for lane in answer["lanes"]:
-        texts = f"{lane['documents']} documents, {lane['chunks']} passages"
         rows += [
-            f"{lane['lane']}: {texts}, {lane['vectors']} vectors, {lane['links']} links",
+            f"{lane['lane']}: {sizes(lane)}, {plural(lane['links'], 'link')}",
             f"   root: {lane['root']}",
             f"   embedder: {lane['embedder']}, vector search: {lane['vector_search']}",
         ]
