@@ -206,7 +206,10 @@ class ToolServer(MCPServer[Any]):
         intake: Any = Intake(requests)
         async with stdio_server(intake, answers) as (reading, writing):
             intake.open(writing)
-            await server.run(reading, writing, server.create_initialization_options())
+            try:
+                await server.run(reading, writing, server.create_initialization_options())
+            finally:
+                CLIENTS.leave(client)
 
     async def _wake(self, context: Any, call_next: Any) -> Any:
         """Open the project with the first request that needs it, and frame every answer."""

@@ -69,6 +69,11 @@ class Clients:
             client.verb = verb
             client.last_at = datetime.now(UTC)
 
+    def leave(self, caller: Caller) -> None:
+        """Note that a connection has ended."""
+        with self._lock:
+            self._clients.pop(caller.session, None)
+
     def author(self, caller: Caller) -> str:
         """Return who writes for a caller: its program, else the person, as far as that is known."""
         client = self._clients.get(caller.session)
