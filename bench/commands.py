@@ -67,6 +67,7 @@ def measure(folder: Path, documents: int, repeats: int, memories: int = 0) -> No
     project = folder / "project"
     write(project, documents)
     remember(project, memories)
+    commit(project)
     environ = {**os.environ, "RAGDOCS_EMBEDDING_MODEL": "hash"}
     environ.pop("RAGDOCS_SERVER_SHARED", None)
     # An installed command has its bytecode, whatever the environment of a developer says.
@@ -121,6 +122,13 @@ def remember(project: Path, memories: int) -> None:
         (project / f".memories/{number}.md").write_text(
             f"{text}See [[docs/page{number % 5}.md]].\n"
         )
+
+
+def commit(project: Path) -> None:
+    """Make the project a repository, as most are: its folder of objects is looked at too."""
+    signed = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "project")):
+        subprocess.run(["git", "-C", str(project), *signed, *words], check=True)
 
 
 def wait_for_server(runtime: Path) -> None:

@@ -243,3 +243,86 @@ def environment() -> dict[str, str]:
 
     folder = str(Path(sys.executable).parent)
     return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def test_a_submodule_with_another_commit_changes_its_files(
+    repository: Repository, tmp_path: Path
+) -> None:
+    library = Repository(tmp_path / "library")
+    library.write("lib.py", CODE)
+    library.write("other.py", CODE)
+    library.commit()
+    repository.git("submodule", "--quiet", "add", str(library.root), "vendor/lib")
+    repository.write(".memories/folder.md", "The library is in [[vendor/lib]].\n")
+    repository.write(".memories/step.md", "See [[vendor/lib/lib.py#step_1]].\n")
+    repository.write(".memories/other.md", "See [[vendor/lib/other.py]].\n")
+    repository.commit()
+    library.write("lib.py", CODE.replace("# This is step 1.", "# The first."))
+    library.commit()
+    repository.git("-C", "vendor/lib", "pull", "--quiet", "origin", "main")
+    workspace = repository.open()
+    expected = {
+        ".memories/folder.md": ["links to vendor/lib"],
+        ".memories/step.md": ["links to vendor/lib/lib.py#step_1"],
+    }
+    assert affected(workspace) == {}, "git looks into no submodule"
+    repository.git("add", "vendor/lib")
+    assert affected(workspace, staged=True) == expected
+    repository.commit()
+    assert affected(workspace, revisions="HEAD~1..HEAD") == expected
+    repository.git("submodule", "--quiet", "deinit", "--force", "vendor/lib")
+    folder = {".memories/folder.md": ["links to vendor/lib"]}
+    assert affected(workspace, revisions="HEAD~1..HEAD") == folder, "its commits are not here"
+
+
+def test_another_text_of_a_large_file_is_a_change_and_other_line_ends_are_none(
+    repository: Repository,
+) -> None:
+    repository.write("data/large.csv", "a,b\n" * 400_000)
+    repository.write(".memories/large.md", "The figures are in [[data/large.csv]].\n")
+    repository.write(".memories/code.md", "See [[src/a.py]].\n")
+    repository.commit()
+    repository.write("data/large.csv", "a,c\n" * 400_000)
+    (repository.root / "src/a.py").write_bytes(
+        (repository.root / "src/a.py").read_bytes().replace(b"\n", b"\r\n")
+    )
+    repository.commit()
+    found = affected(repository.open(), revisions="HEAD~1..HEAD")
+    assert found == {".memories/large.md": ["links to data/large.csv"]}
+
+
+def test_a_file_of_the_working_tree_that_cannot_be_read_hides_no_other(
+    repository: Repository, tmp_path: Path
+) -> None:
+    workspace = repository.open()
+    (tmp_path / "elsewhere.py").write_text(CODE)
+    (repository.root / "src/elsewhere.py").symlink_to(tmp_path / "elsewhere.py")
+    (repository.root / "src/a.py").unlink()
+    repository.write("src/a.py/part.py", CODE)
+    assert "links to src/a.py" in affected(workspace)["docs/guide.md Steps"]
+
+
+def test_a_file_that_a_range_removes_is_gone_whatever_the_working_tree_has(
+    repository: Repository,
+) -> None:
+    repository.git("rm", "--quiet", "src/b.py")
+    repository.commit()
+    repository.write("src/b.py", CODE)
+    found = affected(repository.open(), revisions="HEAD~1..HEAD")
+    assert found["docs/guide.md Install"][0] == "links to src/b.py#step_1, which is gone"
+
+
+def test_a_link_to_the_first_of_equal_headings_is_about_that_section(
+    repository: Repository,
+) -> None:
+    text = "# Setup\n\n## Run\n\nOn Linux.\n\n## Run\n\nOn a Mac.\n"
+    repository.write("docs/setup.md", text)
+    repository.write(".memories/run.md", "See [[docs/setup.md#Run]].\n")
+    repository.commit()
+    workspace = repository.open()
+    repository.write("docs/setup.md", text.replace("a Mac", "another Mac"))
+    assert ".memories/run.md" not in affected(workspace)
+    repository.write("docs/setup.md", text.replace("Linux", "any Linux"))
+    assert affected(workspace)[".memories/run.md"] == ["links to docs/setup.md#Setup › Run"]
+    repository.write("docs/setup.md", text.replace("## Run\n\nOn a Mac.\n", ""))
+    assert ".memories/run.md" not in affected(workspace), "it lost its number only"

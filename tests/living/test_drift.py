@@ -414,3 +414,61 @@ def test_a_new_or_merged_memory_has_the_branch_and_the_commit(repository: Reposi
         assert state.branch == "main"
         assert repository.git("rev-parse", "HEAD").startswith(state.commit)
         assert state.commit
+
+
+def test_a_section_that_gets_or_loses_one_of_its_name_has_not_moved(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "project")
+    only = "# Setup\n\n## Run\n\nOn Linux.\nOn BSD.\nOn a Mac.\n"
+    both = f"{only}\n## Run\n\nIn a container.\n"
+    repository.write("docs/setup.md", only)
+    repository.commit()
+    workspace = repository.open()
+    workspace.memories.create("run.md", "See [[docs/setup.md#Run]].\n", [])
+
+    def state() -> tuple[str, int | None]:
+        (found,) = repository.states(workspace, "run.md").values()
+        return found.state, found.added
+
+    repository.write("docs/setup.md", both)
+    assert state() == ("ok", None)
+    repository.write("docs/setup.md", both.replace("On BSD", "On any BSD"))
+    assert state() == ("changed", 1)
+    workspace.living.drift.verify("run.md", "memory")
+    repository.write("docs/setup.md", only.replace("On BSD", "On any BSD"))
+    assert state() == ("ok", None)
+    repository.write("docs/setup.md", "# Setup\n\n## Run\n\nIn a container.\n")
+    assert state() == ("changed", 1)
+    repository.write("docs/setup.md", "# Setup\n")
+    assert state() == ("missing", None)
+
+
+def test_a_file_whose_place_a_folder_took_is_missing(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "project")
+    repository.write("src/a.py", CODE)
+    repository.commit()
+    workspace = repository.open()
+    workspace.memories.create("n.md", "See [[src/a.py]].\n", [])
+    (repository.root / "src/a.py").unlink()
+    repository.write("src/a.py/part.py", "x = 1\n")
+    repository.commit()
+    assert repository.states(workspace, "n.md")["src/a.py"].state == "missing"
+    repository.write("src/a.py/part.py", CODE)
+    repository.commit()
+    state = repository.states(workspace, "n.md")["src/a.py"]
+    assert (state.state, state.moved_to) == ("moved", "src/a.py/part.py")
+
+
+def test_what_a_large_file_was_is_worked_out_by_its_size(
+    tmp_path: Path, own_directories: Path
+) -> None:
+    repository = Repository(tmp_path / "project")
+    repository.write("data/large.csv", "a,b\n" * 400_000)
+    repository.commit()
+    workspace = repository.open()
+    workspace.memories.create("n.md", "See [[data/large.csv]].\n", [])
+    repository.git("mv", "data/large.csv", "data/figures.csv")
+    repository.commit()
+    lose_record(own_directories)
+    workspace = repository.open()
+    state = repository.states(workspace, "n.md")["data/large.csv"]
+    assert (state.state, state.moved_to, state.added) == ("moved", "data/figures.csv", None)

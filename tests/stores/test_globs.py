@@ -82,6 +82,28 @@ def test_ignore_files_nest_and_the_nearest_wins(root: Path) -> None:
     assert listed(root, lane("docs/**/*.md")) >= {*ignored}
 
 
+def test_an_exclude_file_counts_wherever_objects_are_kept(root: Path, tmp_path: Path) -> None:
+    plant(root, "docs/a.md", "docs/local.md")
+    (root / ".git/info").mkdir(parents=True)
+    (root / ".git/info/exclude").write_text("local.md\n")
+    (tmp_path / "disk").mkdir()
+    (root / ".git/objects").symlink_to(tmp_path / "disk")
+    assert listed(root, DOCS) == {"docs/a.md"}
+
+
+@pytest.mark.parametrize("part", ["info", "info/exclude"])
+def test_an_exclude_file_that_is_kept_elsewhere_does_not_count(
+    root: Path, tmp_path: Path, part: str
+) -> None:
+    plant(root, "docs/a.md", "docs/local.md")
+    plant(tmp_path, "stranger/info/exclude")
+    (tmp_path / "stranger/info/exclude").write_text("local.md\n")
+    link = root / ".git" / part
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "stranger" / part)
+    assert listed(root, DOCS) == {"docs/a.md", "docs/local.md"}
+
+
 def test_ignore_files_above_the_root_count_up_to_the_repository(root: Path) -> None:
     plant(root, "packages/one/docs/a.md", "packages/one/docs/b.md", "packages/one/docs/c.md")
     (root / ".git").mkdir()

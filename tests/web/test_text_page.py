@@ -245,3 +245,28 @@ def test_what_drifted_is_flagged_everywhere_and_found_to_be_still_true(place: Of
         assert visit.page.locator("#drifted").count() == 0
         assert visit.page.locator("#links .flag.ok").count() == 1
     place.ask("delete_memory", filename="drifting.md")
+
+
+def test_what_drifted_is_corrected_from_the_list_and_stays_away(place: Office) -> None:
+    place.project.write("src/limits.py", "most = 10\n")
+    content = "# Limits\n\nAt most 10, in [[src/limits.py]].\n"
+    place.ask("create_memory", filename="limits.md", content=content, tags=[])
+    place.project.write("src/limits.py", "most = 20\n")
+    row = "#drift [data-memory='limits.md']"
+    with place.visit() as visit:
+        open_tidy(visit)
+        visit.page.click(f"{row} >> text=Correct it")
+        visit.page.wait_for_url("**/edit/memory/limits.md")
+        text = visit.page.input_value("#content")
+        visit.page.fill("#content", text.replace("At most 10", "At most 20"))
+        visit.page.click("#save")
+        visit.page.wait_for_url("**/text/memory/limits.md")
+        assert "At most 20" in place.read("limits.md")
+        assert visit.page.locator("#drifted").count() == 0
+        assert visit.page.locator("#links .flag.ok").count() == 1
+        open_tidy(visit)
+        assert visit.page.locator(row).count() == 0
+        visit.page.reload()
+        visit.page.wait_for_selector("#drift")
+        assert visit.page.locator(row).count() == 0
+    place.ask("delete_memory", filename="limits.md")

@@ -21,8 +21,8 @@ from subprocess import PIPE
 from tempfile import TemporaryFile
 from typing import IO
 
-from ragdocs.errors import TooSlowError, UnavailableError, ValidationError
-from ragdocs.system import git_settings, processes, repository
+from ragdocs.errors import RagdocsError, TooSlowError, UnavailableError, ValidationError
+from ragdocs.system import files, git_settings, processes, repository
 from ragdocs.system.repository import Repository
 from ragdocs.types import GitContext
 
@@ -291,6 +291,22 @@ def common_dir(root: Path) -> Path | None:
         warn(str(error))
         return None
     return found.shared
+
+
+def exclude_file(root: Path) -> Path | None:
+    """Return where a repository has ignore patterns of its own, which all worktrees share.
+
+    Only the way to this file is looked at: a search for links in the whole repository would cost
+    more than the read of the document that it is for.
+    """
+    found = find(root)
+    if found is None:
+        return None
+    try:
+        return files.contained(Path(os.path.realpath(found.shared)), "info/exclude")
+    except RagdocsError as error:
+        warn(str(error))
+        return None
 
 
 def remote(root: Path) -> str:

@@ -189,11 +189,10 @@ class Walk:
         if top is None:
             return folder
         below = root.relative_to(top).parts
-        # Worktrees share one exclude file; that of a repository that cannot be trusted is not
-        # read.
-        shared = git.common_dir(top)
-        if shared is not None:
-            folder = self._with_ignores(folder, shared / "info" / "exclude", 0, below)
+        # That of a repository that cannot be trusted is not read.
+        excludes = git.exclude_file(top)
+        if excludes is not None:
+            folder = self._with_ignores(folder, excludes, 0, below)
         for depth in range(len(below)):
             path = top.joinpath(*below[:depth], ".gitignore")
             folder = self._with_ignores(folder, path, 0, below[depth:])

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ragdocs import caller
-from ragdocs.errors import UnavailableError, ValidationError
+from ragdocs.errors import RagdocsError, UnavailableError, ValidationError
 from ragdocs.project.formats import suffix_of
 from ragdocs.system import git
 from ragdocs.system.git import Terms
+from ragdocs.system.refs import Refs
 from ragdocs.text import outline, parts
 from ragdocs.text.parts import Part
 from ragdocs.verbs.living.past import Past
@@ -24,10 +25,15 @@ MOST_FILES = 10_000
 _TERMS = Terms(seconds=20.0, most=32_000_000)
 # The commit before the first one.
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_SUBMODULE = "160000"
+# The index names the commit of a submodule; git does not look into it.
+_SUBMODULES = "--ignore-submodules=dirty"
 _NO_BLOB = re.compile("0+")
 _RANGE = re.compile(r"(?P<first>.*?)(?P<dots>\.\.\.?)(?P<last>.*)")
 _HINT = "Give one as main..HEAD, v1.2...HEAD or HEAD~3"
 HEAD = "HEAD"
+# Behind the heading of the first section of several.
+_FIRST = " (1)"
 # A word of code, or an option of a command.
 _WORD = re.compile(rb"--[a-z][a-z0-9-]{1,60}|[A-Za-z_][A-Za-z0-9_]{3,80}")
 
@@ -70,12 +76,17 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One file of git's raw diff: paths and contents before and after, "" for none."""
+    """One file of git's raw diff: paths and contents before and after, "" for none.
+
+    What is only in the working tree has no content that git knows, and is not gone.
+    """
 
     before: str
     path: str
     old: str
     new: str
+    is_gone: bool = False
+    is_submodule: bool = False
 
 
 class Diffs:
@@ -105,7 +116,7 @@ class Diffs:
 
     def staged(self) -> Diff:
         """Return what the next commit would change; in a hook, the one that is being made."""
-        options = ["diff-index", "--cached", "-M", "--raw", "-z", "--no-abbrev"]
+        options = ["diff-index", "--cached", "-M", "--raw", "-z", "--no-abbrev", _SUBMODULES]
         index = git.index_of_hook(self._root, caller.git_index())
         return Diff(self._changes(self._run(options, [self._head()], index=index)))
 
@@ -118,7 +129,7 @@ class Diffs:
         for name in filter(None, names[:MOST_FILES]):
             data = None
             if len(changes) < MOST_PARSED:
-                data = self._targets.read(name)
+                data = self._present(name)
             changes.append(_change(_Entry(name, name, "", ""), None, data))
         return Diff(changes)
 
@@ -168,23 +179,53 @@ class Diffs:
         return git.run(self._root, options, operands, terms=terms)
 
     def _changes(self, raw: bytes) -> list[FileChange]:
-        entries = self._entries(raw.decode(errors="surrogateescape"))
+        changes = []
+        entries = []
+        for entry in self._entries(raw.decode(errors="surrogateescape")):
+            if entry.is_submodule:
+                changes += self._in_submodule(entry)
+            else:
+                entries.append(entry)
         looked = entries[:MOST_PARSED]
         names = []
         for entry in looked:
             names += [entry.old, entry.new]
         blobs = self._past.blobs(names)
-        changes = []
         for position, entry in enumerate(looked):
             old = blobs[2 * position]
             new = blobs[2 * position + 1]
-            if not entry.new and self._targets.stamp(entry.path) is not None:
+            if not entry.new and not entry.is_gone:
                 # Changed in the working tree only.
-                new = self._targets.read(entry.path)
-            if old != new or entry.before != entry.path:
+                new = self._present(entry.path)
+            if not _is_same(entry, old, new):
                 changes.append(_change(entry, old, new))
         for entry in entries[MOST_PARSED:MOST_FILES]:
             changes.append(FileChange(path=entry.path, before=entry.before))
+        return changes
+
+    def _present(self, path: str) -> bytes | None:
+        """Return a file of the working tree; what cannot be read counts as a whole."""
+        try:
+            return self._targets.read(path)
+        except RagdocsError:
+            return None
+
+    def _in_submodule(self, entry: _Entry) -> list[FileChange]:
+        """Return a submodule with another commit as a change, and the files that it changes."""
+        changes = [FileChange(path=entry.path, before=entry.before)]
+        root = self._root / entry.path
+        if not entry.old or git.top(root) != root:
+            return changes
+        diffs = Diffs(root, Past(root, Refs(root)), self._targets)
+        try:
+            inner = diffs.between(f"{entry.old}..{entry.new}")
+        except RagdocsError:
+            # Commits that were not fetched.
+            return changes
+        for change in inner.files:
+            path = f"{entry.path}/{change.path}"
+            before = f"{entry.path}/{change.before}"
+            changes.append(replace(change, path=path, before=before))
         return changes
 
     def _entries(self, raw: str) -> list[_Entry]:
@@ -193,7 +234,7 @@ class Diffs:
         for header in fields:
             if not header.startswith(":"):
                 continue
-            _, _, old, new, status = header.split(" ")
+            _, mode, old, new, status = header.split(" ")
             before = path = next(fields)
             if status[0] in "RC":
                 path = next(fields)
@@ -202,12 +243,29 @@ class Diffs:
             if path.startswith(self._prefix) or before.startswith(self._prefix):
                 before = before.removeprefix(self._prefix)
                 path = path.removeprefix(self._prefix)
-                entries.append(_Entry(before, path, _blob(old), _blob(new)))
+                is_submodule = mode == _SUBMODULE
+                entry = _Entry(before, path, _blob(old), _blob(new), status == "D", is_submodule)
+                entries.append(entry)
         return entries
 
 
 def _blob(name: str) -> str:
     return "" if _NO_BLOB.fullmatch(name) else name
+
+
+def _is_same(entry: _Entry, old: bytes | None, new: bytes | None) -> bool:
+    """Tell whether a file has its name and text still; line ends do not count."""
+    if entry.before != entry.path:
+        return False
+    if entry.old == entry.new:
+        # Another mode.
+        return bool(entry.old)
+    if old is None or new is None or entry.is_gone:
+        return False
+    if entry.new and old == new:
+        # Large files are told apart by their size alone.
+        return False
+    return old.replace(b"\r\n", b"\n") == new.replace(b"\r\n", b"\n")
 
 
 def _change(entry: _Entry, old: bytes | None, new: bytes | None) -> FileChange:
@@ -227,7 +285,7 @@ def _change(entry: _Entry, old: bytes | None, new: bytes | None) -> FileChange:
                 renamed.append((name, now.name))
         elif same.digest != part.digest:
             changed.add(name)
-    names = frozenset(part.name for part in fresh)
+    names = frozenset(after.keys() - before.keys())
     words, share = _changed_words(old or b"", new or b"")
     return FileChange(
         path=entry.path,
@@ -259,4 +317,12 @@ def _changed_words(old: bytes, new: bytes) -> tuple[frozenset[str], float]:
 def _parts(path: str, data: bytes | None) -> dict[str, Part]:
     if data is None:
         return {}
-    return {part.name: part for part in parts.every(path, data)}
+    found = {part.name: part for part in parts.every(path, data)}
+    # The first of several sections has a number as long as there are others.
+    named = {}
+    for name, part in found.items():
+        plain = name.removesuffix(_FIRST)
+        if plain in found:
+            plain = name
+        named[plain] = part
+    return named

@@ -288,15 +288,14 @@ class Drift:
     def _state(self, link: Link, baseline: Baseline, finder: Finder) -> LinkState:
         path = baseline.path
         moved_to = ""
-        if self._targets.stamp(path) is None:
+        if self._targets.stamp(path) is None or self._targets.is_folder(path):
             path = self._moved(baseline, finder)
             if not path:
                 return self._moved_part(link, baseline, finder)
             moved_to = path
         content = self._targets.content(path, baseline.name)
         if content is None:
-            renamed = self._renamed_part(link, baseline, path)
-            return renamed or self._moved_part(link, baseline, finder)
+            return self._lost_part(link, baseline, path, finder)
         if not baseline.digest:
             return self._by_time(link, baseline, path)
         if content.digest != baseline.digest:
@@ -304,6 +303,23 @@ class Drift:
         if moved_to:
             return _state(link, baseline, MOVED, moved_to=moved_to, change=MOVED_CHANGE)
         return _state(link, baseline, OK)
+
+    def _lost_part(self, link: Link, baseline: Baseline, path: str, finder: Finder) -> LinkState:
+        """Return what became of a section or a definition that lost its name in its file."""
+        present = None
+        if path == baseline.path:
+            # It may have its name still: the heading was one of several, or is one of several now.
+            present = self._targets.content(path, link.heading)
+        if present is not None and present.digest == baseline.digest:
+            return _state(link, baseline, OK)
+        found = self._renamed_part(link, baseline, path)
+        if found is None:
+            found = self._moved_part(link, baseline, finder)
+        if present is None:
+            return found
+        if found.state == MISSING or found.moved_to == f"{path}#{present.name}":
+            return _compared(link, baseline, present.signature, "")
+        return found
 
     def _renamed_part(self, link: Link, baseline: Baseline, path: str) -> LinkState | None:
         """Look for a section or a definition among those that are new in its file."""

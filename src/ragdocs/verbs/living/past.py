@@ -172,7 +172,7 @@ class Past:
             self._renames = {}
 
     def _objects(self, names: Sequence[str]) -> list[bytes | None]:
-        """Return the blobs of these names; those that are too large are not read."""
+        """Return the blobs of these names; of those that are too large only the size counts."""
         if not names or self._refs.top is None:
             return [None] * len(names)
         sizes = self._sizes(names)
@@ -188,6 +188,9 @@ class Past:
                 batch = []
                 room = OUTPUT // 2
         blobs |= self._read(batch)
+        for name, size in zip(names, sizes, strict=True):
+            if size > LARGEST:
+                blobs[name] = only_size(size)
         return [blobs.get(name) for name in names]
 
     def _sizes(self, names: Sequence[str]) -> list[int]:
@@ -227,6 +230,11 @@ class Past:
             blobs[name] = output[begin : begin + int(size)]
             start = begin + int(size) + 1
         return blobs
+
+
+def only_size(size: int) -> bytes:
+    """Return what stands for the content of a file that is too large to be compared."""
+    return b"%d" % size
 
 
 def blob_name(data: bytes) -> str:

@@ -19,7 +19,7 @@ from ragdocs.text import parts
 from ragdocs.text.links import TOUCHES
 from ragdocs.text.parts import Part
 from ragdocs.types import Document, Link
-from ragdocs.verbs.living.past import LARGEST, MOST_FILES, Past, blob_name
+from ragdocs.verbs.living.past import LARGEST, MOST_FILES, Past, blob_name, only_size
 
 # Links of one memory that are compared; one with more is a list.
 MOST_LINKS = 50
@@ -117,9 +117,9 @@ class Targets:
             return None
         real = files.contained(self._real_root, path)
         try:
-            if real.stat().st_size > LARGEST:
-                # Compared by its size alone.
-                return b"%d bytes" % real.stat().st_size
+            size = real.stat().st_size
+            if size > LARGEST:
+                return only_size(size)
             return files.read_bytes(real, LARGEST)
         except NotFoundError:
             return None
