@@ -65,6 +65,59 @@ def test_headings_keep_code_and_escaped_characters(path: str, text: str, title: 
     assert [section.path for section in sections.outline(page.body, page.blocks)] == [title]
 
 
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ('# 9.7.0 <small>June 3</small> { id="9.7.0" }\n', "9.7.0 June 3"),
+        ("# Changes to `*.html` { data-search-exclude }\n", "Changes to *.html"),
+        ("# Title {: title='x y' }\n", "Title"),
+        ("# GET {item}\n", "GET {item}"),
+        ("# f {a=b}\n", "f {a=b}"),
+        ("# load({content})\n", "load({content})"),
+    ],
+)
+def test_attributes_of_a_heading_are_no_words_of_it(written: str, seen: str) -> None:
+    page = read(f"{written}\nWords.\n", "a.md")
+    assert [block.title for block in page.blocks if block.title] == [seen]
+
+
+def test_a_heading_is_found_by_an_id_that_is_written_as_html_writes_it() -> None:
+    text = '# T\n\n## Nine { id="9.7.0" }\n\nWords.\n'
+    page = read(text, "a.md")
+    outline = sections.outline(page.body, page.blocks)
+    assert sections.find(outline, "9.7.0", anchor=True).block.title == "Nine"
+
+
+@pytest.mark.parametrize(
+    ("path", "written", "seen"),
+    [
+        ("a.adoc", "See linkgit:git-remote[1].", "See git-remote(1)."),
+        ("a.adoc", "Use javadoc:org.A[format=full] or configprop:a.b[].", "Use org.A or a.b."),
+        ("a.adoc", "Press kbd:[Ctrl+C] at image:logo.png[Logo,30].", "Press Ctrl+C at Logo."),
+        ("a.adoc", "include-code::MyBean[]", "MyBean"),
+        ("a.adoc", "See {spring}/cors.html#x[the controls].", "See the controls."),
+        ("a.adoc", "Type std{two-colons}map and {unknown}.", "Type std::map and {unknown}."),
+        ("a.adoc", "Note: rows[1] and a value:", "Note: rows[1] and a value:"),
+        ("a.org", "Press {{{kbd(M-RET)}}}.", "Press M-RET."),
+        ("a.org", "See [[*The\nsection][that]].", "See that\n."),
+    ],
+)
+def test_macros_are_read_as_the_words_that_people_see(path: str, written: str, seen: str) -> None:
+    assert read(f"{written}\n", path).body.rstrip() == seen
+
+
+def test_a_link_with_an_unknown_attribute_leads_nowhere() -> None:
+    text = ":docs: guide\n\n{docs}/a.adoc[here], {other}/b.adoc[there]\n"
+    assert [link.target for link in parsed("a.adoc", text).document.links] == ["guide/a.adoc"]
+
+
+def test_an_underlined_title_may_begin_with_a_mark() -> None:
+    text = "Title\n=====\n\n`text`\n~~~~~~\n\nWords.\n\n------\ncode\n------\n"
+    page = read(text, "a.adoc")
+    assert [block.title for block in page.blocks if block.title] == ["Title", "text"]
+    assert [block.kind for block in page.blocks] == ["heading", "heading", "text", "code"]
+
+
 @of_every_case
 def test_passages_have_the_words_that_a_reader_sees_at_their_lines(case: Case) -> None:
     pieces = passages(case.path, case.text)

@@ -27,8 +27,16 @@ _INK = later(r"\S")
 _ITEM = later(r"[ \t]*+(?:[-*+•.]|\d{1,9}[.)]|[a-zA-Z][.)]|\*{2,5}|\.{2,5}|#\.)[ \t]")
 _DECORATION = (
     (later(r"!\[[^\[\]]{0,200}+\]\([^()\s]{0,500}+\)|<[a-zA-Z/!][^<>]{0,300}+>"), ""),
-    # Attributes as renderers read them: {#id} anywhere, { #id .class } and {: .class } at the end.
-    (later(r"\{#[^{}]{0,100}+\}|\{:?[ \t]*+[#.:][^{}]{0,200}+\}(?=[ \t#]*+$)"), ""),
+    # Attributes as renderers read them: {#id} anywhere, { #id .class } and {: .class } at the end,
+    # and there also { id="name" } and { data-name } behind a space.
+    (
+        later(
+            r"\{#[^{}]{0,100}+\}|\{:?[ \t]*+[#.:][^{}]{0,200}+\}(?=[ \t#]*+$)"
+            r"|(?<=[ \t])\{:?[ \t]*+(?:data-[\w-]{1,80}+|[\w-]{1,80}+=[\"'])"
+            r"[^{}]{0,200}+\}(?=[ \t#]*+$)"
+        ),
+        "",
+    ),
     (later(r"\[\[(?:[^\[\]|]{1,300}+\|)?([^\[\]|]{1,300}+)\]\]"), r"\1"),
     (later(r"\[([^\[\]]{0,300}+)\]\([^()\s]{0,500}+\)"), r"\1"),
     (later(r"(\*{1,3})(?=\S)([^*]{1,300}+)\1|`"), r"\2"),
