@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,12 +45,12 @@ _DECORATION = (
 # Code and escaped characters, in which nothing is decoration: `Box<T>`, \<script>.
 _LITERAL = later(r"(?<!`)(`{1,2})(?!`)(.{1,300}?)(?<!`)\1(?!`)|\\([!-/:-@\[-`{-~])")
 # What stands for these characters while decoration is taken away.
-_SHIELDED = "[]<>{}*`!|#"
+_SHIELDED = "[]<>{}*`!|#&"
 _SHIELD = {ord(mark): 0xE000 + number for number, mark in enumerate(_SHIELDED)}
 _UNSHIELD = {stand_in: mark for mark, stand_in in _SHIELD.items()}
 
 # Without any of them there is nothing to take away; most headings have none.
-_DECORATING = frozenset("[<{*`\\")
+_DECORATING = frozenset("[<{*`\\&")
 
 INCLUDES = "includes"
 
@@ -110,8 +111,9 @@ def caption(text: str) -> str:
         plain = _LITERAL.sub(_shielded, text)
         for pattern, replacement in _DECORATION:
             plain = pattern.sub(replacement, plain)
-        plain = plain.translate(_UNSHIELD)
-    plain = " ".join(plain.split()) or " ".join(text.split())
+        plain = html.unescape(plain).translate(_UNSHIELD)
+    # A title that is nothing but a comment is made of it by the generator of the site.
+    plain = " ".join(plain.split()) or " ".join(text.replace("<!--", "").replace("-->", "").split())
     if len(plain) <= TITLE_LIMIT:
         return plain
     return plain[: TITLE_LIMIT - 1].rstrip() + "…"
