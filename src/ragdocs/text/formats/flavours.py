@@ -164,6 +164,8 @@ class _Lines:
         self.directives: list[str] = []
         # The columns of the content of admonitions around a line.
         self.columns: list[int] = []
+        # Up to which line the end of something was looked for and not found.
+        self.unclosed: dict[str, int] = {}
 
     def read(self) -> None:
         """Take the marks out of every line."""
@@ -257,12 +259,15 @@ class _Lines:
         if not opening:
             return False
         name = opening["name"] or opening["liquid"]
+        if number < self.unclosed.get(name, 0):
+            return False
         end = min(number + _STATEMENT_LINES, len(self.lines), LINE_LIMIT)
         for last in range(number + 1, end):
             closing = _CODE_END.match(self.lines[last])
             if closing and closing["name"] == name:
                 break
         else:
+            self.unclosed[name] = end
             return False
         marks = "```"
         if any("```" in row for row in self.lines[number:last]):
@@ -282,6 +287,8 @@ class _Lines:
         if not opening:
             return False
         closing = f"</{opening[1].casefold()}>"
+        if number < self.unclosed.get(closing, 0):
+            return False
         end = min(number + _STATEMENT_LINES, len(self.lines), LINE_LIMIT)
         for last in range(number, end):
             row = self.lines[last]
@@ -290,6 +297,7 @@ class _Lines:
                 return True
             if _FENCE.match(row):
                 break
+        self.unclosed[closing] = end
         return False
 
     def _container(self, number: int, line: str, indent: int) -> None:
