@@ -140,7 +140,7 @@ UNITS = (
 # The same for the readers of other formats.
 UNITS_OF_FORMATS = {
     "a.mdx": ("<A b={", "<A>", "{/*", "import a from 'b'\n", "export const a = {\n", ":::\n", "    !!! a\n", "```{note}\n"),
-    "a.md": ("{{< a ", "{{< a >}}", "{%", "!!! a\n", "/// a\n", "+++\n"),
+    "a.md": ("{{< a ", "{{< a >}}", "{%", "!!! a\n", "/// a\n", "+++\n", "{{< highlight >}}\n", "<style>\n", "&nbsp;"),
     "a.rst": (".. a::\n", ".. _a:\n", "..\n", "a::\n\n x\n", ":ref:`a", "`a <b>`_", "a\n=\n\n", "+--+\n", "=====\na\n"),
     "a.adoc": ("= a\n", "{a}", ":a: {a}\n", "<<a,", "xref:a[", "----\n", "////\n", "[[a]]\n", "[source]\n", "include::a[]\n"),
     "a.org": ("* a\n", "#+begin_src\n", ":PROPERTIES:\n", ": a\n", "[[a][", "#+a: b\n"),

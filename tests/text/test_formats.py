@@ -65,6 +65,153 @@ def test_headings_keep_code_and_escaped_characters(path: str, text: str, title: 
     assert [section.path for section in sections.outline(page.body, page.blocks)] == [title]
 
 
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ('# 9.7.0 <small>June 3</small> { id="9.7.0" }\n', "9.7.0 June 3"),
+        ("# Changes to `*.html` { data-search-exclude }\n", "Changes to *.html"),
+        ("# Title {: title='x y' }\n", "Title"),
+        ("# <!-- md:setting listing.shadow -->\n", "md:setting listing.shadow"),
+        ("# GET {item}\n", "GET {item}"),
+        ("# f {a=b}\n", "f {a=b}"),
+        ("# load({content})\n", "load({content})"),
+    ],
+)
+def test_attributes_of_a_heading_are_no_words_of_it(written: str, seen: str) -> None:
+    page = read(f"{written}\nWords.\n", "a.md")
+    assert [block.title for block in page.blocks if block.title] == [seen]
+
+
+def test_a_heading_is_found_by_an_id_that_is_written_as_html_writes_it() -> None:
+    text = '# T\n\n## Nine { id="9.7.0" }\n\nWords.\n'
+    page = read(text, "a.md")
+    outline = sections.outline(page.body, page.blocks)
+    assert sections.find(outline, "9.7.0", anchor=True).block.title == "Nine"
+
+
+@pytest.mark.parametrize(
+    ("path", "written", "seen"),
+    [
+        ("a.adoc", "See linkgit:git-remote[1].", "See git-remote(1)."),
+        ("a.adoc", "Use javadoc:org.A[format=full] or configprop:a.b[].", "Use org.A or a.b."),
+        ("a.adoc", "Press kbd:[Ctrl+C] at image:logo.png[Logo,30].", "Press Ctrl+C at Logo."),
+        ("a.adoc", "include-code::MyBean[]", "MyBean"),
+        ("a.adoc", "See {spring}/cors.html#x[the controls].", "See the controls."),
+        ("a.adoc", "Type std{two-colons}map and {unknown}.", "Type std::map and {unknown}."),
+        ("a.adoc", "Note: rows[1] and a value:", "Note: rows[1] and a value:"),
+        ("a.org", "Press {{{kbd(M-RET)}}}.", "Press M-RET."),
+        ("a.org", "See [[*The\nsection][that]].", "See that\n."),
+    ],
+)
+def test_macros_are_read_as_the_words_that_people_see(path: str, written: str, seen: str) -> None:
+    assert read(f"{written}\n", path).body.rstrip() == seen
+
+
+def test_a_link_with_an_unknown_attribute_leads_nowhere() -> None:
+    text = ":docs: guide\n\n{docs}/a.adoc[here], {other}/b.adoc[there]\n"
+    assert [link.target for link in parsed("a.adoc", text).document.links] == ["guide/a.adoc"]
+
+
+def test_an_underlined_title_may_begin_with_a_mark() -> None:
+    text = "Title\n=====\n\n`text`\n~~~~~~\n\nWords.\n\n------\ncode\n------\n"
+    page = read(text, "a.adoc")
+    assert [block.title for block in page.blocks if block.title] == ["Title", "text"]
+    assert [block.kind for block in page.blocks] == ["heading", "heading", "text", "code"]
+
+
+SHORTCODES = """\
+# Settings
+
+{{< code-toggle file=hugo >}}
+# A comment
+[[polls]]
+{{< /code-toggle >}}
+
+{{< code-toggle config=cache />}}
+
+{{< highlight go "linenos=table" >}}
+a := `b`
+{{< /highlight >}}
+
+{% highlight ruby %}
+# Ruby
+{% endhighlight %}
+
+{{< highlight go >}}
+Never closed.
+"""
+
+
+def test_code_within_a_shortcode_is_code_and_neither_headings_nor_links() -> None:
+    page = read(SHORTCODES, "a.md")
+    code = [page.body[block.start : block.stop] for block in page.blocks if block.kind in CODE]
+    assert code == [
+        "```\n# A comment\n[[polls]]\n```",
+        "```go\na := `b`\n```",
+        "```ruby\n# Ruby\n```",
+    ]
+    assert [block.title for block in page.blocks if block.title] == ["Settings"]
+    assert "Never closed." in page.body
+    assert parsed("a.md", SHORTCODES).document.links == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("a&nbsp;b&mdash;c &#8212; &lt;d&gt; `&nbsp;`", "a b—c — &lt;d&gt; `&nbsp;`"),
+        ('Loads {{<\n glossary_tooltip text="plane" >}} now', "Loads plane\n now"),
+        ('Press <button data-x="1">lime</button>, --in <input>', "Press lime, --in <input>"),
+        ("<style>\n.a {}\n\n.b {}\n</style>\nWords", "\n\n\n\n\nWords"),
+        ("<script>run</script>\nWords", "\nWords"),
+        ("<script> in a sentence", "<script> in a sentence"),
+        ("<style>\n```html\n</style>\n```", "<style>\n```html\n</style>\n```"),
+        ('--8<-- "docs/part.md"', "docs/part.md"),
+        ("{* ../src/main.py hl[1] *}", "../src/main.py"),
+        ("<<< @/snippets/a.js{2}", "@/snippets/a.js"),
+        ("The {* a and b *} sign", "The {* a and b *} sign"),
+    ],
+)
+def test_html_and_marks_of_sites_are_no_words(written: str, seen: str) -> None:
+    assert read(f"{written}\n", "a.md").body == f"{seen}\n"
+
+
+def test_a_file_that_is_included_in_markdown_is_linked() -> None:
+    text = "{{#include part.md:3:5}}\n\n<!--@include: ./other.md{2,}-->\n"
+    assert [link.target for link in parsed("a.md", text).document.links] == ["part.md", "other.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        ("## Headings\n\n<h1>One</h1>\n<h2>Two</h2>\n<h3>Three</h3>\n", ["Headings"]),
+        ("# Page\n\n## Example\n\n<h1>Shown</h1>\n\nWords.\n", ["Page", "Example"]),
+        ("<h1>Title</h1>\n<h3>Below</h3>\n\n## Part\n", ["Title", "Below", "Part"]),
+        ("# Page\n\n<h2>Part</h2>\n\nWords.\n", ["Page", "Part"]),
+    ],
+)
+def test_a_title_in_an_example_of_html_is_no_heading(text: str, headings: list[str]) -> None:
+    page = read(text, "a.md")
+    assert [block.title for block in page.blocks if block.title] == headings
+
+
+def test_a_title_has_the_characters_that_its_entities_stand_for() -> None:
+    page = read("# Q&amp;A of `&amp;` &lt;b&gt;\n\nWords.\n", "a.md")
+    assert [block.title for block in page.blocks if block.title] == ["Q&A of &amp; <b>"]
+
+
+def test_html_in_a_notebook_is_taken_out_at_its_lines() -> None:
+    text = """{"cells": [{"cell_type": "markdown", "source": [
+        "# Title\\n",
+        "<div class='x'>\\n",
+        "Some <b>words</b>\\n",
+        "</div>"]}], "nbformat": 4}"""
+    pieces = passages("a.ipynb", text)
+    everything = "\n".join(piece.text for piece in pieces)
+    assert "Some words" in everything
+    assert "div" not in everything
+    assert pieces[-1].end_line <= line_of(text, "</div>")
+
+
 @of_every_case
 def test_passages_have_the_words_that_a_reader_sees_at_their_lines(case: Case) -> None:
     pieces = passages(case.path, case.text)

@@ -16,7 +16,7 @@ from ragdocs.text.sections import STEP, heading_names
 from ragdocs.types import Block, Chunk, Parsed
 
 # Part of the identity of an index: another way of cutting is another number.
-CHUNKER = "7"
+CHUNKER = "8"
 # Blocks that are never cut.
 CODE = ("fence", "code")
 

@@ -27,7 +27,9 @@ _STEPS = re.compile(r" [\u203a>] ")
 # What a listing of headings puts around a name: "## Install (line 12)".
 _MARKS = re.compile(r"^#{1,6}(?:[ \t]+|(?=[^\W\d]))")
 _LINE_NUMBER = re.compile(r" \(line (\d{1,9})\)$")
-_ATTRIBUTES = re.compile(r"\{:?[^{}]{0,200}?#(?P<id>[^\s{}#]{1,100})[^{}]{0,200}\}[ \t#]*$")
+_ATTRIBUTES = re.compile(
+    r"\{:?[^{}]{0,200}?(?:#|\bid=[\"']?)(?P<id>[^\s{}#\"']{1,100})[^{}]{0,200}\}[ \t#]*$"
+)
 _HTML_ANCHOR = re.compile(
     r"<a\s[^<>]{0,200}?(?:id|name)=[\"']?(?P<id>[^\s\"'<>]{1,100})", re.IGNORECASE
 )

@@ -14,6 +14,8 @@ _LONGEST_VALUE = 200
 
 _HEADING = re.compile(r"(={1,6})[ \t]++(\S.*)$")
 _UNDERLINE = re.compile(r"([=~^+-])\1++\s*+$")
+# What a title of two lines does not begin with: space, attributes, block titles, lists.
+_NO_TITLE = frozenset(" \t[.|*-=+:/'")
 _LEVELS = {"=": 1, "-": 2, "~": 3, "^": 4, "+": 5}
 _DELIMITER = re.compile(
     r"(-{4,}+|\.{4,}+|\+{4,}+|={4,}+|\*{4,}+|_{4,}+|/{4,}+|--|[|,:!]===)[ \t]*+$"
@@ -35,10 +37,39 @@ _SIGN = re.compile(
 _ADMONITIONS = frozenset({"NOTE", "TIP", "WARNING", "CAUTION", "IMPORTANT"})
 _SOURCE = frozenset({"source", "listing", "literal", "stem", "latexmath", "asciimath"})
 _SEEN_ATTRIBUTES = frozenset({"description", "title", "doctitle", "navtitle"})
+# Macros whose target says nothing to a reader.
+_PICTURES = frozenset({"image", "icon", "video", "audio"})
+# Attributes that every text has, for characters that would be read as marks.
+_CHARACTERS = {
+    "amp": "&",
+    "apos": "'",
+    "asterisk": "*",
+    "backslash": "\\",
+    "backtick": "`",
+    "caret": "^",
+    "cpp": "C++",
+    "endsb": "]",
+    "gt": ">",
+    "lt": "<",
+    "nbsp": " ",
+    "plus": "+",
+    "quot": '"',
+    "sp": " ",
+    "startsb": "[",
+    "tilde": "~",
+    "two-colons": "::",
+    "two-semicolons": ";;",
+    "vbar": "|",
+}
+_REFERENCE = re.compile(r"\{(?P<attribute>[\w][\w-]{0,80}+)\}")
 _INLINE = re.compile(
     r"xref:(?P<xref>[^\s\[\]]{1,500}+)\[(?P<words>[^\[\]]{0,500}+)\]"
     r"|<<(?P<internal>[^<>,\n]{1,300}+)(?:,[ \t\n]*+(?P<label>[^<>]{0,300}+))?>>"
-    r"|(?P<url>link:[^\s\[\]]{1,500}+|https?://[^\s\[\]<>]{1,500}+)\[(?P<text>[^\[\]]{0,500}+)\]"
+    r"|(?P<url>link:[^\s\[\]]{1,500}+|https?://[^\s\[\]<>]{1,500}+"
+    r"|\{[\w-]{1,80}+\}/[^\s\[\]<>]{1,500}+)\[(?P<text>[^\[\]]{0,500}+)\]"
+    # A macro of any other name: kbd:[Ctrl+C], image:logo.png[Logo], or one of an extension.
+    r"|(?<![\w:/`])(?P<macro>[a-z][a-z-]{1,30}+)::?(?P<target>[^\s\[\]`:][^\s\[\]`]{0,300}+)?"
+    r"\[(?P<given>[^\[\]\n]{0,500}+)\]"
     r"|\[\[[^\[\]\n]{1,200}+\]\]"
     r"|\{(?P<attribute>[\w][\w-]{0,80}+)\}"
 )
@@ -110,7 +141,9 @@ class _Reader:
 
     def _underlined(self, number: int, line: str) -> int:
         """Return the level of a title of two lines, 0 if there is none."""
-        if number + 1 >= self.sheet.count or not line[0].isalnum():
+        if number + 1 >= self.sheet.count or line[0] in _NO_TITLE:
+            return 0
+        if not any(map(str.isalnum, line)):
             return 0
         if number and not is_blank(self.sheet.lines[number - 1]):
             return 0
@@ -233,7 +266,13 @@ class _Reader:
             return self._value(match), "", ""
         if match["url"]:
             target = match["url"].removeprefix("link:")
-            return match["text"] or target, target, ""
+            destination = _REFERENCE.sub(self._value, target)
+            if "{" in destination:
+                # An attribute that is defined elsewhere: nobody knows where this leads.
+                destination = ""
+            return match["text"] or target, destination, ""
+        if match["macro"]:
+            return _macro_words(match), "", ""
         # A page of another component or module: only the name of the page is known here.
         target = (match["xref"] or match["internal"] or "").strip().rpartition(":")[2]
         words = match["words"] or match["label"] or target
@@ -243,8 +282,26 @@ class _Reader:
 
     def _value(self, match: re.Match[str]) -> str:
         """Return the value of an attribute that this text defines; others stay as written."""
-        value = self.attributes.get(match["attribute"].casefold())
+        name = match["attribute"].casefold()
+        value = self.attributes.get(name) or _CHARACTERS.get(name)
         if not value or self.replaced >= _MOST_VALUES:
             return match[0]
         self.replaced += 1
         return value
+
+
+def _macro_words(match: re.Match[str]) -> str:
+    """Return what a reader sees of a macro: the words in its brackets, or what it names.
+
+    Options, as in [format=full], are no words; a number is a section, as of a manual page.
+    """
+    name = match["macro"]
+    target = match["target"] or ""
+    given = match["given"].strip()
+    if name in _PICTURES:
+        return given.partition(",")[0]
+    if given.isdecimal() and target:
+        return f"{target}({given})"
+    if not given or "=" in given:
+        return target
+    return given

@@ -6,6 +6,7 @@ sees. Every line stays on its line.
 
 from __future__ import annotations
 
+import html
 import re
 from itertools import accumulate
 
@@ -28,7 +29,9 @@ _DEPTH = 50
 
 # Without any of these a text is the same in all flavours.
 _SIGNS = later(
-    r"^[ \t>]*+(?::::|!!!|\?\?\?|///|===[!+]?[ \t]++\"|[`~]{3,}+\{)|\{\{[<%]|\{%", re.MULTILINE
+    r"^[ \t>]*+(?::::|!!!|\?\?\?|///|===[!+]?[ \t]++\"|[`~]{3,}+\{|--+8<|<<<|<!--[ \t]*+@)"
+    r"|\{\{[<%#]|\{[%*]|&[#\w]{1,20}+;",
+    re.MULTILINE,
 )
 _FENCE = later(r"[ \t]*+(?:[-*+>]|\d{1,9}[.)]|[ \t])*+(`{3,}+(?![^`]*+`)|~{3,}+)(.*)")
 # MyST writes directives as fences.
@@ -42,6 +45,26 @@ _INDENTED = later(
     r"([ \t]*+)(?:(?:!!!|\?\?\?\+?)[ \t]*+(?P<name>[\w -]{0,60}+)(?:\"(?P<title>[^\"]*+)\")?"
     r"|===[!+]?[ \t]++\"(?P<tab>[^\"]*+)\")[ \t]*+$"
 )
+# A shortcode around code, on a line of its own: Hugo's highlight, and that of Jekyll.
+_CODE = later(
+    r"([ \t]*+)(?:\{\{[<%][ \t]*+(?P<name>highlight|code-toggle|code)(?![\w-])"
+    r"(?P<words>[^{}]{0,300}?)(?<!/)[>%]\}\}|\{%-?[ \t]*+(?P<liquid>highlight|code)\b"
+    r"(?P<liquid_words>[^%{}]{0,300}+)-?%\})"
+    r"[ \t]*+$"
+)
+_CODE_END = later(r"[ \t]*+(?:\{\{[<%][ \t]*+/[ \t]*+|\{%-?[ \t]*+end)(?P<name>[\w-]{1,40}+)")
+_LANGUAGE = later(r"[ \t]*+([a-z][\w+#-]{0,20}+)(?![\w=.])")
+# A file that is inserted, on a line of its own. Where the path begins, only some generators agree.
+_INCLUDE = later(
+    r"([ \t]*+)(?:\{\{#(?:include|rustdoc_include|playground)[ \t]++(?P<book>[^\s{}:]{1,300}+)"
+    r"[^{}]{0,200}+\}\}"
+    r"|<!--[ \t]*+@include:[ \t]*+(?P<page>[\w./-]{0,300}?[\w/])(?=[\s{#]|-->)[^\n>]{0,100}?-->"
+    r"|-{2,}+8<-{2,}+[ \t]++[\"'](?P<snippet>[^\"']{1,300}+)[\"']"
+    r"|\{\*[ \t]++(?P<lines>[^\s{}*]{1,300}+)[^{}*]{0,200}+\*\}"
+    r"|<<<[ \t]++(?P<press>[^\s{}#]{1,300}+).{0,200}+)[ \t]*+$"
+)
+# Of these a reader sees nothing.
+_UNSEEN = later(r"[ \t]*+<(style|script)(?=[\s>])", re.IGNORECASE)
 _OPTION = later(r"[ \t]*+:[\w-]++:")
 _BRACES = later(r"\{[^{}]{0,300}+\}")
 
@@ -57,8 +80,8 @@ _NOTES = frozenset({"note", "tip", "info", "warning", "caution", "danger", "impo
 _LINKS = frozenset({"ref", "relref", "link", "url"})
 
 _SHORTCODE = later(
-    r"\{\{[<%][ \t]*+(?:/\*.{0,500}?\*/[ \t]*+[>%]\}\}"
-    r"|(?P<closing>/?)[ \t]*+(?P<name>[\w./-]{1,80}+)(?P<arguments>[^{}]{0,1000}?)[ \t]*+[>%]\}\})"
+    r"\{\{[<%]\s{0,20}+(?:/\*.{0,500}?\*/[ \t]*+[>%]\}\}"
+    r"|(?P<closing>/?)[ \t]*+(?P<name>[\w./-]{1,80}+)(?P<arguments>[^{}]{0,1000}?)[>%]\}\})"
     r"|\{%-?[ \t]*+(?P<liquid>\w{0,40}+)[^%{}]{0,500}+-?%\}"
 )
 _ATTRIBUTES = (
@@ -80,7 +103,9 @@ _HTML_NAMES = (
     "small|source|span|strike|strong|sub|summary|sup|svg|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|"
     "video"
 )
-_HTML_SIGN = later(rf"<(?:{_HTML_NAMES}|a)\b")
+# Names that also stand for something, as in --file <input>: these are tags with an attribute.
+_FORM_NAMES = "button|caption|form|input|label|option|select|textarea"
+_HTML_SIGN = later(rf"<(?:{_HTML_NAMES}|{_FORM_NAMES}|a|style|script)\b")
 _HTML_ATTRIBUTES = r"(?:[^<>\"'`]++|\"[^\"]{0,2000}+\"|'[^']{0,2000}+'){0,60}+"
 _HTML = later(
     r"`[^`\n]{1,300}+`"
@@ -90,7 +115,13 @@ _HTML = later(
     r"(?:(?P<label>[^<>\[\]\n]{1,300}+)</a>)?"
     r"|</a>"
     rf"|<(?P<closing>/?)(?P<name>{_HTML_NAMES})(?P<arguments>(?=[\s/>]){_HTML_ATTRIBUTES})>"
+    rf"|<(?:{_FORM_NAMES})(?=\s[^<>=]{{0,100}}=){_HTML_ATTRIBUTES}>|</(?:{_FORM_NAMES})>"
 )
+_TITLE_BEFORE = later(r"</h[1-6]>[ \t]*+\n[ \t]*+\Z")
+_TITLE_BEHIND = later(r"[ \t]*+\n[ \t]*+<h[1-6][\s>]")
+_ENTITY = later(r"`[^`\n]{1,300}+`|&(?:[a-zA-Z]{2,20}+|#[0-9]{1,6}+|#[xX][0-9a-fA-F]{1,5}+);")
+# What these stand for would be read as marks.
+_MARKS = frozenset("<>|*_`[]#\\")
 _ALT = later(r"\balt=[\"']([^\"']{1,500}+)[\"']")
 # Tags that part words; others may stand within one.
 _PARTING = frozenset({"br", "dd", "dt", "li", "p", "td", "th", "tr"})
@@ -114,7 +145,10 @@ def unwrapped(text: str, suffix: str) -> str:
     if is_mdx and ("<" in body or "{" in body):
         body, _ = rewritten(body, Rewrite(_JSX, _tag), spans)
     if has_html:
-        body, _ = rewritten(body, Rewrite(_HTML, _html), lines.code_spans(body, indented=True))
+        rewrite = Rewrite(_HTML, _Html(lines.first_heading(body)).words)
+        body, _ = rewritten(body, rewrite, lines.code_spans(body, indented=True))
+    if "&" in body:
+        body, _ = rewritten(body, Rewrite(_ENTITY, _entity), lines.code_spans(body, indented=True))
     return body
 
 
@@ -130,6 +164,8 @@ class _Lines:
         self.directives: list[str] = []
         # The columns of the content of admonitions around a line.
         self.columns: list[int] = []
+        # Up to which line the end of something was looked for and not found.
+        self.unclosed: dict[str, int] = {}
 
     def read(self) -> None:
         """Take the marks out of every line."""
@@ -164,6 +200,15 @@ class _Lines:
             spans.append((start, stop))
         return spans
 
+    def first_heading(self, body: str) -> int:
+        """Return where the first line of the joined lines is that begins with a number sign."""
+        start = 0
+        for is_fenced, row in zip(self.is_code, body.split("\n", LINE_LIMIT), strict=True):
+            if not is_fenced and row.startswith("#"):
+                return start
+            start += len(row) + 1
+        return start
+
     def _line(self, number: int) -> None:
         line = self.lines[number]
         indent = indent_of(line)
@@ -186,6 +231,12 @@ class _Lines:
         if opening:
             self._open_fence(number, opening)
             return
+        if self._code(number, line) or self._unseen(number, line):
+            return
+        include = _INCLUDE.match(line)
+        if include:
+            self.lines[number] = include[1] + _included(include)
+            return
         self._container(number, line, indent)
 
     def _open_fence(self, number: int, opening: re.Match[str]) -> None:
@@ -201,6 +252,53 @@ class _Lines:
         while following < len(self.lines) and _OPTION.match(self.lines[following]):
             self.lines[following] = ""
             following += 1
+
+    def _code(self, number: int, line: str) -> bool:
+        """Make a fence of a shortcode around code."""
+        opening = _CODE.match(line)
+        if not opening:
+            return False
+        name = opening["name"] or opening["liquid"]
+        if number < self.unclosed.get(name, 0):
+            return False
+        end = min(number + _STATEMENT_LINES, len(self.lines), LINE_LIMIT)
+        for last in range(number + 1, end):
+            closing = _CODE_END.match(self.lines[last])
+            if closing and closing["name"] == name:
+                break
+        else:
+            self.unclosed[name] = end
+            return False
+        marks = "```"
+        if any("```" in row for row in self.lines[number:last]):
+            marks = "~~~~"
+        language = _LANGUAGE.match(opening["words"] or opening["liquid_words"] or "")
+        self.lines[number] = opening[1] + marks
+        if language:
+            self.lines[number] += language[1]
+        self.lines[last] = opening[1] + marks
+        self.fence = marks
+        self.is_code[number] = 1
+        return True
+
+    def _unseen(self, number: int, line: str) -> bool:
+        """Take out a style sheet or a script, if it ends before the next fence."""
+        opening = _UNSEEN.match(line)
+        if not opening:
+            return False
+        closing = f"</{opening[1].casefold()}>"
+        if number < self.unclosed.get(closing, 0):
+            return False
+        end = min(number + _STATEMENT_LINES, len(self.lines), LINE_LIMIT)
+        for last in range(number, end):
+            row = self.lines[last]
+            if closing in row.casefold():
+                self.lines[number : last + 1] = [""] * (last + 1 - number)
+                return True
+            if _FENCE.match(row):
+                break
+        self.unclosed[closing] = end
+        return False
 
     def _container(self, number: int, line: str, indent: int) -> None:
         """Replace the marks of a container by its kind and its title."""
@@ -296,18 +394,52 @@ def _tag(match: re.Match[str]) -> Replacement:
     return words, "", ""
 
 
-def _html(match: re.Match[str]) -> Replacement:
-    """Return what a reader sees of HTML in markdown: words, titles, links and texts of images."""
-    if match[0][0] == "`" or match["anchor"]:
-        return match[0], "", ""
-    if match["title"]:
-        marks = "#" * int(match["title"][1])
-        return f"{marks} {match['words'].strip()}", "", ""
-    if match["label"]:
-        return f"[{match['label'].strip()}]({match['href']})", "", ""
-    alt = _ALT.search(match["arguments"] or "")
-    if alt and match["name"] == "img":
-        return alt[1], "", ""
-    if match["name"] in _PARTING:
+def _included(include: re.Match[str]) -> str:
+    """Return a link to a file that is inserted, or its path if that has another beginning."""
+    path = include["book"] or include["page"]
+    if path:
+        return f"[{path}]({path})"
+    return include["snippet"] or include["lines"] or include["press"]
+
+
+def _entity(match: re.Match[str]) -> Replacement:
+    """Return the character that is written as &mdash; or as &#8212;."""
+    character = html.unescape(match[0])
+    if character == "\xa0":
         return " ", "", ""
-    return "", "", ""
+    if match[0][0] == "`" or character in _MARKS or not character.isprintable():
+        return match[0], "", ""
+    return character, "", ""
+
+
+class _Html:
+    """What a reader sees of HTML in markdown: words, titles, links and texts of images."""
+
+    def __init__(self, first_heading: int) -> None:
+        self.first_heading = first_heading
+
+    def words(self, match: re.Match[str]) -> Replacement:
+        """Return what stands in the place of a tag, or of a title or link with its words."""
+        if match[0][0] == "`" or match["anchor"]:
+            return match[0], "", ""
+        if match["title"]:
+            return self._title(match), "", ""
+        if match["label"]:
+            return f"[{match['label'].strip()}]({match['href']})", "", ""
+        alt = _ALT.search(match["arguments"] or "")
+        if alt and match["name"] == "img":
+            return alt[1], "", ""
+        if match["name"] in _PARTING:
+            return " ", "", ""
+        return "", "", ""
+
+    def _title(self, match: re.Match[str]) -> str:
+        """Return a heading; below one of markdown a main title, or a run of titles, shows HTML."""
+        words = match["words"].strip()
+        level = int(match["title"][1])
+        start, stop = match.span()
+        if start > self.first_heading:
+            above = _TITLE_BEFORE.search(match.string[max(0, start - 80) : start])
+            if level == 1 or above or _TITLE_BEHIND.match(match.string, stop):
+                return words
+        return f"{'#' * level} {words}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
 from ragdocs.text.formats import markdown
+from ragdocs.text.formats.flavours import unwrapped
 from ragdocs.text.formats.page import LINE_LIMIT, Page, covering, is_blank
 from ragdocs.types import Block
 
@@ -101,6 +102,8 @@ class _Rows:
 
     def prose(self, rows: list[Row], label: str) -> None:
         """Add text, and the label of its cell below a heading that it begins with."""
+        seen = unwrapped("\n".join(line for line, _ in rows), ".md").split("\n")
+        rows = [(line, number) for line, (_, number) in zip(seen, rows, strict=True)]
         first, number = rows[0]
         if _HEADING.match(first):
             self.add(first, number)

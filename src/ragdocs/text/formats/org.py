@@ -17,7 +17,12 @@ _DRAWER = re.compile(r"[ \t]*+:[\w-]{1,60}+:[ \t]*+$")
 _PROPERTY = re.compile(r"[ \t]*+:(CUSTOM_ID|ID):[ \t]++(\S++)", re.IGNORECASE)
 _TABLE_RULE = re.compile(r"[ \t]*+\|[-+|]{2,}+[ \t]*+$")
 _QUOTED = re.compile(r"\"([^\"]{1,500}+)\"")
-_LINK = re.compile(r"\[\[(?P<target>[^\[\]\n]{1,600}+)\](?:\[(?P<words>[^\[\]]{1,500}+)\])?\]")
+_LINK = re.compile(
+    r"\[\[(?P<target>(?:[^\[\]\n]|\n(?![ \t]*+\n)){1,600}+)\]"
+    r"(?:\[(?P<words>[^\[\]]{1,500}+)\])?\]"
+    # A macro, of which its arguments are seen: {{{kbd(M-RET)}}}.
+    r"|\{\{\{[\w-]{1,60}+(?:\((?P<arguments>[^{}]{0,500}?)\))?\}\}\}"
+)
 _REMOTE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 
 _CODE = frozenset({"src", "example"})
@@ -147,9 +152,11 @@ class _Reader:
 
 
 def _link(match: re.Match[str]) -> Replacement:
-    """Return the words of a link, and where it leads."""
-    target = match["target"].removeprefix("file:")
-    words = match["words"] or target
+    """Return the words of a link or a macro, and where it leads."""
+    if match["target"] is None:
+        return match["arguments"] or "", "", ""
+    target = " ".join(match["target"].split()).removeprefix("file:")
+    words = match["words"] or match["target"].removeprefix("file:")
     path, _, place = target.partition("::")
     if target.startswith("id:"):
         return words, "", target.removeprefix("id:").casefold()

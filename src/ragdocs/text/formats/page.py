@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,8 +28,16 @@ _INK = later(r"\S")
 _ITEM = later(r"[ \t]*+(?:[-*+•.]|\d{1,9}[.)]|[a-zA-Z][.)]|\*{2,5}|\.{2,5}|#\.)[ \t]")
 _DECORATION = (
     (later(r"!\[[^\[\]]{0,200}+\]\([^()\s]{0,500}+\)|<[a-zA-Z/!][^<>]{0,300}+>"), ""),
-    # Attributes as renderers read them: {#id} anywhere, { #id .class } and {: .class } at the end.
-    (later(r"\{#[^{}]{0,100}+\}|\{:?[ \t]*+[#.:][^{}]{0,200}+\}(?=[ \t#]*+$)"), ""),
+    # Attributes as renderers read them: {#id} anywhere, { #id .class } and {: .class } at the end,
+    # and there also { id="name" } and { data-name } behind a space.
+    (
+        later(
+            r"\{#[^{}]{0,100}+\}|\{:?[ \t]*+[#.:][^{}]{0,200}+\}(?=[ \t#]*+$)"
+            r"|(?<=[ \t])\{:?[ \t]*+(?:data-[\w-]{1,80}+|[\w-]{1,80}+=[\"'])"
+            r"[^{}]{0,200}+\}(?=[ \t#]*+$)"
+        ),
+        "",
+    ),
     (later(r"\[\[(?:[^\[\]|]{1,300}+\|)?([^\[\]|]{1,300}+)\]\]"), r"\1"),
     (later(r"\[([^\[\]]{0,300}+)\]\([^()\s]{0,500}+\)"), r"\1"),
     (later(r"(\*{1,3})(?=\S)([^*]{1,300}+)\1|`"), r"\2"),
@@ -36,12 +45,12 @@ _DECORATION = (
 # Code and escaped characters, in which nothing is decoration: `Box<T>`, \<script>.
 _LITERAL = later(r"(?<!`)(`{1,2})(?!`)(.{1,300}?)(?<!`)\1(?!`)|\\([!-/:-@\[-`{-~])")
 # What stands for these characters while decoration is taken away.
-_SHIELDED = "[]<>{}*`!|#"
+_SHIELDED = "[]<>{}*`!|#&"
 _SHIELD = {ord(mark): 0xE000 + number for number, mark in enumerate(_SHIELDED)}
 _UNSHIELD = {stand_in: mark for mark, stand_in in _SHIELD.items()}
 
 # Without any of them there is nothing to take away; most headings have none.
-_DECORATING = frozenset("[<{*`\\")
+_DECORATING = frozenset("[<{*`\\&")
 
 INCLUDES = "includes"
 
@@ -102,8 +111,9 @@ def caption(text: str) -> str:
         plain = _LITERAL.sub(_shielded, text)
         for pattern, replacement in _DECORATION:
             plain = pattern.sub(replacement, plain)
-        plain = plain.translate(_UNSHIELD)
-    plain = " ".join(plain.split()) or " ".join(text.split())
+        plain = html.unescape(plain).translate(_UNSHIELD)
+    # A title that is nothing but a comment is made of it by the generator of the site.
+    plain = " ".join(plain.split()) or " ".join(text.replace("<!--", "").replace("-->", "").split())
     if len(plain) <= TITLE_LIMIT:
         return plain
     return plain[: TITLE_LIMIT - 1].rstrip() + "…"
