@@ -99,6 +99,13 @@ def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
     assert "RAGDOCS_DATABASE" in str(caught.value)
 
 
+def test_a_password_that_ends_in_the_middle_is_not_shown_as_a_host() -> None:
+    database = Database(f"postgresql://ann:pa55@pa55word@127.0.0.1:{free_port()}/team")
+    with pytest.raises(UnavailableError, match=r"cannot be reached.*127\.0\.0\.1") as caught:
+        migrations.check(database)
+    assert "pa55" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "text",
     [

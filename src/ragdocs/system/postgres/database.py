@@ -47,6 +47,8 @@ _CREDENTIALS = re.compile(
     r"(?P<before>://[^/@\s]*?:)\S*(?=@)|(?P<key>password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|\S+)"
 )
 
+_REST_OF_PASSWORD = re.compile(r"'[^'\s]*@")
+
 # A statement and its values by name.
 Statement = tuple[str, Mapping[str, Any]]
 Rows = list[tuple[Any, ...]]
@@ -490,7 +492,8 @@ def _roll_back(session: Session) -> None:
 def _reason(error: Exception) -> str:
     """Return the first line of a message, without passwords."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return without_password(lines[0])
+    # Of a password with an @ in it, the driver takes the rest for the name of a host.
+    return without_password(_REST_OF_PASSWORD.sub("'***@", lines[0]))
 
 
 def without_password(text: str) -> str:
