@@ -59,12 +59,51 @@ def test_a_schema_of_another_version_is_refused_and_left_alone(
             step(database)
 
 
+def test_a_process_that_saw_older_tables_writes_nothing_into_newer_ones(
+    database: Database,
+) -> None:
+    migrations.check(database)
+    with database.maintaining() as session:
+        session.execute("INSERT INTO projects (identity, name) VALUES ('before', 'before')")
+    other = Database(database.address)
+    with other.maintaining() as session:
+        say_newer(session)
+    other.close()
+    for opened in (database.writing, database.maintaining):
+        with pytest.raises(UnavailableError, match=r"made anew.*nothing was written"):
+            write_project(opened)
+    with (
+        pytest.raises(UnavailableError, match="made anew"),
+        database.writing(1, in_pipeline=True) as session,
+    ):
+        session.execute("SELECT 1")
+    with caller.maintaining(), database.reading() as session:
+        rows = session.execute("SELECT name FROM projects").fetchall()
+    assert rows == [("before",)]
+    # Whoever looks anew is told which step it is.
+    with pytest.raises(UnavailableError, match="newer ragdocs"):
+        migrations.check(database)
+
+
+def write_project(opened: object) -> None:
+    assert callable(opened)
+    with opened() as session:
+        session.execute("INSERT INTO projects (identity, name) VALUES ('after', 'after')")
+
+
 def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
     database = Database(f"postgresql://ann:pa55word@127.0.0.1:{free_port()}/team")
     with pytest.raises(UnavailableError, match="cannot be reached") as caught:
         migrations.check(database)
     assert "pa55word" not in str(caught.value)
     assert "RAGDOCS_DATABASE" in str(caught.value)
+
+
+def test_a_password_that_ends_in_the_middle_is_not_shown_as_a_host() -> None:
+    database = Database(f"postgresql://ann:pa55@pa55word@127.0.0.1:{free_port()}/team")
+    with pytest.raises(UnavailableError, match=r"cannot be reached.*127\.0\.0\.1") as caught:
+        migrations.check(database)
+    assert "pa55" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

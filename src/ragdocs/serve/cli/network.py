@@ -166,9 +166,10 @@ def _created_text(answer: Mapping[str, str]) -> str:
     project = "all your projects"
     if answer["project"] != "*":
         project = answer["project"]
+    article = "an" if answer["role"] == "admin" else "a"
     return (
         f"{answer['token']}\n\n"
-        f"{answer['name']} may use it as a {answer['role']} of {project} "
+        f"{answer['name']} may use it as {article} {answer['role']} of {project} "
         f"until {answer['expires_at'][:10]}.\n"
         "It is not stored and cannot be shown again. Clients send it as\n"
         "  Authorization: Bearer TOKEN"

@@ -38,6 +38,7 @@ LOCK_SECONDS = 5.0
 HINT_EXTRA = 'Install it: pip install "ragdocs[team]"'
 HINT_ADDRESS = "Check [team] database in your own configuration, or RAGDOCS_DATABASE"
 HINT_AGAIN = "Try again in a moment"
+HINT_RESTART = "Start it again with the version of ragdocs that made them"
 HINT_STANDBY = "It may be a standby: name all servers and add target_session_attrs=read-write"
 # How a server says that it ends a connection: a shutdown, a crash, a time-out of its own.
 LOST = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"})
@@ -45,6 +46,8 @@ LOST = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04"})
 _CREDENTIALS = re.compile(
     r"(?P<before>://[^/@\s]*?:)\S*(?=@)|(?P<key>password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|\S+)"
 )
+
+_REST_OF_PASSWORD = re.compile(r"'[^'\s]*@")
 
 # A statement and its values by name.
 Statement = tuple[str, Mapping[str, Any]]
@@ -71,6 +74,7 @@ _BECOME_MEMBER_OF_SCOPE = _BECOME_MEMBER + (
 # The name of the role, of the caller, and what the caller's credential allows.
 RIGHTS = 3
 READ_ONE_STATE = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_LAST_STEP = "SELECT max(number) FROM migrations"
 
 logger = logging.getLogger("ragdocs")
 
@@ -132,6 +136,8 @@ class Database:
         self._pool: ConnectionPool[Session] | None = None
         self._opening = threading.Lock()
         self._listeners: dict[str, Listener] = {}
+        # The last step of the schema as it was checked; nothing is written after another one.
+        self.last_step: int | None = None
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -169,6 +175,13 @@ class Database:
     def maintaining(self) -> Iterator[Session]:
         """Make all changes or none, with the rights of the owner of the tables."""
         with self._transaction("BEGIN", as_member=False) as session:
+            yield session
+
+    @contextmanager
+    def migrating(self) -> Iterator[Session]:
+        """Do the same with tables of any version."""
+        self.last_step = None
+        with self.maintaining() as session:
             yield session
 
     @contextmanager
@@ -233,8 +246,9 @@ class Database:
         if rights and scope is not None:
             rights = (*rights, str(scope))
         with self._explained(), ExitStack() as stack:
-            session = self._begun(stack, begin, rights)
+            session, last_step = self._begun(stack, begin, rights)
             try:
+                self._refuse_other_tables(last_step)
                 if not in_pipeline:
                     yield session
                 else:
@@ -248,22 +262,36 @@ class Database:
             if not in_pipeline:
                 session.execute("COMMIT")
 
-    def _begun(self, stack: ExitStack, begin: str, rights: Sequence[str]) -> Session:
-        """Begin a transaction, on another connection if the first one turns out to be lost."""
+    def _refuse_other_tables(self, last_step: int | None) -> None:
+        if last_step != self.last_step and None not in (last_step, self.last_step):
+            raise UnavailableError(
+                "the tables of the team database were made anew by another ragdocs since this "
+                "process began; nothing was written",
+                HINT_RESTART,
+            )
+
+    def _begun(
+        self, stack: ExitStack, begin: str, rights: Sequence[str]
+    ) -> tuple[Session, int | None]:
+        """Begin a transaction, on another connection if the first one turns out to be lost.
+
+        Return the last step of the schema, too, where it matters.
+        """
+        is_checked = self.last_step is not None and begin != READ_ONE_STATE
         pool = self._opened()
         import psycopg
 
         session = stack.enter_context(pool.connection())
         try:
-            _begin(session, begin, rights)
+            last_step = _begin(session, begin, rights, is_checked=is_checked)
         except psycopg.Error:
             if not session.closed:
                 raise
             stack.close()
             self._forget(pool)
             session = stack.enter_context(self._opened().connection())
-            _begin(session, begin, rights)
-        return session
+            last_step = _begin(session, begin, rights, is_checked=is_checked)
+        return session, last_step
 
     @property
     def caller_name(self) -> str:
@@ -357,14 +385,19 @@ class Database:
             raise explained from error
 
 
-def _begin(session: Session, begin: str, rights: Sequence[str]) -> None:
+def _begin(session: Session, begin: str, rights: Sequence[str], *, is_checked: bool) -> int | None:
+    steps = None
     # Sent together: each would otherwise cost a trip to the server.
     with session.pipeline():
         session.execute(begin)
+        if is_checked:
+            steps = session.execute(_LAST_STEP)
         if len(rights) > RIGHTS:
             session.execute(_BECOME_MEMBER_OF_SCOPE, rights)
         elif rights:
             session.execute(_BECOME_MEMBER, rights)
+    row = steps.fetchone() if steps else None
+    return int(row[0]) if row else None
 
 
 def _configure(session: Session) -> None:
@@ -459,7 +492,8 @@ def _roll_back(session: Session) -> None:
 def _reason(error: Exception) -> str:
     """Return the first line of a message, without passwords."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return without_password(lines[0])
+    # Of a password with an @ in it, the driver takes the rest for the name of a host.
+    return without_password(_REST_OF_PASSWORD.sub("'***@", lines[0]))
 
 
 def without_password(text: str) -> str:

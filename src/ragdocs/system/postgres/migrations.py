@@ -49,7 +49,7 @@ def known() -> list[Migration]:
 
 def migrate(database: Database) -> list[Migration]:
     """Bring the schema up to this version and return the steps that were made."""
-    with database.maintaining() as session:
+    with database.migrating() as session:
         import psycopg
 
         _check_server(session)
@@ -77,7 +77,7 @@ def migrate(database: Database) -> list[Migration]:
 
 def check(database: Database) -> None:
     """Raise unless the database has exactly the schema of this version."""
-    with database.maintaining() as session:
+    with database.migrating() as session:
         _check_server(session)
         row = session.execute("SELECT to_regclass('migrations')").fetchone()
         if row is None or row[0] is None:
@@ -91,6 +91,7 @@ def check(database: Database) -> None:
                 HINT_INIT,
             )
         _check_vector(session)
+    database.last_step = max(applied)
 
 
 def _apply(session: Session, step: Migration) -> None:
