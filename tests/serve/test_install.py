@@ -458,6 +458,9 @@ def test_a_file_that_a_client_wrote_meanwhile_is_not_overwritten(home: Path) -> 
         "/home/u/.cache/uv/archive-v0/AbC/bin/python",
         "/home/u/.cache/pipx/0a1b/bin/python",
         "/Users/u/Library/Caches/uv/environments-v2/x/bin/python",
+        # With UV_CACHE_DIR and PIPX_HOME.
+        "/data/packages/archive-v0/AbC/bin/python",
+        "/data/programs/.cache/ceaf5001cd716e8/bin/python",
     ],
 )
 def test_an_installation_in_a_cache_is_not_written_down(
