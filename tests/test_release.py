@@ -157,6 +157,13 @@ def test_the_workflows_cover_three_systems_and_all_versions_of_python() -> None:
     assert PYPROJECT["requires-python"] == f">={matrix['python'][0]}"
 
 
+def test_the_workflow_checks_the_plugins_with_the_checkers_from_npm() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    commands = [step["run"] for step in workflow["jobs"]["plugins"]["steps"] if "run" in step]
+    # The first one installs them; without them, the tests of the second are skipped.
+    assert commands == ["python tasks.py agents", "python tasks.py test tests/test_plugins.py"]
+
+
 def test_only_the_job_that_publishes_may_prove_who_it_is() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/publish.yml").read_text(encoding="utf-8"))
     may = {

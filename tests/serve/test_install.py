@@ -191,6 +191,78 @@ def test_what_a_user_changed_since_stays(home: Path, run: Run) -> None:
     assert left == {"UserPromptSubmit": [{"hooks": [other]}], "Stop": [{"hooks": [other]}]}
 
 
+@pytest.mark.parametrize("indent", [None, 4])
+def test_nothing_is_left_of_files_that_clients_wrote_anew(
+    home: Path, run: Run, indent: int | None
+) -> None:
+    before = tree(home)
+    run("install", *CLIENTS, *EVERYTHING)
+    for file in home.rglob("*.json"):
+        if ".local" not in file.parts:
+            file.write_text(json.dumps(json.loads(file.read_bytes()), indent=indent))
+    codex = home / "work/.codex/config.toml"
+    codex.write_text(f"\n{codex.read_text()}\n")
+    assert run("uninstall", "--yes")[0] == 0
+    assert {name: data for name, data in tree(home).items() if ".local" not in name} == before
+
+
+def test_a_comment_in_a_file_of_ours_stays(home: Path, run: Run) -> None:
+    run("install", "claude-code")
+    file = home / "work/.mcp.json"
+    file.write_text(f"// not today\n{file.read_text()}")
+    run("uninstall")
+    assert file.read_text() == "// not today\n{}\n"
+
+
+def test_only_what_was_there_is_named_when_it_is_taken_back(home: Path, run: Run) -> None:
+    run("install", "gemini")
+    out = run("uninstall")[1]
+    assert "settings.json (server)" in out
+
+
+@pytest.mark.parametrize(
+    ("variable", "client"),
+    [
+        ("CODEX_HOME", "codex"),
+        ("CLAUDE_CONFIG_DIR", "claude-code"),
+        ("XDG_CONFIG_HOME", "opencode"),
+        ("XDG_CONFIG_HOME", "claude-desktop"),
+    ],
+)
+def test_a_folder_that_a_variable_names_may_be_outside_the_home(
+    home: Path,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    client: str,
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setenv(variable, str(elsewhere))
+    code, out, _ = run("install", client, "--scope", "user", *EVERYTHING)
+    assert code == 0, out
+    (part, *_) = parts(CLIENTS[client], "user", machine(home / "work"), PYTHON)
+    assert part.file.is_relative_to(elsewhere)
+    assert server_of(CLIENTS[client], part.file)
+    # A link that leads out of it is still refused.
+    assert run("uninstall", client, "--scope", "user")[0] == 0
+    assert tree(elsewhere) == {}
+    part.file.parent.mkdir(exist_ok=True)
+    part.file.symlink_to(tmp_path / "strange")
+    code, out, _ = run("install", client, "--scope", "user")
+    assert code == 1
+    assert "outside" in out
+
+
+def test_a_relative_folder_of_settings_is_ignored(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", "settings")
+    assert run("install", "opencode", "--scope", "user")[0] == 0
+    assert (home / ".config/opencode/opencode.json").is_file()
+
+
 def test_an_older_installation_is_brought_up_to_date(home: Path, run: Run) -> None:
     old = ["/old/python", "-m", "ragdocs", "mcp"]
     (home / "work/.codex").mkdir()
@@ -386,6 +458,9 @@ def test_a_file_that_a_client_wrote_meanwhile_is_not_overwritten(home: Path) -> 
         "/home/u/.cache/uv/archive-v0/AbC/bin/python",
         "/home/u/.cache/pipx/0a1b/bin/python",
         "/Users/u/Library/Caches/uv/environments-v2/x/bin/python",
+        # With UV_CACHE_DIR and PIPX_HOME.
+        "/data/packages/archive-v0/AbC/bin/python",
+        "/data/programs/.cache/ceaf5001cd716e8/bin/python",
     ],
 )
 def test_an_installation_in_a_cache_is_not_written_down(

@@ -93,17 +93,17 @@ def test_other_lines_stay_when_a_table_in_the_middle_changes_or_goes(
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "reason"),
     [
-        "mcp_servers = { ragdocs = { command = 'x' } }\n",
-        "mcp_servers.ragdocs.command = 'x'\n",
-        "mcp_servers = { other = {} }\n",
-        "[[mcp_servers]]\na = 1\n",
-        "mcp_servers = 1\n",
-        "[broken\n",
-        "a = 1\na = 2\n",
+        ("mcp_servers = { ragdocs = { command = 'x' } }\n", "changed safely"),
+        ("mcp_servers.ragdocs.command = 'x'\n", "changed safely"),
+        ("mcp_servers = { other = {} }\n", "changed safely"),
+        ("[[mcp_servers]]\na = 1\n", "no table"),
+        ("mcp_servers = 1\n", "no table"),
+        ("[broken\n", "line 1"),
+        ("a = 1\na = 2\n", "line 2"),
     ],
 )
-def test_a_file_that_is_written_in_another_way_is_refused(text: str) -> None:
-    with pytest.raises(ParseError):
+def test_a_file_that_is_written_in_another_way_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason):
         toml_tables.put(text, NAME, TABLE)

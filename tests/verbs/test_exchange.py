@@ -300,6 +300,13 @@ def test_a_format_is_detected(tmp_path: Path, name: str) -> None:
     assert detect(path).name == name
 
 
+def test_memories_that_came_from_a_graph_are_markdown_when_they_are_exported(
+    tmp_path: Path,
+) -> None:
+    files(tmp_path, {"plan.md": "# Plan\n", "logseq/notes.md": "# Notes\n"})
+    assert detect(tmp_path).name == "markdown"
+
+
 def test_nothing_that_exists_is_overwritten(project: Project, tmp_path: Path) -> None:
     project.memory("plan.md", "# Plan\n\nMine.\n")
     workspace = project.open()

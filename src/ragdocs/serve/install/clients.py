@@ -80,9 +80,9 @@ CLIENTS = {
             name="claude-code",
             title="Claude Code",
             programs=("claude",),
-            traces=("{claude}", "{claude_json}"),
+            traces=("{claude}", "{claude_home}/.claude.json"),
             project_traces=(".mcp.json", ".claude", "CLAUDE.md"),
-            user_files=("{claude_json}",),
+            user_files=("{claude_home}/.claude.json",),
             project_files=(".mcp.json",),
             user_project=STARTS_IN_PROJECT,
             user_rules="{claude}/CLAUDE.md",
@@ -237,6 +237,18 @@ class Machine:
         assert self.root is not None
         return self.root / name
 
+    def inside(self, name: str) -> Path:
+        """Return the folder that a client's file may not lead out of.
+
+        It is the project, the home, or a folder elsewhere that a variable of the user names.
+        """
+        if not name.startswith("{"):
+            return self.path("")
+        folder = self.folders[name.removeprefix("{").partition("}")[0]]
+        if folder.is_relative_to(self.home):
+            return self.home
+        return folder
+
     def first(self, names: tuple[str, ...]) -> Path:
         """Return the first of these files that exists, else the first."""
         paths = [self.path(name) for name in names]
@@ -262,7 +274,10 @@ def machine(root: Path | None, environ: Mapping[str, str] | None = None) -> Mach
     home = folders.home(environ)
     if home is None:
         raise ConfigError("the user's home directory is not known", "Set HOME to an absolute path")
-    xdg = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    xdg = Path(environ.get("XDG_CONFIG_HOME", ""))
+    # The XDG specification has a relative path ignored.
+    if not xdg.is_absolute():
+        xdg = home / ".config"
     applications = xdg
     zed = xdg / "zed"
     if platform.is_mac():
@@ -279,7 +294,7 @@ def machine(root: Path | None, environ: Mapping[str, str] | None = None) -> Mach
             "zed": zed,
             "codex": Path(environ.get("CODEX_HOME") or home / ".codex"),
             "claude": Path(claude or home / ".claude"),
-            "claude_json": Path(claude or home) / ".claude.json",
+            "claude_home": Path(claude or home),
         },
         root,
     )

@@ -17,11 +17,13 @@ _IMPORTABLE = """
 from importlib.util import find_spec
 raise SystemExit(not all(map(find_spec, ("ragdocs", "mcp", "numpy", "whoosh", "yaml"))))
 """
-# `uvx` and `pipx run` make environments in their caches, which are cleared at any time.
+# `uvx` and `pipx run` make environments in their caches, which are cleared at any time, and which
+# a variable may move: then only what is below them tells.
 _IN_A_CACHE = re.compile(
-    r"[/\\]uv[/\\](?:cache[/\\])?(?:archive|environments|builds)-v\d+[/\\]"
+    r"[/\\](?:archive|environments|builds)-v\d+[/\\]"
     r"|[/\\](?:\.cache|Caches|cache)[/\\]pipx[/\\]"
     r"|[/\\]pipx[/\\]\.cache[/\\]"
+    r"|[/\\]\.cache[/\\][0-9a-f]{15}[/\\]"
 )
 
 

@@ -40,15 +40,14 @@ class Part:
 def parts(client: Client, scope: Scope, machine: Machine, python: Sequence[str]) -> Iterator[Part]:
     """Yield all parts that a client can have in a scope; a client without one has the other."""
     names = client.user_files
-    inside = machine.home
     project = client.user_project
     if scope == "project" and client.project_files:
         names = client.project_files
-        inside = machine.root or machine.home
         project = client.project
     if project == NAMED:
         project = str(machine.root)
     command_line = command.server(python, project)
+    inside = machine.inside(names[0])
     yield _server(client, machine.first(names), inside, client.entry(command_line))
     # An editor replaces its variables in its own settings only.
     hook_project = ""
@@ -58,11 +57,11 @@ def parts(client: Client, scope: Scope, machine: Machine, python: Sequence[str])
         hook_project = str(machine.root)
         hook_file = client.project_hooks
         rules_file = client.project_rules
-        inside = machine.root or machine.home
     if hook_file:
+        inside = machine.inside(hook_file)
         yield _hooks(client, machine.path(hook_file), inside, python, hook_project)
     if rules_file:
-        yield _rules(client, machine.path(rules_file), inside)
+        yield _rules(client, machine.path(rules_file), machine.inside(rules_file))
 
 
 # --- the server ---

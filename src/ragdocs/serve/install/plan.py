@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -149,21 +150,39 @@ def _take(change: Change, target: Target) -> None:
         change.others = [name for name in record.clients if name not in change.clients]
         if change.others:
             return
+    before = target.text
+    # An installation may have been without hooks.
+    change.parts = _present(change.parts, before) or change.parts
     if record is not None and record.is_restorable and record.after == records.digest(target.data):
         change.after = None
         if record.backup:
             change.after = files.read_bytes(Path(record.backup), len(target.data) + 1_000_000)
         return
-    before = text = target.text
-    for part in change.parts:
-        text = part.take(text)
+    text = _without(change.parts, before)
     if text == before:
         return
+    is_ours = change.parts[0].is_whole
     if record is not None:
         text = _pruned(text, record.made_keys)
+        is_ours = is_ours or record.is_new
     change.after = target.encoded(text)
-    if not text and any(part.is_whole for part in change.parts):
+    if is_ours and _is_bare(text, change.parts):
         change.after = None
+
+
+def _present(parts: Sequence[Part], text: str) -> list[Part]:
+    """Return the parts that a text has."""
+    found = []
+    for part in parts:
+        if part.take(text) != text:
+            found.append(part)
+    return found
+
+
+def _without(parts: Sequence[Part], text: str) -> str:
+    for part in parts:
+        text = part.take(text)
+    return text
 
 
 def _pruned(text: str, keys: Sequence[Sequence[str]]) -> str:
@@ -177,6 +196,25 @@ def _pruned(text: str, keys: Sequence[Sequence[str]]) -> str:
         if value in ({}, []):
             text = jsonc.remove(text, key)
     return text
+
+
+def _is_bare(text: str, parts: Sequence[Part]) -> bool:
+    """Tell whether a text holds no more than a file of ours without our parts, however formatted.
+
+    A client may have written it anew. A comment is of a person, and no JSON.
+    """
+    if not text.strip():
+        return True
+    ours = ""
+    for part in parts:
+        ours = part.add(ours)
+    ours = _without(parts, ours)
+    for part in parts:
+        ours = _pruned(ours, part.keys)
+    try:
+        return bool(json.loads(text) == json.loads(ours))
+    except ValueError:
+        return False
 
 
 # --- writing ---
@@ -261,11 +299,7 @@ def _forget(backup: str, first: str) -> None:
 
 
 def _has_ours(change: Change, target: Target) -> bool:
-    text = target.text
-    for part in change.parts:
-        if part.take(text) != text:
-            return True
-    return False
+    return bool(_present(change.parts, target.text))
 
 
 def _make_folders(folder: Path) -> list[str]:

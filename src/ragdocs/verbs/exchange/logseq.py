@@ -19,8 +19,9 @@ _BRACKETS = re.compile(r"\[\[|\]\]|#")
 
 
 def is_one(path: Path) -> bool:
-    """Tell whether a folder is a graph."""
-    return (path / "logseq").is_dir() or ((path / PAGES).is_dir() and (path / JOURNALS).is_dir())
+    """Tell whether a folder is a graph: a folder `logseq` alone may hold imported memories."""
+    folders = [name for name in ("logseq", PAGES, JOURNALS) if (path / name).is_dir()]
+    return len(folders) > 1
 
 
 def read(path: Path) -> Iterator[Note]:
