@@ -86,11 +86,10 @@ class Baselines:
         """Return for each memory its links with their baselines; lost ones are worked out."""
         found: dict[str, dict[tuple[str, str], Baseline]] = {}
         wanted: list[_Wanted] = []
-        links: dict[str, list[Link]] = {}
+        links = self.targets.links_of(documents)
         for document in documents:
             own = self.ledger.of(document.path)
             found[document.id] = own
-            links[document.id] = self.targets.links(document)
             for link in links[document.id]:
                 if (link.target, link.heading) not in own:
                     moment = _moment(document, own)

@@ -189,12 +189,18 @@ class ReadableMemories:
     ) -> list[Hit]:
         """Return the first of these documents as hits without a score."""
         beginnings: list[tuple[Document, Chunk]] = []
-        for document in documents:
+        for start in range(0, len(documents), max(1, room)):
+            # One more step only if some of these have no passage.
             if len(beginnings) >= room:
                 break
-            passages = self.corpus.passages([document.id])[document.id]
-            if passages:
-                beginnings.append((document, passages[0]))
+            some = documents[start : start + room]
+            passages = self.corpus.passages([document.id for document in some])
+            for document in some:
+                for first in passages[document.id][:1]:
+                    beginnings.append((document, first))
+        del beginnings[room:]
+        if not beginnings:
+            return []
         ids = [document.id for document, _ in beginnings]
         links = self.corpus.links(names, ids)
         more = []

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import link_key, link_keys
@@ -117,35 +118,50 @@ class Succession:
             for name in link_keys(document):
                 by_name[name].append(document)
         direct: dict[str, dict[str, Document]] = {document.id: {} for document in documents}
-        for source_id, links in self.corpus.links(list(by_name)).items():
-            for link in links:
-                name = link_key(link.target)
-                if link.kind == SUPERSEDES:
-                    self._add(direct, by_name.get(name, ()), name, source_id)
+        claims = self._claims(list(by_name))
+        known = self._known(claims)
+        for source_id, name in claims:
+            # A path means one document, even if others have it as a title.
+            owner = known.get(name)
+            for document in by_name.get(name, ()):
+                if owner is None or owner.id == document.id:
+                    self._add(direct[document.id], known.get(source_id), document)
         for document in documents:
             for link in document.links:
                 if link.kind in SUPERSEDED_BY:
-                    successor = find(self.corpus, link.target)
-                    if successor is not None and self._holds(successor, document):
-                        direct[document.id][successor.id] = successor
+                    self._add(direct[document.id], find(self.corpus, link.target), document)
         return {name: list(successors.values()) for name, successors in direct.items()}
 
+    def _claims(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """List the ids of memories that supersede something of these names, each with the name."""
+        claims = []
+        for source_id, links in self.corpus.links(names).items():
+            for link in links:
+                if link.kind == SUPERSEDES:
+                    claims.append((source_id, link_key(link.target)))
+        return claims
+
+    def _known(self, claims: Sequence[tuple[str, str]]) -> dict[str, Document]:
+        """Map the ids and names of claims to documents, in one call for all of them."""
+        if not claims:
+            return {}
+        ids = {}
+        for name in dict.fromkeys(chain.from_iterable(claims)):
+            ids[name] = f"{self.corpus.lane.name}:{name.removesuffix('.md')}"
+        documents = self.corpus.named([*ids, *ids.values()])
+        known = {}
+        for name, path_id in ids.items():
+            document = documents.get(name) or documents.get(path_id)
+            if document is not None:
+                known[name] = document
+        return known
+
     def _add(
-        self,
-        direct: Mapping[str, dict[str, Document]],
-        named: Sequence[Document],
-        name: str,
-        source_id: str,
+        self, successors: dict[str, Document], successor: Document | None, document: Document
     ) -> None:
-        source = self.corpus.get(source_id)
-        if source is None:
-            return
-        # A path means one document, even if others have it as a title.
-        owner = self.corpus.get(name)
-        for document in named:
-            is_meant = owner is None or owner.id == document.id
-            if is_meant and self._holds(source, document):
-                direct[document.id][source.id] = source
+        """Take a memory as a successor of a document, if it can replace it."""
+        if successor is not None and self._holds(successor, document):
+            successors[successor.id] = successor
 
     def _holds(self, successor: Document, document: Document) -> bool:
         """Tell whether a memory can replace another: an archived or expired one does not."""
