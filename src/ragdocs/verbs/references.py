@@ -93,7 +93,9 @@ def past_path(corpus: Corpus, reference: str) -> str:
 def find(corpus: Corpus, reference: str) -> Document | None:
     """Return the document that is meant, if it is indexed."""
     name = inside(corpus, reference)
-    ids = {path: document_id(corpus.lane, path) for path in (name, f"{name}.md")}
+    ids = {}
+    for path in (name, f"{name}.md"):
+        ids[path] = document_id(corpus.lane, path)
     documents = corpus.named([*ids.values(), reference])
     for path, path_id in ids.items():
         document = documents.get(path_id)
@@ -122,8 +124,11 @@ def owners(corpus: Corpus, name: str) -> list[Document]:
         # Those in the folder of entries have the id of their name, and were asked for already.
         if not path.startswith(f"{ENTRIES}/mem_"):
             ids.append(document_id(corpus.lane, path))
-    documents = corpus.named(ids).values()
-    return [document for document in documents if own_id(document) == wanted]
+    matches = []
+    for document in corpus.named(ids).values():
+        if own_id(document) == wanted:
+            matches.append(document)
+    return matches
 
 
 def item_id(corpus: Corpus, reference: str, folders: Collection[str]) -> str:

@@ -125,7 +125,9 @@ class LocalSnapshot:
         """Return documents by their ids or paths; where one name is both, the id counts."""
         documents = {}
         for name in names:
-            document = self._catalog.document(name) or self._catalog.at_path(name)
+            document = self._catalog.document(name)
+            if document is None:
+                document = self._catalog.at_path(name)
             if document is not None:
                 documents[name] = document
         return documents

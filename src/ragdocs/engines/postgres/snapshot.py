@@ -216,10 +216,13 @@ class PostgresSnapshot:
             SELECT id, card, true FROM documents WHERE scope = %(scope)s AND id = ANY(%(names)s)
             ORDER BY is_id
             """
-        asked = {stored(name): name for name in names}
+        asked = {}
+        for name in names:
+            asked[stored(name)] = name
         documents = {}
-        for name, card, _ in self._read(sql, names=list(asked)):
-            documents[asked[name]] = self._cards.document(card)
+        for key, card, _ in self._read(sql, names=list(asked)):
+            name = asked[key]
+            documents[name] = self._cards.document(card)
         return documents
 
     def list(

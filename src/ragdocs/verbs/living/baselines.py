@@ -102,7 +102,10 @@ class Baselines:
         answer = {}
         for document in documents:
             own = found[document.id]
-            pairs = [(link, own.get((link.target, link.heading))) for link in links[document.id]]
+            pairs = []
+            for link in links[document.id]:
+                place = link.target, link.heading
+                pairs.append((link, own.get(place)))
             answer[document.id] = pairs
         return answer
 

@@ -64,11 +64,20 @@ class Targets:
 
     def links_of(self, documents: Sequence[Document]) -> dict[str, list[Link]]:
         """Map memories to their links that name files; the index is asked once for all of them."""
-        named = {document.id: self._named(document) for document in documents}
-        memories = self._memories({link.target for links in named.values() for link in links})
-        own = {}
+        named = {}
+        targets = set()
+        for document in documents:
+            links = self._named(document)
+            named[document.id] = links
+            for link in links:
+                targets.add(link.target)
+        memories = self._memories(targets)
+        own: dict[str, list[Link]] = {}
         for memory, links in named.items():
-            own[memory] = [link for link in links if link.target not in memories]
+            own[memory] = []
+            for link in links:
+                if link.target not in memories:
+                    own[memory].append(link)
         return own
 
     def _named(self, document: Document) -> list[Link]:
@@ -152,21 +161,23 @@ class Targets:
         return "/" in target or "." in name
 
     def _memories(self, targets: Collection[str]) -> set[str]:
-        """Return those of these targets that are memories."""
+        """Return the names of memories among these targets."""
         memories: set[str] = set()
         if not targets:
             return memories
         for corpus in self._corpora().values():
             if not corpus.lane.writable:
                 continue
-            paths = [*targets, *(f"{target}.md" for target in targets)]
-            ids = [document_id(corpus.lane, path) for path in paths]
-            indexed = {document.path for document in corpus.named(ids).values()}
             base = f"{corpus.lane.base}/"
+            ids = []
             for target in targets:
-                is_below = bool(corpus.lane.base) and target.startswith(base)
-                if is_below or not indexed.isdisjoint((target, f"{target}.md")):
+                ids.append(document_id(corpus.lane, target))
+                ids.append(document_id(corpus.lane, f"{target}.md"))
+                if corpus.lane.base and target.startswith(base):
                     memories.add(target)
+            for document in corpus.named(ids).values():
+                memories.add(document.path)
+                memories.add(document.path.removesuffix(".md"))
         return memories
 
     def _is_own(self, document: Document) -> bool:

@@ -173,8 +173,13 @@ class ReadableMemories:
         """Add the linked memories that the query did not find, and count all that are linked."""
         where = replace(search.where, hidden=self.corpus.lane.hidden, alive_at=now)
         documents = self.corpus.documents(where, "newest", now=now)
-        ids = {hit.document.id for hit in findings.hits}
-        others = [document for document in documents if document.id not in ids]
+        ids = set()
+        for hit in findings.hits:
+            ids.add(hit.document.id)
+        others = []
+        for document in documents:
+            if document.id not in ids:
+                others.append(document)
         room = search.limit - len(findings.hits)
         more = self._unranked(others, where.linked_to, room)
         hits = (*findings.hits, *more)
@@ -194,14 +199,18 @@ class ReadableMemories:
             if len(beginnings) >= room:
                 break
             some = documents[start : start + room]
-            passages = self.corpus.passages([document.id for document in some])
+            ids = [document.id for document in some]
+            passages = self.corpus.passages(ids)
             for document in some:
-                for first in passages[document.id][:1]:
-                    beginnings.append((document, first))
+                own = passages[document.id]
+                if own:
+                    beginnings.append((document, own[0]))
         del beginnings[room:]
         if not beginnings:
             return []
-        ids = [document.id for document, _ in beginnings]
+        ids = []
+        for document, _ in beginnings:
+            ids.append(document.id)
         links = self.corpus.links(names, ids)
         more = []
         for document, passage in beginnings:

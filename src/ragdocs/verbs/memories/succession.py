@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import link_key, link_keys
@@ -86,7 +85,10 @@ class Succession:
 
     def among(self, findings: Findings) -> Successors:
         """Map the hits that others supersede to their successors."""
-        return self.successors([hit.document for hit in findings.hits])
+        documents = []
+        for hit in findings.hits:
+            documents.append(hit.document)
+        return self.successors(documents)
 
     def named(self, findings: Findings) -> Findings:
         """Name the successors of hits, and leave the order as it is."""
@@ -143,18 +145,23 @@ class Succession:
 
     def _known(self, claims: Sequence[tuple[str, str]]) -> dict[str, Document]:
         """Map the ids and names of claims to documents, in one call for all of them."""
-        if not claims:
+        names = []
+        for source_id, name in claims:
+            names.append(source_id)
+            names.append(name)
+            names.append(self._id(name))
+        if not names:
             return {}
-        ids = {}
-        for name in dict.fromkeys(chain.from_iterable(claims)):
-            ids[name] = f"{self.corpus.lane.name}:{name.removesuffix('.md')}"
-        documents = self.corpus.named([*ids, *ids.values()])
-        known = {}
-        for name, path_id in ids.items():
-            document = documents.get(name) or documents.get(path_id)
-            if document is not None:
-                known[name] = document
+        known = dict(self.corpus.named(names))
+        for _, name in claims:
+            owner = known.get(self._id(name))
+            if owner is not None:
+                known.setdefault(name, owner)
         return known
+
+    def _id(self, name: str) -> str:
+        stem = name.removesuffix(".md")
+        return f"{self.corpus.lane.name}:{stem}"
 
     def _add(
         self, successors: dict[str, Document], successor: Document | None, document: Document
