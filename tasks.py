@@ -158,11 +158,13 @@ class Environment:
             else [sys.executable, SAFE_PATH, "-m", "pip", "--python", str(self.python)]
         )
 
-    def run(self, *command: str, path: str = "") -> int:
+    def run(self, *command: str, path: str = "", output: "int | None" = None) -> int:
         """Run a module of the environment, or of the folder `path`, in the project's directory."""
         environ = dict(os.environ, PYTHONPATH=path) if path else None
         whole = [str(self.python), SAFE_PATH, "-m", *command]
-        return subprocess.run(whole, cwd=ROOT, env=environ, check=False).returncode
+        return subprocess.run(
+            whole, cwd=ROOT, env=environ, stdout=output, stderr=output, check=False
+        ).returncode
 
 
 def say(text: str) -> None:
@@ -224,6 +226,9 @@ def test(environment: Environment, arguments: "list[str]") -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     environment.run("compileall", "-q", "src")
     linting = Linting(environment)
+    if not (ROOT / "tests" / "__pycache__").is_dir():
+        # The tests are compiled once; otherwise each process of the first run would compile all.
+        environment.run("pytest", "--collect-only", *arguments, output=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory(dir=MEMORY if in_memory() else None) as folder:
         files = str(Path(folder) / "files")
         spread = ["-n", str(workers()), "--dist", "worksteal", "--basetemp", files]

@@ -6,6 +6,7 @@ Layers, homes of packages, names, and a ratchet for density.
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import io
 import re
@@ -143,11 +144,18 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 NO_CODE |= {tokenize.ENCODING, tokenize.ENDMARKER}
 TEXTS = {path: path.read_text(encoding="utf-8") for path in MODULES}
-TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
 
-of_every_module = pytest.mark.parametrize(
-    "path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix()
-)
+
+# Made when a test asks: every process of a run collects these tests, and only one runs them.
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(TEXTS[path])
+
+
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """List everything in the tree of a module."""
+    return list(ast.walk(tree(path)))
 
 
 def name(path: Path) -> str:
@@ -162,10 +170,11 @@ def module_name(path: Path) -> str:
 NAMES = {module_name(path) for path in MODULES}
 
 
+@functools.cache
 def imports(path: Path) -> list[str]:
     """List what a module imports anywhere in it, also inside functions and for types only."""
     dotted: list[str] = []
-    for node in ast.walk(TREES[path]):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             dotted += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -186,23 +195,28 @@ def own_imports(path: Path) -> set[str]:
     return modules - {"ragdocs"}
 
 
-@of_every_module
-def test_imports_point_down(path: Path) -> None:
-    layer = name(path).split("/")[0].removesuffix(".py")
-    if layer == "__init__":
-        return
-    for module in own_imports(path):
-        target = module.removeprefix("ragdocs.")
-        other = target.split(".")[0]
-        if other == layer:
-            allowed = True
-        elif other in BESIDE:
-            allowed = layer in ROOTS
-        elif layer in BESIDE:
-            allowed = LAYERS[other] <= LAYERS["text"] or target in BESIDE_MAY_USE
-        else:
-            allowed = LAYERS[other] <= LAYERS[layer]
-        assert allowed, f"{name(path)} imports {module}"
+def points_down(layer: str, target: str) -> bool:
+    """Tell whether a layer may import a module of this package."""
+    other = target.partition(".")[0]
+    if other == layer:
+        return True
+    if other in BESIDE:
+        return layer in ROOTS
+    if layer in BESIDE:
+        return LAYERS[other] <= LAYERS["text"] or target in BESIDE_MAY_USE
+    return LAYERS[other] <= LAYERS[layer]
+
+
+def test_imports_point_down() -> None:
+    upward = set()
+    for path in MODULES:
+        layer = name(path).split("/")[0].removesuffix(".py")
+        if layer == "__init__":
+            continue
+        for module in own_imports(path):
+            if not points_down(layer, module.removeprefix("ragdocs.")):
+                upward.add(f"{name(path)} imports {module}")
+    assert not upward
 
 
 def test_only_the_search_calls_an_index() -> None:
@@ -238,33 +252,43 @@ def test_the_rims_do_not_import_each_other() -> None:
     assert not crossings
 
 
-@of_every_module
-def test_each_third_party_package_has_one_home(path: Path) -> None:
-    for module in imports(path):
-        package = module.split(".")[0]
-        if package in sys.stdlib_module_names or package in {"ragdocs", "numpy", "__future__"}:
-            continue
-        if package in RIM_PACKAGES:
-            assert name(path).startswith("serve/"), f"{name(path)} imports {module}"
-        else:
-            assert name(path) in HOMES[package], f"{name(path)} imports {module}"
+def is_at_home(package: str, path: Path) -> bool:
+    """Tell whether a module may import a package."""
+    if package in sys.stdlib_module_names or package in {"ragdocs", "numpy", "__future__"}:
+        return True
+    if package in RIM_PACKAGES:
+        return name(path).startswith("serve/")
+    return name(path) in HOMES.get(package, ())
 
 
+def test_each_third_party_package_has_one_home() -> None:
+    strays = set()
+    for path in MODULES:
+        for module in imports(path):
+            if not is_at_home(module.split(".")[0], path):
+                strays.add(f"{name(path)} imports {module}")
+    assert not strays
+
+
+@functools.cache
 def platform_uses(path: Path) -> set[str]:
     """Return what a module uses that differs between systems."""
     uses = {module.split(".")[0] for module in imports(path)} & SYSTEM_MODULES
-    for node in ast.walk(TREES[path]):
-        if isinstance(node, ast.Attribute) and SYSTEM_NAMES.fullmatch(ast.unparse(node)):
-            uses.add(ast.unparse(node))
+    for node in nodes(path):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            attribute = f"{node.value.id}.{node.attr}"
+            if SYSTEM_NAMES.fullmatch(attribute):
+                uses.add(attribute)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             uses |= {node.value} if SYSTEM_PATHS.match(node.value) else set()
     return uses
 
 
-@of_every_module
-def test_what_differs_between_systems_is_used_below_system_only(path: Path) -> None:
-    if not name(path).startswith("system/"):
-        assert platform_uses(path) <= SYSTEM_DEPARTURES.get(name(path), set())
+def test_what_differs_between_systems_is_used_below_system_only() -> None:
+    for path in MODULES:
+        if not name(path).startswith("system/"):
+            departures = SYSTEM_DEPARTURES.get(name(path), set())
+            assert platform_uses(path) <= departures, name(path)
 
 
 def test_every_module_that_asks_the_system_is_in_the_review() -> None:
@@ -280,19 +304,23 @@ def test_nothing_asks_which_lane_it_is_in() -> None:
     assert not {asker for asker in askers if not asker.startswith("serve/cli")}
 
 
-@of_every_module
-def test_files_and_functions_stay_small(path: Path) -> None:
-    assert len(TEXTS[path].splitlines()) <= LONGEST_FILE
-    for node in ast.walk(TREES[path]):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            length = (node.end_lineno or 0) - node.lineno
-            assert length < LONGEST_FUNCTION, node.name
+def test_files_and_functions_stay_small() -> None:
+    large = set()
+    for path in MODULES:
+        if len(TEXTS[path].splitlines()) > LONGEST_FILE:
+            large.add(name(path))
+        for node in nodes(path):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or 0) - node.lineno
+                if length >= LONGEST_FUNCTION:
+                    large.add(f"{name(path)}: {node.name}")
+    assert not large
 
 
 def test_names_say_what_things_are() -> None:
     banned = re.compile(r"Manager|Service|Handler|Adapter|Factory|Helper|Utils|Base\b")
     for path in MODULES:
-        for node in ast.walk(TREES[path]):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 assert not banned.search(node.name), f"{name(path)}: {node.name}"
 
@@ -300,7 +328,7 @@ def test_names_say_what_things_are() -> None:
 def test_broad_excepts_stand_at_the_edges_only() -> None:
     edges = {"serve/live.py", "serve/follow.py"}
     for path in MODULES:
-        for node in ast.walk(TREES[path]):
+        for node in nodes(path):
             if isinstance(node, ast.ExceptHandler) and name(path) not in edges:
                 assert node.type is not None, f"{name(path)}:{node.lineno}"
                 caught = {part.id for part in ast.walk(node.type) if isinstance(part, ast.Name)}
@@ -321,21 +349,21 @@ def test_no_module_is_left_without_a_reader() -> None:
             assert module in imported, module
 
 
-def docstring_lines(module: ast.Module) -> set[int]:
+def docstring_lines(path: Path) -> set[int]:
     lines: set[int] = set()
-    for node in ast.walk(module):
+    for node in nodes(path):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             docstring = node.body[0]
             lines |= set(range(docstring.lineno, (docstring.end_lineno or 0) + 1))
     return lines
 
 
-def code_tokens(text: str) -> list[tokenize.TokenInfo]:
+def code_tokens(path: Path) -> list[tokenize.TokenInfo]:
     """Return the tokens of a module that are code: no docstring, comment or blank line is."""
-    skipped = docstring_lines(ast.parse(text))
+    skipped = docstring_lines(path)
     tokens = []
     depth = 0
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+    for token in tokenize.generate_tokens(io.StringIO(TEXTS[path]).readline):
         # Since Python 3.12 a string with values in it comes in pieces; it counts as one, as before.
         kind = tokenize.tok_name[token.type]
         depth -= kind == "FSTRING_END"
@@ -350,13 +378,13 @@ def density() -> dict[str, float]:
     """Measure how much stands in a line, over all modules."""
     tokens = code_lines = lines = comprehensions = ternaries = wide = 0
     for path, text in TEXTS.items():
-        code = code_tokens(text)
+        code = code_tokens(path)
         tokens += len(code)
         code_lines += len({token.start[0] for token in code})
         for line in text.splitlines():
             lines += bool(line.strip())
             wide += len(line) > LONGEST_LINE
-        for node in ast.walk(TREES[path]):
+        for node in nodes(path):
             comprehensions += isinstance(node, COMPREHENSIONS)
             ternaries += isinstance(node, ast.IfExp)
     return {
@@ -370,8 +398,7 @@ def density() -> dict[str, float]:
 def test_no_module_is_much_denser_than_the_others() -> None:
     for path, text in TEXTS.items():
         lines = len([line for line in text.splitlines() if line.strip()])
-        nodes = list(ast.walk(TREES[path]))
-        packed = [node for node in nodes if isinstance(node, (*COMPREHENSIONS, ast.IfExp))]
+        packed = [node for node in nodes(path) if isinstance(node, (*COMPREHENSIONS, ast.IfExp))]
         is_long = lines >= SHORT_MODULE
         assert not is_long or len(packed) <= MODULE_DENSITY * lines / 1000, name(path)
 

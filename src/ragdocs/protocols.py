@@ -183,8 +183,8 @@ class Snapshot(Protocol):
         A word stands in a passage by its stems in any of the languages.
         """
 
-    def get(self, name: str) -> Document | None:
-        """Return a document by its id or its path."""
+    def get(self, names: Sequence[str]) -> Mapping[str, Document]:
+        """Return documents by their ids or paths; where one name is both, the id counts."""
 
     def list(
         self,

@@ -79,7 +79,7 @@ class IndexContract:
             assert candidates.term_counts == {"q": 1}
             assert list(candidates.found.values()) == [[], []]
             assert snapshot.list(ANYTHING) == snapshot.list(Filter(tags=("x",))) == []
-            assert snapshot.get("test:a") is None
+            assert snapshot.get(["test:a", "a.md"]) == {}
             assert snapshot.neighbours(["test:a"], ANYTHING) == {"test:a": []}
             assert snapshot.first_passages(["test:a"]) == {"test:a": []}
             assert snapshot.links(["a"]) == {}
@@ -110,6 +110,10 @@ class IndexContract:
         given = entry("f/a.md", "one", "two", **card)
         index.apply([given])
         assert get(index, "test:f/a") == get(index, "f/a.md") == given.document
+        with index.snapshot() as snapshot:
+            named = snapshot.get(["f/a.md", "test:none", "test:f/a", "größe\0"])
+            assert named == {"f/a.md": given.document, "test:f/a": given.document}
+            assert snapshot.get([]) == {}
         assert passages(index, "test:f/a") == list(given.chunks)
 
     def test_documents_are_listed_by_path(self, index: Index) -> None:

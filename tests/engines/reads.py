@@ -52,7 +52,7 @@ def listed(index: Index, **where: Any) -> list[str]:
 
 def get(index: Index, name: str) -> Document | None:
     with index.snapshot() as snapshot:
-        return snapshot.get(name)
+        return snapshot.get([name]).get(name)
 
 
 def passages(index: Index, doc_id: str) -> list[Chunk]:

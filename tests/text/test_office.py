@@ -164,7 +164,7 @@ def test_a_document_is_read_with_its_pages_slides_or_headings(path: str) -> None
 
 
 def bomb(suffix: str) -> bytes:
-    """Return an archive of some kilobytes that unfolds to a gigabyte."""
+    """Return an archive of some kilobytes that unfolds to 150 megabytes."""
     names = {".docx": "word/document.xml", ".pptx": "ppt/slides/slide1.xml", ".epub": "a.xhtml"}
     data = io.BytesIO()
     with (
@@ -186,9 +186,6 @@ LAUGHS = (
 @pytest.mark.parametrize(
     ("path", "data", "reason"),
     [
-        ("a.docx", bomb(".docx"), "unfolds"),
-        ("a.pptx", bomb(".pptx"), "unfolds"),
-        ("a.epub", bomb(".epub"), "unfolds"),
         ("a.docx", docx()[:500], "zip"),
         ("a.docx", archive({"word/document.xml": "<broken"}), ""),
         ("a.pptx", archive({"ppt/slides/slide1.xml": LAUGHS}), ""),
@@ -204,6 +201,12 @@ LAUGHS = (
 def test_a_hostile_or_damaged_document_is_refused(path: str, data: bytes, reason: str) -> None:
     with pytest.raises(ParseError, match=f"a.*cannot be converted.*{reason}"):
         text_of(path, data)
+
+
+@pytest.mark.parametrize("suffix", [".docx", ".pptx", ".epub"])
+def test_a_document_that_unfolds_to_very_much_is_refused(suffix: str) -> None:
+    with pytest.raises(ParseError, match=r"cannot be converted.*unfolds"):
+        text_of(f"a{suffix}", bomb(suffix))
 
 
 def test_a_converter_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

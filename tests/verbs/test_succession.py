@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import cast
+
 import pytest
 from tests.asking import ask
 from tests.conftest import NOW, Project
+from tests.engines.wrappers import Counting
 
+from ragdocs.protocols import Index
 from ragdocs.verbs.memories.succession import Succession
 from ragdocs.workspace import Workspace
 
@@ -111,3 +116,28 @@ def test_a_name_that_is_a_path_means_that_memory_alone(project: Project) -> None
     project.memory("new.md", "supersedes:: [[plan]]\n")
     found = successors(project.open(), "plan.md", "other.md")
     assert found == {"memory:plan": ["new.md"]}
+
+
+# What each way of asking may call an index for, however many memories and links there are: the four
+# calls of a search, who supersedes its hits and who supersedes those, both by name, and which of
+# the linked names are memories. Linked memories are looked for by the names of their target first.
+CALLS: dict[str, tuple[dict[str, object], int]] = {
+    "search_memories": ({"query": "access tokens RS256", "limit": 50}, 8),
+    "search_linked_memories": ({"query": "zebra", "target_document": "src/auth.py"}, 11),
+}
+
+
+@pytest.mark.parametrize("verb", CALLS)
+def test_calls_to_the_index_do_not_grow_with_the_memories(project: Project, verb: str) -> None:
+    for number in range(20):
+        body = f"Access tokens RS256 number {number} of [[src/auth.py]].\n"
+        project.memory(f"old-{number}.md", f"# Old {number}\n\n{body}")
+        link = f"- supersedes:: [[old-{number}]]\n"
+        project.memory(f"new-{number}.md", f"# New {number}\n\n{body}\n{link}")
+    workspace = project.open()
+    corpus = workspace.corpus("memory")
+    calls: Counter[str] = Counter()
+    corpus.index = cast("Index", Counting(corpus.index, calls))
+    arguments, most = CALLS[verb]
+    assert ask(workspace, verb, **arguments)["result"]
+    assert calls.total() <= most, calls

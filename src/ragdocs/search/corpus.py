@@ -70,8 +70,7 @@ FIRST_BATCH = 100
 LARGEST_BATCH = 6400
 # Passages encoded in one step.
 ENCODED_AT_ONCE = 64
-# Passages a writer waits for; a longer text is found by its words at once and by the rest of its
-# meaning soon after.
+# Passages a writer waits for; those of a longer text that are left are encoded soon after.
 ENCODED_IN_A_WRITE = 16
 # A scan that would drop this many documents and this share of them all is repeated after a pause
 # before it is believed: a folder in the middle of being moved or mounted looks empty.
@@ -346,12 +345,15 @@ class Corpus:
 
     def get(self, name: str) -> Document | None:
         """Return a document by its id or its path."""
+        own_id = f"{self.lane.name}:{name.removesuffix('.md')}"
+        documents = self.named([name, own_id])
+        return documents.get(name) or documents.get(own_id)
+
+    def named(self, names: Sequence[str]) -> Mapping[str, Document]:
+        """Map those of these ids and paths that are indexed to their documents."""
         self._hasten()
         with self.index.snapshot() as snapshot:
-            document = snapshot.get(name)
-            if document is None:
-                document = snapshot.get(f"{self.lane.name}:{name.removesuffix('.md')}")
-        return document
+            return snapshot.get(names)
 
     def documents(
         self,
@@ -385,11 +387,10 @@ class Corpus:
         with self.index.snapshot() as snapshot:
             return snapshot.links(to, among)
 
-    def passages(self, document_ids: Sequence[str], room: int = 0) -> dict[str, list[Chunk]]:
+    def passages(self, document_ids: Sequence[str], room: int = 0) -> Mapping[str, Sequence[Chunk]]:
         """Return the first passage of each document, and more up to `room` characters."""
         with self.index.snapshot() as snapshot:
-            beginnings = snapshot.first_passages(document_ids, room)
-        return {document_id: list(passages) for document_id, passages in beginnings.items()}
+            return snapshot.first_passages(document_ids, room)
 
     def similar(
         self, where: Filter | None = None, threshold: float = 0.85, limit: int | None = None

@@ -93,12 +93,16 @@ def past_path(corpus: Corpus, reference: str) -> str:
 def find(corpus: Corpus, reference: str) -> Document | None:
     """Return the document that is meant, if it is indexed."""
     name = inside(corpus, reference)
+    ids = {}
     for path in (name, f"{name}.md"):
-        document = corpus.get(document_id(corpus.lane, path))
+        ids[path] = document_id(corpus.lane, path)
+    documents = corpus.named([*ids.values(), reference])
+    for path, path_id in ids.items():
+        document = documents.get(path_id)
         if document is not None and document.path == path:
             return document
     owner = _only(owners(corpus, name), name)
-    document = corpus.get(reference)
+    document = documents.get(reference)
     if document is not None and document.id == reference:
         return document
     return owner or _item(corpus, f"{name.removesuffix('.md')}.md")
@@ -115,13 +119,14 @@ def owners(corpus: Corpus, name: str) -> list[Document]:
     home = corpus.get(document_id(corpus.lane, f"{ENTRIES}/{wanted}.md"))
     if home is not None and own_id(home) == wanted:
         return [home]
-    matches = []
+    ids = []
     for path in corpus.stamps():
         # Those in the folder of entries have the id of their name, and were asked for already.
-        if path.startswith(f"{ENTRIES}/mem_"):
-            continue
-        document = corpus.get(document_id(corpus.lane, path))
-        if document is not None and own_id(document) == wanted:
+        if not path.startswith(f"{ENTRIES}/mem_"):
+            ids.append(document_id(corpus.lane, path))
+    matches = []
+    for document in corpus.named(ids).values():
+        if own_id(document) == wanted:
             matches.append(document)
     return matches
 
@@ -142,13 +147,11 @@ def _item(corpus: Corpus, path: str) -> Document | None:
     matches = []
     for indexed in corpus.stamps():
         if indexed.startswith(f"{ITEMS}/") and PurePosixPath(indexed).name == path:
-            matches.append(indexed)
-    documents = []
-    for match in matches:
-        document = corpus.get(document_id(corpus.lane, match))
-        if document is not None:
-            documents.append(document)
-    return _only(documents, path.removesuffix(".md"))
+            matches.append(document_id(corpus.lane, indexed))
+    if not matches:
+        return None
+    documents = corpus.named(matches)
+    return _only(list(documents.values()), path.removesuffix(".md"))
 
 
 def _from_trash(corpus: Corpus, name: str) -> str:

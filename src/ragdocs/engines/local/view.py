@@ -121,9 +121,16 @@ class LocalSnapshot:
         self._catalog.rest()
         return passages
 
-    def get(self, name: str) -> Document | None:
-        """Return a document by its id or its path."""
-        return self._catalog.document(name) or self._catalog.at_path(name)
+    def get(self, names: Sequence[str]) -> Mapping[str, Document]:
+        """Return documents by their ids or paths; where one name is both, the id counts."""
+        documents = {}
+        for name in names:
+            document = self._catalog.document(name)
+            if document is None:
+                document = self._catalog.at_path(name)
+            if document is not None:
+                documents[name] = document
+        return documents
 
     def list(
         self,

@@ -207,16 +207,23 @@ class PostgresSnapshot:
                 self._state.passages.add(key, row)
         return loaded, present
 
-    def get(self, name: str) -> Document | None:
-        """Return a document by its id or its path."""
+    def get(self, names: Sequence[str]) -> Mapping[str, Document]:
+        """Return documents by their ids or paths; where one name is both, the id counts."""
         sql = """
-            SELECT card FROM documents
-            WHERE scope = %(scope)s AND (id = %(name)s OR path = %(name)s)
-            ORDER BY id = %(name)s DESC LIMIT 1
+            SELECT path AS name, card, false AS is_id FROM documents
+            WHERE scope = %(scope)s AND path = ANY(%(names)s)
+            UNION ALL
+            SELECT id, card, true FROM documents WHERE scope = %(scope)s AND id = ANY(%(names)s)
+            ORDER BY is_id
             """
-        for (card,) in self._read(sql, name=stored(name)):
-            return self._cards.document(card)
-        return None
+        asked = {}
+        for name in names:
+            asked[stored(name)] = name
+        documents = {}
+        for key, card, _ in self._read(sql, names=list(asked)):
+            name = asked[key]
+            documents[name] = self._cards.document(card)
+        return documents
 
     def list(
         self,

@@ -86,11 +86,10 @@ class Baselines:
         """Return for each memory its links with their baselines; lost ones are worked out."""
         found: dict[str, dict[tuple[str, str], Baseline]] = {}
         wanted: list[_Wanted] = []
-        links: dict[str, list[Link]] = {}
+        links = self.targets.links_of(documents)
         for document in documents:
             own = self.ledger.of(document.path)
             found[document.id] = own
-            links[document.id] = self.targets.links(document)
             for link in links[document.id]:
                 if (link.target, link.heading) not in own:
                     moment = _moment(document, own)
@@ -103,7 +102,10 @@ class Baselines:
         answer = {}
         for document in documents:
             own = found[document.id]
-            pairs = [(link, own.get((link.target, link.heading))) for link in links[document.id]]
+            pairs = []
+            for link in links[document.id]:
+                place = link.target, link.heading
+                pairs.append((link, own.get(place)))
             answer[document.id] = pairs
         return answer
 

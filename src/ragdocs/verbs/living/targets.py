@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -60,6 +60,28 @@ class Targets:
 
         Files that were only being changed, folders, and other memories are not compared.
         """
+        return self.links_of([document])[document.id]
+
+    def links_of(self, documents: Sequence[Document]) -> dict[str, list[Link]]:
+        """Map memories to their links that name files; the index is asked once for all of them."""
+        named = {}
+        targets = set()
+        for document in documents:
+            links = self._named(document)
+            named[document.id] = links
+            for link in links:
+                targets.add(link.target)
+        memories = self._memories(targets)
+        own: dict[str, list[Link]] = {}
+        for memory, links in named.items():
+            own[memory] = []
+            for link in links:
+                if link.target not in memories:
+                    own[memory].append(link)
+        return own
+
+    def _named(self, document: Document) -> list[Link]:
+        """Return the links of a memory that may name files."""
         if not self._is_own(document):
             return []
         links: dict[tuple[str, str], Link] = {}
@@ -69,11 +91,7 @@ class Targets:
             is_listed = link.kind == TOUCHES or link.target.endswith("/*")
             if not is_listed and self._names_file(link.target):
                 links.setdefault((link.target, link.heading), link)
-        own = []
-        for link in links.values():
-            if not self._is_memory(link.target):
-                own.append(link)
-        return own
+        return list(links.values())
 
     def path(self, target: str) -> str:
         """Return the file that a target names; one that is not there may have lost its ending."""
@@ -142,18 +160,25 @@ class Targets:
         name = target.rpartition("/")[2]
         return "/" in target or "." in name
 
-    def _is_memory(self, target: str) -> bool:
+    def _memories(self, targets: Collection[str]) -> set[str]:
+        """Return the names of memories among these targets."""
+        memories: set[str] = set()
+        if not targets:
+            return memories
         for corpus in self._corpora().values():
             if not corpus.lane.writable:
                 continue
             base = f"{corpus.lane.base}/"
-            if corpus.lane.base and target.startswith(base):
-                return True
-            for path in (target, f"{target}.md"):
-                document = corpus.get(document_id(corpus.lane, path))
-                if document is not None and document.path == path:
-                    return True
-        return False
+            ids = []
+            for target in targets:
+                ids.append(document_id(corpus.lane, target))
+                ids.append(document_id(corpus.lane, f"{target}.md"))
+                if corpus.lane.base and target.startswith(base):
+                    memories.add(target)
+            for document in corpus.named(ids).values():
+                memories.add(document.path)
+                memories.add(document.path.removesuffix(".md"))
+        return memories
 
     def _is_own(self, document: Document) -> bool:
         """Tell whether a memory is of this project; the user's bank has those of others too."""

@@ -173,8 +173,13 @@ class ReadableMemories:
         """Add the linked memories that the query did not find, and count all that are linked."""
         where = replace(search.where, hidden=self.corpus.lane.hidden, alive_at=now)
         documents = self.corpus.documents(where, "newest", now=now)
-        ids = {hit.document.id for hit in findings.hits}
-        others = [document for document in documents if document.id not in ids]
+        ids = set()
+        for hit in findings.hits:
+            ids.add(hit.document.id)
+        others = []
+        for document in documents:
+            if document.id not in ids:
+                others.append(document)
         room = search.limit - len(findings.hits)
         more = self._unranked(others, where.linked_to, room)
         hits = (*findings.hits, *more)
@@ -189,13 +194,23 @@ class ReadableMemories:
     ) -> list[Hit]:
         """Return the first of these documents as hits without a score."""
         beginnings: list[tuple[Document, Chunk]] = []
-        for document in documents:
+        for start in range(0, len(documents), max(1, room)):
+            # One more step only if some of these have no passage.
             if len(beginnings) >= room:
                 break
-            passages = self.corpus.passages([document.id])[document.id]
-            if passages:
-                beginnings.append((document, passages[0]))
-        ids = [document.id for document, _ in beginnings]
+            some = documents[start : start + room]
+            ids = [document.id for document in some]
+            passages = self.corpus.passages(ids)
+            for document in some:
+                own = passages[document.id]
+                if own:
+                    beginnings.append((document, own[0]))
+        del beginnings[room:]
+        if not beginnings:
+            return []
+        ids = []
+        for document, _ in beginnings:
+            ids.append(document.id)
         links = self.corpus.links(names, ids)
         more = []
         for document, passage in beginnings:

@@ -85,7 +85,10 @@ class Succession:
 
     def among(self, findings: Findings) -> Successors:
         """Map the hits that others supersede to their successors."""
-        return self.successors([hit.document for hit in findings.hits])
+        documents = []
+        for hit in findings.hits:
+            documents.append(hit.document)
+        return self.successors(documents)
 
     def named(self, findings: Findings) -> Findings:
         """Name the successors of hits, and leave the order as it is."""
@@ -117,35 +120,55 @@ class Succession:
             for name in link_keys(document):
                 by_name[name].append(document)
         direct: dict[str, dict[str, Document]] = {document.id: {} for document in documents}
-        for source_id, links in self.corpus.links(list(by_name)).items():
-            for link in links:
-                name = link_key(link.target)
-                if link.kind == SUPERSEDES:
-                    self._add(direct, by_name.get(name, ()), name, source_id)
+        claims = self._claims(list(by_name))
+        known = self._known(claims)
+        for source_id, name in claims:
+            # A path means one document, even if others have it as a title.
+            owner = known.get(name)
+            for document in by_name.get(name, ()):
+                if owner is None or owner.id == document.id:
+                    self._add(direct[document.id], known.get(source_id), document)
         for document in documents:
             for link in document.links:
                 if link.kind in SUPERSEDED_BY:
-                    successor = find(self.corpus, link.target)
-                    if successor is not None and self._holds(successor, document):
-                        direct[document.id][successor.id] = successor
+                    self._add(direct[document.id], find(self.corpus, link.target), document)
         return {name: list(successors.values()) for name, successors in direct.items()}
 
+    def _claims(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """List the ids of memories that supersede something of these names, each with the name."""
+        claims = []
+        for source_id, links in self.corpus.links(names).items():
+            for link in links:
+                if link.kind == SUPERSEDES:
+                    claims.append((source_id, link_key(link.target)))
+        return claims
+
+    def _known(self, claims: Sequence[tuple[str, str]]) -> dict[str, Document]:
+        """Map the ids and names of claims to documents, in one call for all of them."""
+        names = []
+        for source_id, name in claims:
+            names.append(source_id)
+            names.append(name)
+            names.append(self._id(name))
+        if not names:
+            return {}
+        known = dict(self.corpus.named(names))
+        for _, name in claims:
+            owner = known.get(self._id(name))
+            if owner is not None:
+                known.setdefault(name, owner)
+        return known
+
+    def _id(self, name: str) -> str:
+        stem = name.removesuffix(".md")
+        return f"{self.corpus.lane.name}:{stem}"
+
     def _add(
-        self,
-        direct: Mapping[str, dict[str, Document]],
-        named: Sequence[Document],
-        name: str,
-        source_id: str,
+        self, successors: dict[str, Document], successor: Document | None, document: Document
     ) -> None:
-        source = self.corpus.get(source_id)
-        if source is None:
-            return
-        # A path means one document, even if others have it as a title.
-        owner = self.corpus.get(name)
-        for document in named:
-            is_meant = owner is None or owner.id == document.id
-            if is_meant and self._holds(source, document):
-                direct[document.id][source.id] = source
+        """Take a memory as a successor of a document, if it can replace it."""
+        if successor is not None and self._holds(successor, document):
+            successors[successor.id] = successor
 
     def _holds(self, successor: Document, document: Document) -> bool:
         """Tell whether a memory can replace another: an archived or expired one does not."""
