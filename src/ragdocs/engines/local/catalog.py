@@ -438,11 +438,13 @@ class Catalog:
         catalog._stored_table = table
         catalog._alive = Column.of(np.zeros(len(rows), dtype=np.bool_), blank=False)
         catalog._slot_of = Column.of(np.zeros(len(rows), dtype=np.int32), 0)
+        slot_of = catalog._slot_of.values
+        alive = catalog._alive.values
         for card in cards:
             document = document_of(card, links(card["id"]))
             first, end = card["rows"]
-            catalog._slot_of.values[first:end] = catalog._register(document, card["stamp"])
-            catalog._alive.values[first:end] = True
+            slot_of[first:end] = catalog._register(document, card["stamp"])
+            alive[first:end] = True
             catalog._rows[document.id] = range(first, end)
         catalog._fill_columns()
         return catalog
@@ -559,6 +561,8 @@ def _chosen(length: int, slots: set[int]) -> Mask:
     return mask
 
 
-def _words(document: Document) -> set[tuple[str, str]]:
-    words = {("kind", document.kind.casefold()), ("status", document.status.casefold())}
-    return words | {("tag", tag.casefold()) for tag in document.tags}
+def _words(document: Document) -> list[tuple[str, str]]:
+    words = [("kind", document.kind.casefold()), ("status", document.status.casefold())]
+    for tag in document.tags:
+        words.append(("tag", tag.casefold()))
+    return words
