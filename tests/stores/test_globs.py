@@ -40,6 +40,10 @@ TREE = "README.md docs/a.md docs/b/c.md docs/b/d.png docs/drafts/e.md src/README
         ("docs/**", "docs/drafts", "docs/a.md docs/b/c.md docs/b/d.png"),
         ("**/*.md", "**/drafts/** src/*", "README.md docs/a.md docs/b/c.md"),
         ("*/?.md", "", "docs/a.md"),
+        # A folder anywhere, also at the top; not a file of that name, and not a part of a name.
+        ("**/*.md", "**/docs/** **/README.md/** **/sr/**", "README.md src/README.md"),
+        ("**/*.md", "**/d?afts/** **/[s]rc/**", "README.md docs/a.md docs/b/c.md"),
+        ("**/*.md", "**/**/** **/./**", ""),
     ],
 )
 def test_globs_choose_and_exclude(root: Path, include: str, exclude: str, found: str) -> None:

@@ -23,7 +23,9 @@ class Rules:
         if lane.writable:
             self._internal = INTERNAL
         self._include = _patterns(lane.include)
-        self._exclude = _patterns(lane.exclude)
+        # Most exclusions name a folder, anywhere: they are looked up instead of matched.
+        self._excluded_folders, others = _folders_anywhere(lane.exclude)
+        self._exclude = _patterns(others)
 
     def folders(self) -> list[tuple[str, bool]]:
         """List the folders in which globs begin, each with whether its glob reaches deeper."""
@@ -75,7 +77,22 @@ class Rules:
         return self.wants(parts)
 
     def _excludes(self, path: Sequence[str]) -> bool:
+        if not self._excluded_folders.isdisjoint(path[:-1]):
+            return True
         return any(glob.matches(path) for glob in self._exclude)
+
+
+def _folders_anywhere(globs: Sequence[str]) -> tuple[frozenset[str], list[str]]:
+    """Part the names of globs such as `**/name/**` from all other globs."""
+    names = set()
+    others = []
+    for glob in globs:
+        match glob.split("/"):
+            case ["**", name, "**"] if name not in {"", ".", "**"} and _is_fixed(name):
+                names.add(name)
+            case _:
+                others.append(glob)
+    return frozenset(names), others
 
 
 def _patterns(globs: Sequence[str]) -> list[Pattern]:
