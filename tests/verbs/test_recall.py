@@ -71,7 +71,7 @@ def repository(root: Path, branch: str = "main") -> None:
 
 
 def contents(recollection: Recollection) -> list[str]:
-    return [memory.text(100_000) for memory in recollection.memories]
+    return recollection.texts(100_000)
 
 
 def paths(recollection: Recollection) -> list[str]:
@@ -330,8 +330,9 @@ def test_the_whole_body_comes_back(project: Project) -> None:
     recall = project.open().recall
     for body in BODIES:
         remembered = recall.remember(body)
-        texts = {memory.path: memory.text(100_000) for memory in recall.recall().memories}
-        found = texts[remembered.path]
+        recollection = recall.recall()
+        paths = [memory.path for memory in recollection.memories]
+        found = recollection.texts(100_000)[paths.index(remembered.path)]
         assert found.split() == body.split()
         if max(map(len, body.split("\n"))) < 900:
             assert found == body
@@ -381,7 +382,8 @@ def everywhere(workspace: Workspace, query: str = "", limit: int = 10) -> Recoll
 
 
 def projects(recollection: Recollection) -> dict[str, str]:
-    return {memory.text(1000): memory.project for memory in recollection.memories}
+    names = [memory.project for memory in recollection.memories]
+    return dict(zip(recollection.texts(1000), names, strict=True))
 
 
 def test_all_projects_are_asked_and_named(project: Project) -> None:

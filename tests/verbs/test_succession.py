@@ -120,9 +120,11 @@ def test_a_name_that_is_a_path_means_that_memory_alone(project: Project) -> None
 
 # What each way of asking may call an index for, however many memories and links there are: the four
 # calls of a search, who supersedes its hits and who supersedes those, both by name, and which of
-# the linked names are memories. Linked memories are looked for by the names of their target first.
+# the linked names are memories. Of the newest twice as many are listed where some are superseded,
+# and all texts are read at once. Linked memories are looked for by the names of their target first.
 CALLS: dict[str, tuple[dict[str, object], int]] = {
     "search_memories": ({"query": "access tokens RS256", "limit": 50}, 8),
+    "recall": ({"limit": 10}, 12),
     "search_linked_memories": ({"query": "zebra", "target_document": "src/auth.py"}, 11),
 }
 

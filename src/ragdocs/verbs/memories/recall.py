@@ -44,7 +44,9 @@ SCOPES = ("project", "global")
 # Four hexadecimal digits tell memories of one second apart; that many collisions in a row mean
 # something else.
 TRIES = 20
-RECENT_DAYS = (1, 7, 30)
+RECENT_DAYS: tuple[int, ...] = (1, 7, 30)
+# Memories whose dates are all compared: asking the index again costs more.
+FEW = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,6 @@ class BankHit:
         named = self.hit.document.extra.get("project") or ""
         return frontmatter.as_text(named) or self.bank.name
 
-    def text(self, length: int) -> str:
-        """Return the first passages of the memory that are together at least so long, or all."""
-        return _body(self.bank.corpus, self.hit.document, length) or self.hit.chunk.text
-
 
 # What one bank found.
 Answer = tuple[Bank, Findings]
@@ -101,6 +99,20 @@ class Recollection:
     notes: Sequence[str]
     is_search: bool
     everywhere: bool
+
+    def texts(self, length: int) -> list[str]:
+        """Return of each memory the first passages that are at least so long together, or all."""
+        ids: dict[Corpus, list[str]] = defaultdict(list)
+        for memory in self.memories:
+            ids[memory.bank.corpus].append(memory.hit.document.id)
+        beginnings = {}
+        for corpus, own in ids.items():
+            beginnings[corpus] = corpus.passages(own, length)
+        texts = []
+        for memory in self.memories:
+            passages = beginnings[memory.bank.corpus][memory.hit.document.id]
+            texts.append(_joined(passages) or memory.hit.chunk.text)
+        return texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +294,7 @@ class _Search:
     def _newest(self, corpus: Corpus, limit: int) -> Findings:
         where = replace(self.where, hidden=corpus.lane.hidden, alive_at=self.now)
         total = corpus.count(where)
-        newest = _newest(corpus, where, limit, self.now)
+        newest = _newest(corpus, where, limit, self.now, total)
         beginnings = corpus.passages([document.id for document in newest])
         hits = []
         for document in newest:
@@ -302,12 +314,15 @@ def _unknown_tags(banks: Sequence[Bank], tags: Sequence[str]) -> list[str]:
     return filters.unknown(banks[0].corpus, check_tags(tags))
 
 
-def _newest(corpus: Corpus, where: Filter, limit: int, now: datetime) -> list[Document]:
-    """Return the newest memories, those of the last days if there are enough.
+def _newest(corpus: Corpus, where: Filter, limit: int, now: datetime, total: int) -> list[Document]:
+    """Return the newest of so many memories; of thousands those of the last days, if enough.
 
     Comparing thousands of dates takes long.
     """
-    for days in RECENT_DAYS:
+    windows = RECENT_DAYS
+    if total <= FEW:
+        windows = ()
+    for days in windows:
         since = now - timedelta(days=days)
         if where.since is not None:
             since = max(since, where.since)
@@ -378,9 +393,8 @@ def _index_notes(answers: Sequence[Answer]) -> list[str]:
 # --- the body of a memory ---
 
 
-def _body(corpus: Corpus, document: Document, length: int) -> str:
-    """Join the passages of a memory, up to the one with which they are long enough."""
-    passages = corpus.passages([document.id], length)[document.id]
+def _joined(passages: Sequence[Chunk]) -> str:
+    """Join passages of a memory as they are in its text."""
     if not passages:
         return ""
     text = passages[0].text

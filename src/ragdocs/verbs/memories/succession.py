@@ -68,6 +68,8 @@ class Succession:
         ordered: list[Hit] = []
         placed: set[str] = set()
         for hit in findings.hits:
+            if len(ordered) >= query.limit:
+                break
             successors = superseded.get(hit.document.id, ())
             for document in successors:
                 if document.id in placed:

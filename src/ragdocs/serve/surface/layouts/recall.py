@@ -34,7 +34,8 @@ def recalled(recollection: Recollection, room: int, now: datetime, flags: Flags)
     count = max(1, len(memories))
     shapes = []
     contents = []
-    for memory in memories:
+    texts = recollection.texts(max(room, layouts.LEAST_CONTENT))
+    for memory, text in zip(memories, texts, strict=True):
         shape = _memory(memory, now, room // (2 * count))
         if recollection.is_search:
             shape["score"] = round(memory.hit.score, 3)
@@ -45,9 +46,9 @@ def recalled(recollection: Recollection, room: int, now: datetime, flags: Flags)
         if memory.bank.home:
             flags.add(shape, memory.hit.document)
         shapes.append(shape)
-        content = memory.text(max(room, layouts.LEAST_CONTENT))
-        if recollection.is_search and len(content) > room // count - BESIDE_CONTENT:
-            content = _around_passage(content, memory.hit.chunk.text)
+        content = text
+        if recollection.is_search and len(text) > room // count - BESIDE_CONTENT:
+            content = _around_passage(text, memory.hit.chunk.text)
         contents.append(content)
     results, notes = layouts.share_room(shapes, contents, room)
     notes = [*recollection.notes, *notes]
