@@ -127,7 +127,7 @@ STARTED = ("__init__", "__main__", "serve.reference", "serve.shared.daemon", "of
 READERS = {f"ragdocs.text.formats.{kind.reader}" for kind in FORMATS}
 
 LONGEST_FILE = 600
-LONGEST_FUNCTION = 60
+LONGEST_FUNCTION = 50
 LONGEST_LINE = 100
 # How dense the code is, over all of it. Each figure may only fall.
 DENSITY = {

@@ -75,9 +75,7 @@ class Workspace(AbstractContextManager["Workspace"]):
     ) -> None:
         """Open these lanes of those that are configured, or all.
 
-        `room` is how long an answer may be.
-
-        Days begin at midnight in the zone of the caller, or else in `zone`.
+        `room` is how long an answer may be. Days begin at midnight of the caller's zone, or `zone`.
         """
         self.config = config
         self.clock: Callable[[], datetime] = lambda: clock().astimezone(
@@ -86,21 +84,24 @@ class Workspace(AbstractContextManager["Workspace"]):
         self.room = room or config.server.answer_chars
         self._wanted = lanes
         self._resources = ExitStack()
-        self.encoder, self.identity, self.dim, self.embedding_unavailable = configured_encoder(
-            config
-        )
+        encoder = configured_encoder(config)
+        self.encoder, self.identity, self.dim, self.embedding_unavailable = encoder
         origin = config.origin("redaction.patterns")
         self.redactor = CallersRedactor(os.environ, config.redaction.patterns, origin)
         self.places: dict[str, Place] = {}
         self.closed: dict[str, UnavailableError] = {}
-        # The user's own bank may be a link; a project's folder that leads elsewhere may have come
-        # with a clone.
-        trusted = config.memory.storage_strategy == "user"
-        # Which documents there are is a question to git: it is asked only where they are searched.
-        is_wanted = lanes is None or DOCS.name in lanes
-        is_shared = config.team.database != NO_DATABASE
         # The lanes whose texts and indexes are in the team database.
         self._shared: dict[str, Lane] = {}
+        self._open_lanes()
+
+    def _open_lanes(self) -> None:
+        """Open the lanes that are configured, and those of the documentation if wanted."""
+        config = self.config
+        # The user's own bank may be a link; a link in a project may have come with a clone.
+        trusted = config.memory.storage_strategy == "user"
+        # Which documents there are is a question to git: it is asked only where they are searched.
+        is_wanted = self._wanted is None or DOCS.name in self._wanted
+        is_shared = config.team.database != NO_DATABASE
         if config.docs.enabled and is_wanted:
             docs = layout.docs_lane(config)
             if is_shared:

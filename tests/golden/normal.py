@@ -20,7 +20,7 @@ PATTERNS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
     (re.compile(rf"\bragdocs {re.escape(ragdocs.__version__)}"), "ragdocs <version>"),
     (re.compile(r"\b\d+\.\d+ s\b"), "<time> s"),
     (re.compile(r"\b\d+ s in all"), "<time> s in all"),
-    (re.compile(r"(just now, )\d+ calls"), r"\1<count> calls"),
+    (re.compile(r"(just now, )[\d,]+ calls"), r"\1<count> calls"),
     (re.compile(r"(last seen alive )\d\S+"), r"\1<time>"),
     (re.compile(r"(milliseconds, p50 / p95: ).*"), r"\1<times>"),
     (re.compile(r"\b(\d{4}-\d\d-\d\d by) [^\s\"]+"), r"\1 <user>"),

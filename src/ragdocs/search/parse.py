@@ -63,12 +63,7 @@ def parse(source: Source, lane: Lane) -> Parsed:
     card = _Card(page.card, problems)
     title = caption(card.text("title")) or _title(page, source.path)
     if context := card.text("context"):
-        # Searched like the text below it; it stands in the block, so it takes the numbers of the
-        # block's last lines.
-        between = "\n\n"
-        if body.startswith("\n"):
-            between = "\n"
-        body, first_line = f"Context: {context}{between}{body}", first_line - len(between)
+        body, first_line = _with_context(context, body, first_line)
         blocks = markdown.blocks(body)
     shown = ""
     if page.references is None:
@@ -108,6 +103,18 @@ def parse(source: Source, lane: Lane) -> Parsed:
         problems += _habits(document, shown, first_line)
     document = replace(document, problems=(*source.problems, *problems))
     return Parsed(document, body, blocks, first_line, page.numbers)
+
+
+def _with_context(context: str, body: str, first_line: int) -> tuple[str, int]:
+    """Put the context before a body, and return the number of its first line.
+
+    It is searched like the text below it. It stands in the block, so it takes the numbers of the
+    block's last lines.
+    """
+    between = "\n\n"
+    if body.startswith("\n"):
+        between = "\n"
+    return f"Context: {context}{between}{body}", first_line - len(between)
 
 
 def document_id(lane: Lane, path: str) -> str:

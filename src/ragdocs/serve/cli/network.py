@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from ragdocs.serve.cli.commands import VerbCommand, common_options
 from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.source import Source, load_config
 from ragdocs.system import files
+
+if TYPE_CHECKING:
+    from ragdocs.serve.site import Own
 
 SERVE_EXAMPLES = """\
 examples:
@@ -40,10 +43,7 @@ def _serve(project: str | None, as_json: bool, settings: tuple[str, ...], **opti
         Limits,
         Listening,
         Opened,
-        Own,
-        SharedProjects,
         log_as_json,
-        registered,
         serve_http,
     )
 
@@ -70,22 +70,26 @@ def _serve(project: str | None, as_json: bool, settings: tuple[str, ...], **opti
         running=options["max_running"],
         call_seconds=options["call_seconds"],
     )
-    projects: Mapping[str, Own]
-    if options["all_projects"]:
-        # Whichever folder this is run in, such as the user's home, is no project.
-        files.make_directories(data_dir())
-        config = load_config(data_dir(), settings)
-        if config.team.database == NO_DATABASE:
-            projects = registered(settings)
-        else:
-            projects = SharedProjects(config, settings)
-    else:
-        # Mistakes in the configuration end the command; later ones only warn.
-        root = load_config(project, settings).root
-        projects = {"": Own(root, Source(project, settings))}
+    projects = _projects(project, settings, every=options["all_projects"])
     log_as_json()
     serve_http(Opened(projects, limits), listening, limits)
     return 0
+
+
+def _projects(project: str | None, settings: tuple[str, ...], *, every: bool) -> Mapping[str, Own]:
+    """Return what is served: one project, or all of this user or of a team."""
+    from ragdocs.serve.site import Own, SharedProjects, registered
+
+    if not every:
+        # Mistakes in the configuration end the command; later ones only warn.
+        root = load_config(project, settings).root
+        return {"": Own(root, Source(project, settings))}
+    # Whichever folder this is run in, such as the user's home, is no project.
+    files.make_directories(data_dir())
+    config = load_config(data_dir(), settings)
+    if config.team.database == NO_DATABASE:
+        return registered(settings)
+    return SharedProjects(config, settings)
 
 
 def _web(

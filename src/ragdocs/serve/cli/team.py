@@ -67,9 +67,10 @@ def _status_text(answer: Mapping[str, Any]) -> str:
     kind = _kind(answer)
     versions = f"PostgreSQL {answer['server']}, pgvector {answer['pgvector']}"
     size = f"{answer['size_bytes'] / 1e6:,.0f} MB"
+    connections = plural(answer["connections"], "connection")
     lines = [
         f"{answer['address']}: {versions}, {kind}",
-        f"schema {answer['schema']:04}, {size}, {answer['connections']} connections of ragdocs",
+        f"schema {answer['schema']:04}, {size}, {connections} of ragdocs",
     ]
     for scope in answer["scopes"]:
         lane = scope["lane"]
@@ -102,7 +103,8 @@ def _unfinished(scope: Mapping[str, Any]) -> list[str]:
     if scope["waiting"]:
         lines.append(f"   {scope['waiting']:,} passages wait for a vector")
     if scope["unfolded"]:
-        lines.append(f"   {scope['unfolded']:,} changes of statistics are not added up yet")
+        changes = plural(scope["unfolded"], "change")
+        lines.append(f"   {changes} of statistics to be added up")
     if scope["changed_at"]:
         lines.append(f"   {scope['feed']:,} changes in the feed, the last {scope['changed_at']}")
     return lines

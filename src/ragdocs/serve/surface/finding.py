@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from ragdocs.errors import ValidationError
@@ -65,9 +66,7 @@ def search(
     words and links. Returns passages of all lanes in one order, and how many there are for each
     value of each filter.
     """
-    lanes = [name for name in lane or () if name != "all"]
-    if source and not lanes:
-        lanes = ["docs"]
+    lanes = _lanes(lane, source)
     if ask.rim == "command" and lanes in OWN_SEARCHES:
         _refuse(lanes[0], since, status, offset)
         if lanes == ["docs"]:
@@ -77,22 +76,33 @@ def search(
     for name in lanes:
         # A lane that cannot be searched says why, if it was asked for by name.
         workspace.corpus(name)
-    found = workspace.finding.search(
-        query,
-        layout_finding.filters(lanes, kinds, tags, path, since, _status(status, archived)),
-        limit,
-        offset,
-    )
+    filters = layout_finding.filters(lanes, kinds, tags, path, since, _status(status, archived))
+    found = workspace.finding.search(query, filters, limit, offset)
     if not offset and not any((lanes, kinds, tags, path, since, status)):
         ask.note_question(query, [lane_hit.hit for lane_hit in found.hits])
     answer = layout_finding.found(found, workspace.finding.location, ask, offset, explain)
     for closed in workspace.closed.values():
         answer["notes"].append(str(closed))
-    if not answer["result"] and ask.rim == "command":
-        from ragdocs.serve import outside
-
-        answer["notes"] += outside.empty_notes(workspace, wait=True)
+    if not answer["result"]:
+        answer["notes"] += _empty_notes(ask)
     return answer
+
+
+def _lanes(chosen: Sequence[LaneName] | None, source: str) -> list[LaneName]:
+    """Return the lanes that are searched, empty for all; only documentation has sources."""
+    lanes: list[LaneName] = [name for name in chosen or () if name != "all"]
+    if source and not lanes:
+        return ["docs"]
+    return lanes
+
+
+def _empty_notes(ask: Ask) -> list[str]:
+    """Tell a person what could have been found, if more were configured."""
+    if ask.rim != "command":
+        return []
+    from ragdocs.serve import outside
+
+    return list(outside.empty_notes(ask.workspace, wait=True))
 
 
 def _refuse(lane: str, *options: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 from urllib.parse import urlencode
@@ -62,12 +63,11 @@ def routes(live: Live) -> list[BaseRoute]:
             status = status_of(error)
         for day in timeline["days"]:
             _dress(day, base)
-        chosen = {name: value for name, value in query.items() if name != "offset" and value}
         earlier = later = ""
         if timeline["omitted"]:
-            earlier = urlencode({**chosen, "offset": offset + EVENTS_A_PAGE})
+            earlier = _turned(query, offset + EVENTS_A_PAGE)
         if offset:
-            later = urlencode({**chosen, "offset": max(0, offset - EVENTS_A_PAGE)})
+            later = _turned(query, max(0, offset - EVENTS_A_PAGE))
         return page(
             request,
             live,
@@ -87,6 +87,12 @@ def routes(live: Live) -> list[BaseRoute]:
         )
 
     return [Route("/timeline", show)]
+
+
+def _turned(query: Mapping[str, str], offset: int) -> str:
+    """Return the query of the same page that passes over so many events."""
+    chosen = {name: value for name, value in query.items() if name != "offset" and value}
+    return urlencode({**chosen, "offset": offset})
 
 
 def _offset(text: str) -> int:

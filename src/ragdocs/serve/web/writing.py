@@ -20,6 +20,8 @@ from ragdocs.text import frontmatter
 from ragdocs.types import MEMORY_KINDS
 
 KINDS = tuple(dict.fromkeys(("fact", "decision", *MEMORY_KINDS)))
+# Tags that are offered for a new memory.
+MOST_TAGS = 20
 # A draft without a name is previewed as if it had this one.
 UNNAMED = "draft.md"
 
@@ -27,20 +29,16 @@ UNNAMED = "draft.md"
 def routes(live: Live) -> list[BaseRoute]:
     """Return the pages."""
 
+    def form(title: str, request: Request, **fields: Any) -> Response:
+        fields = {"text": None, "known_tags": [], **fields}
+        may_write = current().may_write
+        return page(request, live, "write", title, kinds=KINDS, may_write=may_write, **fields)
+
     async def create(request: Request) -> Response:
         stats = await ask(live, "get_memory_stats")
-        return page(
-            request,
-            live,
-            "write",
-            "New memory",
-            mode="create",
-            text=None,
-            filename=request.query_params.get("filename", ""),
-            kinds=KINDS,
-            known_tags=list(stats["tags"])[:20],
-            may_write=current().may_write,
-        )
+        filename = request.query_params.get("filename", "")
+        known_tags = list(stats["tags"])[:MOST_TAGS]
+        return form("New memory", request, mode="create", filename=filename, known_tags=known_tags)
 
     async def edit(request: Request) -> Response:
         path = request.path_params["path"]
@@ -51,18 +49,8 @@ def routes(live: Live) -> list[BaseRoute]:
         except (NotFoundError, ValidationError) as error:
             return missing(request, live, path, str(error))
         mode = "append" if "append" in request.query_params else "edit"
-        return page(
-            request,
-            live,
-            "write",
-            f"{mode.title()}: {text['title']}",
-            mode=mode,
-            text=text,
-            filename=text["path"],
-            kinds=KINDS,
-            known_tags=[],
-            may_write=current().may_write,
-        )
+        title = f"{mode.title()}: {text['title']}"
+        return form(title, request, mode=mode, filename=text["path"], text=text)
 
     async def preview(request: Request) -> Response:
         draft = _draft(await request.body())

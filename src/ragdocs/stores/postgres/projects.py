@@ -68,7 +68,7 @@ class Projects:
         except ForbiddenError as error:
             raise ForbiddenError(
                 f"{identity} is not in the team database yet",
-                "An admin of all projects adds it by pushing its documentation",
+                "Whoever may write in all projects adds it by pushing its documentation",
             ) from error
         found = self.find(identity)
         if found is None:

@@ -175,6 +175,10 @@ class Diffs:
         codes: tuple[int, ...] = (0,),
         index: str = "",
     ) -> bytes:
+        if git.top(self._root) is None:
+            raise UnavailableError(
+                f"{self._root} is in no git repository", "Name the files that changed instead"
+            )
         terms = replace(_TERMS, codes=codes, index=index)
         return git.run(self._root, options, operands, terms=terms)
 
