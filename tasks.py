@@ -229,7 +229,10 @@ def test(environment: Environment, arguments: "list[str]") -> int:
     if not (ROOT / "tests" / "__pycache__").is_dir():
         # The tests are compiled once; otherwise each process of the first run would compile all.
         environment.run("pytest", "--collect-only", *arguments, output=subprocess.DEVNULL)
-    with tempfile.TemporaryDirectory(dir=MEMORY if in_memory() else None) as folder:
+    # A server that a test started may still write its last files there.
+    with tempfile.TemporaryDirectory(
+        dir=MEMORY if in_memory() else None, ignore_cleanup_errors=True
+    ) as folder:
         files = str(Path(folder) / "files")
         spread = ["-n", str(workers()), "--dist", "worksteal", "--basetemp", files]
         tested = environment.run("pytest", *spread, *arguments)
