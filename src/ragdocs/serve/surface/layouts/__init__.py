@@ -7,6 +7,7 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from json.encoder import encode_basestring
 from typing import Any, TypeVar, cast
 
 from ragdocs.errors import ValidationError
@@ -107,9 +108,9 @@ def cost(value: Any) -> int:
 
     Written as JSON, or quoted line by line, whichever is longer.
     """
-    written = len(_write(value))
     if not isinstance(value, str):
-        return written
+        return len(_write(value))
+    written = len(encode_basestring(value))
     lines_of_text = 1 + value.count("\n")
     return max(written, len(value) + QUOTE_MARK * lines_of_text)
 

@@ -88,7 +88,8 @@ def _fitting(passages: Sequence[Chunk], shown: set[str], room: int) -> tuple[lis
     """Take passages up to one that does not fit or is already shown; return the room left too."""
     fitting: list[Chunk] = []
     for passage in passages:
-        if passage.id in shown:
+        # What it costs is found out only where that can fit: a text costs more than its length.
+        if passage.id in shown or len(passage.text) > room:
             break
         size = layouts.cost(passage.text)
         if size > room:
