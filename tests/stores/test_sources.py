@@ -82,7 +82,7 @@ def test_a_revision_or_repository_that_is_not_there_is_an_error(tmp_path: Path) 
     with pytest.raises(ValidationError):
         GitTree(root, "--output=/tmp/x", "", SOURCES).scan()
     (tmp_path / "plain").mkdir()
-    with pytest.raises(UnavailableError, match="in no git repository"):
+    with pytest.raises(UnavailableError, match="is not in a git repository"):
         GitTree(tmp_path / "plain", "HEAD", "", SOURCES)
 
 

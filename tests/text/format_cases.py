@@ -25,6 +25,91 @@ class Case:
     code: Sequence[str] = ()
 
 
+MDX_AS_MARKDOWN = """\
+---
+title: useThing
+---
+
+<Intro>
+
+Keeps a thing.
+
+</Intro>
+
+## Reference {/*reference*/}
+
+See <CodeStep step={1}>`first`</CodeStep> and [more](#reference).
+
+```js
+import kept from 'code';
+```
+"""
+
+NUXT = """\
+---
+title: Pages
+---
+
+::card-group
+  ::card{title="Open it" color="hiddencolor" to="other.md"}
+  ---
+  icon: hiddenicon
+  title: Shown title
+  ---
+  A card.
+  ::
+::
+
+## Named views :icon{name="hiddenicon"}
+
+::note
+Mind the gap.
+::
+
+Since :badge[v4.5]{color="hiddencolor" size="xs"}. :read-more{title="The rest" to="more.md"}
+
+:button{color="hiddencolor"}
+"""
+
+MYST = """\
+(nix-top)=
+
+# Nix
+
+Now {ref}`install it <install-nix>`, a {term}`derivation` and {command}`cowsay`.
+
+(deep-one)=
+## Deep
+:::{admonition} Mind: the gap
+:class: tip
+Words.
+:::
+"""
+
+VIM = """\
+*lamp.txt*\tFor Vim version 9.1.  Last change: 2026 Jan 01
+
+\t\t  LAMP MANUAL
+\t\t  Lighting a lamp
+
+1. Start\t|lamp-setup|
+
+==============================================================================
+1. Setup\t\t\t\t*lamp-setup* *lamp-start*
+
+Run this: >
+\t:Lamp on
+<
+Then see |lamp-off|.
+
+TURNING IT OFF\t\t\t*lamp-off*
+
+\t\t\t\t\t\t*:LampOff*
+:LampOff\tTurns it off.
+
+ vim:tw=78:ft=help:
+"""
+
 RST = """\
 .. _top:
 
@@ -350,6 +435,41 @@ CASES = (
         code=("```js\nimport kept from 'code';\n```",),
     ),
     Case(
+        "docs/use-thing.md",
+        MDX_AS_MARKDOWN,
+        "Markdown",
+        "useThing",
+        ("Reference",),
+        words=(("Keeps a thing.", 7), ("See `first` and", 13), ("import kept", 16)),
+        unread=("<Intro", "</", "/*", "hiddenimport"),
+        code=("```js\nimport kept from 'code';\n```",),
+    ),
+    Case(
+        "docs/pages.md",
+        NUXT,
+        "Markdown",
+        "Pages",
+        ("Named views",),
+        links=("docs/other.md", "docs/more.md"),
+        words=(
+            ("Open it", 6),
+            ("A card.", 11),
+            ("note:", 17),
+            ("Mind the gap.", 18),
+            ("Since v4.5.", 21),
+        ),
+        unread=("::", "hiddencolor", "hiddenicon", "---", "badge", "read-more", "button", "card:"),
+    ),
+    Case(
+        "docs/nix.md",
+        MYST,
+        "Markdown",
+        "Nix",
+        ("Nix", "Nix › Deep"),
+        words=(("install it, a derivation and `cowsay`", 5), ("Mind: the gap", 9)),
+        unread=("{ref}", "{term}", "install-nix", ")=", ":class:"),
+    ),
+    Case(
         "content/pods.md",
         HUGO,
         "Markdown",
@@ -428,6 +548,18 @@ CASES = (
             '```python cell 2\nimport numpy\nprint("hello")\n```',
             "```text output of cell 2\nshort output\n```",
         ),
+    ),
+    Case(
+        "doc/lamp.txt",
+        VIM,
+        "Vim help",
+        "Lighting a lamp",
+        ("1. Setup", "1. Setup › TURNING IT OFF"),
+        links=("lamp-setup", "lamp-off"),
+        anchors=("lamp-setup", "lamp-start", "lamp-off", ":lampoff"),
+        words=(("Then see lamp-off.", 14), (":LampOff\n", 18), ("Turns it off", 19)),
+        unread=("vim:tw", "====", "|", "*lamp"),
+        code=("\t:Lamp on",),
     ),
     Case(
         "docs/plain.txt",

@@ -107,6 +107,27 @@ def test_macros_are_read_as_the_words_that_people_see(path: str, written: str, s
     assert read(f"{written}\n", path).body.rstrip() == seen
 
 
+RST_REFERENCE = """\
+See :ref:`set-up`, :ref:`this <set-up>` and :ref:`far`.
+
+.. _set-up:
+
+First steps
+===========
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.adoc", "See <<set-up>>, <<set-up,this>> and <<far>>.\n\n[[set-up]]\n== First steps\n"),
+        ("a.rst", RST_REFERENCE),
+    ],
+)
+def test_a_reference_without_words_has_the_title_of_its_section(path: str, text: str) -> None:
+    assert read(text, path).body.startswith("See First steps, this and far.\n")
+
+
 def test_a_link_with_an_unknown_attribute_leads_nowhere() -> None:
     text = ":docs: guide\n\n{docs}/a.adoc[here], {other}/b.adoc[there]\n"
     assert [link.target for link in parsed("a.adoc", text).document.links] == ["guide/a.adoc"]
@@ -169,6 +190,17 @@ def test_code_within_a_shortcode_is_code_and_neither_headings_nor_links() -> Non
         ("{* ../src/main.py hl[1] *}", "../src/main.py"),
         ("<<< @/snippets/a.js{2}", "@/snippets/a.js"),
         ("The {* a and b *} sign", "The {* a and b *} sign"),
+        ("Click :material-check:{ .ok } it", "Click it"),
+        ('=== ":octicons-file-16: Setup"', "Setup"),
+        ("[Go](a.md){ .md-button } or [off](b.md){target=_blank}", "[Go](a.md) or [off](b.md)"),
+        ("Use f(x){y} at 10:30, std::map and x[:n]", "Use f(x){y} at 10:30, std::map and x[:n]"),
+        ("`:badge[x]{y}` and `{ref}`", "`:badge[x]{y}` and `{ref}`"),
+        ('::: {.callout-note title="Mind"}', "callout-note: Mind"),
+        (':::image source="a.png" alt-text="The dialog":::', "image: The dialog"),
+        ('{% tab title="npm" %}', "npm"),
+        ('{% assign title = "npm" %}', ""),
+        ('<Tabs>\n<TabItem value="npm">\nRun it', "\nnpm\nRun it"),
+        ("Where <T> is\n<File> or more", "Where <T> is\n<File> or more"),
     ],
 )
 def test_html_and_marks_of_sites_are_no_words(written: str, seen: str) -> None:
@@ -192,6 +224,15 @@ def test_a_file_that_is_included_in_markdown_is_linked() -> None:
 def test_a_title_in_an_example_of_html_is_no_heading(text: str, headings: list[str]) -> None:
     page = read(text, "a.md")
     assert [block.title for block in page.blocks if block.title] == headings
+
+
+def test_an_item_of_a_list_in_html_begins_with_its_mark() -> None:
+    text = (
+        "<ul>\n<li>\n  <p>One\n  goes on</p>\n<li><p></p></li><li><pre>two</pre></li>\n</ul>\nEnd"
+    )
+    page = read(f"<html>\n{text}</html>", "a.html")
+    assert page.body == "- One\ngoes on\n\ntwo\n\nEnd\n"
+    assert page.numbers[0] == 4
 
 
 def test_a_title_has_the_characters_that_its_entities_stand_for() -> None:
@@ -256,6 +297,8 @@ def test_every_format_of_the_table_is_tried_here() -> None:
         ("a.txt", "= Title\n\n== Part\n\nWords.\n", "AsciiDoc"),
         ("a.txt", "<!DOCTYPE html><title>x</title><p>y", "HTML"),
         ("a.txt", "Name  Value\n-----------\n1  2\n", "reStructuredText"),
+        ("a.txt", "*a.txt*\tA plugin\n\nSee |a-setup|.\n", "Vim help"),
+        ("a.txt", "*a.txt* is the file\n\nWords.\n", "plain text"),
         ("a.txt", "words --- and more\n\n---- \n", "plain text"),
         ("README", "# Title\n\nWords.\n", "Markdown"),
         ("README", "Title\n=====\n\n.. note:: x\n", "reStructuredText"),

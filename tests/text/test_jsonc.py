@@ -173,9 +173,9 @@ def test_a_text_that_is_not_understood_is_refused_with_its_line(text: str) -> No
     ("text", "reason"),
     [
         ('{"m": {}, "m": {}}', "twice"),
-        ('{"m": []}', "no object"),
-        ("[1]", "no object"),
-        ('{"m": null}', "no object"),
+        ('{"m": []}', "m is not an object"),
+        ("[1]", "it is not a JSON object"),
+        ('{"m": null}', "m is not an object"),
     ],
 )
 def test_an_ambiguous_or_odd_container_is_refused(text: str, reason: str) -> None:

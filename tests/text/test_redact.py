@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.text.cases import filled, noise, table
 
 from ragdocs.errors import ConfigError
-from ragdocs.text.redaction.redact import Redaction, Redactor
+from ragdocs.text.redaction.passes import Redaction
+from ragdocs.text.redaction.redact import Redactor
 from ragdocs.text.redaction.spans import Finding
 
 CASES = table("redaction")

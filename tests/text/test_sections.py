@@ -14,7 +14,7 @@ from ragdocs.search.chunk import chunk
 from ragdocs.search.parse import parse
 from ragdocs.text import sections
 from ragdocs.text.formats.reading import read
-from ragdocs.text.sections import STEP
+from ragdocs.text.headings import STEP
 from ragdocs.types import Source
 
 GUIDE = """\
@@ -114,6 +114,10 @@ def test_equal_headings_are_numbered_in_their_order_and_neither_is_taken_for_the
     # Their children have different paths too.
     twins = outlined("# A\n## B\nx\n# A\n## B\ny")
     assert [section.path for section in twins] == ["A (1)", "A (1) › B", "A (2)", "A (2) › B"]
+
+
+def test_a_title_may_be_right_below_a_rule() -> None:
+    assert lines("# T\n\n------\nBelow\n------\n\nbody", "T › Below")[0] == 4
 
 
 @pytest.mark.parametrize(

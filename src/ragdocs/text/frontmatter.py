@@ -31,6 +31,7 @@ _TOML_CLOSE = later(r"^\+\+\+[ \t]*+\r?(?:\n|\Z)", re.MULTILINE)
 _KEY = later(
     r"""(?P<key>"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|[^\s#\-"'\[\]{}?:,][^:\n]*?)[ \t]*:(?=\s|$)"""
 )
+_TITLE = later(r"^title[ \t]*+[:=][ \t]*+(\S[^\n]{0,300}+)$", re.MULTILINE)
 _COMMENT = later(r"[ \t]+#[^\n]*\n")
 _LINE = later(r"[^\n]*\n|[^\n]+")
 _LINE_BREAK = later(r"[\n\r\x85\u2028\u2029]")
@@ -106,6 +107,14 @@ def load(block: str) -> tuple[dict[str, Any], list[str]]:
     if not isinstance(loaded, dict):
         return {}, ["frontmatter: not a mapping of keys to values"]
     return _keyed(loaded), problems
+
+
+def written_title(block: str) -> str:
+    """Return the title as it is written in a block, for one that is no YAML: {#each ...}."""
+    written = _TITLE.search(block)
+    if not written:
+        return ""
+    return written[1].strip("\"' \r")
 
 
 def render(metadata: Mapping[str, Any], body: str) -> str:

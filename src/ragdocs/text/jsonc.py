@@ -229,7 +229,7 @@ def _changed(
     parent = root
     for depth, key in enumerate(path):
         if not isinstance(parent.value, dict):
-            raise ParseError(f"{_named(path[:depth])} is no object")
+            raise ParseError(f"{_named(path[:depth])} is not an object")
         member = _member(parent, key)
         if member is None:
             rest = _nested(path[depth + 1 :], [value] if grows else value)
@@ -248,7 +248,7 @@ def _at_the_end_of_path(
     """Return how a node that exists gets its value, or one item more."""
     if grows:
         if not isinstance(node.value, list):
-            raise ParseError(f"{_named(path)} is no list")
+            raise ParseError(f"{_named(path)} is not a list")
         return _insertion(text, node, len(node.members), value)
     if node.value == value:
         return []
@@ -259,7 +259,7 @@ def _at_the_end_of_path(
 def _document(text: str) -> Node:
     node = _Scanner(text).document()
     if node is None or not isinstance(node.value, dict):
-        raise ParseError("it holds no object")
+        raise ParseError("it is not a JSON object")
     return node
 
 
@@ -416,8 +416,11 @@ def _removal(text: str, parent: Node, member: Member) -> list[Edit]:
         assert newline is not None
         before = newline.end()
     if len(parent.members) == 1:
-        if not text[start : member.start].strip() and not text[member.end : parent.end - 1].strip():
-            return [(start, parent.end - 1, "")]
+        last = parent.end - 1
+        before_it = text[start : member.start]
+        after_it = text[member.end : last]
+        if not before_it.strip() and not after_it.strip():
+            return [(start, last, "")]
         return [(before, member.end, "")]
     if not is_last:
         following = text[member.end :]

@@ -158,11 +158,11 @@ def evidence(text: str) -> Counter[str]:
             counts[script] = len(text)
             counts[f"{script}:"] = len(text)
             return counts
-    known = _joining_words()
-    words = Counter(filter(known.__contains__, text.lower().split()))
+    joining_words = _joining_words()
+    words = Counter(filter(joining_words.__contains__, text.lower().split()))
     total = counts.get
     for word, count in words.items():
-        for language, different in known[word]:
+        for language, different in joining_words[word]:
             counts[language] = total(language, 0) + count
             counts[different] = total(different, 0) + 1
     return counts
@@ -232,7 +232,9 @@ def _joining_words() -> dict[str, tuple[tuple[str, str], ...]]:
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """Return the joining words of a language, in lower case."""
-    return frozenset(stoplists.get(language, ())) | set(_MORE_WORDS.get(language, "").split())
+    words = frozenset(stoplists.get(language, ()))
+    more = _MORE_WORDS.get(language, "")
+    return words.union(more.split())
 
 
 def fold(word: str) -> str:

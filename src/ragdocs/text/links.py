@@ -10,16 +10,8 @@ from urllib.parse import unquote
 
 from ragdocs.system.patterns import later
 from ragdocs.text.formats.page import Reference
+from ragdocs.text.link_kinds import MENTIONS, RELATED_TO
 from ragdocs.types import Block, Link
-
-MENTIONS = "mentions"
-RELATED_TO = "related_to"
-TOUCHES = "touches"
-IMPACTS = "impacts"
-# A memory says with these that another one no longer holds, or says the opposite.
-SUPERSEDES = "supersedes"
-SUPERSEDED_BY = ("superseded_by", "superseded-by")
-CONTRADICTS = "contradicts"
 
 # A document with more is generated, and its links say nothing.
 LINK_LIMIT = 5_000
@@ -135,25 +127,25 @@ def _covered(text: str, spans: Iterable[_Cover]) -> str:
     return "".join(pieces)
 
 
-def find(shown: str, text: str, path: str, base: str = "") -> Iterator[Link]:
+def find(prose: str, text: str, path: str, base: str = "") -> Iterator[Link]:
     """Yield every link of a text in order.
 
     `shown` is what `visible` left of it, `path` is below `base`.
     """
-    if "]]" not in shown and "](" not in shown and "]:" not in shown:
+    if "]]" not in prose and "](" not in prose and "]:" not in prose:
         return
-    definitions = _definitions(shown)
+    definitions = _definitions(prose)
     pattern = _INLINE
     if definitions:
         pattern = _REFERENCED
     full_path = posixpath.join(base, path)
-    for match in pattern.finditer(shown):
+    for match in pattern.finditer(prose):
         kind = MENTIONS
         if match["wiki"]:
             written = match["wiki"].partition("|")[0].removesuffix("\\")
             name, _, heading = written.partition("#")
             target = wiki_target(name)
-            kind = _kind(shown, match.start(), match.end())
+            kind = _kind(prose, match.start(), match.end())
         else:
             target, heading = _resolve(_destination(match, definitions), full_path)
         target = target.removeprefix(f"{base}/")
@@ -182,12 +174,12 @@ def destination(written: str, path: str, base: str = "") -> tuple[str, str]:
     return target.removeprefix(f"{base}/"), heading.strip()
 
 
-def places(shown: str, path: str) -> Iterator[_WrittenName]:
+def places(prose: str, path: str) -> Iterator[_WrittenName]:
     """Yield each link's name: start and stop, its target from the root, whether a wikilink has it.
 
     Definitions and images count: whoever moves a file wants to know all of them.
     """
-    for match in _WRITTEN.finditer(shown):
+    for match in _WRITTEN.finditer(prose):
         if match["wiki"] is not None:
             start = match.start("wiki")
             name = _name_before(_AFTER_WIKI_NAME, match["wiki"])
@@ -196,7 +188,7 @@ def places(shown: str, path: str) -> Iterator[_WrittenName]:
                 yield start, start + len(name), target, True
         else:
             yield from _written_path(match, path)
-    for match in _DEFINITION.finditer(shown):
+    for match in _DEFINITION.finditer(prose):
         yield from _written_path(match, path)
 
 
@@ -218,27 +210,27 @@ def _name_before(mark: re.Pattern[str], written: str) -> str:
     return name.removesuffix("\\")
 
 
-def lint(shown: str, first_line: int = 1) -> Iterator[str]:
+def lint(prose: str, first_line: int = 1) -> Iterator[str]:
     """Yield text that looks like a link but is not, with its line."""
-    if "]" not in shown:
+    if "]" not in prose:
         return
     line = first_line
     counted = 0
-    for start, written, target in sorted(_near_misses(shown)):
-        line += shown.count("\n", counted, start)
+    for start, written, target in sorted(_near_misses(prose)):
+        line += prose.count("\n", counted, start)
         counted = start
         better = _UP.sub("", target.replace("\\", "/"))
         yield f"line {line}: {written} is not a link; write [[{better}]]"
 
 
-def _near_misses(shown: str) -> Iterator[tuple[int, str, str]]:
+def _near_misses(prose: str) -> Iterator[tuple[int, str, str]]:
     """Yield paths in single brackets, and wikilinks to paths that are relative to their file."""
-    definitions = _definitions(shown)
-    for match in _SINGLE.finditer(shown):
+    definitions = _definitions(prose)
+    for match in _SINGLE.finditer(prose):
         path = match["path"]
         if _PATH.fullmatch(path) and _fold(path) not in definitions:
             yield match.start(), match[0], path
-    for match in _BARE_WIKI.finditer(shown):
+    for match in _BARE_WIKI.finditer(prose):
         written = match["wiki"].partition("|")[0]
         name = written.partition("#")[0].strip()
         if name.startswith(("./", "../", ".\\", "..\\")):
@@ -301,9 +293,9 @@ def _is_escaped(text: str, start: int) -> bool:
     return (start - before) % 2 == 1
 
 
-def _kind(shown: str, start: int, stop: int) -> str:
+def _kind(prose: str, start: int, stop: int) -> str:
     """Tell a wikilink's kind from its line: a word before it, nothing at all, or a sentence."""
-    line = _line_around(shown, start, stop)
+    line = _line_around(prose, start, stop)
     opening = _BARE_WIKI.search(line)
     if not opening:
         return MENTIONS
@@ -322,29 +314,29 @@ def _kind(shown: str, start: int, stop: int) -> str:
     return MENTIONS
 
 
-def _line_around(shown: str, start: int, stop: int) -> str:
+def _line_around(prose: str, start: int, stop: int) -> str:
     """Return the line on which a link stands, empty if it is too long to hold a link alone."""
-    first = shown.rfind("\n", max(0, start - _LINE_WINDOW), start) + 1
+    first = prose.rfind("\n", max(0, start - _LINE_WINDOW), start) + 1
     if not first and start > _LINE_WINDOW:
         return ""
-    last = shown.find("\n", stop, stop + _LINE_WINDOW)
+    last = prose.find("\n", stop, stop + _LINE_WINDOW)
     if last >= 0:
-        return shown[first:last]
-    if len(shown) - stop > _LINE_WINDOW:
+        return prose[first:last]
+    if len(prose) - stop > _LINE_WINDOW:
         return ""
-    return shown[first:]
+    return prose[first:]
 
 
 def _fold(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
-def _definitions(shown: str) -> dict[str, str]:
+def _definitions(prose: str) -> dict[str, str]:
     """Return the destinations that references are defined to have, by folded name."""
-    if "]:" not in shown:
+    if "]:" not in prose:
         return {}
     destinations: dict[str, str] = {}
-    for match in _DEFINITION.finditer(shown):
+    for match in _DEFINITION.finditer(prose):
         name = _fold(match["name"])
         # The first definition of a name counts.
         destinations.setdefault(name, match["angle"] or match["path"])

@@ -181,6 +181,17 @@ def added_words(old: str, new: str) -> list[tuple[str, bool]]:
     return pieces
 
 
+def draft(version_a: str, version_b: str) -> Merge:
+    """Put two versions together line by line, without the text that both came from.
+
+    Where they differ, both stand between marks.
+    """
+    merged = merge(common(version_a, version_b), version_a, version_b)
+    text = merged.text.replace(f"{THEIRS}\n", "<<<<<<< version_a\n")
+    text = text.replace(f"{YOURS}\n", ">>>>>>> version_b\n")
+    return Merge(text, merged.overlaps)
+
+
 def common(left: str, right: str) -> str:
     """Return the lines that two texts share, in order: the least that both can have come from."""
     old = _LINE.findall(left)

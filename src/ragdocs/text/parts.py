@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from ragdocs.errors import RagdocsError
 from ragdocs.project.formats import format_of, suffix_of
-from ragdocs.text import outline, sections
-from ragdocs.text.formats.reading import read
+from ragdocs.text.headings import STEP
+
+# What reads a file is imported for the first link that means a part of one.
+if TYPE_CHECKING:
+    from ragdocs.text import outline, sections
 
 WHOLE, SECTION, SYMBOL = "file", "section", "symbol"
 # Of a line in a signature: 48 bits tell the lines of one file apart.
@@ -61,6 +64,8 @@ def find(path: str, data: bytes, name: str) -> Part | None:
     """Return the part that a name means in a file, or None if it has no such part."""
     if not name:
         return whole(data)
+    from ragdocs.text import outline
+
     if suffix_of(path) in outline.GRAMMARS:
         return _symbol(path, data, name)
     return _section(path, data, name)
@@ -68,6 +73,8 @@ def find(path: str, data: bytes, name: str) -> Part | None:
 
 def every(path: str, data: bytes) -> list[Part]:
     """Return all sections or all definitions of a file."""
+    from ragdocs.text import outline
+
     if suffix_of(path) in outline.GRAMMARS:
         return list(map(partial(_symbol_part, data), outline.symbols(path, data)))
     text, outlined = _sections(path, data)
@@ -78,7 +85,7 @@ def own_name(kind: str, name: str) -> str:
     """Return what a part is called, without its owners or the headings above it."""
     if kind == SYMBOL:
         return name.rpartition(".")[2]
-    return name.rpartition(sections.STEP)[2]
+    return name.rpartition(STEP)[2]
 
 
 def alike(part_signature: bytes, candidates: Sequence[Part]) -> Part | None:
@@ -120,9 +127,11 @@ def changed_lines(old: bytes, new: bytes) -> tuple[int, int]:
         gone = Counter(before)
         come = Counter(after)
         return (come - gone).total(), (gone - come).total()
+    import difflib
+
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    kept = sum(block.size for block in matcher.get_matching_blocks())
-    return len(after) - kept, len(before) - kept
+    unchanged = sum(block.size for block in matcher.get_matching_blocks())
+    return len(after) - unchanged, len(before) - unchanged
 
 
 def _rows(signature: bytes) -> list[bytes]:
@@ -141,6 +150,8 @@ def _lines(data: bytes) -> tuple[bytes, ...]:
 
 def _symbol(path: str, data: bytes, name: str) -> Part | None:
     """Return the definition of this name: the whole of it first, then the last part alone."""
+    from ragdocs.text import outline
+
     wanted = name.strip().removesuffix("()").replace("::", ".")
     symbols = outline.symbols(path, data)
     for symbol in symbols:
@@ -158,6 +169,8 @@ def _symbol_part(data: bytes, symbol: outline.Symbol) -> Part:
 
 
 def _section(path: str, data: bytes, name: str) -> Part | None:
+    from ragdocs.text import sections
+
     text, outlined = _sections(path, data)
     try:
         section = sections.find(outlined, name, anchor=True)
@@ -167,6 +180,9 @@ def _section(path: str, data: bytes, name: str) -> Part | None:
 
 
 def _sections(path: str, data: bytes) -> tuple[str, list[sections.Section]]:
+    from ragdocs.text import sections
+    from ragdocs.text.formats.reading import read
+
     kind = format_of(path)
     if kind is None or kind.reader in _NOT_READ:
         return "", []

@@ -80,7 +80,13 @@ def query_language(text: str, among: Collection[str]) -> str:
         vocabulary = _VOCABULARY.get(language, frozenset())
         scores[language] = sum(word in vocabulary for word in words)
         scores[language] += _LETTER_WEIGHT * _has_letter(lowered, language)
-    (best, most), (_, second) = [*scores.most_common(2), ("", 0), ("", 0)][:2]
+    ranked = scores.most_common(2)
+    if not ranked:
+        return ""
+    best, most = ranked[0]
+    second = 0
+    if len(ranked) > 1:
+        second = ranked[1][1]
     if most == second:
         return ""
     return best

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections import Counter
@@ -12,13 +11,9 @@ from itertools import islice
 
 from ragdocs.errors import NotFoundError, ValidationError
 from ragdocs.text.formats.page import caption
+from ragdocs.text.headings import STEP, TITLE_MARK
 from ragdocs.types import Block
 
-# Between the headings of a path.
-STEP = " \u203a "
-# Between the title of a document and a path in it: no path begins with a title that is not a
-# heading.
-TITLE_MARK = " · "
 # Sections that one message names.
 LISTED = 8
 SHOWN = 120
@@ -404,6 +399,8 @@ def _ambiguous(wanted: str, matches: Sequence[Section]) -> ValidationError:
 
 
 def _missing(wanted: str, sections: Sequence[Section]) -> NotFoundError:
+    import difflib
+
     paths = [section.path for section in sections]
     by_title: dict[str, str] = {}
     # The first section of a title, but titles in the order from the end.

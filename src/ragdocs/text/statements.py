@@ -214,12 +214,12 @@ def repeated(
 
     Both are given as the words of their sentences.
     """
-    known = frozenset(right)
+    right_words = frozenset(right)
     size = 0
     common = 0
     for words in left:
         size += len(words)
-        is_known = words in known
+        is_known = words in right_words
         if is_known or any(len(words & other) >= least * len(words) for other in right):
             common += len(words)
     return common / max(1, size)
@@ -249,10 +249,10 @@ def _difference(ours: Wording, theirs: Wording) -> tuple[str, tuple[str, ...]]:
         return "negation", ()
     if ours.poles != theirs.poles:
         for pair in _OPPOSITES:
-            for one, other in (pair, pair[::-1]):
-                is_ours = one in ours.poles and other not in ours.poles
-                if is_ours and other in theirs.poles and one not in theirs.poles:
-                    return f"{one} and {other}", pair
+            for first, other in (pair, pair[::-1]):
+                is_ours = first in ours.poles and other not in ours.poles
+                if is_ours and other in theirs.poles and first not in theirs.poles:
+                    return f"{first} and {other}", pair
     only_ours = sorted(ours.numbers - theirs.numbers)
     only_theirs = sorted(theirs.numbers - ours.numbers)
     if only_ours and only_theirs:

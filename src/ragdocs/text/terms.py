@@ -11,9 +11,6 @@ from itertools import chain
 from ragdocs.system.patterns import later
 from ragdocs.text.languages import ENGLISH, LONGEST_STEM, fold, stemmer, stop_words
 
-# Part of the index's recipe: a change here rebuilds every index.
-ANALYSER = "7"
-
 # Vowel signs and the like, which stand on letters and are none to Python: of South and South-East
 # Asia, where they make the word, and accents for which there is no letter with the accent.
 _SIGNS = (

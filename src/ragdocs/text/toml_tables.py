@@ -62,7 +62,7 @@ def put(text: str, name: Sequence[str], values: Mapping[str, Any]) -> str:
     for key in name:
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
-            raise ParseError(f"{'.'.join(name)} is no table")
+            raise ParseError(f"{'.'.join(name)} is not a table")
     table.update(values)
     if expected == before:
         return text

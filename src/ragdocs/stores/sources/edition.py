@@ -40,7 +40,7 @@ Opener = Callable[[], Edition]
 def folder_store(folder: Path, lane: Lane) -> FileStore:
     """Return the store of all documents below a folder that is there."""
     if not folder.is_dir():
-        raise UnavailableError(f"{folder} is no folder that can be read", "Is a disk missing?")
+        raise UnavailableError(f"{folder} is not a readable folder", "Is a disk missing?")
     include = []
     for suffix, kind in BY_SUFFIX.items():
         if is_installed(kind.extra):

@@ -94,7 +94,7 @@ def _llms(source: SourceLine, root: Path, lane: Lane) -> Edition:
     if path.is_dir():
         path /= "llms.txt"
     if not path.is_file():
-        raise UnavailableError(f"{path} is no file that can be read")
+        raise UnavailableError(f"{path} is not a readable file")
     listed = LinkedFiles(Path(os.path.realpath(path)), lane)
     return Edition(LOCAL, listed, listed.note)
 
@@ -103,5 +103,5 @@ def _real(source: SourceLine) -> Path:
     """Return the folder of a source; the user may have named a link."""
     path = source.path
     if not path.is_dir():
-        raise UnavailableError(f"{path} is no folder that can be read", "Is a disk missing?")
+        raise UnavailableError(f"{path} is not a readable folder", "Is a disk missing?")
     return Path(os.path.realpath(path))

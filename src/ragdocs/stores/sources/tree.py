@@ -51,10 +51,10 @@ class GitTree:
         self._terms = git.Terms(seconds=LIST_SECONDS, most=LIST_BYTES, bare=is_bare)
         self._git_folder = root
         if not is_bare:
-            found = repository.find(root)
-            if found is None:
-                raise UnavailableError(f"{root} is in no git repository")
-            self._git_folder = found.shared
+            known_repository = repository.find(root)
+            if known_repository is None:
+                raise UnavailableError(f"{root} is not in a git repository")
+            self._git_folder = known_repository.shared
         self._blobs = Blobs(root, self._terms)
         self.commit = ""
         self._at: datetime | None = None

@@ -96,6 +96,8 @@ class _Reader:
         self.replaced = 0
         # Ids that stand above the next section.
         self.anchors: list[str] = []
+        # The titles of sections by their ids, which stand where a reference has no words.
+        self.titles: dict[str, str] = {}
         # Whether the next paragraph is code.
         self.is_source = False
 
@@ -104,6 +106,7 @@ class _Reader:
         number = 0
         while number < self.sheet.count:
             number = self._line(number)
+        self.titles = self.sheet.titles()
         return self.sheet.page(Rewrite(_INLINE, self._inline))
 
     def _line(self, number: int) -> int:
@@ -275,10 +278,11 @@ class _Reader:
             return _macro_words(match), "", ""
         # A page of another component or module: only the name of the page is known here.
         target = (match["xref"] or match["internal"] or "").strip().rpartition(":")[2]
-        words = match["words"] or match["label"] or target
+        name = target.removeprefix("#").casefold()
+        words = match["words"] or match["label"] or self.titles.get(name, target)
         if "." in target.partition("#")[0]:
             return words, target, ""
-        return words, "", target.removeprefix("#").casefold()
+        return words, "", name
 
     def _value(self, match: re.Match[str]) -> str:
         """Return the value of an attribute that this text defines; others stay as written."""

@@ -11,6 +11,8 @@ import re
 from itertools import accumulate
 
 from ragdocs.system.patterns import later
+from ragdocs.text.formats import directives
+from ragdocs.text.formats.directives import label, strings
 from ragdocs.text.formats.page import (
     LINE_LIMIT,
     Replacement,
@@ -26,11 +28,14 @@ _WIDTH = 4
 # Lines of one import or export, and quotes or containers within each other.
 _STATEMENT_LINES = 500
 _DEPTH = 50
+# Lines of the properties of a component.
+_PROPERTIES = 100
 
 # Without any of these a text is the same in all flavours.
 _SIGNS = later(
-    r"^[ \t>]*+(?::::|!!!|\?\?\?|///|===[!+]?[ \t]++\"|[`~]{3,}+\{|--+8<|<<<|<!--[ \t]*+@)"
-    r"|\{\{[<%#]|\{[%*]|&[#\w]{1,20}+;",
+    r"^[ \t>]*+(?:::|!!!|\?\?\?|///|===[!+]?[ \t]++\"|[`~]{3,}+\{|--+8<|<<<"
+    r"|<!--[ \t]*+@|\([^()\n]{1,200}+\)=|</?[A-Z])"
+    r"|\{\{[<%#]|\{[%*]|&[#\w]{1,20}+;|\{/\*",
     re.MULTILINE,
 )
 _FENCE = later(r"[ \t]*+(?:[-*+>]|\d{1,9}[.)]|[ \t])*+(`{3,}+(?![^`]*+`)|~{3,}+)(.*)")
@@ -39,7 +44,6 @@ _DIRECTIVE = later(
     r"\{(note|tip|hint|important|warning|caution|danger|attention|error|seealso|admonition|"
     r"deprecated|versionadded|versionchanged|dropdown|tab-item|tab-set|grid|grid-item|card)\}(.*)"
 )
-_COLONS = later(r"([ \t>]*+):{3,}+[ \t]*+(.*)")
 _SLASHES = later(r"([ \t]*+)/{3,}+(?:[ \t]++(?P<name>[\w-]++)[ \t]*+(?:\|(?P<title>.*))?)?$")
 _INDENTED = later(
     r"([ \t]*+)(?:(?:!!!|\?\?\?\+?)[ \t]*+(?P<name>[\w -]{0,60}+)(?:\"(?P<title>[^\"]*+)\")?"
@@ -66,18 +70,29 @@ _INCLUDE = later(
 # Of these a reader sees nothing.
 _UNSEEN = later(r"[ \t]*+<(style|script)(?=[\s>])", re.IGNORECASE)
 _OPTION = later(r"[ \t]*+:[\w-]++:")
-_BRACES = later(r"\{[^{}]{0,300}+\}")
 
+# What tells MDX in a file with the ending of markdown.
+_MDX_SIGN = later(
+    r"^(?:#{1,6}[ \t][^\n{]{0,300}+\{/\*|<[A-Z]"
+    r"|import[ \t]++[^\n]{1,200}?[\"'][^\"'\n]{1,200}+[\"'])",
+    re.MULTILINE,
+)
+# A component alone on its line; such a name within a sentence may stand for something.
+_COMPONENT = later(
+    r"[ \t]*+</?(?P<name>[A-Z][\w.]{0,60}+)(?P<arguments>(?:[ \t/][^<>]{0,1000}+)?)>[ \t]*+$"
+)
 _IMPORT = later(
     r"import\b[ \t]*+(?:[\"'{*]|type\b|[\w$]++[ \t]*+(?:,|from\b))"
     r"|export[ \t]++(?:default|const|let|var|function|async|class|type|interface|\{|\*)"
 )
 
-_TEXTS = r"title|label|text|alt|caption|header|heading|summary|description|desc|name|tab|question"
-_STRING = later(r"(?:\b([\w-]{1,40}+)[ \t]*+=[ \t]*+)?(?:\"([^\"]{0,500}+)\"|`([^`]{0,500}+)`)")
-_SEEN = later(_TEXTS)
 _NOTES = frozenset({"note", "tip", "info", "warning", "caution", "danger", "important", "alert"})
 _LINKS = frozenset({"ref", "relref", "link", "url"})
+# Liquid's own statements: strings in them are no words of the page.
+_STATEMENTS = frozenset(
+    {"assign", "capture", "case", "elsif", "for", "if", "set", "unless", "when"}
+)
+_TABS = frozenset({"Tab", "TabItem"})
 
 _SHORTCODE = later(
     r"\{\{[<%]\s{0,20}+(?:/\*.{0,500}?\*/[ \t]*+[>%]\}\}"
@@ -126,13 +141,15 @@ _ALT = later(r"\balt=[\"']([^\"']{1,500}+)[\"']")
 # Tags that part words; others may stand within one.
 _PARTING = frozenset({"br", "dd", "dt", "li", "p", "td", "th", "tr"})
 _HREF = later(r"\b(?:href|to)=[\"']([^\"'\s]{1,500}+)[\"']")
+_VALUE = later(r"\bvalue=[\"']([^\"'\n]{1,200}+)[\"']")
 
 
 def unwrapped(text: str, suffix: str) -> str:
     """Return a markdown text without the marks of site generators, with the same lines."""
-    is_mdx = suffix == MDX
+    is_mdx = suffix == MDX or _is_mdx(text)
     has_html = not is_mdx and _HTML_SIGN.search(text) is not None
-    if not is_mdx and not has_html and not _SIGNS.search(text):
+    has_signs = is_mdx or has_html or _SIGNS.search(text) or directives.within_lines(text)
+    if not has_signs:
         return text
     lines = _Lines(text, is_mdx=is_mdx)
     lines.read()
@@ -141,6 +158,10 @@ def unwrapped(text: str, suffix: str) -> str:
     if "{{" in body or "{%" in body:
         body, _ = rewritten(body, Rewrite(_SHORTCODE, _shortcode), spans)
         # A tag may have been longer than what it says.
+        spans = lines.code_spans(body)
+    within = directives.within_lines(body)
+    if within:
+        body, _ = rewritten(body, within, lines.code_spans(body, indented=True))
         spans = lines.code_spans(body)
     if is_mdx and ("<" in body or "{" in body):
         body, _ = rewritten(body, Rewrite(_JSX, _tag), spans)
@@ -246,12 +267,14 @@ class _Lines:
             self.is_code[number] = 1
             return
         self.directives.append(opening[1])
-        self.lines[number] = _label(directive[1], directive[2])
-        # Options of a directive say nothing to a reader.
-        following = number + 1
-        while following < len(self.lines) and _OPTION.match(self.lines[following]):
-            self.lines[following] = ""
-            following += 1
+        self.lines[number] = label(directive[1], directive[2])
+        self._options(number + 1)
+
+    def _options(self, number: int) -> None:
+        """Take out the options of a directive: they say nothing to a reader."""
+        while number < len(self.lines) and _OPTION.match(self.lines[number]):
+            self.lines[number] = ""
+            number += 1
 
     def _code(self, number: int, line: str) -> bool:
         """Make a fence of a shortcode around code."""
@@ -302,23 +325,46 @@ class _Lines:
 
     def _container(self, number: int, line: str, indent: int) -> None:
         """Replace the marks of a container by its kind and its title."""
-        colons = _COLONS.match(line)
-        if colons:
-            words = _BRACES.sub(lambda braces: f"{braces[0].strip('{}')} ", colons[2])
-            name, _, title = words.replace("[", " ").partition(" ")
-            self.lines[number] = colons[1] + _label(name, title.replace("]", " "))
+        words = directives.container(line)
+        if words is not None:
+            self.lines[number] = words
+            if ":{" in line:
+                self._options(number + 1)
+            elif directives.is_component(line):
+                self._properties(number + 1)
+            return
+        anchor = directives.anchor(line)
+        if anchor:
+            self.lines[number] = anchor
+            return
+        component = _COMPONENT.match(line)
+        if component and not self.is_mdx:
+            self.lines[number] = _component_words(component)
             return
         slashes = _SLASHES.match(line)
         if slashes:
-            label = _label(slashes["name"] or "", slashes["title"] or "")
-            self.lines[number] = slashes[1] + label
+            words = label(slashes["name"] or "", slashes["title"] or "")
+            self.lines[number] = slashes[1] + words
             return
         indented = _INDENTED.match(line)
         if indented:
-            label = _label(indented["name"] or "", indented["title"] or indented["tab"] or "")
-            self.lines[number] = indented[1] + label
+            words = label(indented["name"] or "", indented["title"] or indented["tab"] or "")
+            self.lines[number] = indented[1] + words
             if len(self.columns) < _DEPTH:
                 self.columns.append(indent + _WIDTH)
+
+    def _properties(self, number: int) -> None:
+        """Take out the properties of a component, between lines of dashes right below it."""
+        end = min(number + _PROPERTIES, len(self.lines), LINE_LIMIT)
+        if number >= end or self.lines[number].strip() != "---":
+            return
+        for last in range(number + 1, end):
+            if self.lines[last].strip() == "---":
+                break
+        else:
+            return
+        for inner in range(number, last + 1):
+            self.lines[inner] = directives.property_seen(self.lines[inner])
 
     def _is_statement(self, number: int) -> bool:
         """Tell whether a line begins an import or an export, which stand below a blank line."""
@@ -341,57 +387,80 @@ class _Lines:
         return number
 
 
+def _is_mdx(text: str) -> bool:
+    """Tell whether a text is MDX under another ending.
+
+    A heading with a comment in braces is, and a component below an import, outside of code.
+    """
+    if not _MDX_SIGN.search(text):
+        return False
+    fence = ""
+    has_import = False
+    for line in text.split("\n", LINE_LIMIT):
+        opening = _FENCE.match(line)
+        if fence:
+            if _closes(line, fence):
+                fence = ""
+        elif opening:
+            fence = opening[1]
+        elif _MDX_SIGN.match(line):
+            if line[0] == "#" or (has_import and line[0] == "<"):
+                return True
+            has_import = True
+    return False
+
+
 def _closes(line: str, marks: str) -> bool:
     """Tell whether a line is nothing but the marks that close a fence."""
     bare = line.strip(" \t>\r")
     return len(bare) >= len(marks) and not bare.strip(marks[0])
 
 
-def _label(name: str, title: str) -> str:
-    """Return the kind and the title of a container as words."""
-    words = [part.strip(" \t\"'{}:") for part in (name, title)]
-    label = ": ".join(filter(None, words))
-    if label and not words[1]:
-        label += ":"
-    return label
-
-
-def _strings(arguments: str) -> list[str]:
-    """Return the quoted words that a reader of the site sees."""
-    words = []
-    for match in _STRING.finditer(arguments):
-        key, double, backticked = match.groups()
-        if not key or _SEEN.fullmatch(key.casefold()):
-            words.append(double or backticked or "")
-    return words
-
-
 def _shortcode(match: re.Match[str]) -> Replacement:
     name = match["name"]
+    if match["liquid"] and match["liquid"] not in _STATEMENTS:
+        return " ".join(strings(match[0], named=True)), "", ""
     if name is None or match["closing"]:
         return "", "", ""
-    words = _strings(match["arguments"])
+    words = strings(match["arguments"])
     if name in _LINKS:
         return "".join(words[:1]), "", ""
     if name in _NOTES:
-        return _label(name, " ".join(words)), "", ""
+        return label(name, " ".join(words)), "", ""
     return " ".join(words), "", ""
 
 
 def _tag(match: re.Match[str]) -> Replacement:
     if match[0][0] == "`":
         return match[0], "", ""
-    if (match["comment"] or "").strip().startswith("#"):
+    comment = (match["comment"] or "").strip()
+    if comment.startswith("#") or (comment and _is_in_heading(match)):
         # The id of a heading.
-        return f"{{{match['comment'].strip()}}}", "", ""
+        return f"{{#{comment.removeprefix('#')}}}", "", ""
     if match["name"] is None or match["closing"]:
         return "", "", ""
-    arguments = match["arguments"]
-    words = " ".join(" ".join(_strings(arguments)).split())
+    return _component_words(match), "", ""
+
+
+def _component_words(tag: re.Match[str]) -> str:
+    """Return the titles and labels of a tag, as a link if it has a target."""
+    arguments = tag["arguments"]
+    words = " ".join(" ".join(strings(arguments)).split())
     href = _HREF.search(arguments)
+    value = _VALUE.search(arguments)
+    if not words and value and tag["name"] in _TABS:
+        words = value[1]
     if words and href:
-        return f"[{words}]({href[1]})", "", ""
-    return words, "", ""
+        words = f"[{words}]({href[1]})"
+    return words
+
+
+def _is_in_heading(match: re.Match[str]) -> bool:
+    """Tell whether a mark is the end of a heading."""
+    text = match.string
+    start = text.rfind("\n", 0, match.start()) + 1
+    is_last = text[match.end() : match.end() + 1] in {"", "\n"}
+    return is_last and text.startswith("#", start)
 
 
 def _included(include: re.Match[str]) -> str:

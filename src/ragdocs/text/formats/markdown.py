@@ -374,8 +374,8 @@ class _Markdown:
             level = 1 if underline[1][0] == "=" else 2
             title = caption(first.text)
             return Block("heading", first.start, line.stop, level, title)
-        # A rule is no paragraph, so code below it continues nothing.
-        if _is_rule(first.text) and self._is_code(line):
+        # A rule is no paragraph: what is right below it may be code or a title.
+        if _is_rule(first.text):
             return Block("text", first.start, first.stop)
         return Block("text", first.start, self._paragraph_stop(index))
 

@@ -113,7 +113,7 @@ def _archive(data: bytes) -> zipfile.ZipFile:
     archive = zipfile.ZipFile(io.BytesIO(data))
     parts = archive.infolist()
     if len(parts) > _MOST_PARTS or sum(part.file_size for part in parts) > _UNPACKED_BYTES:
-        raise RefusedError(f"it unfolds to more than {_UNPACKED_BYTES // 1_000_000} MB")
+        raise RefusedError(f"it unpacks to more than {_UNPACKED_BYTES // 1_000_000} MB")
     if any(part.flag_bits & 1 for part in parts):
         raise RefusedError("it is encrypted")
     return archive

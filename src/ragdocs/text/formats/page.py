@@ -52,6 +52,8 @@ _UNSHIELD = {stand_in: mark for mark, stand_in in _SHIELD.items()}
 # Without any of them there is nothing to take away; most headings have none.
 _DECORATING = frozenset("[<{*`\\&")
 
+_MARKED = frozenset("`{<[")
+
 INCLUDES = "includes"
 
 
@@ -218,6 +220,18 @@ class Sheet:
                 break
             last = following
         return last
+
+    def titles(self) -> dict[str, str]:
+        """Return the title of each section that has an id, by that id.
+
+        One with marks in it is left out: they are taken out later.
+        """
+        found = {}
+        for part in self.parts:
+            title = self.lines[part.titled]
+            if part.anchors and _MARKED.isdisjoint(title):
+                found.update(dict.fromkeys(part.anchors, title))
+        return found
 
     def page(self, rewrite: Rewrite | None = None, title: str = "") -> Page:
         """Return the page of these lines, after links in the text were taken apart."""

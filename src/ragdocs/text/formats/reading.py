@@ -65,9 +65,23 @@ def read(text: str, path: str, card: Mapping[str, Any] | None = None) -> Page:
     loaded, problems = load(block)
     if problems and not loaded:
         # A refused block stays in the body to be found.
-        return _read(kind, text, path, top=True, card={}, problems=problems)
+        page = _read(kind, text, path, top=True, card={}, problems=problems)
+        return _titled(page, block)
+    is_titled = not isinstance(loaded.get("title"), dict | list)
+    if not is_titled:
+        del loaded["title"]
     page = _read(kind, body, path, top=False, card=loaded, problems=problems)
-    return replace(page, first_line=first_line)
+    page = replace(page, first_line=first_line)
+    if not is_titled:
+        return _titled(page, block)
+    return page
+
+
+def _titled(page: Page, block: str) -> Page:
+    """Give a page the title that is written in its metadata, unless a main heading has one."""
+    if any(found.level == 1 and found.title for found in page.blocks):
+        return page
+    return replace(page, title=metadata.written_title(block))
 
 
 def _read(

@@ -101,12 +101,15 @@ class _Reader:
         self.styles: list[str] = []
         # Labels that stand above the next title.
         self.labels: list[str] = []
+        # The titles of sections by their labels, which stand where a reference has no words.
+        self.titles: dict[str, str] = {}
 
     def page(self) -> Page:
         """Read all lines."""
         number = 0
         while number < self.sheet.count:
             number = self._line(number)
+        self.titles = self.sheet.titles()
         return self.sheet.page(Rewrite(_INLINE, self._inline))
 
     def _line(self, number: int) -> int:
@@ -279,7 +282,10 @@ class _Reader:
         if name == "download":
             return words, target, ""
         if name in {"ref", "numref", "any"}:
-            return words, "", _label_key(target)
+            label = _label_key(target)
+            if not is_explicit:
+                words = self.titles.get(label, words)
+            return words, "", label
         if is_explicit:
             return words, "", ""
         return f"`{words.lstrip('~!')}`", "", ""

@@ -53,6 +53,9 @@ _HIDDEN_CLASSES = names(
 )
 # A number that no character has; Python refuses to read thousands of digits.
 _LONG_NUMBER = later(r"&#[xX]?[0-9a-fA-F]{10,}+;?")
+_ITEM = "- "
+# What an item may begin with and is still read behind its mark.
+_ITEM_TEXTS = frozenset({"p", "div"})
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BREAKS = names(
     "p div section article main ul ol dl dt dd table thead tbody tr blockquote figure figcaption "
@@ -215,7 +218,7 @@ class _Reader:
         name = run.tag
         if self.kind == "fence" and name != "pre":
             return
-        if name in _BREAKS:
+        if name in _BREAKS and not (self._is_bare_item and name in _ITEM_TEXTS):
             self._flush()
         if name in _HEADINGS:
             self._heading(run)
@@ -230,7 +233,7 @@ class _Reader:
         """Write what is seen of a tag by itself."""
         name = run.tag
         if name == "li" and not run.is_closing:
-            self._mark_words("- ", run.start)
+            self._mark_words(_ITEM, run.start)
         elif name in {"td", "th"} and run.is_closing:
             self._mark_words(" | ", run.start)
         elif name == "img" and "alt" in run.attributes:
@@ -301,8 +304,13 @@ class _Reader:
     def _mark_words(self, words: str, start: int) -> None:
         self._add(words, self._line_of(start))
 
+    @property
+    def _is_bare_item(self) -> bool:
+        """Whether the mark of a list item waits for the item's text."""
+        return self.words == [_ITEM]
+
     def _add(self, words: str, number: int) -> None:
-        if not self.words:
+        if not self.words or self._is_bare_item:
             self.number = number
             if self.kind != "fence":
                 words = words.lstrip()
@@ -317,6 +325,8 @@ class _Reader:
 
     def _end_line(self) -> None:
         """Finish a line; a blank one counts in code only, and below other lines of it."""
+        if self._is_bare_item:
+            return
         line = "".join(self.words).rstrip()
         is_first = self.first_line < 0
         if line and is_first:
@@ -336,6 +346,9 @@ class _Reader:
 
     def _flush(self) -> None:
         """Make a block of the lines since the last one."""
+        if self._is_bare_item:
+            self.words = []
+            self.width = 0
         if self.words:
             self._end_line()
         first = self.first_line

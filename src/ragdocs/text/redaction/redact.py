@@ -4,38 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ragdocs import caller
 from ragdocs.caller import Caller
-from ragdocs.text.redaction.assigned import assigned_values
-from ragdocs.text.redaction.block import has_block, mended_block
-from ragdocs.text.redaction.context import announced_values
 from ragdocs.text.redaction.environment import Spellings, longest_first, spellings
-from ragdocs.text.redaction.forms import logins, private_keys, tokens
-from ragdocs.text.redaction.patterns import compiled
-from ragdocs.text.redaction.spans import (
-    OWN,
-    Finding,
-    Span,
-    joined,
-    replaced,
-    with_copies,
-    without_placeholders,
-)
 
-# A replacement can lay bare what its neighbour hid; nothing sane needs more than two passes.
-_PASSES = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Redaction:
-    """A text without its secrets, and what was taken out of it, in order."""
-
-    text: str
-    findings: tuple[Finding, ...] = ()
+# What secrets are known by is imported with the first text: a command that only reads has none.
+if TYPE_CHECKING:
+    from ragdocs.text.redaction.passes import Redaction
+    from ragdocs.text.redaction.spans import Finding
 
 
 class Redactor:
@@ -49,6 +28,10 @@ class Redactor:
         self._values = spellings(environ)
         self._patterns: list[tuple[str, re.Pattern[str]]] = []
         self._names: dict[str, str] = {}
+        if not patterns:
+            return
+        from ragdocs.text.redaction.patterns import compiled
+
         suffix = f" of {origin}" if origin else ""
         for number, pattern in enumerate(patterns, 1):
             # Never by its text, which may be a secret.
@@ -59,14 +42,9 @@ class Redactor:
 
     def redact(self, text: str) -> Redaction:
         """Put a placeholder in the place of every secret; text without any comes back as it is."""
-        redaction = self._redacted(text)
-        if not redaction.findings or not has_block(text):
-            return redaction
-        # A block that no longer says the same is written anew, and looked at once more.
-        mended = mended_block(text, redaction.text, lambda leaf: self._redacted(leaf).text)
-        if not mended:
-            return redaction
-        return Redaction(self._redacted(mended).text, redaction.findings)
+        from ragdocs.text.redaction.passes import redacted
+
+        return redacted(text, self._own_matches)
 
     def source(self, finding: Finding) -> str:
         """Name what took a secret out: the user's pattern by its number and file, or the rule."""
@@ -74,45 +52,24 @@ class Redactor:
 
     def swallowed_by(self, text: str, redaction: Redaction) -> str:
         """Name the user's pattern that left nothing of a text but placeholders, or nothing."""
+        from ragdocs.text.redaction.spans import without_placeholders
+
         own = [finding for finding in redaction.findings if finding.rule in self._names]
         if not own or not text.strip() or without_placeholders(redaction.text).strip():
             return ""
         return self.source(own[0])
 
-    def _redacted(self, text: str) -> Redaction:
-        findings: list[Finding] = []
-        numbers: Sequence[int] = range(1, text.count("\n") + 2)
-        rules: dict[str, str] = {}
-        for _ in range(_PASSES):
-            spans = joined(text, self._spans(text))
-            if not spans:
-                break
-            spans = with_copies(text, spans, rules)
-            text, numbers = replaced(text, spans, numbers, findings)
-        findings.sort(key=lambda finding: finding.line)
-        return Redaction(text, tuple(findings))
-
-    def _spans(self, text: str) -> Iterator[Span]:
-        return chain(
-            self._own_spans(text),
-            tokens(text),
-            logins(text),
-            private_keys(text),
-            assigned_values(text),
-            announced_values(text),
-        )
-
-    def _own_spans(self, text: str) -> Iterator[Span]:
+    def _own_matches(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield what the user's patterns match, and the values that are secret here."""
         for rule, pattern in self._patterns:
             for match in pattern.finditer(text):
                 if match[0]:
-                    yield Span(*match.span(), OWN, rule)
+                    yield *match.span(), rule
         for value, rule in self._secrets():
             start = text.find(value)
             while start >= 0:
                 stop = start + len(value)
-                yield Span(start, stop, OWN, rule)
+                yield start, stop, rule
                 start = text.find(value, stop)
 
     def _secrets(self) -> Spellings:
