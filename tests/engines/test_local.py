@@ -216,7 +216,7 @@ def test_an_index_that_is_edited_for_long_keeps_its_size(tmp_path: Path) -> None
         fill(index, 1000)
         generation = tmp_path / "indices" / (index.save() or "")
         sizes.append(sum(file.stat().st_size for file in generation.rglob("*") if file.is_file()))
-        assert len(index._catalog.alive) <= local.MOST_ROWS * 200 + local.SPARE_ROWS + 220
+        assert len(index._catalog.passages) <= local.MOST_ROWS * 200 + local.SPARE_ROWS + 220
         assert len(matching(index, f"turn{turn} apple", k=200)) == 100
     assert sizes[-1] < 3 * sizes[0]
     reopened = make(tmp_path / "indices")
@@ -290,8 +290,8 @@ def test_a_search_leaves_the_files_of_whoosh_on_disk(tmp_path: Path) -> None:
     again = make(tmp_path, private=tmp_path)
     assert again.open()
     assert matching(again, "apple") == ["a.md"]
-    assert resident_kb(".seg") == 0
-    assert resident_kb(".words") == 0, "what was read of the words is given back"
+    assert resident_kb(".seg", tmp_path) == 0
+    assert resident_kb(".words", tmp_path) == 0, "what was read of the words is given back"
 
 
 def test_an_opened_index_takes_documents_with_and_without_passages(tmp_path: Path) -> None:

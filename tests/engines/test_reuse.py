@@ -50,7 +50,7 @@ def with_headings(document: IndexedDocument, rng: random.Random) -> IndexedDocum
     chunks = []
     for chunk in document.chunks:
         headings = tuple(rng.sample(("pumps", "gardens", "years"), rng.randint(0, 1)))
-        chunks.append(dataclasses.replace(chunk, headings=headings))
+        chunks.append(chunk._replace(headings=headings))
     return dataclasses.replace(document, chunks=tuple(chunks))
 
 
@@ -131,7 +131,7 @@ def test_a_text_that_begins_with_its_title_is_not_taken_for_one_without(
     long = entry("a.md", f"pump\n{ENGLISH}")
     (chunk,) = long.chunks
     index.apply([long])
-    shorter = dataclasses.replace(chunk, text=ENGLISH)
+    shorter = chunk._replace(text=ENGLISH)
     index.apply([dataclasses.replace(long, chunks=(shorter,))])
     counts = {term: payload for term, _, _, payload, _ in postings(database, scope)}
     (other,) = new_scopes(database)

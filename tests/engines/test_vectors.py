@@ -32,13 +32,7 @@ def cloud(count: int, seed: int = 1) -> Vectors:
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> VectorTable:
     monkeypatch.setattr(vectors, "EXACT_LIMIT", 1000)
-    made = VectorTable(DIM)
-    made.open()
-    made.add(list(range(COUNT)), cloud(COUNT))
-    wanted = made.ungraphed()
-    assert wanted is not None
-    made.adopt(wanted[0], build_graph(wanted[1]))
-    return made
+    return grown_table()
 
 
 def exact(matrix: Vectors, query: Vectors, allowed: np.ndarray, k: int = 10) -> set[int]:
@@ -98,6 +92,87 @@ def test_a_stored_graph_comes_back_with_its_vectors(table: VectorTable) -> None:
         before, products_before = table.nearest(query, 10, allowed)
         assert again.tolist() == before.tolist()
         assert products.tolist() == products_before.tolist()
+
+
+def test_stored_vectors_stay_in_their_file(table: VectorTable) -> None:
+    data, graph, rows = table.dump()
+    restored = VectorTable.restore(data, graph, rows, DIM)
+    restored.open()
+    assert restored.dump()[0] is data
+
+
+@pytest.mark.parametrize("limit", [1000, 10 * COUNT])
+def test_a_stored_table_that_grows_answers_as_one_that_was_never_stored(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EXACT_LIMIT", limit)
+    plain = grown_table()
+    restored = reopened(plain)
+    late = cloud(100, seed=6)
+    late_rows = list(range(COUNT, COUNT + 100))
+    gone = list(range(0, COUNT, 7))
+    for table in (plain, restored):
+        table.add(late_rows, late)
+        table.remove([*gone, COUNT + 1])
+    assert_same_answers(plain, restored)
+    assert_same_answers(plain, reopened(restored))
+    # More than a quarter of them is gone: what is left moves.
+    for table in (plain, restored):
+        table.remove(list(range(0, COUNT, 3)))
+    assert_same_answers(plain, restored)
+
+
+def test_vectors_that_came_while_a_graph_was_built_are_found_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vectors, "EXACT_LIMIT", 1000)
+    table = reopened(grown_table())
+    more = list(range(COUNT, 2 * COUNT))
+    table.add(more, cloud(COUNT, seed=7))
+    wanted = table.ungraphed()
+    assert wanted is not None
+    late = cloud(50, seed=8)
+    table.add(list(range(2 * COUNT, 2 * COUNT + 50)), late)
+    table.adopt(wanted[0], build_graph(wanted[1]))
+    assert table.method.startswith("HNSW over 6000")
+    allowed = np.ones(2 * COUNT + 50, dtype=np.bool_)
+    for offset, vector in enumerate(late):
+        assert table.nearest(vector, 1, allowed)[0][0] == 2 * COUNT + offset
+    assert_same_answers(table, reopened(table))
+
+
+def grown_table() -> VectorTable:
+    """Return a table with a graph, if it is large enough for one."""
+    made = VectorTable(DIM)
+    made.open()
+    made.add(list(range(COUNT)), cloud(COUNT))
+    wanted = made.ungraphed()
+    if wanted is not None:
+        made.adopt(wanted[0], build_graph(wanted[1]))
+    return made
+
+
+def reopened(table: VectorTable) -> VectorTable:
+    stored = VectorTable.restore(*table.dump(), DIM)
+    stored.open()
+    return stored
+
+
+def assert_same_answers(one: VectorTable, other: VectorTable) -> None:
+    assert one.method == other.method
+    every = np.arange(2 * COUNT + 100)
+    assert one.places(every).tolist() == other.places(every).tolist()
+    assert np.array_equal(one.get(every), other.get(every))
+    alive = one.places(every) >= 0
+    few = alive & (every % 40 == 0)
+    for query in cloud(10, seed=9):
+        assert one.products(query, every).tolist() == other.products(query, every).tolist()
+        for allowed in (alive, few):
+            rows, scores = one.nearest(query, 10, allowed)
+            same_rows, same_scores = other.nearest(query, 10, allowed)
+            assert rows.tolist() == same_rows.tolist()
+            assert scores.tolist() == same_scores.tolist()
+            assert one.products(query, rows).tolist() == scores.tolist()
 
 
 def test_opening_a_stored_index_imports_neither_faiss_nor_networkx(tmp_path: Path) -> None:

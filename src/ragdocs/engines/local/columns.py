@@ -16,13 +16,6 @@ class Column:
         self._blank = blank
         self._length = 0
 
-    def __setitem__(self, position: int, value: Any) -> None:
-        while position >= len(self._values):
-            extra = np.full(len(self._values), self._blank, dtype=self._values.dtype)
-            self._values = np.concatenate([self._values, extra])
-        self._length = max(self._length, position + 1)
-        self._values[position] = value
-
     def extend(self, values: npt.NDArray[Any]) -> None:
         """Add values behind the last."""
         if not len(values):

@@ -5,14 +5,18 @@ The only module that imports networkx.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
+from ragdocs.engines.local.portions import FirstList
 from ragdocs.system.names import link_key, link_keys
 from ragdocs.types import Document, Link
+
+Buffer = bytes | memoryview
 
 
 class LinkGraph:
@@ -147,19 +151,18 @@ class LinkGraph:
         }
 
     @classmethod
-    def restore(cls, data: bytes) -> LinkGraph:
+    def restore(cls, data: Buffer) -> LinkGraph:
         """Rebuild a graph from what `dump` returned; the names come back with `expect`."""
         graph = cls()
-        stored = json.loads(data)
-        links: dict[str, list[Link]] = {}
-        for node in stored["nodes"]:
+        nodes = FirstList(data)
+        for node in nodes:
             if node["kind"] == "document":
-                links[node["id"]] = []
-        for edge in sorted(stored["edges"], key=lambda edge: edge["order"]):
-            link = Link(edge["written"], edge["edge_type"], edge["edge_context"], edge["heading"])
-            links[edge["source"]].append(link)
-        graph._links = {document_id: tuple(own) for document_id, own in links.items()}
-        graph._count = len(stored["edges"])
+                graph._links[node["id"]] = ()
+        # Those of one document follow one another, in its order.
+        for source, edges in groupby(FirstList(nodes.rest), key=itemgetter("source")):
+            links = tuple(map(_link, edges))
+            graph._links[source] += links
+            graph._count += len(links)
         return graph
 
     def expect(self, documents: Sequence[Document]) -> None:
@@ -231,6 +234,10 @@ def _edges(links: Mapping[str, Sequence[Link]]) -> Iterator[dict[str, Any]]:
             ends = {"source": doc_id, "target": ghost, "key": keys[ghost]}
             yield {**_attributes(link, order), **ends}
             keys[ghost] += 1
+
+
+def _link(edge: Mapping[str, Any]) -> Link:
+    return Link(edge["written"], edge["edge_type"], edge["edge_context"], edge["heading"])
 
 
 def _attributes(link: Link, order: int) -> dict[str, Any]:

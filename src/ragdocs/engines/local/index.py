@@ -5,34 +5,33 @@ Catalog, vectors, keywords and graph behind one lock, with snapshots.
 
 from __future__ import annotations
 
-import logging
+import json
 import threading
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from ragdocs.engines.local import portions, snapshot
 from ragdocs.engines.local.catalog import Catalog
 from ragdocs.engines.local.graph import LinkGraph
+from ragdocs.engines.local.passages import Buffer
 from ragdocs.engines.local.sharing import SharedLock
 from ragdocs.engines.local.snapshot import Pieces
-from ragdocs.engines.local.vectors import VectorTable, build_graph
 from ragdocs.engines.local.view import LocalSnapshot
+from ragdocs.engines.local.waiting import Waiting
 from ragdocs.protocols import IndexInfo, Vectors
-from ragdocs.search.fields import LANGUAGE_TERMS, FieldTerms, field_terms
 from ragdocs.system import files
 from ragdocs.system.heap import leave_alone, without_collection
 from ragdocs.system.locks import lock
-from ragdocs.text.terms import ANALYSER
+from ragdocs.text.recipe import ANALYSER
 from ragdocs.types import Chunk, Document, IndexedDocument
 
 if TYPE_CHECKING:
     from ragdocs.engines.local.postings import KeywordTable
+    from ragdocs.engines.local.vectors import VectorTable
+    from ragdocs.search.fields import FieldTerms
 
 # The layout of a generation; a change here rebuilds every index.
 FORMAT = "8"
@@ -49,9 +48,6 @@ KEYWORD = "keyword/"
 # What `verify` says of a posting that Whoosh's files and the words that are searched do not share.
 UNLIKE = "(in one of two forms only)"
 NO_PASSAGE = "(no passage)"
-# Passages of one document that are encoded before those of others get their turn; a file of 10 MB
-# has 11,000.
-PASSAGES_IN_TURN = 256
 # Passages whose objects are worth keeping the garbage collector off.
 MANY_PASSAGES = 1_000
 # Rows that were ever given, for each that is alive, before they are numbered anew.
@@ -71,7 +67,13 @@ _UNREADABLE = (
     RuntimeError,
 )
 
-logger = logging.getLogger("ragdocs")
+
+class _StoredVectors(NamedTuple):
+    """The files of a vector table, as they were stored."""
+
+    data: Buffer = b""
+    graph: Buffer = b""
+    rows: Buffer = b""
 
 
 class _Parts(NamedTuple):
@@ -80,7 +82,7 @@ class _Parts(NamedTuple):
     catalog: Catalog
     graph: LinkGraph
     keywords: Mapping[str, memoryview]
-    vectors: VectorTable
+    vectors: _StoredVectors
     calibration: Mapping[str, float]
     languages: Mapping[str, int] | None
 
@@ -122,10 +124,10 @@ class LocalIndex:
         self._words: KeywordTable | None = None
         self._word_files: Mapping[str, memoryview] | None = None
         self._stored_languages: Mapping[str, int] | None = {}
-        self._vectors = VectorTable(self._dim)
-        # Rows without a vector, and their order by digest, made when it is needed.
-        self._bare: set[int] = set()
-        self._waiting: dict[str, list[int]] | None = None
+        # Read when vectors are first needed or counted, because numpy takes a while to import.
+        self._vectors: VectorTable | None = None
+        self._stored_vectors = _StoredVectors()
+        self._waiting = Waiting()
 
     @property
     def dirty(self) -> bool:
@@ -144,12 +146,13 @@ class LocalIndex:
     def info(self) -> IndexInfo:
         """Return the counts and the calibration."""
         with self._lock.reading():
+            vectors = self._read_vectors()
             return IndexInfo(
                 documents=len(self._catalog),
-                passages=int(np.count_nonzero(self._catalog.alive)),
-                vectors=len(self._vectors),
+                passages=self._catalog.passage_count,
+                vectors=len(vectors),
                 links=len(self._graph),
-                vector_search=self._vectors.method,
+                vector_search=vectors.method,
                 calibration=self._calibration,
                 languages=self._languages(),
             )
@@ -158,6 +161,8 @@ class LocalIndex:
         """Count the passages in each language that has stems of its own, without English."""
         if self._words is None and self._stored_languages is not None:
             return dict(self._stored_languages)
+        from ragdocs.search.fields import LANGUAGE_TERMS
+
         counts = {}
         for term, count in self._keywords().count(LANGUAGE_TERMS).items():
             if count:
@@ -195,13 +200,12 @@ class LocalIndex:
         removed: Sequence[str],
         restamped: Mapping[str, str],
     ) -> None:
-        passages: list[FieldTerms] = []
-        for entry in changed:
-            passages += field_terms(entry)
+        passages = _terms_of(changed)
         paths = [*removed, *(entry.document.path for entry in changed)]
         gone = self._catalog.rows_at(paths)
         has_words = bool(passages or gone)
         if has_words:
+            self._read_vectors()
             # This takes long, and shows only when it is adopted. Words that cannot be read are made
             # anew from the catalog, before it changes.
             self._keywords().write(passages, gone)
@@ -213,9 +217,7 @@ class LocalIndex:
                 return
             self._keywords().adopt(added)
             self._table().remove(gone)
-            self._bare.difference_update(gone)
-            self._bare.update(added)
-            self._waiting = None
+            self._waiting.change(gone, added)
             self._dirty = True
         if len(added) >= MANY_PASSAGES:
             leave_alone()
@@ -247,41 +249,24 @@ class LocalIndex:
 
         Nothing is reserved: only this process encodes for this index.
         """
-        claimed: list[tuple[Document, Chunk]] = []
         with self._applying, self._lock.reading():
             self._table()
-            for rows in self._wanting().values():
-                if len(claimed) == limit:
-                    break
-                passage = self._first_of(rows, paths)
-                if passage:
-                    claimed.append(passage)
-        return claimed
-
-    def _first_of(
-        self, rows: Sequence[int], paths: Collection[str]
-    ) -> tuple[Document, Chunk] | None:
-        """Return the first of these passages, which have one text, that is in one of the paths."""
-        for row in rows:
-            if not paths or self._catalog.owner(row).path in paths:
-                return self._catalog.chunk(row)
-        return None
+            return self._waiting.first(limit, paths, self._catalog)
 
     def fill(self, vectors: Mapping[str, Vectors]) -> None:
         """Give vectors to the passages with these digests."""
         with self._applying:
             table = self._table()
-            waiting = self._wanting()
             rows: list[int] = []
             row_vectors: list[Vectors] = []
             for digest, vector in vectors.items():
-                for row in waiting.pop(digest, ()):
-                    rows.append(row)
-                    row_vectors.append(vector)
+                waiting = self._waiting.take(digest, self._catalog)
+                rows += waiting
+                row_vectors += [vector] * len(waiting)
             if rows:
                 with self._lock.writing():
-                    table.add(rows, np.stack(row_vectors))
-                self._bare.difference_update(rows)
+                    table.add(rows, row_vectors)
+                self._waiting.end(rows)
                 self._dirty = True
 
     def prepare(self) -> None:
@@ -298,9 +283,9 @@ class LocalIndex:
             self._words = None
             self._word_files = None
             self._stored_languages = {}
-            self._vectors = VectorTable(self._dim)
-            self._bare = set()
-            self._waiting = None
+            self._vectors = None
+            self._stored_vectors = _StoredVectors()
+            self._waiting = Waiting()
             self._dirty = False
 
     def contents(self) -> dict[str, list[Any]]:
@@ -309,7 +294,7 @@ class LocalIndex:
 
         with self._applying, self._lock.reading():
             passages: dict[int, Chunk] = {}
-            for row in np.flatnonzero(self._catalog.alive).tolist():
+            for row in self._catalog.every_row():
                 passages[row] = self._catalog.chunk(row)[1]
             ordered = sorted(passages, key=lambda row: passages[row].id)
             postings = []
@@ -346,7 +331,7 @@ class LocalIndex:
             with without_collection():
                 parts = self._restore(files_by_path, with_vectors=encoder == self._encoder)
         except _UNREADABLE as error:
-            logger.info("the stored index cannot be read and is built anew: %s", error)
+            snapshot.report("the stored index cannot be read and is built anew", error)
             return False
         with self._applying, self._lock.writing():
             self._catalog = parts.catalog
@@ -354,10 +339,10 @@ class LocalIndex:
             self._words = None
             self._word_files = parts.keywords
             self._stored_languages = parts.languages
-            self._vectors = parts.vectors
+            self._vectors = None
+            self._stored_vectors = parts.vectors
             self._calibration = parts.calibration
             self._dirty = encoder != self._encoder
-            self._count_bare()
         for part in files_by_path.values():
             # Only a little of what was mapped is needed again.
             files.release(part)
@@ -365,23 +350,21 @@ class LocalIndex:
 
     def _restore(self, parts: Mapping[str, memoryview], *, with_vectors: bool) -> _Parts:
         cards = portions.FirstList(parts[DOCSTORE])
-        graph = LinkGraph.restore(bytes(parts[GRAPH]))
+        graph = LinkGraph.restore(parts[GRAPH])
         catalog = Catalog.restore(cards, parts[TABLE], parts[PASSAGES], graph.links)
-        catalog.name_headings(cards.others["headings"])
+        others = json.loads(cards.rest)
+        catalog.passages.name_headings(others["headings"])
         graph.expect(catalog.documents())
         keyword_files = {}
         for path, body in parts.items():
             if path.startswith(KEYWORD):
                 keyword_files[path.removeprefix(KEYWORD)] = body
-        languages = cards.others.get("languages")
+        languages = others.get("languages")
         if not with_vectors:
             # Vectors of another model are worthless here: the passages wait for new ones.
-            vectors = VectorTable(self._dim)
-            return _Parts(catalog, graph, keyword_files, vectors, {}, languages)
-        vectors = VectorTable.restore(
-            parts[FAISS], parts.get(NEIGHBOURS, b""), parts[VECTOR_ROWS], self._dim
-        )
-        gauge = cards.others.get("gauge") or {}
+            return _Parts(catalog, graph, keyword_files, _StoredVectors(), {}, languages)
+        vectors = _StoredVectors(parts[FAISS], parts.get(NEIGHBOURS, b""), parts[VECTOR_ROWS])
+        gauge = others.get("gauge") or {}
         return _Parts(catalog, graph, keyword_files, vectors, gauge, languages)
 
     def _keywords(self) -> KeywordTable:
@@ -395,11 +378,12 @@ class LocalIndex:
 
     def _opened_words(self) -> KeywordTable:
         from ragdocs.engines.local.postings import KeywordTable
+        from ragdocs.search.fields import field_terms
 
         try:
             return KeywordTable(self._word_files)
         except _UNREADABLE as error:
-            logger.info("the stored words are made anew: %s", error)
+            snapshot.report("the stored words are made anew", error)
         self._dirty = True
         rows: list[int] = []
         passages: list[FieldTerms] = []
@@ -419,19 +403,44 @@ class LocalIndex:
         """Return the vectors, opened; what cannot be opened is forgotten and computed anew."""
         # Several searches may be the first.
         with self._opening:
+            vectors = self._known_vectors()
             try:
-                self._vectors.open()
+                vectors.open()
             except ValueError as error:
-                logger.info("the stored vectors are made anew: %s", error)
-                self._vectors = VectorTable(self._dim)
-                self._vectors.open()
-                self._count_bare()
-            return self._vectors
+                vectors = self._without_vectors(error)
+                vectors.open()
+            return vectors
 
-    def _count_bare(self) -> None:
-        rows = np.flatnonzero(self._catalog.alive)
-        self._bare = set(rows[self._vectors.places(rows) < 0].tolist())
-        self._waiting = None
+    def _read_vectors(self) -> VectorTable:
+        """Return the vectors, of which those that have one can be told; FAISS may not be there."""
+        with self._opening:
+            return self._known_vectors()
+
+    def _known_vectors(self) -> VectorTable:
+        from ragdocs.engines.local.vectors import VectorTable
+
+        if self._vectors is not None:
+            return self._vectors
+        try:
+            self._vectors = VectorTable.restore(*self._stored_vectors, self._dim)
+        except _UNREADABLE as error:
+            return self._without_vectors(error)
+        self._stored_vectors = _StoredVectors()
+        self._waiting = self._without_vector(self._vectors)
+        return self._vectors
+
+    def _without_vectors(self, error: Exception) -> VectorTable:
+        from ragdocs.engines.local.vectors import VectorTable
+
+        snapshot.report("the stored vectors are made anew", error)
+        self._vectors = VectorTable(self._dim)
+        self._stored_vectors = _StoredVectors()
+        self._waiting = self._without_vector(self._vectors)
+        return self._vectors
+
+    def _without_vector(self, vectors: VectorTable) -> Waiting:
+        every_row = self._catalog.every_row()
+        return Waiting(vectors.missing(every_row))
 
     def save(self) -> str | None:
         """Write a generation if anything changed and nobody else is writing one.
@@ -464,8 +473,10 @@ class LocalIndex:
 
     def _dump(self) -> tuple[dict[str, Mapping[str, Any]], dict[str, Pieces]]:
         """Return what takes long to write as JSON, and the other parts as bytes."""
+        from ragdocs.engines.local import packing
+
         vectors, neighbours, rows = self._table().dump()
-        cards, table, passages = self._catalog.dump()
+        cards, table, passages = packing.dump(self._catalog)
         parts: dict[str, Pieces] = {
             FAISS: [vectors],
             VECTOR_ROWS: [rows],
@@ -484,11 +495,13 @@ class LocalIndex:
 
         Every filter and score walks over them all.
         """
-        alive = self._catalog.alive
-        if len(alive) <= MOST_ROWS * np.count_nonzero(alive) + SPARE_ROWS:
+        from ragdocs.engines.local import packing
+
+        most = MOST_ROWS * self._catalog.passage_count + SPARE_ROWS
+        if len(self._catalog.passages) <= most:
             return
         keywords = self._keywords()
-        catalog, moved = self._catalog.compacted()
+        catalog, moved = packing.compacted(self._catalog)
         vectors = self._table().renumbered(moved)
         if vectors is None:
             return
@@ -496,7 +509,7 @@ class LocalIndex:
             self._catalog = catalog
             self._vectors = vectors
             keywords.renumber(moved)
-            self._count_bare()
+            self._waiting = self._without_vector(vectors)
 
     def _merge_words(self) -> None:
         """Merge segments of words beside those that are searched, and put them in their place."""
@@ -514,34 +527,20 @@ class LocalIndex:
         with self._applying:
             wanted = self._table().ungraphed()
         if wanted:
+            from ragdocs.engines.local.vectors import build_graph
+
             graph = build_graph(wanted[1])
             with self._applying, self._lock.writing():
-                self._vectors.adopt(wanted[0], graph)
+                self._table().adopt(wanted[0], graph)
 
-    def _wanting(self) -> dict[str, list[int]]:
-        """Map the digests that need a vector to their rows.
 
-        Kept until the next change of documents.
-        """
-        if self._waiting is None:
-            self._waiting = {}
-            rows = self._in_turn(sorted(self._bare, key=self._age))
-            for row, digest in zip(rows, self._catalog.digests(rows), strict=True):
-                self._waiting.setdefault(digest, []).append(row)
-        return self._waiting
+def _terms_of(entries: Sequence[IndexedDocument]) -> list[FieldTerms]:
+    """Return the terms of all passages; where there are none, nothing is imported for it."""
+    if not entries:
+        return []
+    from ragdocs.search.fields import field_terms
 
-    def _in_turn(self, rows: Sequence[int]) -> list[int]:
-        """Let the first passages of every document come before the rest of a long one."""
-        before: Counter[str] = Counter()
-        turns = {}
-        for row in rows:
-            document = self._catalog.owner(row).id
-            turns[row] = before[document] // PASSAGES_IN_TURN
-            before[document] += 1
-        return sorted(rows, key=turns.__getitem__)
-
-    def _age(self, row: int) -> tuple[float, int]:
-        modified = self._catalog.owner(row).modified_at
-        if modified is None:
-            return 0.0, row
-        return -modified.timestamp(), row
+    passages: list[FieldTerms] = []
+    for entry in entries:
+        passages += field_terms(entry)
+    return passages

@@ -30,14 +30,16 @@ def written(value: Mapping[str, Any]) -> bytes:
 
 
 class FirstList:
-    """A list that is the first member of an object which `written` wrote, read as it is iterated.
+    """The first list among the members of an object which `written` wrote, read as it is iterated.
 
-    `others` are the members behind it, known at the end of the list.
+    `rest` is an object of the members behind it, as text, known at the end of the list.
     """
 
-    def __init__(self, data: bytes | memoryview) -> None:
-        self._text = str(data, "utf-8", "surrogatepass")
-        self.others: dict[str, Any] = {}
+    def __init__(self, data: bytes | memoryview | str) -> None:
+        if not isinstance(data, str):
+            data = str(data, "utf-8", "surrogatepass")
+        self._text = data
+        self.rest = "{}"
 
     def __iter__(self) -> Iterator[Any]:
         text = self._text
@@ -48,9 +50,8 @@ class FirstList:
             yield element
             if text[place] == ",":
                 place += len(", ")
-        rest = text[place + 1 :].removeprefix(", ")
+        self.rest = "{" + text[place + 1 :].removeprefix(", ")
         self._text = ""
-        self.others = json.loads("{" + rest)
 
 
 def _listed(values: Iterable[Any]) -> bytes:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragdocs.engines.local.catalog import BestFirst, by_row
+from ragdocs.engines.local.rows import BestFirst, by_row
 from ragdocs.engines.local.segments import (
     Buffer,
     Floats,

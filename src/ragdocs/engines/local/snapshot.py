@@ -10,10 +10,8 @@ import hmac
 import json
 import os
 import re
-import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +30,8 @@ GENERATION = re.compile(r"\d{20}-[0-9a-f]{8}")
 UNTRUSTED = (RagdocsError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 # Far beyond any index; only a bound for what a hostile manifest may make us read.
 LARGEST = 1 << 34
+# Bytes of an index that one thread hashes in less time than it takes to import others: 10 ms.
+WORTH_THREADS = 1 << 24
 # Bytes of a file that are in memory while it is checked.
 READ_AT_ONCE = 1 << 25
 
@@ -47,7 +47,7 @@ def save(
     key: bytes,
 ) -> str:
     """Write a generation and publish it; the caller holds the lock of the directory."""
-    name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
+    name = f"{time.time_ns():020d}-{os.urandom(4).hex()}"
     place = directory / name
     manifest: dict[str, object] = {
         "recipe": dict(recipe),
@@ -107,14 +107,30 @@ def load(
                 parts[path] = _opened(fsio.contained(place, path), private)
     except UNTRUSTED:
         return None
-    # A large index is hundreds of megabytes, and hashing lets other threads run: the largest first,
-    # so that no thread is left with it at the end.
-    largest_first = sorted(parts, key=lambda path: len(parts[path]), reverse=True)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        digests = list(pool.map(_mapped_digest, [parts[path] for path in largest_first]))
-    if digests != [manifest["files"][path] for path in largest_first]:
+    if _digests(parts) != manifest["files"]:
         return None
     return manifest["recipe"], parts
+
+
+def report(message: str, error: Exception) -> None:
+    """Log what becomes of stored files that cannot be used."""
+    import logging
+
+    logging.getLogger("ragdocs").info("%s: %s", message, error)
+
+
+def _digests(parts: Mapping[str, memoryview]) -> dict[str, str]:
+    """Return the digest of each file; those of a large index are made by several threads."""
+    if sum(map(len, parts.values())) < WORTH_THREADS:
+        return {path: _mapped_digest(part) for path, part in parts.items()}
+    from concurrent.futures import ThreadPoolExecutor
+
+    # Hashing lets other threads run: the largest first, so that no thread is left with it at the
+    # end.
+    largest_first = sorted(parts, key=lambda path: len(parts[path]), reverse=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        digests = pool.map(_mapped_digest, [parts[path] for path in largest_first])
+        return dict(zip(largest_first, digests, strict=True))
 
 
 def _opened(path: Path, private: Path | None) -> memoryview:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ragdocs.engines.local.catalog import BestFirst, by_row
+from ragdocs.engines.local.rows import BestFirst, by_row
 from ragdocs.protocols import Vectors
 from ragdocs.system import files as fsio
 from ragdocs.system import heap
@@ -19,6 +19,7 @@ from ragdocs.system import heap
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
 Halves = npt.NDArray[np.float16]
+Codes = npt.NDArray[np.uint8]
 Buffer = bytes | memoryview
 
 # Removed vectors stay in place, hidden by the row mask, until they are this share of all:
@@ -42,15 +43,20 @@ STRIPE = 1024
 
 
 class VectorTable:
-    """A FAISS index in half precision whose entries are named by row numbers.
+    """FAISS indexes in half precision whose entries are named by row numbers.
 
     What was stored is opened by `open`, when vectors are first needed: FAISS is large, and a start
-    does without it.
+    does without it. Stored vectors stay in their file, and those that come later are an index of
+    their own: FAISS ends the process when something is added to vectors that lie in a file.
     """
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
-        self._index: Any = None
+        # Vectors of a file, or those that a graph was built of: nothing is ever added to them.
+        self._settled: Any = None
+        self._settled_file: Buffer = b""
+        # Vectors that came since; their places follow.
+        self._added: Any = None
         self._stored: tuple[Buffer, Buffer] = (b"", b"")
         self._rows: Rows = np.empty(0, dtype=np.int64)
         # The place of each row in the index, -1 where it has none.
@@ -85,33 +91,40 @@ class VectorTable:
 
         Raise ValueError if the two do not fit.
         """
-        if self._index is not None:
+        if self._settled is not None:
             return
         data, graph = self._stored
         self._stored = (b"", b"")
-        index = _exact(self.dim)
+        settled = _exact(self.dim)
         skeleton = None
         try:
             if data:
-                _copy_codes(_read_in_place(data), index)
+                settled = _like(_read_in_place(data), settled)
             if graph:
                 skeleton = _read_in_place(graph)
         except (RuntimeError, AttributeError) as error:
             raise ValueError(f"the stored vectors cannot be read: {error}") from error
-        if index.ntotal != len(self._rows):
+        if settled.ntotal != len(self._rows):
             raise ValueError("the stored vectors do not fit their rows")
-        self._index = index
+        self._settled_file = data
+        self._added = _exact(self.dim)
+        self._settled = settled
         if skeleton is not None:
             # Nothing is ever added to a graph, so it stays where it lies.
             self._share(skeleton, graph)
         for stored in (data, graph):
             fsio.release(stored)
 
-    def add(self, rows: Sequence[int] | Rows, vectors: Vectors) -> None:
+    def missing(self, rows: Sequence[int]) -> set[int]:
+        """Return those of these rows that have no vector."""
+        asked = np.asarray(rows, dtype=np.int64)
+        return set(asked[self.places(asked) < 0].tolist())
+
+    def add(self, rows: Sequence[int] | Rows, vectors: Vectors | Sequence[Vectors]) -> None:
         """Store one vector for each row."""
         # FAISS rounds halfway cases away from zero, and all others, such as databases, to even.
         halves = np.asarray(vectors, dtype=np.float16).astype(np.float32)
-        self._index.add(np.ascontiguousarray(halves))
+        self._added.add(np.ascontiguousarray(halves))
         self._place(np.concatenate([self._rows, np.asarray(rows, dtype=np.int64)]), len(self._rows))
 
     def remove(self, rows: Sequence[int]) -> None:
@@ -130,15 +143,16 @@ class VectorTable:
         count = int(np.count_nonzero(allowed))
         if not count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        if self._graph is None or count < MILD_FILTER * len(allowed):
-            rows, scores = self._search(self._index, vector, k, allowed)
-        else:
+        settled = self._settled.ntotal
+        found = []
+        if self._graph is not None and count >= MILD_FILTER * len(allowed):
             covered = self._graph.ntotal
-            rows, scores = self._search(self._graph, vector, k, allowed[:covered])
+            found.append(self._search(self._graph, vector, k, allowed[:covered]))
             allowed[:covered] = False
-            new_rows, new_scores = self._search(self._index, vector, k, allowed)
-            rows = np.concatenate([rows, new_rows])
-            scores = np.concatenate([scores, new_scores])
+        found.append(self._search(self._settled, vector, k, allowed[:settled]))
+        found.append(self._search(self._added, vector, k, allowed[settled:], settled))
+        rows = np.concatenate([some for some, _ in found])
+        scores = np.concatenate([some for _, some in found])
         order = best_first(rows, scores)[:k]
         return rows[order], scores[order]
 
@@ -147,16 +161,16 @@ class VectorTable:
 
         Zero where a row has none.
         """
-        places = self.places(rows)
-        there = places >= 0
-        allowed = np.zeros(len(self._rows), dtype=np.bool_)
-        allowed[places[there]] = True
-        scores = np.zeros(len(self._rows) + 1, dtype=np.float32)
-        if wanted := int(np.count_nonzero(allowed)):
-            found, positions = self._ask(self._index, vector, wanted, allowed)
-            scores[positions] = found
-        # The last one is that of no row.
-        result: Vectors = scores[np.where(there, places, -1)]
+        there = np.flatnonzero(self.places(rows) >= 0)
+        result: Vectors = np.zeros(len(rows), dtype=np.float32)
+        if len(there):
+            # FAISS multiplies as in a search, so that scores are equal to the last bit.
+            few = _exact(self.dim)
+            places = self.places(rows[there])
+            few.add_sa_codes(self._codes(places))
+            every = np.ones(len(there), dtype=np.bool_)
+            scores, positions = self._ask(few, vector, len(there), every)
+            result[there[positions]] = scores
         return result
 
     def get(self, rows: Sequence[int] | Rows) -> Vectors:
@@ -165,8 +179,19 @@ class VectorTable:
         places = self.places(rows)
         there = places >= 0
         if there.any():
-            result[there] = self._index.reconstruct_batch(places[there])
+            result[there] = self._codes(places[there]).view(np.float16)
         return result
+
+    def _codes(self, places: Rows) -> Codes:
+        """Return the vectors at these places in half precision, as bytes."""
+        settled = self._settled.ntotal
+        is_settled = places < settled
+        codes = np.empty((len(places), self._settled.code_size), dtype=np.uint8)
+        early = places[is_settled]
+        codes[is_settled] = _codes_of(self._settled)[early]
+        late = places[~is_settled] - settled
+        codes[~is_settled] = _codes_of(self._added)[late]
+        return codes
 
     def means(self, groups: Sequence[Sequence[int]]) -> Vectors:
         """Return the unit vector in the middle of each group of rows.
@@ -208,28 +233,31 @@ class VectorTable:
             self._rows
         ):
             return None
-        vectors = np.empty((len(self._rows), self.dim), dtype=np.float16)
-        for start in range(0, len(vectors), STRIPE):
-            stripe = vectors[start : start + STRIPE]
-            stripe[:] = self._index.reconstruct_n(start, len(stripe))
-        return self._epoch, vectors
+        return self._epoch, self._codes(np.arange(len(self._rows))).view(np.float16)
 
     def adopt(self, epoch: int, graph: Any) -> None:
-        """Search through a graph from now on.
+        """Search through a graph from now on, and take the vectors that it was built of.
 
-        Unless the vectors it was built of have moved since.
+        Unless those have moved since.
         """
-        if epoch == self._epoch:
-            self._share(graph)
+        if epoch != self._epoch:
+            return
+        late = np.arange(graph.ntotal, len(self._rows))
+        added = _exact(self.dim)
+        if len(late):
+            added.add_sa_codes(self._codes(late))
+        self._added = added
+        self._settled = _storage(graph)
+        self._settled_file = b""
+        self._graph = graph
+        self._graph_file = b""
 
-    def _share(self, graph: Any, file: Buffer = b"") -> None:
-        """Let a graph that has no vectors find them in the index, which belongs to it then.
+    def _share(self, graph: Any, file: Buffer) -> None:
+        """Let a graph that was stored without vectors find them among the settled ones.
 
-        `file` is what it is read from as it lies.
+        They belong to it then. `file` is what it is read from as it lies.
         """
-        if self._graph is not None:
-            self._graph.own_fields = False
-        graph.storage = self._index
+        graph.storage = self._settled
         graph.own_fields = True
         self._graph = graph
         self._graph_file = file
@@ -246,7 +274,17 @@ class VectorTable:
             graph = _written(self._graph, faiss.IO_FLAG_SKIP_STORAGE)
         is_alive = self.places(self._rows) == np.arange(len(self._rows))
         rows = np.where(is_alive, self._rows, -1 - self._rows)
-        return _written(self._index), graph, rows.tobytes()
+        return self._dumped(), graph, rows.tobytes()
+
+    def _dumped(self) -> Buffer:
+        """Return all vectors as FAISS writes them; if they are those of a file, that one."""
+        if not self._added.ntotal:
+            return self._settled_file or _written(self._settled)
+        joined = _exact(self.dim)
+        for part in (self._settled, self._added):
+            if part.ntotal:
+                joined.add_sa_codes(_codes_of(part))
+        return _written(joined)
 
     @classmethod
     def restore(cls, data: Buffer, graph: Buffer, rows: Buffer, dim: int) -> VectorTable:
@@ -273,8 +311,13 @@ class VectorTable:
         self._rows = rows
         self._count += len(rows) - start
 
-    def _search(self, index: Any, vector: Vectors, k: int, allowed: Mask) -> tuple[Rows, Vectors]:
-        """Return at least the k best rows, with all that are as good as the last of them."""
+    def _search(
+        self, index: Any, vector: Vectors, k: int, allowed: Mask, start: int = 0
+    ) -> tuple[Rows, Vectors]:
+        """Return at least the k best rows, with all that are as good as the last of them.
+
+        `start` is the place of the first vector of this index.
+        """
         count = int(np.count_nonzero(allowed))
         if not count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
@@ -284,7 +327,7 @@ class VectorTable:
         while True:
             scores, positions = self._ask(index, vector, wanted, allowed)
             if wanted == count or len(positions) < wanted or scores[-1] < scores[k - 1]:
-                return self._rows[positions], scores
+                return self._rows[start + positions], scores
             wanted = min(wanted * 4, count)
 
     def _ask(self, index: Any, vector: Vectors, wanted: int, allowed: Mask) -> tuple[Vectors, Rows]:
@@ -297,10 +340,13 @@ class VectorTable:
         faiss.omp_set_num_threads(1)
         # The Python wrappers of faiss take arrays and keywords that its type stubs do not know.
         untyped: Any = faiss
-        selector = untyped.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+        selector = None
+        if not allowed.all():
+            selector = untyped.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+        parameters = None
         if index is self._graph:
             parameters = untyped.SearchParametersHNSW(sel=selector, efSearch=SEARCHING)
-        else:
+        elif selector is not None:
             parameters = untyped.SearchParameters(sel=selector)
         scores, positions = index.search(vector.reshape(1, -1), wanted, params=parameters)
         # A graph may find fewer than were asked for.
@@ -312,7 +358,12 @@ class VectorTable:
             return
         rows = np.flatnonzero(self._places >= 0)
         vectors = self.get(rows)
-        self._index, self._graph, self._epoch = _exact(self.dim), None, self._epoch + 1
+        self._settled = _exact(self.dim)
+        self._settled_file = b""
+        self._added = _exact(self.dim)
+        self._graph = None
+        self._graph_file = b""
+        self._epoch += 1
         self._place(np.empty(0, dtype=np.int64))
         if len(rows):
             self.add(rows, vectors)
@@ -346,7 +397,7 @@ def similar_pairs(
 
 
 def build_graph(vectors: Halves) -> Any:
-    """Build a graph over vectors, which it does not keep.
+    """Build a graph over vectors.
 
     That takes half a millisecond for each, so nobody should wait for it.
     """
@@ -358,8 +409,14 @@ def build_graph(vectors: Halves) -> Any:
     graph.train(vectors[:1].astype(np.float32))
     for start in range(0, len(vectors), BUILT_AT_ONCE):
         graph.add(vectors[start : start + BUILT_AT_ONCE].astype(np.float32))
-    skeleton = np.frombuffer(_written(graph, faiss.IO_FLAG_SKIP_STORAGE), dtype=np.uint8)
-    return faiss.deserialize_index(skeleton)
+    return graph
+
+
+def _storage(graph: Any) -> Any:
+    """Return the index that a graph finds its vectors in, and that goes with it."""
+    import faiss
+
+    return faiss.downcast_index(graph.storage)
 
 
 def _read_in_place(data: Buffer) -> Any:
@@ -373,16 +430,24 @@ def _read_in_place(data: Buffer) -> Any:
     return faiss.read_index(reader)
 
 
-def _copy_codes(stored: Any, index: Any) -> None:
-    """Add all vectors of one index to another, once and without unpacking them."""
+def _codes_of(index: Any) -> Codes:
+    """Return the vectors of an index as they lie, until something is added to it."""
     import faiss
 
-    if stored.d != index.d or stored.code_size != index.code_size:
+    size = index.ntotal * index.code_size
+    if not size:
+        return np.empty((0, index.code_size), dtype=np.uint8)
+    codes: Any = faiss.rev_swig_ptr(index.codes.data(), size)
+    return np.asarray(codes).reshape(index.ntotal, index.code_size)
+
+
+def _like(stored: Any, other: Any) -> Any:
+    """Return an index that was read, whose vectors must have the size of those of another."""
+    if stored.d != other.d or stored.code_size != other.code_size:
         raise RuntimeError("they have another size")
-    size = stored.ntotal * stored.code_size
-    if size:
-        codes: Any = faiss.rev_swig_ptr(stored.codes.data(), size)
-        index.add_sa_codes(codes.reshape(stored.ntotal, stored.code_size))
+    if stored.codes.size() != stored.ntotal * stored.code_size:
+        raise RuntimeError("there are more or fewer than it says")
+    return stored
 
 
 def _written(index: Any, flags: int = 0) -> Buffer:

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
-from ragdocs.engines.local.catalog import Catalog, Mask, Rows, Siblings
+from ragdocs.engines.local.catalog import Catalog, Slots
 from ragdocs.engines.local.graph import LinkGraph
-from ragdocs.engines.local.vectors import VectorTable, similar_pairs
 from ragdocs.protocols import (
     Candidates,
     Documents,
     Facet,
-    Floats,
     Order,
     PassageKey,
     ProbeVector,
-    SignalName,
-    Vectors,
 )
-from ragdocs.search.fields import meant
 from ragdocs.search.newest import age_order
-from ragdocs.text.languages import ENGLISH
 from ragdocs.types import Chunk, Document, Filter, Link
 
 if TYPE_CHECKING:
-    from ragdocs.engines.local.postings import KeywordTable, Scored
+    from ragdocs.engines.local.postings import KeywordTable
+    from ragdocs.engines.local.vectors import VectorTable
 
 
 class LocalSnapshot:
@@ -57,32 +49,12 @@ class LocalSnapshot:
         also: Collection[str] = (),
     ) -> Candidates:
         """Find the k best passages by words and by vector under each of the filters."""
-        masks = self._masks(filters)
-        started = time.perf_counter()
-        scored, rows_found = self._by_words(probes, masks, k)
-        searched_words = time.perf_counter()
-        rows_found |= self._by_vector(probes, masks, k)
-        searched_vectors = time.perf_counter()
-        family = self._family(rows_found.values(), also)
-        columns = {}
-        for signal, rows in rows_found.items():
-            columns[signal] = np.searchsorted(family.rows, rows).tolist()
-        term_counts = {}
-        for name, words in scored.items():
-            term_counts[name] = words.terms
-        return Candidates(
-            keys=family.rows.tolist(),
-            starts=family.starts,
-            documents=self._catalog.owners(family.rows[family.starts]),
-            raw=self._measured(probes, scored, family.rows),
-            found=columns,
-            term_counts=term_counts,
-            lone_share=self._catalog.lone_share(),
-            seconds={
-                "words": searched_words - started,
-                "meaning": searched_vectors - searched_words,
-            },
-        )
+        # Whoever only lists documents needs none of it.
+        from ragdocs.engines.local import candidates
+
+        slots = list(map(self.slots, filters))
+        sources = candidates.Sources(self._catalog, self._keywords, self._table)
+        return candidates.find(sources, probes, slots, k, also)
 
     def neighbours(
         self, document_ids: Sequence[str], where: Filter
@@ -103,22 +75,24 @@ class LocalSnapshot:
         self,
         keys: Sequence[PassageKey],
         words: Sequence[str] = (),
-        languages: Sequence[str] = (ENGLISH,),
+        languages: Sequence[str] = ("en",),
     ) -> list[tuple[Document, Chunk, tuple[str, ...]]]:
         """Return passages with their documents, and which of these words stand in each."""
+        from ragdocs.search.fields import meant
+
         rows = cast("Sequence[int]", keys)
         present_words: list[list[str]] = [[] for _ in rows]
         for word in words:
-            is_present = np.zeros(len(rows), dtype=np.bool_)
+            positions: set[int] = set()
             for wanted in {meant(word, language) for language in languages}:
-                is_present |= self._keywords().holding(rows, wanted)
-            for position in np.flatnonzero(is_present):
+                positions.update(self._keywords().holding(rows, wanted).nonzero()[0].tolist())
+            for position in positions:
                 present_words[position].append(word)
         passages = []
         for row, present in zip(rows, present_words, strict=True):
             document, passage = self._catalog.chunk(row)
             passages.append((document, passage, tuple(present)))
-        self._catalog.rest()
+        self._catalog.passages.rest()
         return passages
 
     def get(self, names: Sequence[str]) -> Mapping[str, Document]:
@@ -174,7 +148,7 @@ class LocalSnapshot:
         beginnings: dict[str, Sequence[Chunk]] = {}
         for document_id in document_ids:
             beginnings[document_id] = self._catalog.beginning(document_id, room)
-        self._catalog.rest()
+        self._catalog.passages.rest()
         return beginnings
 
     def links(
@@ -189,86 +163,19 @@ class LocalSnapshot:
         self, where: Filter, threshold: float, limit: int | None = None
     ) -> Sequence[tuple[float, str, str]]:
         """Return pairs of document ids whose mean vectors are this alike, the most alike first."""
+        from ragdocs.engines.local.vectors import similar_pairs
+
         ids = [document.id for document in self._catalog.documents(self.slots(where))]
         means = self._table().means([self._catalog.rows(document_id) for document_id in ids])
         pairs = similar_pairs(means, threshold, limit)
         return [(similarity, ids[first], ids[second]) for similarity, first, second in pairs]
 
-    def slots(self, where: Filter) -> Mask:
+    def slots(self, where: Filter) -> Slots:
         """Tell for each document slot of the catalog whether it passes."""
         linked = None
         if where.linked_to:
             linked = self._graph.pointing(where.linked_to)
         return self._catalog.slots(where, linked)
-
-    def _masks(self, filters: Sequence[Filter]) -> Sequence[Mask]:
-        """Tell for each filter and row whether it passes."""
-        masks = []
-        for where in filters:
-            masks.append(self._catalog.mask(self.slots(where)))
-        return masks
-
-    def _by_words(
-        self, probes: Sequence[ProbeVector], masks: Sequence[Mask], k: int
-    ) -> tuple[dict[str, Scored], dict[SignalName, Rows]]:
-        """Score all rows for each probe that has words, and choose the best."""
-        from ragdocs.engines.local.postings import best
-
-        scored: dict[str, Scored] = {}
-        found: dict[SignalName, Rows] = {}
-        for probe in probes:
-            if probe.text:
-                words = self._keywords().score(probe.text, self._catalog.alive, probe.languages)
-                scored[probe.name] = words
-                found[probe.name, "keyword"] = best(
-                    words.values, k, masks, self._catalog.best_first
-                )
-        return scored, found
-
-    def _by_vector(
-        self, probes: Sequence[ProbeVector], masks: Sequence[Mask], k: int
-    ) -> dict[SignalName, Rows]:
-        """Choose the rows that are nearest to each probe that has a vector."""
-        found: dict[SignalName, Rows] = {}
-        for probe in probes:
-            if probe.vector is not None:
-                found[probe.name, "vector"] = self._nearest(probe.vector, masks, k)
-        return found
-
-    def _nearest(self, vector: Vectors, masks: Sequence[Mask], k: int) -> Rows:
-        table = self._table()
-        best_first = self._catalog.best_first
-        all_rows = []
-        all_scores = []
-        for mask in masks:
-            rows, scores = table.nearest(vector, k, mask, best_first)
-            all_rows.append(rows)
-            all_scores.append(scores)
-        if len(all_rows) == 1:
-            return all_rows[0]
-        # A row that passes several filters has the same score under each.
-        distinct, first = np.unique(np.concatenate(all_rows), return_index=True)
-        return distinct[best_first(distinct, np.concatenate(all_scores)[first])]
-
-    def _family(self, found: Iterable[Rows], also: Collection[str]) -> Siblings:
-        """Return all rows of the documents that were found or are measured anyway."""
-        parts = [np.empty(0, dtype=np.int64), *found]
-        for document_id in also:
-            parts.append(np.array(self._catalog.rows(document_id), dtype=np.int64))
-        return self._catalog.siblings(np.concatenate(parts))
-
-    def _measured(
-        self, probes: Sequence[ProbeVector], scored: Mapping[str, Scored], rows: Rows
-    ) -> dict[SignalName, Floats]:
-        """Return what each source measures in these rows, words before vectors."""
-        raw: dict[SignalName, Floats] = {}
-        for name, words in scored.items():
-            raw[name, "keyword"] = words.values[rows].astype(np.float64)
-        for probe in probes:
-            if probe.vector is not None:
-                products = self._table().products(probe.vector, rows)
-                raw[probe.name, "vector"] = products.astype(np.float64)
-        return raw
 
 
 def _key(row: int) -> PassageKey:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ HIGHEST = 255
 PLAIN_SLACK = 2
 WIDE_SLACK = 8
 SWAPPED = 2
+# Bytes above this are parts of longer characters.
+LAST_ASCII = 127
 # What lies in a file, one after the other, each from a multiple of eight bytes on.
 PARTS: Mapping[str, npt.DTypeLike] = {
     "text_starts": np.uint32,
@@ -192,7 +195,18 @@ class Words:
         starts = all_starts[low : high + 1].astype(np.int64)
         sizes = np.diff(starts)
         differences = np.abs(sizes - len(wanted))
-        chosen = np.flatnonzero(differences <= slack)
+        slacks = np.full(len(sizes), slack)
+        if slack == PLAIN_SLACK:
+            # A letter more or less leaves all others as they are, unless it takes several bytes.
+            is_plain = ~self._is_wide[low:high]
+            slacks[is_plain & (differences == 1)] = 0
+            differences[is_plain & (differences > 1)] = slack + 1
+        is_possible = differences <= slack
+        # What is shared at both ends has this much at one of them at least.
+        least = (len(wanted) - 2 * slack + 1) // 2
+        if least > 0:
+            is_possible &= self._shares_an_end(wanted, least, starts, low)
+        chosen = np.flatnonzero(is_possible)
         sizes = sizes[chosen]
         begins = starts[chosen]
         lasts = begins + sizes - 1
@@ -200,10 +214,35 @@ class Words:
         is_inside = steps < sizes[:, None]
         same = self._same(wanted, begins[:, None] + steps, is_inside)
         same += self._same(wanted[::-1], lasts[:, None] - steps, is_inside)
-        least = np.minimum(sizes, len(wanted)) - slack
-        is_alike = same >= least
+        is_alike = same >= np.minimum(sizes, len(wanted)) - slacks[chosen]
         alike: list[int] = (low + chosen[is_alike]).tolist()
         return alike
+
+    @cached_property
+    def _is_wide(self) -> Mask:
+        """Tell which terms have characters of several bytes."""
+        texts = np.frombuffer(self._texts, dtype=np.uint8)
+        wide = np.flatnonzero(texts > LAST_ASCII)
+        is_wide = np.zeros(len(self), dtype=np.bool_)
+        starts = np.frombuffer(self._starts, dtype=np.uint32)
+        is_wide[np.searchsorted(starts, wide, side="right") - 1] = True
+        return is_wide
+
+    def _shares_an_end(self, wanted: Bytes, least: int, starts: Numbers, low: int) -> Mask:
+        """Tell which of the terms from low on have so many of the wanted bytes at one end.
+
+        `starts` has where each of these terms begins, and where the last one ends.
+        """
+        texts = np.frombuffer(self._texts, dtype=np.uint8)
+        shares = np.ones(len(starts) - 1, dtype=np.bool_)
+        for back in range(1, least + 1):
+            # A term that is too short for this is no possible one anyway.
+            shares &= texts.take(starts[1:] - back, mode="clip") == wanted[-back]
+        prefix = wanted[:least].tobytes()
+        first = self._from(prefix) - low
+        last = self._from(prefix + b"\xff") - low
+        shares[first:last] = True
+        return shares
 
     def _same(self, wanted: Bytes, places: Numbers, is_inside: Mask) -> Numbers:
         """Count the wanted bytes that each row of places has before one differs or is outside."""

@@ -25,7 +25,7 @@ from ragdocs.errors import UnavailableError
 from ragdocs.protocols import IndexInfo, Vectors
 from ragdocs.search.fields import LANGUAGE_TERMS
 from ragdocs.system.postgres.database import Database
-from ragdocs.text.terms import ANALYSER
+from ragdocs.text.recipe import ANALYSER
 from ragdocs.types import Chunk, Document, IndexedDocument
 
 if TYPE_CHECKING:
