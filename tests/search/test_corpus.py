@@ -23,7 +23,7 @@ from ragdocs.search import corpus as pipeline
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.stores.files.store import FileStore
-from ragdocs.types import Discard, Expect, Findings, Probe, Put, Query, Scan, Source
+from ragdocs.types import FRESH, Discard, Expect, Findings, Probe, Put, Query, Scan, Source
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
@@ -151,6 +151,22 @@ def test_a_touched_file_is_read_once_and_neither_indexed_nor_encoded_again(bench
     bench.settle()
     assert bench.corpus.sync().unchanged == 1
     assert bench.store.reads == []
+
+
+def test_a_file_that_is_only_read_again_to_be_sure_does_not_keep_others_waiting(
+    bench: Bench,
+) -> None:
+    bench.write("older.md", "not indexed yet")
+    stamp = ""
+    while not stamp.startswith(FRESH):
+        bench.write("newer.md", "indexed at once")
+        bench.corpus.sync(["newer.md"])
+        stamp, _ = bench.index.stamps()["newer.md"]
+    bench.store.reads.clear()
+    unread: list[int] = []
+    bench.corpus.sync(progress=lambda *_: unread.append(bench.corpus.unread))
+    assert bench.store.reads == ["older.md", "newer.md"]
+    assert unread == [0]
 
 
 def test_a_sync_of_some_paths_leaves_the_others_alone(bench: Bench) -> None:
@@ -431,7 +447,8 @@ def test_an_answer_says_how_many_files_are_not_read_yet(bench: Bench) -> None:
         bench.write(f"{n}.md", f"note {n}")
     notes: list[tuple[str, ...]] = []
     bench.corpus.sync(progress=lambda *_: notes.append(bench.search("note").notes))
-    assert notes[0][0] == "still indexing: 50 files are new or changed and not searched yet"
+    state = "50 files are new or changed and not searched yet"
+    assert notes[0][0] == f"still indexing: {state}; ask again to search them too"
     assert not any("still indexing" in note for note in notes[-1])
 
 

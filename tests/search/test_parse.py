@@ -238,6 +238,30 @@ def test_a_refused_block_is_reported_and_stays_in_the_body(block: str) -> None:
     assert parsed.document.problems[1].startswith("frontmatter: ")
 
 
+def test_a_description_is_searched_above_the_text_unless_the_text_begins_with_it() -> None:
+    text = "---\ntitle: Pods\ndescription: What runs\n  together.\n---\n\nWords.\n"
+    parsed = read(text)
+    assert parsed.body == "What runs together.\n\nWords.\n"
+    assert parsed.first_line == 5
+    copied = "---\nsummary: Words *stand* here.\n---\n# Pods\n\nWords stand here.\n"
+    assert read(copied).body == "# Pods\n\nWords stand here.\n"
+    assert read("---\ndescription: [a]\n---\nWords.\n").body == "Words.\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("title: {#each ...}", "{#each ...}"),
+        ("title: {let/const}", "{let/const}"),
+        ("title: use: and more", "use: and more"),
+        ("tags: [a\ntitle: 'Plain'", "Plain"),
+    ],
+)
+def test_a_title_that_is_no_yaml_is_read_as_it_is_written(written: str, title: str) -> None:
+    assert card(f"---\n{written}\n---\n\nWords.\n", lane=DOCS).title == title
+    assert card(f"---\n{written}\n---\n\n# Main\n", lane=DOCS).title == "Main"
+
+
 def test_a_byte_order_mark_and_windows_line_ends_change_nothing() -> None:
     text = "---\ntype: plan\n---\n# Title\n\n[[x]]\n"
     plain, windows = read(text), read("\ufeff" + text.replace("\n", "\r\n"))

@@ -17,10 +17,11 @@ from tests.engines.wrappers import Counting, Opaque
 from ragdocs.engines.local.index import LocalIndex
 from ragdocs.lanes import DOCS, JOURNAL, MEMORY, Lane
 from ragdocs.protocols import Index
-from ragdocs.search.calibration import FLOOR, WEAK, Gauge
+from ragdocs.search.calibration import WEAK, Gauge
 from ragdocs.search.corpus import Corpus
 from ragdocs.search.encoders.hashing import HashEncoder
 from ragdocs.search.encoders.vectors import half_precision
+from ragdocs.search.floor import FLOOR
 from ragdocs.search.query import with_doubt
 from ragdocs.search.rank import lead
 from ragdocs.stores.files.store import FileStore

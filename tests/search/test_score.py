@@ -19,6 +19,7 @@ from ragdocs.protocols import Candidates, Floats, PassageKey
 from ragdocs.search import calibration as gauge
 from ragdocs.search import rank, score
 from ragdocs.search.calibration import Gauge
+from ragdocs.search.floor import FLOOR
 from ragdocs.search.query import Plan, Scored, score_candidates
 from ragdocs.search.score import Layout, Scores
 from ragdocs.types import Document, Probe, Query
@@ -313,7 +314,7 @@ def test_how_far_chance_scatters_does_not_make_a_hit_any_surer() -> None:
 def test_the_floor_is_passed_by_one_unrelated_question_in_twenty() -> None:
     best = np.random.default_rng(1).normal(0.3, 0.05, 2000).tolist()
     measured = gauge.measured(best)
-    assert np.mean(measured.show(np.array(best)) > gauge.FLOOR) == pytest.approx(0.05, abs=0.015)
+    assert np.mean(measured.show(np.array(best)) > FLOOR) == pytest.approx(0.05, abs=0.015)
     # A few questions that happen to be about the project do not lift it.
     assert gauge.measured([*best, *[0.9] * 100]).floor == pytest.approx(measured.floor, abs=0.01)
 

@@ -42,8 +42,6 @@ MOST_FLOOR = 0.45
 # nothing about how sure a hit is: on that scale nearly every answer was shown as 1, where the next
 # boost outweighed any difference.
 SURENESS = 0.15
-# The floor on the scale that is shown.
-FLOOR = 0.5
 # Below this a best hit is marked as weak where there are too few documents to compare it with.
 WEAK = 0.65
 # Otherwise what a best hit has above the floor, and this part of its lead over the tenth document,

@@ -12,11 +12,10 @@ from hashlib import blake2b
 from itertools import pairwise
 
 from ragdocs.lanes import Chunking
-from ragdocs.text.sections import STEP, heading_names
+from ragdocs.text.headings import STEP
+from ragdocs.text.sections import heading_names
 from ragdocs.types import Block, Chunk, Parsed
 
-# Part of the identity of an index: another way of cutting is another number.
-CHUNKER = "8"
 # Blocks that are never cut.
 CODE = ("fence", "code")
 

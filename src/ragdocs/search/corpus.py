@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-
-import numpy as np
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ragdocs import errors
 from ragdocs.errors import NotFoundError, UnavailableError
@@ -24,28 +24,9 @@ from ragdocs.protocols import (
     Vectors,
     Versioned,
 )
-from ragdocs.search import calibration, chunk, parse
-from ragdocs.search.calibration import Gauge, Gauges
-from ragdocs.search.cleaning import clean
-from ragdocs.search.early import EarlyReader, newest_first
-from ragdocs.search.encoders.vectors import half_precision, mostly_latin
-from ragdocs.search.measuring import measure_gauges, query_language, query_languages
-from ragdocs.search.query import (
-    Measured,
-    Plan,
-    is_weak,
-    measure,
-    narrows,
-    with_doubt,
-    with_floor,
-    with_weak_note,
-)
-from ragdocs.search.query import search as search_snapshot
+from ragdocs.search.early import EarlyReader, newest_first, unread_count
 from ragdocs.search.reading import ReadFiles, Reading, is_below
-from ragdocs.search.variants import PageVariants
 from ragdocs.system.turns import answering
-from ragdocs.text import times
-from ragdocs.text.languages import ENGLISH
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import (
     Change,
@@ -60,6 +41,13 @@ from ragdocs.types import (
     Scan,
     Written,
 )
+
+# What cuts texts, scores and encodes is imported where that is done: a command that only lists
+# memories does none of it, and needs no numpy.
+if TYPE_CHECKING:
+    from ragdocs.search.calibration import Gauge, Gauges
+    from ragdocs.search.query import Measured, Plan
+    from ragdocs.search.variants import PageVariants
 
 Progress = Callable[[str, int, int], None]
 
@@ -77,9 +65,6 @@ ENCODED_IN_A_WRITE = 16
 MASS_REMOVAL = 20
 MASS_SHARE = 0.5
 SECOND_LOOK_SECONDS = 0.5
-# The share of passages that must have come or gone before unrelated questions are asked again: it
-# takes 0.1 s.
-REMEASURED = 0.1
 # A filter that leaves no more documents than this has said what is meant: all of them can be looked
 # at, and the best are shown even if they are weak.
 FEW_DOCUMENTS = 20
@@ -113,8 +98,6 @@ class Corpus:
         self._reading = Reading(lane, store, index)
         # Files that a look at all of them found new or changed and has not read yet.
         self.unread = 0
-        # Which pages are there in several languages or versions.
-        self.variants = PageVariants(lane)
         self._writing = threading.Lock()
         # While callers are served before the first look at all files has ended.
         self._early: EarlyReader | None = None
@@ -124,6 +107,13 @@ class Corpus:
         self.listener: Callable[[Sequence[Document], Sequence[str]], None] | None = None
         # Told what a caller wrote, and by which verb.
         self.recorder: Callable[[Corpus, Sequence[Written], str], None] | None = None
+
+    @cached_property
+    def variants(self) -> PageVariants:
+        """Which pages are there in several languages or versions."""
+        from ragdocs.search.variants import PageVariants
+
+        return PageVariants(self.lane)
 
     @property
     def versioned(self) -> Versioned:
@@ -137,10 +127,7 @@ class Corpus:
         self._early = EarlyReader(self.store, self.index, self._read_early)
 
     def sync(self, paths: Iterable[str] | None = None, progress: Progress | None = None) -> Report:
-        """Bring the index up to the store, reading only what changed.
-
-        With `paths`, look at these only.
-        """
+        """Bring the index up to the store, or to these paths of it, reading only what changed."""
         started = time.monotonic()
         if paths is None and self.behind is not None:
             return self._catch_up(self.behind(), progress)
@@ -155,17 +142,21 @@ class Corpus:
                 indexed, _ = known.get(path, ("", ""))
                 if indexed != stamp and path not in refused:
                     changed.append(path)
-            changed = newest_first(changed, scan)
+            changed = newest_first(changed, scan, known)
         self._tell([], gone)
         self._note_skipped(only, {**scan.unreadable, **refused})
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
         done = 0
         most = FIRST_BATCH
-        self.unread = len(changed) if only is None else self.unread
+        if only is None:
+            self.unread = unread_count(changed, scan, known)
         while done < len(changed):
             read = self._read(changed[done : done + most], most)
             done += read.looked
-            self.unread -= read.looked if only is None else 0
+            if only is None:
+                self.unread = max(0, self.unread - read.looked)
+                # The newest files are in the index now, and the others follow by themselves.
+                self._early = None
             most = min(4 * most, LARGEST_BATCH)
             report = replace(
                 report,
@@ -231,7 +222,6 @@ class Corpus:
             if progress:
                 info = self.index.info()
                 progress("embedding", info.vectors, info.passages)
-        # Before the first search needs it.
         self._learn_variants(once=True)
         info = self.index.info()
         if self.embedding_unavailable or info.vectors >= info.passages:
@@ -240,6 +230,8 @@ class Corpus:
 
     def commit(self, changes: Sequence[Change], verb: str = "update") -> list[Written]:
         """Write to the store, without secrets, and see to it that the next search knows."""
+        from ragdocs.search.cleaning import clean
+
         cleaned = [clean(self.redactor, change) for change in changes]
         results = self.versioned.commit([change for change, _ in cleaned], verb)
         written = []
@@ -260,6 +252,8 @@ class Corpus:
         At most four calls go to the index, and one more if everything scores below the floor.
         `vector` is that of its only probe, if another lane has encoded it already.
         """
+        from ragdocs.search.query import search, with_doubt
+
         started = time.perf_counter()
         self._hasten()
         info = self.index.info()
@@ -269,7 +263,7 @@ class Corpus:
         gauges = self._gauges(info)
         # Encoding takes longer than all the rest and is done before the snapshot is taken.
         with self.index.snapshot() as snapshot:
-            findings = search_snapshot(plan, snapshot, gauges)
+            findings = search(plan, snapshot, gauges)
         findings = self.variants.grouped(findings)
         seconds = {"encode": encoded - started, **findings.seconds}
         findings = replace(findings, notes=self._notes(info), seconds=seconds)
@@ -284,6 +278,8 @@ class Corpus:
 
     def _floored(self, findings: Findings, where: Filter, *, is_measured: bool) -> Findings:
         """Leave weak hits out, unless there is little else that could have been found."""
+        from ragdocs.search.query import is_weak, narrows, with_floor, with_weak_note
+
         if not is_weak(findings):
             return with_floor(findings) if is_measured else findings
         if not is_measured:
@@ -304,6 +300,9 @@ class Corpus:
         self, query: Query, info: IndexInfo, now: datetime, vector: Vectors | None = None
     ) -> Plan:
         """Make a query ready: what the lane hides, vectors of its probes, the time it names."""
+        from ragdocs.search.query import Plan
+        from ragdocs.text import times
+
         where = query.where
         hidden = where.hidden
         if not where.statuses and not hidden:
@@ -335,6 +334,8 @@ class Corpus:
         self, probe: Probe, ranking: Ranking, info: IndexInfo, vector: Vectors | None
     ) -> ProbeVector:
         """Return what is searched for a probe: a source without weight is left out."""
+        from ragdocs.search.measuring import query_languages
+
         text = probe.text if ranking.keyword_weight else ""
         languages = query_languages(probe.text, info)
         if not ranking.vector_weight or not info.vectors or not self._can_read(probe.text):
@@ -404,6 +405,9 @@ class Corpus:
 
         Without a passage it is the best one by the weights of the lane.
         """
+        from ragdocs.search.measuring import query_languages
+        from ragdocs.search.query import measure
+
         info = self.index.info()
         vector = None
         if info.vectors and self._can_read(text):
@@ -422,6 +426,8 @@ class Corpus:
 
     def read_file(self, path: str) -> Document | None:
         """Return the document of a file of this lane, whether it is indexed or not."""
+        from ragdocs.search import parse
+
         try:
             source = self.store.read(path)
         except NotFoundError:
@@ -448,34 +454,19 @@ class Corpus:
 
     def _gauges(self, info: IndexInfo) -> Gauges:
         """Return the stored gauges, if they were made with the sources that are searched now."""
-        stored = _stored_gauge(info)
-        has_vectors = bool(info.vectors and not self.embedding_unavailable)
-        if not stored or bool(stored["vectors"]) != has_vectors:
-            return Gauges()
-        return Gauges.from_stored(stored)
+        from ragdocs.search.measuring import stored_gauges
+
+        return stored_gauges(info, has_vectors=bool(info.vectors) and self._has_model())
 
     def _measure(self) -> None:
-        """Search for what has nothing to do with the lane and keep the scores.
+        """Measure what chance scores, unless that was done on about as many passages."""
+        from ragdocs.search.measuring import measure_chance
 
-        Unless that was done on about as many passages.
-        """
-        info = self.index.info()
-        stored = _stored_gauge(info)
-        vectors = 0 if self.embedding_unavailable else info.vectors
-        difference = abs(info.passages - stored.get("chunks", 0))
-        is_changed = difference > REMEASURED * info.passages
-        has_same_sources = bool(vectors) == bool(stored.get("vectors"))
-        if info.passages < calibration.FEWEST_PASSAGES or (not is_changed and has_same_sources):
-            return
-        gauges = measure_gauges(self.index, self.lane.ranking, self._vector if vectors else None)
-        self.index.calibrate(
-            {
-                **gauges.stored,
-                "chunks": info.passages,
-                "vectors": vectors,
-                "scale": calibration.SCALE,
-            }
-        )
+        encode = self._vector if self._has_model() else None
+        measure_chance(self.index, self.lane.ranking, encode)
+
+    def _has_model(self) -> bool:
+        return not self.embedding_unavailable
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of an answer should know about the state of the index."""
@@ -485,7 +476,8 @@ class Corpus:
         """Say how many files an answer knows nothing about, if any."""
         if not self.unread:
             return ()
-        return (f"still indexing: {self.unread} files are new or changed and not searched yet",)
+        state = f"{self.unread} files are new or changed and not searched yet"
+        return (f"still indexing: {state}; ask again to search them too",)
 
     def _notes(self, info: IndexInfo) -> tuple[str, ...]:
         notes = list(self.unread_notes())
@@ -499,15 +491,18 @@ class Corpus:
     def _encode(self, batch: Sequence[tuple[Document, Chunk]]) -> int:
         if not batch or self.encoder is None or self.embedding_unavailable:
             return 0
+        from ragdocs.search.chunk import passage
+        from ragdocs.search.encoders.vectors import blank
+
         # A vector of zeros is that of a text that the model cannot read: it is like no other.
         by_digest = {}
         texts = {}
-        for document, passage in batch:
-            text = chunk.passage(document.title, passage.headings, passage.text)
+        for document, chunk in batch:
+            text = passage(document.title, chunk.headings, chunk.text)
             if self._can_read(text):
-                texts[passage.digest] = text
+                texts[chunk.digest] = text
             else:
-                by_digest[passage.digest] = np.zeros(self.encoder.dim, dtype=np.float32)
+                by_digest[chunk.digest] = blank(self.encoder.dim)
         try:
             vectors = self.encoder.encode(list(texts.values()))
         except UnavailableError as error:
@@ -525,10 +520,15 @@ class Corpus:
 
     def _can_read(self, text: str) -> bool:
         """Tell whether the vector of a text would say anything."""
+        from ragdocs.search.encoders.vectors import mostly_latin
+
         return not self._latin_only() or mostly_latin(text)
 
     def _ranking(self, query: Query, info: IndexInfo) -> Ranking:
         """Return how sources are weighed, where the query does not say it."""
+        from ragdocs.search.measuring import query_language
+        from ragdocs.text.languages import ENGLISH
+
         ranking = self.lane.ranking
         if query.weights is not None:
             vector, keyword = query.weights
@@ -541,6 +541,8 @@ class Corpus:
     def _vector(self, text: str) -> Vectors | None:
         if self.encoder is None or self.embedding_unavailable:
             return None
+        from ragdocs.search.encoders.vectors import half_precision
+
         try:
             vector = self.encoder.encode([text])[0]
         except UnavailableError as error:
@@ -591,10 +593,3 @@ class Corpus:
     def _tell(self, documents: Sequence[Document], gone: Sequence[str]) -> None:
         if self.listener is not None and (documents or gone):
             self.listener(documents, gone)
-
-
-def _stored_gauge(info: IndexInfo) -> Mapping[str, float]:
-    """Return the stored calibration, unless scores are made in another way since."""
-    if info.calibration.get("scale") != calibration.SCALE:
-        return {}
-    return info.calibration

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ragdocs.protocols import Index, Readable
 from ragdocs.types import FRESH, Scan
+
+# The stamp and the version of each indexed path.
+Stamps = Mapping[str, tuple[str, str]]
 
 # What a caller waits for at most: about two hundred short files.
 EARLY_SECONDS = 0.5
@@ -63,15 +66,26 @@ class EarlyReader:
     def _newest_first(self, scan: Scan) -> list[str]:
         """Return the files that the index has not as they are now."""
         indexed = self._index.stamps(scan.stamps)
-        paths = []
-        for path, stamp in scan.stamps.items():
-            known, _ = indexed.get(path, ("", ""))
-            if known.removeprefix(FRESH) != stamp.removeprefix(FRESH):
-                paths.append(path)
-        return newest_first(paths, scan)
+        paths = [path for path in scan.stamps if not _is_indexed(path, scan, indexed)]
+        return newest_first(paths, scan, indexed)
 
 
-def newest_first(paths: Iterable[str], scan: Scan) -> list[str]:
-    """Sort the paths of a scan by their last change."""
+def newest_first(paths: Iterable[str], scan: Scan, indexed: Stamps) -> list[str]:
+    """Sort the paths of a scan by their last change.
+
+    Files that were indexed just after they had changed are read again, but after all others.
+    """
     # Files of a fresh checkout have one time: then names with dates decide.
-    return sorted(paths, key=lambda path: (scan.modified.get(path, 0), path), reverse=True)
+    newest = sorted(paths, key=lambda path: (scan.modified.get(path, 0), path), reverse=True)
+    return sorted(newest, key=lambda path: _is_indexed(path, scan, indexed))
+
+
+def unread_count(paths: Iterable[str], scan: Scan, indexed: Stamps) -> int:
+    """Count the paths of a scan whose files are not indexed as they look now."""
+    return sum(not _is_indexed(path, scan, indexed) for path in paths)
+
+
+def _is_indexed(path: str, scan: Scan, indexed: Stamps) -> bool:
+    """Tell whether a file is indexed as it looks now, if perhaps too early to be sure."""
+    known, _ = indexed.get(path, ("", ""))
+    return known.removeprefix(FRESH) == scan.stamps[path].removeprefix(FRESH)

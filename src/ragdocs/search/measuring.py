@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from ragdocs.lanes import Ranking
@@ -14,10 +14,52 @@ from ragdocs.text import languages
 from ragdocs.types import Filter, Probe, Query
 
 # Returns the vector of a text, or nothing if there is no model.
-Encode = Callable[[str], Vectors | None]
+Encode = Callable[[str], "Vectors | None"]
 
 # For questions whose scores do not depend on the time.
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+# The share of passages that must have come or gone before unrelated questions are asked again: it
+# takes 0.1 s.
+REMEASURED = 0.1
+
+
+def stored_gauges(info: IndexInfo, *, has_vectors: bool) -> Gauges:
+    """Return the stored gauges, if they were made with or without vectors as it is now."""
+    stored = _stored(info)
+    if not stored or bool(stored["vectors"]) != has_vectors:
+        return Gauges()
+    return Gauges.from_stored(stored)
+
+
+def measure_chance(index: Index, ranking: Ranking, encode: Encode | None) -> None:
+    """Search for what has nothing to do with the lane and keep the scores.
+
+    Unless that was done on about as many passages.
+    """
+    info = index.info()
+    stored = _stored(info)
+    vectors = 0 if encode is None else info.vectors
+    difference = abs(info.passages - stored.get("chunks", 0))
+    is_changed = difference > REMEASURED * info.passages
+    has_same_sources = bool(vectors) == bool(stored.get("vectors"))
+    if info.passages < calibration.FEWEST_PASSAGES or (not is_changed and has_same_sources):
+        return
+    gauges = measure_gauges(index, ranking, encode if vectors else None)
+    index.calibrate(
+        {
+            **gauges.stored,
+            "chunks": info.passages,
+            "vectors": vectors,
+            "scale": calibration.SCALE,
+        }
+    )
+
+
+def _stored(info: IndexInfo) -> Mapping[str, float]:
+    """Return the stored calibration, unless scores are made in another way since."""
+    if info.calibration.get("scale") != calibration.SCALE:
+        return {}
+    return info.calibration
 
 
 def measure_gauges(index: Index, ranking: Ranking, encode: Encode | None) -> Gauges:

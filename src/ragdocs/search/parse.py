@@ -12,12 +12,13 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
-from ragdocs.lanes import Lane
+from ragdocs.lanes import Lane, document_id
 from ragdocs.text import frontmatter as metadata
 from ragdocs.text import links
 from ragdocs.text.formats import markdown
 from ragdocs.text.formats.page import Page, caption
 from ragdocs.text.formats.reading import read
+from ragdocs.text.link_kinds import IMPACTS, TOUCHES
 from ragdocs.types import (
     ENTRY_KINDS,
     ITEM_KINDS,
@@ -38,6 +39,11 @@ _TITLE_LINE = 80
 # A file that was named by a clock, or by the digest of its text.
 _MADE_UP = re.compile(r"\d{6}_[0-9a-f]{4}|mem_[0-9a-f]{12}")
 _COUNT = re.compile("[0-9]{1,9}")
+# Characters of a description that are searched, how many of them tell it from the text, and in how
+# much of the text they are looked for.
+_DESCRIPTION = 600
+_SAME = 60
+_REPEATED = 2_000
 _CARD_KEYS = frozenset(
     (
         "title",
@@ -62,8 +68,9 @@ def parse(source: Source, lane: Lane) -> Parsed:
     problems = list(page.problems)
     card = _Card(page.card, problems)
     title = caption(card.text("title")) or _title(page, source.path)
-    if context := card.text("context"):
-        body, first_line = _with_context(context, body, first_line)
+    above = _above(card, body)
+    if above and page.references is None:
+        body, first_line = _with_above(above, body, first_line)
         blocks = markdown.blocks(body)
     shown = ""
     if page.references is None:
@@ -105,8 +112,26 @@ def parse(source: Source, lane: Lane) -> Parsed:
     return Parsed(document, body, blocks, first_line, page.numbers)
 
 
-def _with_context(context: str, body: str, first_line: int) -> tuple[str, int]:
-    """Put the context before a body, and return the number of its first line.
+def _above(card: _Card, body: str) -> str:
+    """Return what the metadata say about the text that is searched like it: one line."""
+    sentences = []
+    if context := card.text("context"):
+        sentences.append(f"Context: {context}")
+    beginning = _letters(body[:_REPEATED])
+    for key in ("description", "summary"):
+        written = card.text(key)[:_DESCRIPTION]
+        # Many a generator copies the first paragraph.
+        if written and _letters(written)[:_SAME] not in beginning:
+            sentences.append(written)
+    return " ".join(sentences)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).casefold()
+
+
+def _with_above(above: str, body: str, first_line: int) -> tuple[str, int]:
+    """Put what metadata say before a body, and return the number of its first line.
 
     It is searched like the text below it. It stands in the block, so it takes the numbers of the
     block's last lines.
@@ -114,18 +139,7 @@ def _with_context(context: str, body: str, first_line: int) -> tuple[str, int]:
     between = "\n\n"
     if body.startswith("\n"):
         between = "\n"
-    return f"Context: {context}{between}{body}", first_line - len(between)
-
-
-def document_id(lane: Lane, path: str) -> str:
-    """Return the id of the document at a path.
-
-    Without .md, and with a dot behind a name that has no ending at all.
-    """
-    name = path.removesuffix(".md")
-    if not PurePosixPath(path).suffix:
-        name += "."
-    return f"{lane.name}:{name}"
+    return f"{above}{between}{body}", first_line - len(between)
 
 
 def _habits(document: Document, shown: str, first_line: int) -> list[str]:
@@ -182,7 +196,7 @@ def _touched(git: GitContext | None) -> list[Link]:
         state += f" at {git.commit}"
     touched = []
     for path in git.files_changed:
-        touched.append(Link(path, links.TOUCHES, f"{path} was being changed{state}"))
+        touched.append(Link(path, TOUCHES, f"{path} was being changed{state}"))
     return touched
 
 
@@ -198,7 +212,7 @@ def _impacted(title: str, paths: Sequence[str]) -> list[Link]:
             continue
         if path.endswith("/"):
             target += "/*"
-        impacted.append(Link(target, links.IMPACTS, f"{title} (impacts {target})"))
+        impacted.append(Link(target, IMPACTS, f"{title} (impacts {target})"))
     return impacted
 
 

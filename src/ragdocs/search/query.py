@@ -24,6 +24,7 @@ from ragdocs.protocols import (
 from ragdocs.search import calibration, rank, score
 from ragdocs.search.calibration import Gauge, Gauges
 from ragdocs.search.fields import meant
+from ragdocs.search.floor import FLOOR, NOTHING_RELEVANT, WEAK_MATCHES
 from ragdocs.search.score import Layout, Mask, Scores
 from ragdocs.system.names import link_key
 from ragdocs.text import times
@@ -40,12 +41,8 @@ LONGEST_SHOWN = 2000
 MARKS = ".,;:!?\"'()"
 # Who scores at least as much as the floor by chance.
 FLOOR_RATE = f"{calibration.FALSE_ALARMS:.0%} of unrelated questions"
-# The beginning of the note of an answer without hits.
-NOTHING_RELEVANT = "nothing relevant"
 # Words of a query that a note names.
 MOST_MISSING = 5
-# The beginning of the note of an answer whose hits may all be about something else.
-WEAK_MATCHES = "weak matches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,13 +293,16 @@ def _lift(scored: Scored, source: str, strengths: Mapping[int, float], weight: f
 
 def _hits(plan: Plan, scored: Scored, snapshot: Snapshot) -> tuple[tuple[Hit, ...], int]:
     """Rank and cut, and load what is shown; return also how many were cut off."""
+    measured = None
+    if plan.ranking.recency_days:
+        measured = score.by_source(scored.scores, plan.query.probes)
     chosen, omitted = rank.rank(
         scored.scores.totals,
         scored.documents,
         plan.query,
         plan.ranking,
         plan.now,
-        score.by_source(scored.scores, plan.query.probes),
+        measured,
     )
     keys = [scored.keys[choice.column] for choice in chosen]
     loaded = snapshot.load(keys, query_words(plan.text), plan.languages)
@@ -399,7 +399,7 @@ def with_floor(findings: Findings) -> Findings:
         return findings
     if below < len(findings.hits):
         note = (
-            f"{below} of these score below {calibration.FLOOR}, which {FLOOR_RATE} reach: "
+            f"{below} of these score below {FLOOR}, which {FLOOR_RATE} reach: "
             "they may be about something else"
         )
         return replace(findings, notes=(*findings.notes, note))
@@ -408,7 +408,7 @@ def with_floor(findings: Findings) -> Findings:
     count = findings.omitted + len(findings.hits)
     note = (
         f"{NOTHING_RELEVANT}: {count} passages share words or meaning with this, "
-        f"but none scores {calibration.FLOOR}, which {FLOOR_RATE} reach; "
+        f"but none scores {FLOOR}, which {FLOOR_RATE} reach; "
         f"the best of them is {lines} with {best.score:.2f}"
     )
     return replace(findings, hits=(), omitted=0, notes=(*findings.notes, note))
@@ -422,7 +422,7 @@ def is_weak(findings: Findings) -> bool:
 def with_weak_note(findings: Findings, reason: str) -> Findings:
     """Say that all hits score below the floor, and why they are shown all the same."""
     note = (
-        f"{WEAK_MATCHES}: none of these scores {calibration.FLOOR}, so they may be about something "
+        f"{WEAK_MATCHES}: none of these scores {FLOOR}, so they may be about something "
         f"else; they are shown because {reason}"
     )
     return replace(findings, notes=(*findings.notes, note))
@@ -468,4 +468,4 @@ def narrows(where: Filter) -> bool:
 
 
 def _count_below(findings: Findings) -> int:
-    return sum(hit.score < calibration.FLOOR for hit in findings.hits)
+    return sum(hit.score < FLOOR for hit in findings.hits)

@@ -54,10 +54,15 @@ def rank(
     young = youngest(ranking, now)
     boosts: dict[int, dict[str, float]] = {}
     boosted = scores.copy()
+    # The passages of a document follow one another, and it is the same for all of them.
+    boosted_document = None
+    factors: dict[str, float] = {}
     for column, document in enumerate(documents):
-        factors = _boosts(document, young, ranking, query)
+        if document is not boosted_document:
+            boosted_document = document
+            factors = _boosts(document, young, ranking, query)
         if factors:
-            boosts[column] = factors
+            boosts[column] = dict(factors)
             boosted[column] *= prod(factors.values())
     if measured is not None:
         _hold_back(boosted, scores, measured, boosts)

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from ragdocs.errors import NotFoundError, RagdocsError
 from ragdocs.lanes import Lane
 from ragdocs.protocols import Index, Readable
-from ragdocs.search import chunk, parse
-from ragdocs.search.fields import objection
 from ragdocs.system.turns import give_way
 from ragdocs.types import FRESH, Document, IndexedDocument, Scan, Source
 
@@ -103,6 +101,10 @@ class Reading:
 
     def _entry(self, source: Source) -> IndexedDocument | None:
         """Parse and cut a text, unless it would hold up all others."""
+        # For the first file that changed: most commands meet none.
+        from ragdocs.search import chunk, parse
+        from ragdocs.search.fields import objection
+
         started = time.thread_time()
         parsed = parse.parse(source, self.lane)
         chunks = chunk.chunk(parsed, self.lane.chunking)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from ragdocs.lanes import Lane
 from ragdocs.project.copies import language_of
 from ragdocs.project.variants import Families
-from ragdocs.text.query_language import query_language
 from ragdocs.types import Filter, Findings, Query, Variant
 
 
@@ -40,6 +39,8 @@ class PageVariants:
         if only_placed != Filter():
             return query
         text = " ".join(probe.text for probe in query.probes)
+        from ragdocs.text.query_language import query_language
+
         language = language_of(query.language) or query_language(text, families.languages)
         version = query.version or families.named_version(text) or self._lane.version
         hidden = families.hidden(where.prefix, language, version)

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from ragdocs.protocols import Encoder, Vectors
 from ragdocs.system.sqlite_cache import SideFile
 
@@ -80,6 +78,8 @@ class CachedEncoder:
             if key not in known:
                 missing[key] = text
         known.update(self._encoded(missing))
+        import numpy as np
+
         return np.stack([known[key] for key in keys])
 
     def _key(self, text: str) -> bytes:
@@ -123,6 +123,8 @@ def _vector(blob: object, dim: int) -> Vectors | None:
     """Return a stored vector, or nothing if its size or its length is wrong."""
     if not isinstance(blob, bytes) or len(blob) != dim * 4:
         return None
+    import numpy as np
+
     vector = np.frombuffer(blob, dtype="<f4").astype(np.float32)
     # Asked this way round, because every comparison with a number that is none is false.
     if abs(float(vector @ vector) - 1) < 1e-3:  # noqa: PLR2004 - far above rounding

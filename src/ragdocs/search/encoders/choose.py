@@ -8,19 +8,33 @@ from ragdocs.config import Config
 from ragdocs.errors import UnavailableError
 from ragdocs.project.folders import cache_dir
 from ragdocs.protocols import Encoder
-from ragdocs.search.encoders.cache import CachedEncoder
-from ragdocs.search.encoders.hashing import HashEncoder
-from ragdocs.search.encoders.minilm import MINILM, OnnxEncoder
-from ragdocs.search.encoders.sentence_transformers import SentenceTransformerEncoder
+
+# Only the module of the configured model is imported.
+BUILT_IN = "all-MiniLM-L6-v2"
 
 
 def open_encoder(model: str, cache: Path | None) -> Encoder:
     """Return the encoder for a model name; nothing is loaded yet."""
     if model == "hash":
+        from ragdocs.search.encoders.hashing import HashEncoder
+
         return HashEncoder()
-    short = model.removeprefix("sentence-transformers/")
-    encoder: Encoder = OnnxEncoder() if short == MINILM else SentenceTransformerEncoder(model)
-    return CachedEncoder(encoder, cache) if cache else encoder
+    encoder = _model(model)
+    if cache is None:
+        return encoder
+    from ragdocs.search.encoders.cache import CachedEncoder
+
+    return CachedEncoder(encoder, cache)
+
+
+def _model(name: str) -> Encoder:
+    if name.removeprefix("sentence-transformers/") == BUILT_IN:
+        from ragdocs.search.encoders.minilm import OnnxEncoder
+
+        return OnnxEncoder()
+    from ragdocs.search.encoders.sentence_transformers import SentenceTransformerEncoder
+
+    return SentenceTransformerEncoder(name)
 
 
 def configured_encoder(config: Config) -> tuple[Encoder | None, str, int, str]:

@@ -6,8 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from ragdocs.protocols import Vectors
 from ragdocs.search.encoders.vectors import MAX_CHARACTERS, clean, unit
 
@@ -36,6 +34,8 @@ class HashEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""
+        import numpy as np
+
         rows = np.zeros((len(texts), self.dim), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             for feature, weight in _features(text[:MAX_CHARACTERS]):

@@ -7,22 +7,20 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragdocs.errors import RagdocsError, UnavailableError
 from ragdocs.protocols import Vectors
-from ragdocs.search.encoders.graph import EMBEDDED, write_graph
 from ragdocs.search.encoders.vectors import MAX_CHARACTERS, MAX_TOKENS, clean, unit
-from ragdocs.search.encoders.weights import Array, Weights
-from ragdocs.search.encoders.wordpiece import WordPiece
 from ragdocs.system.files import map_file, release
 from ragdocs.system.heap import give_back
+
+# What the model is made with is imported when it is loaded: a command that encodes nothing knows
+# this encoder by its name alone.
+if TYPE_CHECKING:
+    from ragdocs.search.encoders.weights import Array
+    from ragdocs.search.encoders.wordpiece import WordPiece
 
 MINILM = "all-MiniLM-L6-v2"
 MINILM_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -58,6 +56,8 @@ class OnnxEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""
+        import numpy as np
+
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
         if not texts:
             return vectors
@@ -66,6 +66,8 @@ class OnnxEncoder:
             vector = model.encode(texts[0])
             model.rest()
             return unit(vector)
+        from concurrent.futures import ThreadPoolExecutor
+
         # Each text is a run of its own, several at once, each on one thread: batches leave the
         # processor's cache, and threads inside a run wait for each other.
         with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="encode") as pool:
@@ -104,8 +106,7 @@ class OnnxEncoder:
         return model
 
 
-@dataclass(frozen=True, slots=True)
-class _Model:
+class _Model(NamedTuple):
     """What a text goes through: pieces of words, their rows of a table, and the graph."""
 
     tokenizer: WordPiece
@@ -117,6 +118,9 @@ class _Model:
 
     @classmethod
     def load(cls, model_file: Path | None) -> _Model:
+        from ragdocs.search.encoders.graph import write_graph
+        from ragdocs.search.encoders.weights import Weights
+
         content = _model_content(model_file)
         weights = Weights(content)
         session = _session(write_graph(weights))
@@ -136,6 +140,8 @@ class _Model:
 
     def encode(self, text: str) -> Vectors:
         """Return the vector of a text, of any length, as a row."""
+        from ragdocs.search.encoders.graph import EMBEDDED
+
         pieces = self.tokenizer.encode(clean(text[:MAX_CHARACTERS]))
         rows = self.words[pieces] * self.scales[pieces] + self.positions[: len(pieces)]
         mean: Vectors = self.session.run(None, {EMBEDDED: rows[None]})[0]
@@ -143,6 +149,10 @@ class _Model:
 
 
 def _tokenizer() -> WordPiece:
+    from importlib.resources import files
+
+    from ragdocs.search.encoders.wordpiece import WordPiece
+
     words = (files("ragdocs") / "data" / "vocab.txt").read_text(encoding="utf-8")
     return WordPiece(words.split("\n")[:-1], MAX_TOKENS)
 

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ragdocs.errors import UnavailableError
 from ragdocs.protocols import Vectors
 from ragdocs.search.encoders.vectors import clean, unit
@@ -71,6 +69,8 @@ class SentenceTransformerEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order."""
+        import numpy as np
+
         loaded = self._load()
         if not texts:
             return np.zeros((0, loaded.dim), dtype=np.float32)
@@ -95,14 +95,6 @@ class SentenceTransformerEncoder:
 
 
 def _open_reference(name: str) -> _Reference:
-    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise UnavailableError(
-            f"The model {name!r} needs the package sentence-transformers",
-            'Install it: pip install "ragdocs[sentence-transformers]"',
-        ) from error
     local = Path(name).expanduser()
     if not local.is_absolute() and local.exists():
         # sentence-transformers would take the folder: whoever wrote the project would choose the
@@ -111,6 +103,14 @@ def _open_reference(name: str) -> _Reference:
             f"The model {name!r} has the name of something in the working directory",
             "Give the absolute path in [embedding] model, or start the server in another directory",
         )
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise UnavailableError(
+            f"The model {name!r} needs the package sentence-transformers",
+            'Install it: pip install "ragdocs[sentence-transformers]"',
+        ) from error
     path = label = name
     weights_folder = None
     if local.is_dir():

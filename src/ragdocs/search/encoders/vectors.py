@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-import numpy as np
-
 from ragdocs.protocols import Vectors
 
 # What all-MiniLM-L6-v2 was trained to read, [CLS] and [SEP] included.
@@ -27,8 +25,17 @@ _LOOKED_AT = 4000
 
 def unit(rows: Vectors) -> Vectors:
     """Scale each row to length 1; a row of zeros stays as it is."""
+    import numpy as np
+
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(norms > 0, norms, 1)).astype(np.float32)
+
+
+def blank(dim: int) -> Vectors:
+    """Return the vector of a text that a model cannot read: it is like no other."""
+    import numpy as np
+
+    return np.zeros(dim, dtype=np.float32)
 
 
 def mostly_latin(text: str) -> bool:
@@ -53,4 +60,6 @@ def clean(text: str) -> str:
 
 def half_precision(vector: Vectors) -> Vectors:
     """Round a query's vector as those of passages are rounded, so that all engines agree."""
+    import numpy as np
+
     return vector.astype(np.float16).astype(np.float32)
