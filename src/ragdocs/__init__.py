@@ -1,6 +1,6 @@
 """ragdocs: documentation search and a memory graph for the agents in your IDE."""
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 __all__ = ["Project", "__version__", "open_project"]
 
 # Type checkers take it for true; importing `typing` would cost a window a part of its start.

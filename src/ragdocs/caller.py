@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
-from secrets import token_hex
 from typing import Literal
 
 Role = Literal["reader", "writer", "admin"]
@@ -34,7 +33,7 @@ class Caller:
     confined: bool = False
     # Whether the caller came with a credential and may be somebody else than the user.
     remote: bool = False
-    session: str = field(default_factory=lambda: token_hex(8))
+    session: str = field(default_factory=lambda: os.urandom(8).hex())
     # The value of MEMORY_BRANCH_SCOPE.
     branch_scope: str = ""
     # The value of GIT_INDEX_FILE: what a hook of git is about to commit.

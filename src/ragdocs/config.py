@@ -340,7 +340,9 @@ class _File:
     def is_ours(self) -> bool:
         """Tell our file, even a misspelt one, from that of Hugo or others with the same name."""
         for name, table in self.document.items():
-            section = nearest(name, SECTIONS)
+            section = name
+            if name not in SECTIONS:
+                section = nearest(name, SECTIONS)
             if section and isinstance(table, dict):
                 keys = {f"{section}.{key}" for key in table}
                 if not keys.isdisjoint(KEYS):
@@ -401,16 +403,16 @@ def _line_numbers(text: str) -> dict[str, int]:
 
 def _from_environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[Setting]:
     variables = {}
-    known = {PORTABLE_VARIABLE}
+    permitted = {PORTABLE_VARIABLE}
     for key in KEYS.values():
         variables[key.variable] = key
-        known.add(key.shared_variable)
+        permitted.add(key.shared_variable)
         text = environ.get(key.shared_variable, "").strip()
         if text:
             source = f"environment {key.shared_variable}"
             yield _setting(key.full_name, key.parse(text), source)
     for variable in sorted(environ):
-        if not variable.startswith("RAGDOCS_") or variable in known:
+        if not variable.startswith("RAGDOCS_") or variable in permitted:
             continue
         source = f"environment {variable}"
         own_key = variables.get(variable)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import re
 import sys
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -198,6 +196,8 @@ def toml(value: object) -> str:
 
 def nearest(word: str, options: Iterable[str]) -> str:
     """Return the option that a misspelt word is nearest to, or nothing."""
+    import difflib
+
     matches = difflib.get_close_matches(word[:TEXT_LIMIT], list(options), 1)
     return "".join(matches)
 
@@ -218,6 +218,8 @@ def excerpt(value: object) -> str:
 def _words(text: str) -> list[str]:
     """Read a list as it is written on a command line, or as it is copied out of a file."""
     if text.startswith("[") and text.endswith("]"):
+        import tomllib
+
         with contextlib.suppress(tomllib.TOMLDecodeError):
             return list(map(str, tomllib.loads(f"list = {text}")["list"]))
     return list(filter(None, map(str.strip, text.split(","))))

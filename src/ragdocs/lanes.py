@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 
 from ragdocs.project.formats import BY_SUFFIX, FORMATS
 
@@ -149,3 +150,14 @@ COMMITS = Lane(
     default_kind="commit",
     ranking=Ranking(graph_weight=0.0, context_weight=0.0, per_document=1),
 )
+
+
+def document_id(lane: Lane, path: str) -> str:
+    """Return the id of the document at a path.
+
+    Without .md, and with a dot behind a name that has no ending at all.
+    """
+    name = path.removesuffix(".md")
+    if not PurePosixPath(path).suffix:
+        name += "."
+    return f"{lane.name}:{name}"

@@ -7,10 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NewType, Protocol, runtime_checkable
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Literal, NewType, Protocol, TypeAlias, runtime_checkable
 
 from ragdocs.types import (
     AccessKind,
@@ -29,9 +26,14 @@ from ragdocs.types import (
     Written,
 )
 
-Vectors = npt.NDArray[np.float32]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+# As texts: a command that lists memories does without numpy, which takes longest to import.
+Vectors: TypeAlias = "npt.NDArray[np.float32]"
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 # Opaque: an engine hands keys out and takes them back. Nobody else sorts them or calculates.
 PassageKey = NewType("PassageKey", object)
 SourceName = Literal["keyword", "vector"]

@@ -122,8 +122,8 @@ class Team:
     def project(self) -> TeamProject:
         """The project of the workspace, which is added if the caller may do that."""
         with caller.maintaining():
-            found = self.projects.find(self.identity)
-        return found or self.projects.add(self.identity)
+            project = self.projects.find(self.identity)
+        return project or self.projects.add(self.identity)
 
     def role(self) -> Role:
         """Return what the caller may do here, or raise that it may nothing."""

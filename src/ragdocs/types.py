@@ -110,8 +110,7 @@ class Parsed:
     numbers: Sequence[int] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A passage of one document, with its place in the file."""
 
     id: str
@@ -197,8 +196,7 @@ class Variant:
     version: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(NamedTuple):
     """One contribution to a score; the shares of a hit add up to its score."""
 
     probe: str

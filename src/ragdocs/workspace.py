@@ -23,12 +23,12 @@ from ragdocs.project import folders as project
 from ragdocs.project import layout, registry
 from ragdocs.project.identity import repository_id
 from ragdocs.protocols import AccessLog, Index, Readable, Summaries
-from ragdocs.search.chunk import CHUNKER
 from ragdocs.search.corpus import Corpus, Progress
 from ragdocs.search.encoders.choose import configured_encoder
 from ragdocs.stores.files.store import FileStore
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text import times
+from ragdocs.text.recipe import CHUNKER
 from ragdocs.text.redaction.redact import CallersRedactor
 from ragdocs.types import Report
 

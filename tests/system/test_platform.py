@@ -218,6 +218,17 @@ def test_a_path_that_is_too_long_for_windows_is_said_to_be(monkeypatch: pytest.M
     assert not files.explain(FileNotFoundError(2, "not found"), "write", "x").hint
 
 
+def test_a_process_that_watches_its_parent_asks_once_which_system_this_is() -> None:
+    code = (
+        "import sys, time; from ragdocs.system import processes; processes.end_with_parent(); "
+        "sys.platform = 'win32'; time.sleep(1.5 * processes.POLL_SECONDS)"
+    )
+    watching = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not watching.stderr
+
+
 # --- folders and commands, as Windows and macOS have them ---
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
@@ -11,7 +14,7 @@ from tests.postgres import Cluster, free_port
 
 from ragdocs import caller
 from ragdocs.caller import Caller
-from ragdocs.errors import ForbiddenError, UnavailableError
+from ragdocs.errors import DisconnectedError, ForbiddenError, RagdocsError, UnavailableError
 from ragdocs.system.postgres import database as team_database
 from ragdocs.system.postgres import migrations
 from ragdocs.system.postgres.database import Database, without_password
@@ -57,6 +60,52 @@ def test_a_schema_of_another_version_is_refused_and_left_alone(
     for step in (migrations.migrate, migrations.check):
         with pytest.raises(UnavailableError, match=reason):
             step(database)
+
+
+def test_who_waits_for_a_connection_that_another_call_loses_is_told_so(cluster: Cluster) -> None:
+    database = Database(cluster.create(), connections=1)
+    errors: list[RagdocsError] = []
+
+    def use() -> None:
+        try:
+            with database.session() as session:
+                session.execute("SELECT 1")
+        except RagdocsError as error:
+            errors.append(error)
+
+    use()
+    waiter = threading.Thread(target=use)
+    with pytest.raises(DisconnectedError, match="was lost: "):
+        lose(database, waiter, cluster)
+    waiter.join()
+    (error,) = errors
+    assert isinstance(error, DisconnectedError)
+    assert "was lost while this call waited for it" in error.message
+    database.close()
+    cluster.drop(database.address)
+
+
+def lose(database: Database, waiter: threading.Thread, cluster: Cluster) -> None:
+    """Lose the only connection as soon as somebody waits for it, and let none be made anew."""
+    name = database.address.rpartition("/")[2].partition("?")[0]
+    with database.session() as session:
+        waiter.start()
+        while not is_in_queue(waiter):
+            time.sleep(0.01)
+        with psycopg.connect(cluster.address, autocommit=True) as other:
+            other.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+        session.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+
+def is_in_queue(thread: threading.Thread) -> bool:
+    """Tell whether a thread waits in the queue of the pool."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "wait" and "psycopg_pool" in code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def test_a_process_that_saw_older_tables_writes_nothing_into_newer_ones(

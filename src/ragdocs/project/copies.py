@@ -214,14 +214,14 @@ class Copies:
             return Copy("no prose", path, name)
         return self.translated_file(path)
 
-    def _kind_of_folder(self, name: str, place: str, above: Sequence[str]) -> Kind | None:
+    def _kind_of_folder(self, name: str, path: str, above: Sequence[str]) -> Kind | None:
         if name in _ALWAYS_GENERATED:
             return "generated"
         if is_in_docs_folder(above):
             return None
         if name in _FOREIGN:
             return "generated"
-        if name in _PERHAPS_GENERATED and self._html[place] > self._below[place]:
+        if name in _PERHAPS_GENERATED and self._html[path] > self._below[path]:
             return "generated"
         if name in _TESTS:
             return "test data"
@@ -238,18 +238,18 @@ class Copies:
             return
         original = self._original_language(parent, languages)
         for name in languages:
-            place = _join(parent, name)
+            path = _join(parent, name)
             is_original = name == original
-            self.variant_folders[place] = VariantFolder("translation", name, is_original)
+            self.variant_folders[path] = VariantFolder("translation", name, is_original)
             if not is_original:
-                self._folders[place] = Copy("translation", place, name)
+                self._folders[path] = Copy("translation", path, name)
 
     def _is_language_set(self, parent: str, languages: Mapping[str, str]) -> bool:
-        known = set(languages.values()) & (_UNMISTAKABLE | {"en"})
+        recognised = set(languages.values()) & (_UNMISTAKABLE | {"en"})
         if len(languages) > 1:
-            return bool(known)
+            return bool(recognised)
         is_for_languages = parent.rpartition("/")[2].casefold() in TRANSLATED_FOLDERS
-        return bool(known & _UNMISTAKABLE or (known and is_for_languages))
+        return bool(recognised & _UNMISTAKABLE or (recognised and is_for_languages))
 
     def _original_language(self, parent: str, languages: Mapping[str, str]) -> str:
         """Return the folder of the main language, or nothing if it lies outside all of them."""
@@ -294,11 +294,11 @@ class Copies:
         else:
             original = versions[-1]
         for name in (*versions, *current):
-            place = _join(parent, name)
+            path = _join(parent, name)
             is_original = name == original
-            self.variant_folders[place] = VariantFolder("version", name, is_original)
+            self.variant_folders[path] = VariantFolder("version", name, is_original)
             if not is_original:
-                self._folders[place] = Copy("version", place, name)
+                self._folders[path] = Copy("version", path, name)
 
     def _repeats(self, parent: str, versions: Sequence[str]) -> bool:
         """Tell whether the newest version has the same file names as the folder around it."""

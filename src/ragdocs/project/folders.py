@@ -17,8 +17,8 @@ MEMORIES = ".memories"
 # The presence of either marks the top of a project that has no config.toml.
 MARKERS = (".git", MEMORIES)
 NO_ROOT_HINT = (
-    "Name the project's folder with --project; in the settings of an MCP client by its absolute "
-    "path, or set cwd there"
+    "Run it in the project's folder, or name that folder with --project; in the settings of an "
+    "MCP client, name it by its absolute path or set cwd"
 )
 
 
@@ -143,7 +143,8 @@ def project_key(root: Path) -> str:
     """Return a name for a project that is readable and never shared by two paths."""
     path = os.path.realpath(root)
     digest = hashlib.blake2b(os.fsencode(path), digest_size=6).hexdigest()
-    slug = re.sub(r"[^a-z0-9]+", "-", Path(path).name.casefold()).strip("-")[:40]
+    name = Path(path).name.casefold()
+    slug = re.sub(r"[^a-z0-9]+", "-", name).strip("-")[:40]
     if slug:
         return f"{slug}-{digest}"
     return digest

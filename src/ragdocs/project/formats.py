@@ -38,6 +38,8 @@ FORMATS = (
     Format("AsciiDoc", (".adoc", ".asciidoc"), "asciidoc", sniffed=(".txt", OTHER)),
     Format("Org", (".org",), "org"),
     Format("notebooks", (".ipynb",), "notebook"),
+    # The ending is that of plain text: only its own signs tell it.
+    Format("Vim help", (), "vimhelp", sniffed=(".txt",), only_in_docs=True),
     Format(
         "HTML",
         (".html", ".htm"),

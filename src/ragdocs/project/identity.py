@@ -52,7 +52,8 @@ def shared_name(root: Path, names: Sequence[str] = ()) -> str:
             raise ConfigError(
                 f"team.projects holds {pair!r}", 'Write each as "/path/of/the/folder=NAME"'
             )
-        if os.path.realpath(Path(folder.strip()).expanduser()) == os.path.realpath(root):
+        configured = Path(folder.strip()).expanduser()
+        if os.path.realpath(configured) == os.path.realpath(root):
             return name.strip()
     address = clean_address(git.remote(root))
     top = git.top(root)

@@ -6,12 +6,12 @@ import math
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ragdocs.config import Config
 from ragdocs.errors import UnavailableError
 from ragdocs.keys import USER_FILE
 from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, SOURCES, Lane
-from ragdocs.project.documentation import Globs, default_globs
 from ragdocs.project.folders import (
     MEMORIES,
     Environ,
@@ -21,6 +21,9 @@ from ragdocs.project.folders import (
     project_key,
     resolved,
 )
+
+if TYPE_CHECKING:
+    from ragdocs.project.documentation import Globs
 
 # How lanes are turned on that have no section of their own.
 SWITCHES = {
@@ -66,6 +69,8 @@ def index_root(config: Config, lane: Lane, environ: Environ | None = None) -> Pa
 
 def docs_globs(config: Config) -> Globs:
     """Return the globs of the documents: as configured, or by what the project has."""
+    from ragdocs.project.documentation import Globs, default_globs
+
     docs = config.docs
     if config.origin("docs.include") != "default":
         return Globs(tuple(docs.include), tuple(docs.exclude))

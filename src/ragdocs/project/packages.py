@@ -77,7 +77,7 @@ def find_node_package(root: Path, name: str) -> NodePackage:
         card = json.loads(files.read_bytes(real / "package.json", METADATA_BYTES))
         version = str(card["version"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UnavailableError(f"{real / 'package.json'} names no version") from error
+        raise UnavailableError(f"{real / 'package.json'} does not name a version") from error
     return NodePackage(version, real)
 
 
@@ -143,7 +143,7 @@ def _python_package(folder: Path, site: Path, environment: Path) -> PythonPackag
     text = files.read_bytes(metadata, METADATA_BYTES).decode(errors="replace")
     version = email.parser.HeaderParser().parsestr(text, headersonly=True)["Version"]
     if not version:
-        raise UnavailableError(f"{metadata} names no version")
+        raise UnavailableError(f"{metadata} does not name a version")
     return PythonPackage(version, site, environment, metadata, tuple(_record(folder)))
 
 

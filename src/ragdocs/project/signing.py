@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import secrets
+import os
 from pathlib import Path
 
 from ragdocs.errors import RagdocsError
@@ -11,8 +10,6 @@ from ragdocs.project.folders import Environ, resolved, state_dir
 from ragdocs.system import files
 
 KEY_BYTES = 32
-
-_log = logging.getLogger(__name__)
 
 
 def signing_key(environ: Environ | None = None) -> bytes:
@@ -22,11 +19,13 @@ def signing_key(environ: Environ | None = None) -> bytes:
         files.make_directories(path.parent, 0o700)
         return _read_key(path) or _make_key(path)
     except (OSError, RagdocsError) as error:
+        import logging
+
         # Without a lasting key nothing saved is trusted at the next start: slower, never wrong.
-        _log.warning(
+        logging.getLogger(__name__).warning(
             "%s cannot be kept (%s): indexes will be built anew at every start", path, error
         )
-        return secrets.token_bytes(KEY_BYTES)
+        return os.urandom(KEY_BYTES)
 
 
 def _read_key(path: Path) -> bytes | None:
@@ -41,7 +40,7 @@ def _read_key(path: Path) -> bytes | None:
 
 def _make_key(path: Path) -> bytes:
     """Make the key; of two processes that do so at once the first one wins."""
-    made = secrets.token_bytes(KEY_BYTES)
+    made = os.urandom(KEY_BYTES)
     if not files.create_whole(path, made, mode=0o600) and _read_key(path) is None:
         # A damaged key is in the way.
         files.write_atomic(path, made, mode=0o600)

@@ -61,35 +61,35 @@ def parse_source(line: str) -> SourceLine:
     """Read one line of the configuration."""
     match = _LINE.fullmatch(line.strip())
     if match is None:
-        raise ValidationError(f"{line[:80]!r} is no source", _HOW)
+        raise ValidationError(f"{line[:80]!r} is not a source", _HOW)
     kind: Kind = match["kind"] or "folder"  # type: ignore[assignment]
-    place, revision, folder = match["rest"].strip(), "", ""
+    location, revision, folder = match["rest"].strip(), "", ""
     if kind in {"pip", "npm"}:
-        if not _PACKAGE.fullmatch(place):
-            raise ValidationError(f"{place[:80]!r} is no name of a package", _HOW)
+        if not _PACKAGE.fullmatch(location):
+            raise ValidationError(f"{location[:80]!r} is not the name of a package", _HOW)
     else:
         if kind == "git":
-            place, revision, folder = _git_parts(place)
-        if not Path(place).expanduser().is_absolute():
-            raise ValidationError(f"{line[:80]!r} is no source: its path is not absolute", _HOW)
-    name = match["name"] or _usual_name(kind, place)
+            location, revision, folder = _git_parts(location)
+        if not Path(location).expanduser().is_absolute():
+            raise ValidationError(f"{line[:80]!r} is not a source: its path is not absolute", _HOW)
+    name = match["name"] or _usual_name(kind, location)
     if not name or name == OWN:
         raise ValidationError(f"{line[:80]!r} needs a name", "Write name= before it")
-    return SourceLine(line, kind, name, place, revision, folder)
+    return SourceLine(line, kind, name, location, revision, folder)
 
 
 def _git_parts(text: str) -> tuple[str, str, str]:
     match = _GIT.fullmatch(text)
     if match is None:
-        raise ValidationError(f"{text[:80]!r} names no revision that git can be given", _HOW)
+        raise ValidationError(f"{text[:80]!r} does not name a revision", _HOW)
     return match["place"], match["revision"] or HEAD, (match["folder"] or "").strip("/")
 
 
-def _usual_name(kind: Kind, place: str) -> str:
+def _usual_name(kind: Kind, location: str) -> str:
     """Return what a source is called that nobody has named."""
     if kind in {"pip", "npm"}:
-        return tidy(place.removeprefix("@"))
-    path = Path(place).expanduser()
+        return tidy(location.removeprefix("@"))
+    path = Path(location).expanduser()
     if kind == "llms":
         path = path.parent
     return tidy(path.name.removesuffix(".git"))

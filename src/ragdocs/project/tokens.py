@@ -76,7 +76,7 @@ class Tokens:
             hint = f"Give one of 1 to {LONGEST_NAME} characters, such as the name of the client"
             raise ValidationError("a token needs a name", hint)
         if not 1 <= days <= MOST_DAYS:
-            raise ValidationError(f"{days} days cannot be meant", f"Use 1 to {MOST_DAYS}")
+            raise ValidationError(f"{days} days is out of range", f"Use 1 to {MOST_DAYS}")
         number = secrets.token_hex(4)
         text = f"{PREFIX}_{number}_{secrets.token_urlsafe(32)}"
         token = Token(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +23,6 @@ from ragdocs.stores.files.globs import Rules
 from ragdocs.stores.files.history import TRASH, VERBS, Step, version_of
 from ragdocs.stores.files.spelling import composed, folded
 from ragdocs.system.names import relative_name
-from ragdocs.text.formats import office
 from ragdocs.types import Change, Discard, Expect, Put, Verb
 
 # Text has no NUL; git looks at as many bytes to tell binary files.
@@ -114,8 +112,12 @@ def check_expectation(change: AnyChange, path: str, current: bytes) -> None:
 
 def not_found(path: str, existing: Iterable[str]) -> NotFoundError:
     """Return the error for a path that does not exist, with the nearest one that does."""
+    import difflib
+
     near = difflib.get_close_matches(path, existing, n=1)
-    hint = f"Did you mean {near[0]}?" if near else ""
+    hint = "<search memories> finds memories by their content"
+    if near:
+        hint = f"Did you mean {near[0]}?"
     return NotFoundError(f"{path} does not exist", hint)
 
 
@@ -134,6 +136,8 @@ def readable_text(path: str, data: bytes) -> tuple[str, tuple[str, ...]]:
     kind = format_of(path)
     if kind is None or not kind.extra:
         return decoded(path, data)
+    from ragdocs.text.formats import office
+
     return office.convert(data, kind, path), ()
 
 
@@ -158,7 +162,7 @@ def encoded(change: Put, current: bytes | None, largest: int) -> bytes:
         data = change.text.encode()
     except UnicodeEncodeError as error:
         raise ValidationError(
-            f"the text has half a character at position {error.start}", "Send valid Unicode"
+            f"the text has an incomplete character at position {error.start}", "Send valid Unicode"
         ) from error
     if b"\0" in data:
         raise ValidationError("the text contains a NUL character", "Remove it")

@@ -6,10 +6,8 @@ import contextlib
 import errno
 import mmap
 import os
-import secrets
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -141,7 +139,7 @@ def sync_names(paths: Iterable[Path]) -> None:
 
 def _write_into(folder: Folder, name: str, pieces: Iterable[bytes | memoryview], mode: int) -> None:
     before = folder.status(name)
-    temporary = f".{secrets.token_hex(8)}{TEMPORARY}"
+    temporary = f".{os.urandom(8).hex()}{TEMPORARY}"
     descriptor = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         try:
@@ -179,7 +177,7 @@ def create(path: Path, data: bytes) -> bool:
 def create_whole(path: Path, data: bytes, *, mode: int) -> bool:
     """Write a new file that appears with all its bytes; of two writers at once the first wins."""
     with explained("write", path), Folder(path.parent) as folder:
-        draft = f".{secrets.token_hex(8)}{TEMPORARY}"
+        draft = f".{os.urandom(8).hex()}{TEMPORARY}"
         _write_into(folder, draft, [data], mode)
         try:
             folder.link(draft, path.name)
@@ -408,6 +406,8 @@ def map_copy(path: Path, folder: Path, limit: int = SIZE_LIMIT) -> memoryview:
         return memoryview(data)
     try:
         make_directories(folder, 0o700)
+        import tempfile
+
         with tempfile.TemporaryFile(dir=folder) as copy:
             copy.write(data)
             copy.flush()

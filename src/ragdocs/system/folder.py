@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import stat
 import time
 from collections.abc import Callable
@@ -120,6 +119,8 @@ class Folder:
         if status is None:
             return
         if stat.S_ISDIR(status.st_mode):
+            import shutil
+
             shutil.rmtree(self._named(name), dir_fd=self._descriptor)
         else:
             self.unlink(name)

@@ -6,25 +6,23 @@ Nothing in a repository, its configuration or its names can make git run a progr
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import re
-import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from subprocess import PIPE
-from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ragdocs.errors import RagdocsError, TooSlowError, UnavailableError, ValidationError
 from ragdocs.system import files, git_settings, processes, repository
 from ragdocs.system.repository import Repository
 from ragdocs.types import GitContext
+
+if TYPE_CHECKING:
+    import subprocess
 
 # How long to wait for the state of the working tree, and then for the name of the branch alone.
 CONTEXT_SECONDS = 0.7
@@ -126,8 +124,6 @@ _PATH_FIELD = {"1": 7, "2": 8, "u": 9, "?": 0}
 # The configurations of journals that are harmless, by path, with the state of the file then.
 _HARMLESS: dict[Path, tuple[int, int, int, int]] = {}
 
-logger = logging.getLogger("ragdocs")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
@@ -198,7 +194,9 @@ def is_hash(text: str) -> bool:
 @cache
 def warn(message: str) -> None:
     """Log once why a repository is not used; everything else works without it."""
-    logger.warning("git is not used here: %s", message)
+    import logging
+
+    logging.getLogger("ragdocs").warning("git is not used here: %s", message)
 
 
 def find(root: Path) -> Repository | None:
@@ -212,10 +210,10 @@ def find(root: Path) -> Repository | None:
 
 def top(root: Path) -> Path | None:
     """Return the folder of the working tree that this folder belongs to, without asking git."""
-    found = find(root)
-    if found is None:
+    repository = find(root)
+    if repository is None:
         return None
-    return found.top
+    return repository.top
 
 
 def prefix(root: Path) -> str:
@@ -228,11 +226,11 @@ def prefix(root: Path) -> str:
 
 def index_of_hook(root: Path, name: str) -> str:
     """Return the file of an index that git made for a hook, or "" if it is none of its files."""
-    found = find(root)
-    if not name or found is None:
+    repository = find(root)
+    if not name or repository is None:
         return ""
-    path = Path(os.path.normpath(found.top / name))
-    if path.parent != found.own or not path.is_file():
+    path = Path(os.path.normpath(repository.top / name))
+    if path.parent != repository.own or not path.is_file():
         return ""
     return str(path)
 
@@ -299,11 +297,11 @@ def exclude_file(root: Path) -> Path | None:
     Only the way to this file is looked at: a search for links in the whole repository would cost
     more than the read of the document that it is for.
     """
-    found = find(root)
-    if found is None:
+    repository = find(root)
+    if repository is None:
         return None
     try:
-        return files.contained(Path(os.path.realpath(found.shared)), "info/exclude")
+        return files.contained(Path(os.path.realpath(repository.shared)), "info/exclude")
     except RagdocsError as error:
         warn(str(error))
         return None
@@ -361,7 +359,7 @@ def _named_repository(root: Path, command: str, terms: Terms) -> list[str]:
 def _checked_repository(root: Path, command: str) -> Repository:
     found = repository.find(root)
     if found is None:
-        raise UnavailableError(f"{root} is in no git repository")
+        raise UnavailableError(f"{root} is not in a git repository")
     repository.check_contents(found)
     if command not in _WITHOUT_OBJECTS:
         repository.refuse_alternates(found.shared)
@@ -451,22 +449,27 @@ def _search_path() -> str:
 
 def program() -> str:
     """Return the path of git, or raise that there is none."""
-    found = shutil.which("git", path=_search_path())
-    if found is None or not Path(found).is_absolute():
+    import shutil
+
+    path = shutil.which("git", path=_search_path())
+    if path is None or not Path(path).is_absolute():
         raise UnavailableError(
             "git is not installed", "Install git to use what depends on it; the rest works without"
         )
-    return found
+    return path
 
 
 def _output(words: Sequence[str], stdin: bytes, terms: Terms) -> bytes:
     """Run git to its end and return what it prints; kill it when it takes or prints too much."""
+    import subprocess
+    from tempfile import TemporaryFile
+
     with TemporaryFile() as errors:
         try:
             process = subprocess.Popen(  # noqa: S603 - words of others follow a check and a mark
                 words,
-                stdin=PIPE,
-                stdout=PIPE,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 stderr=errors,
                 env=_environment(terms),
                 start_new_session=True,
@@ -500,6 +503,8 @@ def _environment(terms: Terms) -> dict[str, str]:
 
 def _communicate(process: subprocess.Popen[bytes], stdin: bytes, terms: Terms) -> tuple[bytes, int]:
     """Return the output of a process and its exit code; in any case it has ended afterwards."""
+    import subprocess
+
     deadline = time.monotonic() + terms.seconds
     output: list[bytes] = []
     assert process.stdin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import sys
 from collections.abc import Iterator
@@ -34,12 +33,16 @@ def leave_alone() -> None:
 def give_back() -> None:
     """Return freed memory, of which loading the model and encoding each leave a good part."""
     if sys.platform == "linux":
+        import ctypes
+
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)
 
 
 def view(address: int, size: int, owner: object) -> memoryview:
     """Return bytes of a library without a copy; their owner stays as long as anybody has them."""
+    import ctypes
+
     array: Any = (ctypes.c_uint8 * size).from_address(address)
     array.owner = owner
     return memoryview(array).cast("B")

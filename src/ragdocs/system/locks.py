@@ -7,7 +7,6 @@ import errno
 import functools
 import json
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -192,7 +191,7 @@ def _try_lock_file(directory: Path) -> Release | None:
         "pid": os.getpid(),
         "host": platform.host_name(),
         "at": time.time(),
-        "token": secrets.token_hex(8),
+        "token": os.urandom(8).hex(),
     }
     record = json.dumps(holder).encode()
     with files.explained("lock", directory), files.Folder(directory) as folder:
@@ -233,7 +232,7 @@ def _release_file(directory: Path, record: bytes) -> None:
 
 def _remove_if(folder: files.Folder, record: bytes) -> None:
     """Remove a lock file if it still holds this record; another holder's goes back to its place."""
-    aside = f".{secrets.token_hex(8)}{files.TEMPORARY}"
+    aside = f".{os.urandom(8).hex()}{files.TEMPORARY}"
     with contextlib.suppress(OSError):
         folder.replace(LOCK_FILE, aside)
         if files.read_from(folder, aside)[0] != record:

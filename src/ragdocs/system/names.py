@@ -70,6 +70,9 @@ def own_id(document: Document) -> str:
 def link_key(name: str) -> str:
     """Return a name as names in links are compared: without case and outer slashes."""
     text = name.replace("\\", "/").strip()
+    if text.isascii():
+        # Most names are, and a lane of memories has thousands.
+        return text.lower().strip("/")
     return unicodedata.normalize("NFC", text).casefold().strip("/")
 
 

@@ -85,16 +85,16 @@ def _fact(pid: int, kind: str) -> str:
 
 def end_with_parent() -> None:
     """End this process when the one that started it is gone."""
-    parent = os.getppid()
-    threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+    watched = (os.getppid(), platform.is_windows())
+    threading.Thread(target=_end_after, args=watched, daemon=True).start()
 
 
-def _end_after(parent: int) -> None:
+def _end_after(parent: int, is_windows: bool) -> None:
     import signal
     import time
 
     # Windows goes on naming a parent that is gone.
-    while os.getppid() == parent and (not platform.is_windows() or is_alive(parent)):
+    while os.getppid() == parent and (not is_windows or is_alive(parent)):
         time.sleep(POLL_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
 

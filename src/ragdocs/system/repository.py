@@ -124,10 +124,10 @@ def bare_folder(folder: Path) -> Repository:
         raise UnavailableError(f"{folder} is not a bare repository")
     _refuse_other_owner(folder)
     _refuse_commondir(folder)
-    found = Repository(folder, folder, folder)
-    check_contents(found)
+    repository = Repository(folder, folder, folder)
+    check_contents(repository)
     refuse_alternates(folder)
-    return found
+    return repository
 
 
 def _repository_at(top: Path) -> Repository:

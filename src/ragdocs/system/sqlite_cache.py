@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
 import threading
@@ -10,8 +9,6 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self, TypeVar
-
-log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
@@ -41,8 +38,10 @@ class SideFile:
                 return action(self._connection)
             except (sqlite3.Error, OSError) as error:
                 if not _is_busy(error):
+                    import logging
+
                     self._usable = False
-                    log.warning(
+                    logging.getLogger(__name__).warning(
                         "No %s: %s: %s. Delete the file to have a new one.",
                         self._name,
                         self._path,

@@ -122,7 +122,7 @@ class History:
         The last one of a path by what `texts` has for it. What is in the history stays once.
         """
         self._prepare()
-        present = {(known.path, known.version, known.at) for known in self.revisions()}
+        present = {(existing.path, existing.version, existing.at) for existing in self.revisions()}
         following = {path: version_of(text.encode()) for path, text in texts.items()}
         lines = []
         for revision, text in reversed(revisions):
@@ -132,9 +132,9 @@ class History:
             following[revision.path] = version
             if (revision.path, version, revision.at) in present:
                 continue
-            kept = replace(revision, version=version, size=len(data), after=after)
-            self._since_pruning += kept.size + BLOCK
-            lines.append(_encoded(ChangeSet(kept.at, kept.verb, (kept,), kept.author)))
+            adopted = replace(revision, version=version, size=len(data), after=after)
+            self._since_pruning += adopted.size + BLOCK
+            lines.append(_encoded(ChangeSet(adopted.at, adopted.verb, (adopted,), adopted.author)))
         for line in reversed(lines):
             files.append_line(self._path(LOG), line, mode=0o600)
 

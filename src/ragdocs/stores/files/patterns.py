@@ -171,7 +171,8 @@ class IgnoreFile:
     def _look_up(self, path: Sequence[str], is_folder: bool) -> Line | None:
         """Return the last line of the tables that matches."""
         name = path[-1]
-        lines = [*self.paths.get("/".join(path), ()), *self.names.get(name, ())]
+        lines = list(self.paths.get("/".join(path), ()))
+        lines += self.names.get(name, ())
         for length in self.start_lengths:
             lines += self.starts.get(name[:length], ())
         for length in self.end_lengths:

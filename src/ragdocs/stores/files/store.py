@@ -38,7 +38,7 @@ from ragdocs.stores.changes import (
 from ragdocs.stores.files.globs import Rules
 from ragdocs.stores.files.history import FOLDER, History, Step, version_of
 from ragdocs.stores.files.spelling import Spelling, composed
-from ragdocs.stores.files.walk import Walk, stamp_as_read
+from ragdocs.stores.files.walk import IgnoresAbove, Walk, stamp_as_read
 from ragdocs.system import files
 from ragdocs.system.locks import lock
 from ragdocs.types import (
@@ -89,6 +89,7 @@ class FileStore:
         parent = os.path.realpath(self._configured_root.parent)
         leads_out = not self.root.is_relative_to(parent)
         self._is_refused = lane.writable and leads_out and not trusted_root
+        self._above: IgnoresAbove | None = None
         # Why the history could not be pruned, or "" if it could.
         self._prune_problem = ""
         # When a reader may next try to complete what a killed process began.
@@ -99,10 +100,13 @@ class FileStore:
 
     def scan(self, paths: Iterable[str] | None = None) -> Scan:
         """Return a stamp for each file of the tree, or of these files and folders only."""
+        return self._scan(paths)
+
+    def _scan(self, paths: Iterable[str] | None, *, recently: bool = False) -> Scan:
         if not self._exists():
             return Scan({})
         self._finish_if_pending()
-        walk = Walk(self.root, self._rules)
+        walk = Walk(self.root, self._rules, self._ignores_above(recently=recently))
         if paths is None:
             walk.look()
         else:
@@ -123,7 +127,7 @@ class FileStore:
 
     def read(self, path: str) -> Source:
         """Read one text; a file that a scan does not list is not found."""
-        scan = self.scan([path])
+        scan = self._scan([path], recently=True)
         if path not in scan.stamps:
             spelled = self._spelling.find(path)
             if composed(spelled) == composed(path):
@@ -147,6 +151,14 @@ class FileStore:
             modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
             problems=problems,
         )
+
+    def _ignores_above(self, *, recently: bool) -> IgnoresAbove | None:
+        """Return the ignore files above the tree, as they are or as they were recently."""
+        if not self._lane.gitignore:
+            return None
+        if self._above is None or not (recently and self._above.is_recent):
+            self._above = IgnoresAbove(self.root)
+        return self._above
 
     def locate(self, path: str) -> str:
         """Return the absolute path of a file that this store named, or of the root."""
@@ -383,9 +395,7 @@ class FileStore:
             hint = f"If you made this link yourself, configure {self.root} as the place instead"
             raise UnavailableError(f"{root} is a link that leads out of its folder", hint)
         if os.path.realpath(root) != str(self.root):
-            raise UnavailableError(
-                f"{root} leads elsewhere than it did", "Restart to use the new place"
-            )
+            raise UnavailableError(f"{root} now leads to another folder", "Restart to use that one")
         try:
             status = self.root.stat()
         except FileNotFoundError:

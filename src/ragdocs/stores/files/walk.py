@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,9 @@ IGNORE_LIMIT = 65_536
 MOST_STEPS = 1_000
 # A clone may hold thousands of links to one large folder, each of which would be walked.
 LINKED_FOLDERS = 100
+# Whoever reads hundreds of texts would look at their repository hundreds of times: what was seen so
+# long ago still says what may be read.
+RECENT_SECONDS = 1.0
 # No write takes so long: an older temporary file belongs to a process that was killed.
 LEFTOVER_SECONDS = 3600
 # File times move in ticks of up to some ten milliseconds: two writes within one tick look the same
@@ -85,13 +89,44 @@ class _Folder:
         return False
 
 
+class IgnoresAbove:
+    """The ignore files of a repository that reach a root inside it.
+
+    These are its exclude file and those of the folders on the way.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.start = _Folder()
+        self.unreadable: dict[str, str] = {}
+        self._looked_at = time.monotonic()
+        top = _repository_above(root)
+        if top is None:
+            return
+        below = root.relative_to(top).parts
+        # That of a repository that cannot be trusted is not read.
+        excludes = git.exclude_file(top)
+        if excludes is not None:
+            self._add(root, excludes, below)
+        for depth in range(len(below)):
+            path = top.joinpath(*below[:depth], ".gitignore")
+            self._add(root, path, below[depth:])
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether a text may be read by what was seen here."""
+        return time.monotonic() - self._looked_at < RECENT_SECONDS
+
+    def _add(self, root: Path, path: Path, above: tuple[str, ...]) -> None:
+        self.start = _with_ignores(str(root), self.start, path, 0, self.unreadable, above)
+
+
 class Walk:
     """One look at a tree, whole or in parts.
 
     It collects the `stamps` of files, and what was `unreadable` with the reason.
     """
 
-    def __init__(self, root: Path, rules: Rules) -> None:
+    def __init__(self, root: Path, rules: Rules, above: IgnoresAbove | None) -> None:
         self.stamps: dict[str, str] = {}
         self.modified: dict[str, int] = {}
         self.unreadable: dict[str, str] = {}
@@ -100,8 +135,9 @@ class Walk:
         self._leftovers: list[str] = []
         self._linked = 0
         self._start = _Folder()
-        if rules.gitignore:
-            self._start = self._ignores_above(root)
+        if above is not None:
+            self._start = above.start
+            self.unreadable |= above.unreadable
 
     def look(self, path: str = "") -> None:
         """Look at a file, at a folder and all below it, or at the whole tree."""
@@ -154,49 +190,7 @@ class Walk:
 
     def _with_own_ignores(self, folder: _Folder) -> _Folder:
         path = Path("/".join((self._root, *folder.parts, ".gitignore")))
-        return self._with_ignores(folder, path, len(folder.parts))
-
-    def _with_ignores(
-        self, folder: _Folder, path: Path, skip: int, above: tuple[str, ...] = ()
-    ) -> _Folder:
-        """Return a folder with one more ignore file, as far as all of them are cheap to follow."""
-        name = os.path.relpath(path, self._root)
-        try:
-            file = ignore_file(files.read_bytes(path, IGNORE_LIMIT))
-        except NotFoundError:
-            return folder
-        except RagdocsError as error:  # git goes on without it too
-            self.unreadable[name] = f"its patterns are not followed: {error.message}"
-            return folder
-        room = MOST_STEPS - sum(ignores.file.steps for ignores in folder.ignores)
-        followed = file.limited(room)
-        if followed is not file:
-            part = "none of its patterns"
-            if followed.globs:
-                part = f"only the last {len(followed.globs)} of its globs"
-            self.unreadable[name] = (
-                f"{part} are followed: there are more than {MOST_STEPS} for one folder"
-            )
-        return replace(folder, ignores=(*folder.ignores, _Ignores(followed, skip, above)))
-
-    def _ignores_above(self, root: Path) -> _Folder:
-        """Collect the ignore files of a repository that reach a root inside it.
-
-        These are its exclude file and those of the folders on the way.
-        """
-        folder = _Folder()
-        top = _repository_above(root)
-        if top is None:
-            return folder
-        below = root.relative_to(top).parts
-        # That of a repository that cannot be trusted is not read.
-        excludes = git.exclude_file(top)
-        if excludes is not None:
-            folder = self._with_ignores(folder, excludes, 0, below)
-        for depth in range(len(below)):
-            path = top.joinpath(*below[:depth], ".gitignore")
-            folder = self._with_ignores(folder, path, 0, below[depth:])
-        return folder
+        return _with_ignores(self._root, folder, path, len(folder.parts), self.unreadable)
 
     # --- files and folders ---
 
@@ -264,6 +258,33 @@ class Walk:
                 self.unreadable["/".join(parts)] = f"more than {LINKED_FOLDERS} linked folders"
                 return None
         return _Folder(folder.parts, folder.ignores, len(parts), real_parts)
+
+
+def _with_ignores(
+    root: str,
+    folder: _Folder,
+    path: Path,
+    skip: int,
+    unreadable: dict[str, str],
+    above: tuple[str, ...] = (),
+) -> _Folder:
+    """Return a folder with one more ignore file, as far as all of them are cheap to follow."""
+    name = os.path.relpath(path, root)
+    try:
+        file = ignore_file(files.read_bytes(path, IGNORE_LIMIT))
+    except NotFoundError:
+        return folder
+    except RagdocsError as error:  # git goes on without it too
+        unreadable[name] = f"its patterns are not followed: {error.message}"
+        return folder
+    room = MOST_STEPS - sum(ignores.file.steps for ignores in folder.ignores)
+    followed = file.limited(room)
+    if followed is not file:
+        part = "none of its patterns"
+        if followed.globs:
+            part = f"only the last {len(followed.globs)} of its globs"
+        unreadable[name] = f"{part} are followed: there are more than {MOST_STEPS} for one folder"
+    return replace(folder, ignores=(*folder.ignores, _Ignores(followed, skip, above)))
 
 
 def _repository_above(root: Path) -> Path | None:

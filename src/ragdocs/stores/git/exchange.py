@@ -80,7 +80,7 @@ class Exchange:
             sent = self._count_between(theirs, self.store.refresh().head)
             if not sent or self._push(target, branch):
                 return Exchanged(target.name, short_branch, received, sent, tuple(sorted(merged)))
-        raise UnavailableError(f"others push to {target.name} all the time", "Try again")
+        raise UnavailableError(f"others pushed to {target.name} at every try", "Try again")
 
     # --- remotes ---
 

@@ -83,7 +83,7 @@ class JournalStore:
         git.program()
         if not _AUTHOR.fullmatch(author):
             raise ConfigError(
-                f"journal.author {author[:80]!r} is no author", f'Write it as "{AUTHOR}"'
+                f"journal.author {author[:80]!r} is not an author", f'Write it as "{AUTHOR}"'
             )
         self.root = root
         self.terms = replace(LOG_TERMS, here=True)
@@ -227,7 +227,7 @@ class JournalStore:
     def recover(self, version: str) -> str:
         """Return an overview of a section by the version that reading it gave."""
         if not git.is_hash(version):
-            raise ValidationError(f"{version[:80]!r} is no version of a section")
+            raise ValidationError(f"{version[:80]!r} is not a version of a section")
         blob = self.blobs.named(version)
         if blob is None:
             raise NotFoundError(f"the text of version {version[:16]} is not kept any more")
@@ -266,7 +266,7 @@ class JournalStore:
             before_name = before.name if before else ""
             self.checkout.move(commit, [Move(path, before_name, after.name, data)])
             return Written(entry_name(path, commit), after.name)
-        raise UnavailableError("the branch of the journal moves all the time", "Try again")
+        raise UnavailableError("others committed to the journal at every try", "Try again")
 
     def record(self, draft: Draft, ledger: Ledger) -> str | None:
         """Make a commit on top of the branch and return its name.
@@ -384,7 +384,8 @@ class JournalStore:
         if not head:
             return []
         options = ["rev-list", "--date-order", "--no-merges"]
-        return git.run(self.root, options, [head], terms=self.terms).decode().split()
+        output = git.run(self.root, options, [head], terms=self.terms)
+        return output.decode().split()
 
     def _refs(self) -> Refs:
         return read_refs(self.root, self.terms)
@@ -408,7 +409,7 @@ class JournalStore:
             if any(entry.name != LOCK_FILE for entry in self.root.iterdir()):
                 hint = "Set journal.path to a folder that is empty, new, or a git repository"
                 raise UnavailableError(
-                    f"{self.root} holds other things and is no git repository", hint
+                    f"{self.root} is not empty and is not a git repository", hint
                 )
             git.run(self.root, ["init", "--quiet", f"--initial-branch={BRANCH}"], terms=self.terms)
 

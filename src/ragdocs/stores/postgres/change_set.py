@@ -299,7 +299,8 @@ def _puts(steps: Sequence[Step], modified: dict[str, datetime]) -> list[list[obj
     for step in steps:
         data = step.after or b""
         digest = bodies.digest_of(data)
-        rows.append((step.path, folded(step.path), digest, len(data), modified[step.path]))
+        path = step.path
+        rows.append((path, folded(path), digest, len(data), modified[path]))
     return columns(rows, 5)
 
 

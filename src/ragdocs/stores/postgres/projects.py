@@ -70,10 +70,10 @@ class Projects:
                 f"{identity} is not in the team database yet",
                 "Whoever may write in all projects adds it by pushing its documentation",
             ) from error
-        found = self.find(identity)
-        if found is None:
+        existing = self.find(identity)
+        if existing is None:
             raise ForbiddenError(f"you have no role in {identity}", HINT_JOIN)
-        return found
+        return existing
 
     def role(self, project: int) -> Role | None:
         """Return what the grants allow the caller to do in a project, if anything."""

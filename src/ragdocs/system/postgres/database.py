@@ -430,8 +430,13 @@ def half_vector(components: list[float]) -> object:
 def _explain(error: Exception) -> RagdocsError | None:
     """Return the error that a caller understands, or nothing for a mistake of ours."""
     import psycopg
-    from psycopg_pool import PoolTimeout
+    from psycopg_pool import PoolClosed, PoolTimeout
 
+    if isinstance(error, PoolClosed):
+        # Another call lost its connection while this one waited for one.
+        return DisconnectedError(
+            "the connection to the team database was lost while this call waited for it", HINT_AGAIN
+        )
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return ForbiddenError("you may not do this in this project", "Ask an admin of the project")
     busy = (PoolTimeout, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
