@@ -159,7 +159,7 @@ def test_a_line_of_a_long_file_that_is_only_mentioned_is_a_weak_sign(
     weights = {text["header_path"]: text["weight"] for text in answer["result"]}
     assert weights["Guide › Steps"] < 0.6, "a link is listed, as the least sure"
     assert "Guide › Names" not in weights
-    assert answer["notes"] == ["left out, with weak signs only: 1"]
+    assert answer["notes"] == ["not listed, because their connection is weak: 1"]
     for name in "ac":
         repository.write(f"src/{name}.py", "x = 1\n")
     answer = ask(workspace, "affected_texts")

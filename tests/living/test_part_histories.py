@@ -15,8 +15,8 @@ from tests.living import test_histories
 from tests.living.repositories import RANDOM_HISTORIES
 from tests.living.test_histories import Note, Operation
 
+from ragdocs.text.headings import STEP
 from ragdocs.text.parts import LIKENESS
-from ragdocs.text.sections import STEP
 
 SUFFIXES = ("md", "py")
 PARTS = 3

@@ -234,8 +234,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("context", "x" * 2001, "context is longer"),
     ("context", "a\0b", "context holds characters"),
     ("expires_at", "next week", "is not a time"),
-    ("expires_at", "2026-11-16T12:00:00Z", "which is over"),
-    ("expires_at", 1_900_000_000, "which is over"),
+    ("expires_at", "2026-11-16T12:00:00Z", "which is in the past"),
+    ("expires_at", 1_900_000_000, "which is in the past"),
     ("expires_at", 10**30, "is not a time"),
     ("expires_at", "0001-01-01T00:00:00+14:00", "is not a time"),
 ]

@@ -405,7 +405,7 @@ def test_a_repository_or_a_folder_of_others_never_becomes_the_journal(
             add(workspace.journal, "a", "one")
     assert outer("for-each-ref") == ""
     project.write("journal-data/mine.txt", "mine")
-    with pytest.raises(UnavailableError, match="holds other things"):
+    with pytest.raises(UnavailableError, match="is not empty and is not a git repository"):
         add(project.open(**ON).journal, "a", "one")
     assert not (root / ".git").exists()
 

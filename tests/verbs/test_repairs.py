@@ -10,7 +10,7 @@ from tests.asking import ask
 from tests.conftest import Project
 from tests.plain_git import plain_git
 
-from ragdocs.serve.surface import reports
+from ragdocs.serve.surface.present import reports
 
 HEAD = "---\ncreated_at: 2026-01-01\n---\n"
 

@@ -208,7 +208,7 @@ def test_a_file_finds_the_decisions_about_it_and_about_its_folders(
     assert linked("src/net.py") == [("Retries", "impacts")]
     assert linked("src/other.py") == linked("src/authority.py") == []
     for kind in ("note", "convention", "summary"):
-        with pytest.raises(ValidationError, match="only decisions are about paths"):
+        with pytest.raises(ValidationError, match="only decisions have paths"):
             repository.get(kind, path="src/auth.py")
 
 

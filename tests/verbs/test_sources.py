@@ -180,9 +180,9 @@ def test_an_unreadable_source_is_an_error_and_never_an_absence(
     workspace.sync()
     assert "handbook@local/rules/travel.md" in workspace.corpus("sources").stamps()
     states = {source["name"]: source for source in ask(workspace, "list_sources")["result"]}
-    assert "is no folder that can be read" in states["handbook"]["problem"]
+    assert "is not a readable folder" in states["handbook"]["problem"]
     assert "not installed" in states["zod"]["problem"]
-    assert "is no source" in states["nonsense"]["problem"]
+    assert "is not a source" in states["nonsense"]["problem"]
     status = ask(workspace, "index_status")
     problems = next(lane["problems"] for lane in status["lanes"] if lane["lane"] == "sources")
     assert problems.keys() >= {"handbook@local", "zod", "nonsense"}

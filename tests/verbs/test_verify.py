@@ -79,15 +79,17 @@ def test_verify_names_a_planted_difference(project: Project, part: str) -> None:
     if part == "documents":
         index.apply([], ["docs/a.md"])
     elif part == "chunks":
-        index._catalog._table.values["headings"][row] = index._catalog._number(("Planted",))
+        headings = index._catalog.passages.headings
+        headings[headings.index(("Alpha",))] = ("Planted",)
     elif part == "postings":
         index._keywords().write([{"body": ["planted"]}], [row])
         index._keywords().adopt([row])
     elif part == "edges":
         index._graph.remove("docs:docs/a")
     else:
-        index._vectors.remove([row])
-        index._vectors.add([row], -np.ones((1, index._dim), dtype=np.float32) / np.sqrt(index._dim))
+        vectors = index._table()
+        vectors.remove([row])
+        vectors.add([row], -np.ones((1, index._dim), dtype=np.float32) / np.sqrt(index._dim))
     difference = compare(index.contents(), workspace.rebuilt("docs").contents()).difference
     assert difference.startswith(f"{part}: the live index has")
     assert "docs/a" in difference

@@ -287,3 +287,16 @@ def test_a_change_is_undone_by_its_version_whatever_came_after_it(
         workspace.versions.undo(mine)
     with pytest.raises(NotFoundError, match="no change is known"):
         workspace.versions.undo("0" * 16)
+
+
+def test_a_change_is_not_undone_where_a_file_of_it_is_no_text_any_more(
+    project: Project, workspace: Workspace
+) -> None:
+    workspace.edits.rename("a", "x")
+    before = texts(project)
+    (project.root / ".memories/x.md").write_bytes(b"a\0b")
+    with pytest.raises(ConflictError, match=r"rename of .*x.md.* cannot be undone: x.md changed"):
+        workspace.versions.undo()
+    (project.root / ".memories/x.md").write_bytes(before["x.md"])
+    workspace.versions.undo()
+    assert sorted(texts(project)) == ["a.md", "b.md", "c.md", "links.md"]

@@ -77,20 +77,21 @@ class Documents:
         check_query(query)
         now = self.clock()
         vector = None
-        found = []
+        by_scope = []
         unknown: list[str] = []
-        for corpus, prefix in self._scopes(path.strip(), source.strip()):
+        scopes = self._scopes(path.strip(), source.strip())
+        for corpus, prefix in scopes:
             where = Filter(prefix=prefix, tags=tuple(tags))
             search = Query(
                 probes=(Probe(query),), limit=limit, where=where, floored=True, language=language
             )
-            if vector is None:
+            if vector is None and len(scopes) > 1:
                 vector = corpus.encoded(query)
-            found.append(corpus.search(search, now, vector))
+            by_scope.append(corpus.search(search, now, vector))
             unknown += filters.unknown(corpus, tags)
-        findings = _merged(found, limit)
+        findings = _merged(by_scope, limit)
         # A tag that one of them has is no unknown one.
-        notes = [note for note in dict.fromkeys(unknown) if unknown.count(note) == len(found)]
+        notes = [note for note in dict.fromkeys(unknown) if unknown.count(note) == len(by_scope)]
         return replace(findings, notes=(*notes, *findings.notes))
 
     def unreadable_sources(self) -> dict[str, str]:
@@ -190,9 +191,9 @@ class Documents:
                 "path is empty", "Give the path of a search result, such as docs/guide.md"
             )
         for corpus in corpora:
-            found = _in_corpus(corpus, reference)
-            if found is not None:
-                return corpus, *found
+            match = _in_corpus(corpus, reference)
+            if match is not None:
+                return corpus, *match
         hint = "<search documentation> finds documents by their content"
         paths: list[str] = []
         for corpus in corpora:
@@ -226,17 +227,17 @@ def _prefix(corpus: Corpus, path: str) -> str:
     return f"{name}/"
 
 
-def _merged(found: Sequence[Findings], limit: int) -> Findings:
+def _merged(by_scope: Sequence[Findings], limit: int) -> Findings:
     """Return the best hits of several searches; their scores are on one scale."""
-    if len(found) == 1:
-        return found[0]
+    if len(by_scope) == 1:
+        return by_scope[0]
     hits: list[Hit] = []
     omitted = 0
     notes: dict[str, None] = {}
-    for findings in found:
+    for findings in by_scope:
         hits += findings.hits
         omitted += findings.omitted
-    for findings in found:
+    for findings in by_scope:
         # What one has nothing about, another may have.
         if findings.hits or not hits:
             notes.update(dict.fromkeys(findings.notes))
@@ -245,7 +246,7 @@ def _merged(found: Sequence[Findings], limit: int) -> Findings:
         hits=tuple(hits[:limit]),
         omitted=omitted + max(0, len(hits) - limit),
         notes=tuple(notes),
-        seconds=found[0].seconds,
+        seconds=by_scope[0].seconds,
     )
 
 

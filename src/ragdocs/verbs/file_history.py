@@ -61,10 +61,10 @@ def commits(root: Path, options: Sequence[str], operands: Sequence[str]) -> list
 def renames(root: Path, options: Sequence[str], revisions: Sequence[str]) -> list[EditedFile]:
     """Return the files that the commits of a log renamed, the oldest first."""
     renaming = ["--diff-filter=R", "--reverse", *options]
-    found = []
+    pairs = []
     for files in commits(root, renaming, revisions):
-        found += files
-    return found
+        pairs += files
+    return pairs
 
 
 def renamed(root: Path) -> dict[str, str]:
@@ -126,7 +126,11 @@ def changed_files(root: Path, since: datetime) -> list[FileChange] | None:
         elif field:
             moment = datetime.fromisoformat(at)
             changes[field] = FileChange(field, moment, subject, commit, 1)
-    return sorted(changes.values(), key=lambda change: (-change.at.timestamp(), change.path))
+    return sorted(changes.values(), key=_newest_first)
+
+
+def _newest_first(change: FileChange) -> tuple[float, str]:
+    return -change.at.timestamp(), change.path
 
 
 def _staged(root: Path) -> Iterator[tuple[str, str]]:

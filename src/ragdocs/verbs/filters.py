@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -37,6 +36,8 @@ def unknown(corpus: Corpus, tags: Sequence[str] = (), kinds: Sequence[str] = ())
 
 def nearest(word: str, existing: Collection[str]) -> list[str]:
     """Return existing words, those spelled most like this one first, then in their own order."""
+    import difflib
+
     folded = word.casefold()
     similar = difflib.get_close_matches(folded, existing, n=3, cutoff=0.5)
     others = [other for other in existing if other not in similar]

@@ -10,8 +10,8 @@ from itertools import chain
 
 from ragdocs.errors import ValidationError
 from ragdocs.protocols import Vectors
-from ragdocs.search.calibration import FLOOR
 from ragdocs.search.corpus import Corpus
+from ragdocs.search.floor import FLOOR
 from ragdocs.search.newest import age_order
 from ragdocs.search.query import LEAST_CANDIDATES
 from ragdocs.text import times
@@ -131,13 +131,13 @@ class Finding:
         # Lanes that are not chosen are searched too: their counts say what they would add.
         searched = self._searched(question, filters, list(self.corpora))
         rows = sorted(searched.of(chosen), key=question.order)
-        shown = rows[offset : offset + limit]
+        page_rows = rows[offset : offset + limit]
         below = None
         if question.text and not rows:
             below = self._best(question, filters, chosen)
         passages = sum(self.corpora[lane].info().passages for lane in chosen)
         return Found(
-            hits=tuple(map(self._shown, shown)),
+            hits=tuple(map(self._shown, page_rows)),
             total=len(rows),
             is_cut=searched.is_cut,
             below=below,

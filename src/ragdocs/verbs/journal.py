@@ -362,7 +362,7 @@ class Journal:
                 written = self.corpus.commit([Put(path, text, expect, message)], "append")[0]
                 return written, text
             current = self._current(path)
-        raise UnavailableError("others change this section all the time", "Try again")
+        raise UnavailableError("others changed this section at every try", "Try again")
 
     def _replace(self, path: str, overview: str, seen: Seen, message: str) -> Written:
         """Commit an entry with a new overview in place of the one that was read."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from ragdocs.errors import NotFoundError, ValidationError
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import link_key, link_keys
-from ragdocs.text.links import TOUCHES
+from ragdocs.text.link_kinds import TOUCHES
 from ragdocs.types import Document, Filter, Link
 from ragdocs.verbs.memories.find import beginning
 from ragdocs.verbs.references import find
@@ -325,10 +325,10 @@ def _near(links: LinkMap, seeds: Sequence[str], steps: int) -> list[str]:
     order = dict.fromkeys(seeds)
     last: Iterable[str] = seeds
     for _ in range(steps):
-        found: set[str] = set()
+        near: set[str] = set()
         for node in last:
-            found.update(links.neighbours.get(node, ()))
-        last = sorted(found - order.keys(), key=_by_links(links))
+            near.update(links.neighbours.get(node, ()))
+        last = sorted(near - order.keys(), key=_by_links(links))
         order.update(dict.fromkeys(last))
     return list(order)
 

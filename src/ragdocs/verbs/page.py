@@ -31,10 +31,14 @@ def check_listed(limit: int) -> int:
     return limit
 
 
+NO_QUERY = "the query is empty"
+WHAT_TO_ASK = "Say in a few words what to look for"
+
+
 def check_query(query: str) -> str:
     """Refuse a query without words: it would find nothing, as if there was nothing."""
     if not query.strip():
-        raise ValidationError("the query is empty", "Say in a few words what to look for")
+        raise ValidationError(NO_QUERY, WHAT_TO_ASK)
     return query
 
 
@@ -64,4 +68,10 @@ def parse_lines(text: str | None) -> tuple[int, int] | None:
 def tally(values: Sequence[str]) -> dict[str, int]:
     """Count values, the most frequent first."""
     counts = Counter(values)
-    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+    ordered = sorted(counts.items(), key=_most_frequent_first)
+    return dict(ordered)
+
+
+def _most_frequent_first(counted: tuple[str, int]) -> tuple[int, str]:
+    value, count = counted
+    return -count, value

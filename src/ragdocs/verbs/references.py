@@ -1,22 +1,23 @@
 """Which memory or document is meant.
 
-By an id, a path, an absolute path, a resource's address or a plain name.
+By an id, a path, an absolute path, a resource's address or a plain name; a person may also give a
+title, an alias or a line.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from ragdocs.errors import NotFoundError, RagdocsError, ValidationError
+from ragdocs.lanes import document_id
 from ragdocs.search.corpus import Corpus
-from ragdocs.search.parse import document_id
 from ragdocs.system.names import ENTRIES, OWN_ID, own_id, relative_name
-from ragdocs.text import frontmatter
 from ragdocs.types import Document, Revision
 from ragdocs.verbs.context.scope import FOLDER as ITEMS
 
@@ -25,6 +26,18 @@ SCHEME = "ragdocs://"
 MOST_REVISIONS = 2000
 LISTED = 5
 _TRASHED = re.compile(r"\.trash/(?P<name>.+)_\d{8}_\d{6}(?:_\d+)?\.md")
+# A line, or the first of several as a search prints them.
+_LINE = re.compile(r"(?P<name>.+):(?P<line>[0-9]{1,9})(?:-[0-9]{1,9})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A file, and a line in it if one was named."""
+
+    lane: str
+    name: str
+    path: str
+    line: int | None
 
 
 def inside(corpus: Corpus, reference: str) -> str:
@@ -106,6 +119,31 @@ def find(corpus: Corpus, reference: str) -> Document | None:
     if document is not None and document.id == reference:
         return document
     return owner or _item(corpus, f"{name.removesuffix('.md')}.md")
+
+
+def locate(corpora: Sequence[Corpus], reference: str) -> Location:
+    """Return the file of a document or a memory that is named by path, id, title or file name."""
+    reference = reference.strip()
+    matches = _called(corpora, reference)
+    line = None
+    written = _LINE.fullmatch(reference)
+    if not matches and written:
+        line = int(written["line"])
+        reference = written["name"]
+        matches = _called(corpora, reference)
+    if not matches:
+        raise NotFoundError(
+            f"there is no document or memory {reference[:200]!r}", _suggestion(corpora, reference)
+        )
+    if len(matches) > 1:
+        names = ", ".join(document.id for _, document in matches[:LISTED])
+        raise ValidationError(
+            f"{reference[:200]!r} may mean {len(matches)} files: {names}",
+            "Name one as it is written there",
+        )
+    corpus, document = matches[0]
+    path = corpus.store.locate(document.path)
+    return Location(corpus.lane.name, document.id, path, line)
 
 
 def owners(corpus: Corpus, name: str) -> list[Document]:
@@ -212,6 +250,50 @@ def _has_id(corpus: Corpus, version: str, wanted: str) -> bool:
     if not version:
         return False
     with suppress(RagdocsError):
+        from ragdocs.text import frontmatter
+
         block = frontmatter.split(corpus.versioned.recover(version))[0]
         return block is not None and frontmatter.load(block)[0].get("id") == wanted
     return False
+
+
+def _called(corpora: Sequence[Corpus], reference: str) -> list[tuple[Corpus, Document]]:
+    """Return the documents of this name: those that have it exactly, or else as a part."""
+    exact = []
+    for corpus in corpora:
+        with suppress(ValidationError):
+            document = find(corpus, reference.removeprefix("./"))
+            if document is not None:
+                exact.append((corpus, document))
+    if exact:
+        return exact
+    wanted = reference.casefold()
+    loose = []
+    for corpus in corpora:
+        for document in corpus.documents():
+            if wanted in _loose_names(document):
+                loose.append((corpus, document))
+    return loose
+
+
+def _loose_names(document: Document) -> set[str]:
+    """Return what a person may call a document: its file name, its title and its aliases."""
+    file = PurePosixPath(document.path)
+    names = {file.name, file.stem, document.title, *document.aliases}
+    return {name.casefold() for name in names}
+
+
+def _suggestion(corpora: Sequence[Corpus], reference: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(reference, list(_all_names(corpora)), n=1)
+    if near:
+        return f"Did you mean {near[0]}?"
+    return "List memories with <list memories>, or look for it with <search documentation>"
+
+
+def _all_names(corpora: Sequence[Corpus]) -> Iterator[str]:
+    for corpus in corpora:
+        for path in corpus.stamps():
+            yield path
+            yield PurePosixPath(path).name

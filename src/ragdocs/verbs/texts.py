@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ragdocs.errors import NotFoundError, UnavailableError
+from ragdocs.lanes import document_id
 from ragdocs.search.corpus import Corpus
-from ragdocs.search.parse import document_id, parse
+from ragdocs.search.parse import parse
 from ragdocs.system.names import link_key, link_keys
 from ragdocs.text import frontmatter
 from ragdocs.text.formats.page import Page

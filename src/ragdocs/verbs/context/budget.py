@@ -150,7 +150,7 @@ def _filled(section: Section, room: int, writer: Writer) -> Filled:
         parts.append(item)
         room -= len(item)
         cut += text != piece.text
-    shown = len(parts) - 1
-    if not shown:
+    count = len(parts) - 1
+    if not count:
         return Filled("", 0, 0)
-    return Filled("".join([*parts, "\n"]), shown, cut)
+    return Filled("".join([*parts, "\n"]), count, cut)

@@ -295,8 +295,8 @@ class Packs:
             linked = self._own(corpus, shown(newest, MOST_NEWEST), scope)
         if goal.probe:
             query = Query(probes=(Probe(goal.probe),), limit=page.MOST_RESULTS)
-            found = Succession(corpus, now).follow(corpus.search(query, now), query)
-            others = self._own(corpus, shown(found, query.limit), scope)
+            findings = Succession(corpus, now).follow(corpus.search(query, now), query)
+            others = self._own(corpus, shown(findings, query.limit), scope)
             chosen = [*linked, *_worth(others)]
         else:
             newest = page.newest(corpus, where, MOST_NEWEST, now)
@@ -348,9 +348,12 @@ class Packs:
             # No pack shows more, whatever the other sections leave.
             if room < 0:
                 break
+        title = f"Outline of {len(order)} source files, as they are now"
+        if len(order) == 1:
+            title = "Outline of 1 source file, as it is now"
         return Section(
             "outline",
-            f"Outline of {len(order)} source files, as they are now",
+            title,
             SHARES["outline"],
             pieces,
             _more_files(mapped, has_files=bool(order)),

@@ -174,7 +174,7 @@ class Repository:
         """Return everything, one kind, one item, or the decisions about a path."""
         _check_kind(kind, *FOLDERS, "summary", "")
         if path and kind not in {"decision", ""}:
-            raise ValidationError("only decisions are about paths", "Leave out kind or path")
+            raise ValidationError("only decisions have paths", "Leave out kind or path")
         wanted_path = _project_path(path) if path else ""
         scope = self.scope(branch_scope, None)
         items: dict[str, list[Item]] = {}

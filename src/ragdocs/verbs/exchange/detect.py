@@ -75,7 +75,7 @@ def detect(path: Path) -> Format:
         if path.is_file() and not path.stat().st_size:
             raise ValidationError(f"{path} is empty", "Nothing was imported")
         raise ValidationError(
-            f"{path} is in no format that is known", f"Name one of {', '.join(READABLE)}"
+            f"{path} is in none of the known formats", f"Name one of {', '.join(READABLE)}"
         )
     return FORMATS[name]
 

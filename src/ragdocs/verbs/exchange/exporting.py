@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragdocs.errors import AlreadyExistsError, NotFoundError, RagdocsError, ValidationError
+from ragdocs.lanes import document_id
 from ragdocs.search.corpus import Corpus
-from ragdocs.search.parse import document_id
 from ragdocs.system import files
 from ragdocs.types import Revision
 from ragdocs.verbs.exchange.detect import WRITERS

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import cast, get_args
 
 from ragdocs.errors import NotFoundError, RagdocsError, ValidationError
+from ragdocs.lanes import document_id
 from ragdocs.search.corpus import Corpus
-from ragdocs.search.parse import document_id
 from ragdocs.system.names import SKIPPED, link_key, relative_name
 from ragdocs.text import frontmatter, times
 from ragdocs.text.checks import check_content

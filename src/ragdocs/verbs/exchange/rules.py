@@ -77,21 +77,21 @@ def read(path: Path) -> Iterator[Note]:
 def _found(path: Path) -> list[tuple[str, Path]]:
     if path.is_file():
         return [(path.name, path)]
-    found = []
+    rules = []
     for name in NAMES:
         file = path / name
         # A link is a second name for a file that is read by its first one.
         if file.is_file() and not file.is_symlink():
-            found.append((name, file))
+            rules.append((name, file))
     for folder, suffix in FOLDERS:
         if (path / folder).is_dir() and any((path / folder).rglob(f"*{suffix}")):
             for name, file in source.texts(path / folder, (suffix,)):
-                found.append((f"{folder}/{name}", file))
-    if not found:
+                rules.append((f"{folder}/{name}", file))
+    if not rules:
         raise NotFoundError(
             f"{path} holds no instructions for agents", f"Known are {', '.join(NAMES)}"
         )
-    return found
+    return rules
 
 
 def _properties(block: str) -> dict[str, str]:

@@ -132,8 +132,8 @@ def write(memories: Iterable[Exported]) -> Iterator[tuple[str, str]]:
             }
         )
         for link in document.links:
-            found = names.find(link.target)
-            end = titles[found.path] if found else link.target
+            target = names.find(link.target)
+            end = titles[target.path] if target else link.target
             relation = {"type": "relation", "from": title, "to": end, "relationType": link.kind}
             relations[title, end, link.kind] = relation
     lines = [json.dumps(record, ensure_ascii=False) for record in (*entities, *relations.values())]

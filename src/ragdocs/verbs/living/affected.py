@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import link_key
-from ragdocs.text.links import IMPACTS, TOUCHES
-from ragdocs.text.sections import STEP
+from ragdocs.text.headings import STEP
+from ragdocs.text.link_kinds import IMPACTS, TOUCHES
 from ragdocs.types import Chunk, Document, Link
 from ragdocs.verbs.living.changes import Diff, Diffs, FileChange
 from ragdocs.verbs.living.companions import Companions
@@ -166,13 +166,13 @@ class AffectedTexts:
         self,
         listed: Sequence[_Listed],
         changes: Sequence[FileChange],
-        found: _FoundTexts,
+        texts: _FoundTexts,
     ) -> None:
         """Note the links of all documents that lead to something that changed."""
         by_name = _by_name(changes)
         for corpus, document in listed:
             for link in document.links:
-                self._follow(corpus, document, link, by_name, found)
+                self._follow(corpus, document, link, by_name, texts)
 
     def _follow(
         self,
@@ -180,7 +180,7 @@ class AffectedTexts:
         document: Document,
         link: Link,
         by_name: Mapping[str, Sequence[FileChange]],
-        found: _FoundTexts,
+        texts: _FoundTexts,
     ) -> None:
         """Note a link that leads to something that changed."""
         if link.kind == TOUCHES:
@@ -190,7 +190,7 @@ class AffectedTexts:
             reason = _link_reason(link, change)
             if reason is not None:
                 position = self._link_position(corpus, document, link)
-                entry = found.of(document)
+                entry = texts.of(document)
                 entry.add(position, reason)
 
     def _link_position(self, corpus: Corpus, document: Document, link: Link) -> TextPosition:
@@ -210,7 +210,7 @@ class AffectedTexts:
         self,
         corpora: Corpora,
         changes: Sequence[FileChange],
-        found: _FoundTexts,
+        texts: _FoundTexts,
     ) -> None:
         """Note passages that name a changed file or a definition that is not there any more."""
         for word, reason in _names(changes):
@@ -225,14 +225,14 @@ class AffectedTexts:
                 if document is None or document.path == reason.path:
                     continue
                 position = position_in(passage, word)
-                entry = found.of(document)
+                entry = texts.of(document)
                 entry.add(position, rare)
 
     def _add_words(
         self,
         corpora: Corpora,
         changes: Sequence[FileChange],
-        found: _FoundTexts,
+        texts: _FoundTexts,
     ) -> None:
         """Note the passages that have most words of a change, rare ones counting more."""
         for key, (share, change) in self._most_shared(changes).items():
@@ -248,7 +248,7 @@ class AffectedTexts:
                 words = f"mentions {listed}, changed in {change.path}"
                 reason = Reason(words, change.path, share, WORDS)
                 position = position_in(passage, own[0])
-                entry = found.of(document)
+                entry = texts.of(document)
                 entry.add(position, reason)
 
     def _most_shared(self, changes: Sequence[FileChange]) -> dict[Key, tuple[float, FileChange]]:
@@ -257,8 +257,8 @@ class AffectedTexts:
         for change in changes:
             least = (LEAST_SHARED, change)
             for key, share in self._shared(change).items():
-                known, _ = most.get(key, least)
-                if share > known:
+                strongest, _ = most.get(key, least)
+                if share > strongest:
                     most[key] = share, change
         return most
 
@@ -275,7 +275,7 @@ class AffectedTexts:
         return {key: weight / total for key, weight in shared.items()}
 
     def _add_companions(
-        self, documents: Mapping[str, Document], diff: Diff, found: _FoundTexts
+        self, documents: Mapping[str, Document], diff: Diff, texts: _FoundTexts
     ) -> None:
         """Note the texts that were edited with the changed files before."""
         most: dict[str, Reason] = {}
@@ -285,12 +285,12 @@ class AffectedTexts:
                 times = f"{companion.together} of {companion.commits} commits"
                 words = f"edited with {change.before} in {times}"
                 reason = Reason(words, change.path, companion.weight, COMPANION)
-                known = most.get(companion.path)
-                is_surer = not known or known.weight < reason.weight
+                strongest = most.get(companion.path)
+                is_surer = not strongest or strongest.weight < reason.weight
                 if reason.weight > LEAST_SHARED and is_surer:
                     most[companion.path] = reason
         for path, reason in most.items():
-            entry = found.of(documents[path])
+            entry = texts.of(documents[path])
             positions = entry.positions() or [TOP]
             for position in positions:
                 entry.add(position, reason)
@@ -299,10 +299,10 @@ class AffectedTexts:
         self,
         corpora: Corpora,
         changed: frozenset[str],
-        found: _FoundTexts,
+        collected: _FoundTexts,
     ) -> list[AffectedText]:
         texts = []
-        for (lane, path), entry in found.by_key.items():
+        for (lane, path), entry in collected.by_key.items():
             corpus = corpora[lane]
             if entry.document.status in corpus.lane.hidden:
                 continue
@@ -310,9 +310,9 @@ class AffectedTexts:
             for headings, reasons in entry.reasons.items():
                 line = entry.lines[headings]
                 weight = round(_weight(reasons), 3)
-                shown = _surest(reasons)
+                surest = _surest(reasons)
                 texts.append(
-                    AffectedText(entry.document, headings, line, shown, weight, is_changed)
+                    AffectedText(entry.document, headings, line, surest, weight, is_changed)
                 )
         texts.sort(key=lambda text: (-text.weight, text.document.path, text.line))
         return texts
@@ -501,8 +501,8 @@ def _surest(reasons: Sequence[Reason]) -> list[Reason]:
     ordered = sorted(distinct.values(), key=lambda reason: (-reason.weight, reason.words))
     # A link has the path in it.
     linked = {reason.path for reason in ordered if reason.kind == LINK}
-    shown = []
+    surest = []
     for reason in ordered:
         if reason.kind != PATH or reason.path not in linked:
-            shown.append(reason)
-    return shown[:MOST_REASONS]
+            surest.append(reason)
+    return surest[:MOST_REASONS]

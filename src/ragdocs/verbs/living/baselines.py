@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from ragdocs.errors import RagdocsError
+from ragdocs.search.corpus import Corpus
 from ragdocs.system.refs import Refs
 from ragdocs.text import times
 from ragdocs.types import Document, Link
@@ -21,6 +22,8 @@ SLACK = timedelta(seconds=2)
 MOST_SEARCHED = 100
 # Fields that say when somebody last stood by a memory.
 TIME_FIELDS = ("verified_at", "updated_at")
+# Changes that do not look at what was there before: earlier baselines stay.
+ADDING = ("append", "rename", "restore", "undo")
 
 
 class _Wanted(NamedTuple):
@@ -65,31 +68,31 @@ class Baselines:
         occasion = _Occasion(commit, self.clock().astimezone(UTC), author, how)
         baselines = []
         for link in self.targets.links(document):
-            known = earlier.get((link.target, link.heading))
-            if known is not None and keeps(known):
-                baselines.append(replace(known, version=document.version))
+            baseline = earlier.get((link.target, link.heading))
+            if baseline is not None and keeps(baseline):
+                baselines.append(replace(baseline, version=document.version))
                 continue
             path = self.targets.path(link.target)
             content = self._content(path, link.heading)
-            if known is not None and known.name and content is not None and not content.name:
+            if baseline is not None and baseline.name and content is not None and not content.name:
                 # A section that is gone is not replaced by the whole file.
                 content = None
-            if content is not None and (known is not None or not is_older(link)):
+            if content is not None and (baseline is not None or not is_older(link)):
                 baselines.append(_baseline(link, path, content, document.version, occasion))
-            elif known is not None:
+            elif baseline is not None:
                 # What is missing stays missing, whoever writes or checks.
-                baselines.append(known)
+                baselines.append(baseline)
         if baselines or earlier or gone:
             self.ledger.replace(document.path, baselines, [gone])
 
     def known(self, documents: Sequence[Document]) -> dict[str, list[tuple[Link, Baseline | None]]]:
         """Return for each memory its links with their baselines; lost ones are worked out."""
-        found: dict[str, dict[tuple[str, str], Baseline]] = {}
+        by_link: dict[str, dict[tuple[str, str], Baseline]] = {}
         wanted: list[_Wanted] = []
         links = self.targets.links_of(documents)
         for document in documents:
             own = self.ledger.of(document.path)
-            found[document.id] = own
+            by_link[document.id] = own
             for link in links[document.id]:
                 if (link.target, link.heading) not in own:
                     moment = _moment(document, own)
@@ -98,14 +101,14 @@ class Baselines:
         worked_out = self._work_out(wanted)
         self.ledger.add([(entry.document.path, baseline) for entry, baseline in worked_out])
         for entry, baseline in worked_out:
-            found[entry.document.id][baseline.target, baseline.heading] = baseline
+            by_link[entry.document.id][baseline.target, baseline.heading] = baseline
         answer = {}
         for document in documents:
-            own = found[document.id]
+            own = by_link[document.id]
             pairs = []
             for link in links[document.id]:
-                place = link.target, link.heading
-                pairs.append((link, own.get(place)))
+                key = link.target, link.heading
+                pairs.append((link, own.get(key)))
             answer[document.id] = pairs
         return answer
 
@@ -232,9 +235,9 @@ def _is_revised(document: Document) -> bool:
     return any(field in document.extra for field in TIME_FIELDS)
 
 
-def _moment(document: Document, known: object) -> datetime:
+def _moment(document: Document, is_known: object) -> datetime:
     """Return when somebody last stood by a memory, as far as its file says so."""
-    if known:
+    if is_known:
         # A link that an editor added to a memory that is known already.
         return (document.modified_at or _written(document)).astimezone(UTC)
     return _written(document)
@@ -250,3 +253,50 @@ def _written(document: Document) -> datetime:
     if written is not None:
         moments.append(written.astimezone(UTC))
     return max(moments, default=datetime.fromtimestamp(0, UTC))
+
+
+def keeps_baseline(corpus: Corpus, document: Document, verb: str, baseline: Baseline) -> bool:
+    """Tell whether a write says nothing about a link: it adds to the text, or leaves it as it is.
+
+    Only whoever writes a text anew has looked at what it is about.
+    """
+    if verb in ADDING:
+        return True
+    if baseline.version == document.version:
+        return False
+    return _has_body(corpus, document, _recovered(corpus, baseline.version))
+
+
+def stood_before(corpus: Corpus, document: Document, verb: str, version: str, link: Link) -> bool:
+    """Tell whether a link was in the text that was replaced, and the write says nothing about it.
+
+    By the name of its file: a link may be written in several ways.
+    """
+    before = _recovered(corpus, version)
+    if verb in ADDING:
+        return link.target.rpartition("/")[2] in before
+    return _has_body(corpus, document, before)
+
+
+def _recovered(corpus: Corpus, version: str) -> str:
+    """Return an earlier text, or nothing where there is none."""
+    if not version:
+        return ""
+    try:
+        return corpus.versioned.recover(version)
+    except RagdocsError:
+        return ""
+
+
+def _has_body(corpus: Corpus, document: Document, before: str) -> bool:
+    """Tell whether a memory still says what an earlier text said; its fields may differ."""
+    if not before:
+        return False
+    try:
+        after = corpus.store.read(document.path).text
+    except RagdocsError:
+        return False
+    # Who only reads has no need of YAML.
+    from ragdocs.text import frontmatter
+
+    return frontmatter.split(before)[1] == frontmatter.split(after)[1]

@@ -109,8 +109,8 @@ class Diffs:
         old = self._commit(first)
         new = self._commit(last)
         if dots == "...":
-            base = self._run(["merge-base"], [old, new], codes=(0, 1)).decode().strip()
-            old = base or _EMPTY_TREE
+            base = self._run(["merge-base"], [old, new], codes=(0, 1))
+            old = base.decode().strip() or _EMPTY_TREE
         options = ["diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev"]
         return Diff(self._changes(self._run(options, [old, new])), old)
 
@@ -157,7 +157,7 @@ class Diffs:
         if not revision or revision.startswith("-"):
             raise ValidationError(f"{revision[:80]!r} is not a revision", _HINT)
         try:
-            found = self._run(["rev-parse", "--verify", "--quiet"], [f"{revision}^{{commit}}"])
+            output = self._run(["rev-parse", "--verify", "--quiet"], [f"{revision}^{{commit}}"])
         except UnavailableError as error:
             if git.find(self._root) is None:
                 raise
@@ -166,7 +166,7 @@ class Diffs:
                 f"{_HINT}; a clone in CI may need its whole history (fetch-depth: 0)",
             ) from error
         # git may repeat the mark before the operands.
-        return found.decode().split()[-1]
+        return output.decode().split()[-1]
 
     def _run(
         self,
@@ -177,7 +177,7 @@ class Diffs:
     ) -> bytes:
         if git.top(self._root) is None:
             raise UnavailableError(
-                f"{self._root} is in no git repository", "Name the files that changed instead"
+                f"{self._root} is not in a git repository", "Name the files that changed instead"
             )
         terms = replace(_TERMS, codes=codes, index=index)
         return git.run(self._root, options, operands, terms=terms)
@@ -321,12 +321,12 @@ def _changed_words(old: bytes, new: bytes) -> tuple[frozenset[str], float]:
 def _parts(path: str, data: bytes | None) -> dict[str, Part]:
     if data is None:
         return {}
-    found = {part.name: part for part in parts.every(path, data)}
+    by_name = {part.name: part for part in parts.every(path, data)}
     # The first of several sections has a number as long as there are others.
     named = {}
-    for name, part in found.items():
+    for name, part in by_name.items():
         plain = name.removesuffix(_FIRST)
-        if plain in found:
+        if plain in by_name:
             plain = name
         named[plain] = part
     return named

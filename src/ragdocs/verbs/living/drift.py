@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,14 +18,10 @@ from ragdocs.text import parts
 from ragdocs.text.parts import Part
 from ragdocs.text.redaction.redact import Redactor
 from ragdocs.types import UNSAID_IMPORTANCE, Document, Filter, Link, Put, Written
-from ragdocs.verbs import references
-from ragdocs.verbs.living import writes
-from ragdocs.verbs.living.baselines import SLACK, Baselines
+from ragdocs.verbs.living.baselines import SLACK, Baselines, keeps_baseline, stood_before
 from ragdocs.verbs.living.ledger import VERIFIED, Baseline, Check, Ledger, Target
 from ragdocs.verbs.living.past import Past
 from ragdocs.verbs.living.targets import Finder, Targets
-
-logger = logging.getLogger("ragdocs")
 
 OK, CHANGED, MOVED, MISSING = "ok", "changed", "moved", "missing"
 # Nothing is known about what was there, such as a file that is still to be written.
@@ -166,7 +160,7 @@ class Drift:
     def look(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
         """Return what became of the links of several memories, compared now."""
         with self._comparing:
-            found: dict[str, list[LinkState]] = {}
+            states: dict[str, list[LinkState]] = {}
             stale = []
             snapshot = self._snapshot()
             for document in documents:
@@ -174,32 +168,32 @@ class Drift:
                 if comparisons is None or _has_lost_link(comparisons):
                     stale.append(document)
                 else:
-                    found[document.id] = [comparison.state for comparison in comparisons]
+                    states[document.id] = [comparison.state for comparison in comparisons]
             for document_id, comparisons in self._compare_all(stale).items():
-                found[document_id] = [comparison.state for comparison in comparisons]
-            return found
+                states[document_id] = [comparison.state for comparison in comparisons]
+            return states
 
     def known(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
         """Return the states for an answer: only of memories whose files changed are any read.
 
         A memory whose links take too long to compare is left out; the next answer has them.
         """
-        found: dict[str, list[LinkState]] = {}
+        states: dict[str, list[LinkState]] = {}
         stale = []
         snapshot: _Snapshot | None = None
         for document in documents:
             if not document.links:
-                found[document.id] = []
+                states[document.id] = []
                 continue
             snapshot = snapshot or self._snapshot()
             comparisons = self._still_valid(document, snapshot)
             if comparisons is None:
                 stale.append(document)
                 continue
-            found[document.id] = [comparison.state for comparison in comparisons]
+            states[document.id] = [comparison.state for comparison in comparisons]
             if self._is_due(document):
                 self._enqueue([document])
-        return found | self._compare_in_time(stale)
+        return states | self._compare_in_time(stale)
 
     def _compare_in_time(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
         """Return what can be compared in the time that an answer may take."""
@@ -208,12 +202,12 @@ class Drift:
         since = _now()
         self._enqueue(documents)
         self.settle(PATIENCE_SECONDS)
-        found = {}
+        states = {}
         for document in documents:
             compared = self._compared.get(document.id)
             if compared is not None and compared.at >= since:
-                found[document.id] = [comparison.state for comparison in compared.comparisons]
-        return found
+                states[document.id] = [comparison.state for comparison in compared.comparisons]
+        return states
 
     def _is_due(self, document: Document) -> bool:
         """Tell whether something that was missing should be looked for again."""
@@ -253,13 +247,14 @@ class Drift:
             return {}
         commit = self.refs.head().commit
         finder = self._targets.finder()
-        known = self._baselines.known(documents)
+        baselines = self._baselines.known(documents)
         state = self.ledger.state()
         found: dict[str, Sequence[_Comparison]] = {}
         for document in documents:
             at = _now()
             comparisons = [
-                self._compare_link(link, baseline, finder) for link, baseline in known[document.id]
+                self._compare_link(link, baseline, finder)
+                for link, baseline in baselines[document.id]
             ]
             self._compared[document.id] = _ComparedMemory(
                 document.version, state, commit, at, comparisons
@@ -312,14 +307,14 @@ class Drift:
             present = self._targets.content(path, link.heading)
         if present is not None and present.digest == baseline.digest:
             return _state(link, baseline, OK)
-        found = self._renamed_part(link, baseline, path)
-        if found is None:
-            found = self._moved_part(link, baseline, finder)
+        renamed = self._renamed_part(link, baseline, path)
+        if renamed is None:
+            renamed = self._moved_part(link, baseline, finder)
         if present is None:
-            return found
-        if found.state == MISSING or found.moved_to == f"{path}#{present.name}":
+            return renamed
+        if renamed.state == MISSING or renamed.moved_to == f"{path}#{present.name}":
             return _compared(link, baseline, present.signature, "")
-        return found
+        return renamed
 
     def _renamed_part(self, link: Link, baseline: Baseline, path: str) -> LinkState | None:
         """Look for a section or a definition among those that are new in its file."""
@@ -335,12 +330,12 @@ class Drift:
 
     def _moved_part(self, link: Link, baseline: Baseline, finder: Finder) -> LinkState:
         """Look for a section or a definition in other files; what is in none of them is missing."""
-        found = None
+        moved = None
         if baseline.name:
-            found = finder.part(baseline.kind, baseline.name, baseline.signature, baseline.commit)
-        if found is None:
+            moved = finder.part(baseline.kind, baseline.name, baseline.signature, baseline.commit)
+        if moved is None:
             return _state(link, baseline, MISSING, change=1.0)
-        path, part = found
+        path, part = moved
         return _compared(link, baseline, part.signature, f"{path}#{part.name}")
 
     def _by_time(self, link: Link, baseline: Baseline, path: str) -> LinkState:
@@ -399,14 +394,17 @@ class Drift:
             if verb == "rename" and removed and position == 0:
                 gone = removed[0].path
                 before = removed[0].before
-            keeps = partial(writes.keeps, corpus, document, verb)
-            is_older = partial(writes.stood_before, corpus, document, verb, before)
+            keeps = partial(keeps_baseline, corpus, document, verb)
+            is_older = partial(stood_before, corpus, document, verb, before)
             try:
                 self._baselines.record(
                     document, author(), gone=gone, keeps=keeps, is_older=is_older
                 )
             except RagdocsError as error:
+                import logging
+
                 # The memory is written; what is not known is worked out later.
+                logger = logging.getLogger("ragdocs")
                 logger.warning("The links of %s were not noted: %s", document.path, error)
 
     def rewrite(
@@ -456,6 +454,8 @@ class Drift:
     def verify(self, filename: str, lane: str) -> VerifiedMemory:
         """Write down that a memory is still true, with what its links lead to now."""
         corpus = self._corpora()[lane]
+        from ragdocs.verbs import references
+
         path = references.memory_path(corpus, filename)
         corpus.store.read(path)
         document = corpus.get(path)
@@ -474,6 +474,8 @@ class Drift:
         now = self._baselines.clock()
         documents = corpus.documents(Filter(hidden=corpus.lane.hidden, alive_at=now))
         if filename:
+            from ragdocs.verbs import references
+
             path = references.memory_path(corpus, filename)
             corpus.store.read(path)
             documents = [document for document in documents if document.path == path]
@@ -504,6 +506,8 @@ class Drift:
         after = self._present(link, baseline)
         if before is None:
             return None
+        import difflib
+
         rows = difflib.unified_diff(
             self._lines(before),
             self._lines(after) if after is not None else [],

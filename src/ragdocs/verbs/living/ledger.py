@@ -112,9 +112,9 @@ class Ledger:
         self._file.ask(write)
         self._writes += 1
 
-    def add(self, found: Sequence[tuple[str, Baseline]]) -> None:
+    def add(self, baselines: Sequence[tuple[str, Baseline]]) -> None:
         """Write down baselines that were worked out, each with its memory."""
-        rows = [(self._project, memory, *_row(baseline)) for memory, baseline in found]
+        rows = [(self._project, memory, *_row(baseline)) for memory, baseline in baselines]
 
         def write(connection: sqlite3.Connection) -> None:
             with connection:

@@ -66,8 +66,8 @@ class Mentions:
             for document in corpus.documents():
                 key = (document.lane, document.path)
                 present.add(key)
-                known = self._read.get(key, UNREAD)
-                if known.version != document.version:
+                earlier = self._read.get(key, UNREAD)
+                if earlier.version != document.version:
                     unread.append(document)
             for start in range(0, len(unread), BATCH):
                 batch = unread[start : start + BATCH]
@@ -78,13 +78,13 @@ class Mentions:
 
     def of(self, word: str) -> list[tuple[str, str, Chunk]]:
         """Return the lane, the path and the passage of every mention of a word."""
-        found = []
+        mentions = []
         keys = self._words.get(word, ())
         for key in sorted(keys):
             words = self._read[key].words
             for passage in words[word]:
-                found.append((*key, passage))
-        return found
+                mentions.append((*key, passage))
+        return mentions
 
     def documents(self, word: str) -> AbstractSet[Key]:
         """Return the lane and the path of each document that mentions a word."""
@@ -104,17 +104,17 @@ class Mentions:
 
         Passages with most rare words come first, and of the words the rarest.
         """
-        known = self._read[key].words
+        words_read = self._read[key].words
         mentioning: dict[str, MentioningPassage] = {}
         rarest_first = sorted(words, key=lambda word: (-self.rarity(word), word))
         for word in rarest_first:
             rarity = self.rarity(word)
-            for passage in known.get(word, ()):
-                found = mentioning.setdefault(passage.id, MentioningPassage(passage))
-                found.words.append(word)
-                found.weight += rarity
+            for passage in words_read.get(word, ()):
+                mention = mentioning.setdefault(passage.id, MentioningPassage(passage))
+                mention.words.append(word)
+                mention.weight += rarity
         ranked = sorted(mentioning.values(), key=MentioningPassage.rank)
-        return [(found.passage, found.words) for found in ranked]
+        return [(mention.passage, mention.words) for mention in ranked]
 
     def _read_all(self, corpus: Corpus, documents: list[Document]) -> None:
         ids = [document.id for document in documents]

@@ -7,14 +7,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ragdocs.errors import RagdocsError, UnavailableError
 from ragdocs.system import git
 from ragdocs.system.git import Terms
 from ragdocs.system.refs import Refs
-from ragdocs.verbs import file_history
-from ragdocs.verbs.file_history import EditedFile
+
+if TYPE_CHECKING:
+    from ragdocs.verbs.file_history import EditedFile
 
 # A larger file is data: it is not compared line by line.
 LARGEST = 1_000_000
@@ -155,6 +156,8 @@ class Past:
         if not self._commit:
             return []
         if revisions not in self._renames:
+            from ragdocs.verbs import file_history
+
             options = ["--topo-order", f"--max-count={MOST_RENAMING}"]
             try:
                 renames = file_history.renames(self._root, options, [revisions])

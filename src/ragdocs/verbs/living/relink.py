@@ -12,7 +12,7 @@ from ragdocs.errors import NotFoundError
 from ragdocs.search.corpus import Corpus
 from ragdocs.text import frontmatter, links
 from ragdocs.text.formats import markdown
-from ragdocs.text.sections import STEP
+from ragdocs.text.headings import STEP
 from ragdocs.types import Document, Put, Written
 from ragdocs.verbs import references
 from ragdocs.verbs.living.drift import MOVED, Drift
@@ -53,7 +53,8 @@ class Relinks:
         version = expected_version or source.version
         if text == source.text and version == source.version:
             return Relinked(document, (), None)
-        written = self._drift.rewrite(corpus, [Put(path, text, version)], {path: moved})[0]
+        put = Put(path, text, version)
+        written = self._drift.rewrite(corpus, [put], {path: moved})[0]
         pairs = [(_name(*old), _name(*new)) for old, new in moved.items()]
         return Relinked(document, pairs, written)
 
@@ -87,7 +88,10 @@ def _rewritten(text: str, here: str, moved: Mapping[Target, Target]) -> str:
     fields = frontmatter.load(frontmatter.split(text)[0] or "")[0]
     paths = fields.get(IMPACTED)
     if isinstance(paths, list):
-        renamed = [moved.get((str(path), ""), (str(path), ""))[0] for path in paths]
+        renamed = []
+        for path in paths:
+            target = (str(path), "")
+            renamed.append(moved.get(target, target)[0])
         if renamed != paths:
             text = frontmatter.merge(text, {}, {IMPACTED: renamed})
     return text

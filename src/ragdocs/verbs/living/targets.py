@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from ragdocs.errors import NotFoundError, RagdocsError
+from ragdocs.lanes import document_id
 from ragdocs.project import registry
 from ragdocs.search.corpus import Corpus
-from ragdocs.search.parse import document_id
 from ragdocs.system import files
 from ragdocs.system.refs import Stamp, file_stamp
 from ragdocs.text import parts
-from ragdocs.text.links import TOUCHES
+from ragdocs.text.link_kinds import TOUCHES
 from ragdocs.text.parts import Part
 from ragdocs.types import Document, Link
 from ragdocs.verbs.living.past import LARGEST, MOST_FILES, Past, blob_name, only_size
@@ -223,7 +223,7 @@ class Finder:
         It must have its name there, and its lines or most of them.
         """
         own_name = parts.own_name(kind, name)
-        found = []
+        candidates = []
         for path in self._changed(commit):
             named = []
             for part in self._parts(path, own_name):
@@ -231,9 +231,9 @@ class Finder:
                     named.append(part)
             same = parts.alike(signature, named)
             if same is not None:
-                found.append((path, same))
-        if len(found) == 1:
-            return found[0]
+                candidates.append((path, same))
+        if len(candidates) == 1:
+            return candidates[0]
         return None
 
     def _changed(self, commit: str) -> Sequence[str]:

@@ -134,13 +134,13 @@ class Drafts:
 
 def _compared(sides: Sequence[Side]) -> list[Side]:
     """Note for each statement which of the memories say it."""
-    said = [_all_sentences(side.statements) for side in sides]
+    sentences = [_all_sentences(side.statements) for side in sides]
     compared = []
     for position, side in enumerate(sides):
         marked = []
         for statement in side.statements:
             sources = []
-            for other, others in enumerate(said):
+            for other, others in enumerate(sentences):
                 if other == position or _is_said(statement, others):
                     sources.append(other + 1)
             marked.append(replace(statement, sources=tuple(sources)))
@@ -183,10 +183,10 @@ def _united(sides: Sequence[Side], main: int) -> list[Statement]:
 
 def _unsaid(statement: Statement, united: Sequence[Statement]) -> Statement | None:
     """Return a statement without the sentences that are there already."""
-    said = _all_sentences(united)
+    sentences = _all_sentences(united)
     rest = []
     for sentence in statement.sentences:
-        if not _says(sentence, said):
+        if not _says(sentence, sentences):
             rest.append(sentence)
     if not rest:
         return None

@@ -100,7 +100,7 @@ class Edits:
         unread = self.corpus.sync().skipped
         source = self._read(old)
         if source.path == new:
-            raise ValidationError(f"{new} is its name already", "Give another new_name")
+            raise ValidationError(f"{new} is already its name", "Give another new_name")
         move, warnings = self._move(source, new)
         for path, reason in unread.items():
             warnings.append(f"links in {path} are as they were: {reason}")

@@ -112,6 +112,8 @@ class Entries:
             raise ValidationError(
                 f"{mode[:40]!r} is not a mode", f"Use {', '.join((HYBRID, *MODES))}"
             )
+        if not query.strip():
+            return EntryFindings((), 0, (f"{page.NO_QUERY}. {page.WHAT_TO_ASK}",))
         now = self.clock()
         findings = self.corpus.search(self._query(query, mode, limit, wanted or Wanted()), now)
         if mode == "vector" and self.corpus.embedding_unavailable:
@@ -503,4 +505,4 @@ def _without_context(hit: Hit) -> Hit:
     text = hit.chunk.text.removeprefix(prefix).lstrip("\n")
     if not text:
         return hit
-    return replace(hit, chunk=replace(hit.chunk, text=text))
+    return replace(hit, chunk=hit.chunk._replace(text=text))

@@ -100,7 +100,7 @@ def _expiry(value: str | int, now: datetime) -> datetime:
             f"expiresAt is {str(value)[:40]!r}, which is not a time", hint
         ) from None
     if moment <= now:
-        raise ValidationError(f"expiresAt is {iso(moment)}, which is over", hint)
+        raise ValidationError(f"expiresAt is {iso(moment)}, which is in the past", hint)
     return moment
 
 

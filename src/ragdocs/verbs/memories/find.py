@@ -16,6 +16,8 @@ from ragdocs.verbs.memories.succession import Succession
 
 # Files of the same name that are listed for a person to choose from.
 MOST_CANDIDATES = 10
+# Characters of a name in a note.
+LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,10 @@ class ReadableMemories:
         findings = self.corpus.search(search, now)
         findings = replace(findings, notes=(*notes, *findings.notes))
         completed = self._completed(findings, search, now)
+        if not completed.hits and not notes:
+            # A name that was asked for may be anything, a secret too.
+            name = self.corpus.redactor.redact(names[0]).text
+            return replace(completed, notes=(_how_to_link(name), *completed.notes))
         named = Succession(self.corpus, now).named(completed)
         # What holds comes first; the order is the same otherwise.
         hits = sorted(named.hits, key=lambda hit: bool(hit.successors))
@@ -217,6 +223,12 @@ class ReadableMemories:
             own_links = links.get(document.id, ())
             more.append(Hit(document, passage, 0.0, (), own_links))
         return more
+
+
+def _how_to_link(name: str) -> str:
+    """Say how a memory is linked to a file: naming the file in its text is not enough."""
+    short = name[:LONGEST_NAME]
+    return f"no memory links to {short}; a link is written as [[{short}]] in its text"
 
 
 def _ambiguous(name: str, targets: Sequence[str]) -> str:

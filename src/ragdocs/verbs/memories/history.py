@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ragdocs.errors import ConflictError, NotFoundError, ValidationError
+from ragdocs.errors import ConflictError, NotFoundError, ParseError, ValidationError
 from ragdocs.search.corpus import Corpus
 from ragdocs.types import Change, ChangeSet, Discard, Expect, Put, Restore, Revision, Written
 from ragdocs.verbs import page
@@ -17,6 +17,8 @@ from ragdocs.verbs.references import past_path
 LEAST_DIGITS = 4
 # Of versions or paths in one message.
 LISTED = 5
+# Stands for the version of a file that is no text any more.
+NO_TEXT = "no text"
 
 # The versions of texts by their paths; an empty one means that there is none.
 Texts = dict[str, str]
@@ -164,7 +166,7 @@ class Versions:
             after = _texts_after(commit)
             for path in after:
                 if path not in versions:
-                    versions[path] = self._version(path)
+                    versions[path] = self._version_of_any(path)
             present = {path: versions[path] for path in after}
             if present == before:
                 continue  # announced, but its process ended before it was made
@@ -195,7 +197,7 @@ class Versions:
             if not is_meant:
                 continue
             after = _texts_after(commit)
-            present = {path: self._version(path) for path in after}
+            present = {path: self._version_of_any(path) for path in after}
             _check_untouched(commit, after, present)
             return commit
         raise NotFoundError(
@@ -250,6 +252,13 @@ class Versions:
             return self.corpus.store.read(path).version
         except NotFoundError:
             return ""
+
+    def _version_of_any(self, path: str) -> str:
+        """Return the version of a file, which may be no text any more: then it equals no other."""
+        try:
+            return self._version(path)
+        except ParseError:
+            return NO_TEXT
 
     def _saved(self, status: str, path: str, written: Written) -> SavedMemory:
         return SavedMemory(status, path, self.corpus.store.locate(path), written)

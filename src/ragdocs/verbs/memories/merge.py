@@ -197,13 +197,13 @@ class Merges:
             positions |= {first, second}
         compared = [documents[position] for position in sorted(positions)]
         superseded = Succession(self.corpus, self.clock()).successors(compared)
-        kept = []
+        current = []
         for pair in pairs:
             _, first, second = pair
             ids = {documents[first].id, documents[second].id}
             if ids.isdisjoint(superseded):
-                kept.append(pair)
-        return kept
+                current.append(pair)
+        return current
 
     def _drafted(self, group: SimilarMemories) -> SimilarMemories:
         """Add the draft of a group, or the reason why there is none."""
@@ -285,7 +285,8 @@ class Merges:
         kind = self.corpus.lane.default_kind
         if len(kinds) == 1:
             kind = kinds.pop()
-        return record.fields(kind, united(tags), self.clock()) | record.at_head(self.head())
+        fields = record.fields(kind, united(tags), self.clock())
+        return fields | record.at_head(self.head())
 
     def _member(self, document: Document) -> Member:
         location = self.corpus.store.locate(document.path)
@@ -379,13 +380,13 @@ def in_same_words(
     wordings = {}
     for document_id, passages in corpus.passages(ids, WHOLE).items():
         wordings[document_id] = _wording("\n".join(passage.text for passage in passages))
-    kept = []
+    unlike = []
     for pair in pairs:
         ours = wordings[documents[pair[1]].id]
         theirs = wordings[documents[pair[2]].id]
         if _says_same(ours, theirs, threshold):
-            kept.append(pair)
-    return kept
+            unlike.append(pair)
+    return unlike
 
 
 class _Wording(NamedTuple):
@@ -415,9 +416,9 @@ def _says_same(ours: _Wording, theirs: _Wording, threshold: float) -> bool:
         return False
     if ours.sentences and theirs.sentences:
         least = threshold - SENTENCE_BELOW
-        one = statements.repeated(ours.sentences, theirs.sentences, least)
+        shared = statements.repeated(ours.sentences, theirs.sentences, least)
         other = statements.repeated(theirs.sentences, ours.sentences, least)
-        if max(one, other) < threshold - REPEATED_BELOW:
+        if max(shared, other) < threshold - REPEATED_BELOW:
             return False
     has_other_names = statements.other_names(ours.text, theirs.text)
     return not (has_other_names and statements.other_names(theirs.text, ours.text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -53,5 +52,7 @@ def difference(path: str, before: str, after: str) -> Difference:
         old = "/dev/null"
     if not after:
         new = "/dev/null"
+    import difflib
+
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm="")
     return Difference(path, list(lines))

@@ -15,13 +15,11 @@ from pathlib import Path
 
 from ragdocs.errors import AlreadyExistsError, RagdocsError, UnavailableError, ValidationError
 from ragdocs.project import registry
-from ragdocs.search.calibration import FLOOR
 from ragdocs.search.corpus import Corpus
+from ragdocs.search.floor import FLOOR, NOTHING_RELEVANT, WEAK_MATCHES
 from ragdocs.search.newest import age_order
-from ragdocs.search.query import NOTHING_RELEVANT, WEAK_MATCHES
-from ragdocs.system import git
 from ragdocs.system.names import own_id
-from ragdocs.text import frontmatter, times
+from ragdocs.text import times
 from ragdocs.text.checks import check_content, check_tags
 from ragdocs.text.times import SKEW
 from ragdocs.types import (
@@ -37,7 +35,6 @@ from ragdocs.types import (
     Written,
 )
 from ragdocs.verbs import filters, page
-from ragdocs.verbs.memories import record
 from ragdocs.verbs.memories.succession import Succession
 
 SCOPES = ("project", "global")
@@ -79,6 +76,8 @@ class BankHit:
         """The project of the memory: in the user's own bank each names its own."""
         if self.bank.corpus.lane.base:
             return self.bank.name
+        from ragdocs.text import frontmatter
+
         named = self.hit.document.extra.get("project") or ""
         return frontmatter.as_text(named) or self.bank.name
 
@@ -197,6 +196,10 @@ class Recall:
         tags: Sequence[str],
     ) -> tuple[str, Written]:
         """Write a memory under a new id and return both."""
+        from ragdocs.system import git
+        from ragdocs.text import frontmatter
+        from ragdocs.verbs.memories import record
+
         state = git.context(self.root)
         project = ""
         if not corpus.lane.base:
@@ -287,7 +290,8 @@ class _Search:
 
     def _best(self, corpus: Corpus, limit: int) -> Findings:
         """Find the best for the query, successors before what they supersede."""
-        query = Query(probes=(Probe(self.query),), limit=limit, where=self.where, floored=True)
+        probes = (Probe(self.query),)
+        query = Query(probes=probes, limit=limit, where=self.where, floored=True)
         findings = corpus.search(query, self.now)
         return Succession(corpus, self.now).follow(findings, query)
 

@@ -172,9 +172,9 @@ class Restating:
         texts = self.memory.passages([document.id for document in documents], MOST_CHARACTERS)
         for document in documents:
             text = _prose("\n\n".join([passage.text for passage in texts[document.id]]))
-            found = passages.restating(text)
-            if found is not None:
-                share, number = found
+            match = passages.restating(text)
+            if match is not None:
+                share, number = match
                 page, passage = items[number]
                 position = _position(passage, text)
                 link = self._replacement(document, page, position.headings)
@@ -228,7 +228,8 @@ class Restating:
     def _patch(self, memory: Document, page: Document) -> Difference:
         """Return a page with a memory as a section at its end."""
         before = self.docs.store.read(page.path).text
-        body = frontmatter.split(self.memory.store.read(memory.path).text)[1].strip("\n")
+        text = self.memory.store.read(memory.path).text
+        body = frontmatter.split(text)[1].strip("\n")
         first, _, rest = body.partition("\n")
         if statements.is_heading(first):
             body = rest.strip("\n")

@@ -198,7 +198,7 @@ def _revise_passages(
     wanted = _plain(edit.find or "")
     if not wanted:
         raise ValidationError(
-            "find is empty", "Give some words of the passage as they stand in the text"
+            "find is empty", "Give some words of the passage exactly as they are in the text"
         )
     low = 0
     high = len(body)
@@ -253,7 +253,7 @@ def _ambiguous(
             listed += "…"
         count = f"{len(matches)} times, in lines {listed}"
     return ValidationError(
-        f"{sections.short(wanted)} stands in the text {count}",
+        f"{sections.short(wanted)} occurs in the text {count}",
         "Give more of the words around the one you mean, name its section, or use mode replace_all",
     )
 
@@ -270,12 +270,12 @@ def _missing(
         where = f" in the section {sections.short(section.path)}"
     message = f"{sections.short(wanted)} does not stand in the text{where}; 0 places match"
     if wanted in _plain(front):
-        return NotFoundError(message, "It stands in the frontmatter: use fields to change that")
+        return NotFoundError(message, "It is in the frontmatter: use fields to change that")
     match = _loose_match(wanted, body)
     if match is not None:
         line = _line(front, body, match.start())
         if section is not None and wanted in _plain(match[0]):
-            return NotFoundError(message, f"It stands in line {line}: name that section, or none")
+            return NotFoundError(message, f"It is in line {line}: name that section, or none")
         return NotFoundError(
             message, f"Line {line} differs from it only in spaces: {sections.short(match[0])}"
         )

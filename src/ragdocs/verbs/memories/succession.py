@@ -9,9 +9,8 @@ from datetime import datetime
 
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.names import link_key, link_keys
-from ragdocs.text.links import SUPERSEDED_BY, SUPERSEDES
+from ragdocs.text.link_kinds import SUPERSEDED_BY, SUPERSEDES
 from ragdocs.types import Document, Findings, Hit, Query, Signal
-from ragdocs.verbs.references import find
 
 # Successors of successors that are followed.
 MOST_STEPS = 10
@@ -81,9 +80,9 @@ class Succession:
             if hit.document.id not in placed:
                 placed.add(hit.document.id)
                 ordered.append(replace(hit, successors=successors))
-        kept = tuple(ordered[: query.limit])
+        hits = tuple(ordered[: query.limit])
         total = len(findings.hits) + findings.omitted
-        return replace(findings, hits=kept, omitted=max(0, total - len(kept)))
+        return replace(findings, hits=hits, omitted=max(0, total - len(hits)))
 
     def among(self, findings: Findings) -> Successors:
         """Map the hits that others supersede to their successors."""
@@ -107,13 +106,13 @@ class Succession:
         for hit in findings.hits:
             if hit.document.id not in superseded:
                 hits.append(hit)
-        kept = tuple(hits[:limit])
+        visible = tuple(hits[:limit])
         # What is left out on purpose is not something more to ask for.
-        omitted = findings.omitted + len(hits) - len(kept)
+        omitted = findings.omitted + len(hits) - len(visible)
         notes = findings.notes
         if superseded:
             notes = (*notes, _left_out(superseded))
-        return replace(findings, hits=kept, omitted=omitted, notes=notes)
+        return replace(findings, hits=visible, omitted=omitted, notes=notes)
 
     def _direct(self, documents: Sequence[Document]) -> dict[str, list[Document]]:
         """Map documents to those that say that they supersede them, or that they name so."""
@@ -121,6 +120,8 @@ class Succession:
         for document in documents:
             for name in link_keys(document):
                 by_name[name].append(document)
+        from ragdocs.verbs.references import find
+
         direct: dict[str, dict[str, Document]] = {document.id: {} for document in documents}
         claims = self._claims(list(by_name))
         known = self._known(claims)
@@ -154,12 +155,12 @@ class Succession:
             names.append(self._id(name))
         if not names:
             return {}
-        known = dict(self.corpus.named(names))
+        by_name = dict(self.corpus.named(names))
         for _, name in claims:
-            owner = known.get(self._id(name))
+            owner = by_name.get(self._id(name))
             if owner is not None:
-                known.setdefault(name, owner)
-        return known
+                by_name.setdefault(name, owner)
+        return by_name
 
     def _id(self, name: str) -> str:
         stem = name.removesuffix(".md")
@@ -181,8 +182,8 @@ class Succession:
     def _found(self, document: Document, query: Query) -> Hit | None:
         """Return a document as a hit of a query, if it passes the filter."""
         where = replace(query.where, prefix=document.path)
-        one = replace(query, where=where, limit=1, min_score=0.0, floored=False)
-        for hit in self.corpus.search(one, self.now).hits:
+        single = replace(query, where=where, limit=1, min_score=0.0, floored=False)
+        for hit in self.corpus.search(single, self.now).hits:
             if hit.document.id == document.id:
                 return hit
         passages = self.corpus.passages([document.id])[document.id]

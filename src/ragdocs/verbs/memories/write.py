@@ -109,7 +109,10 @@ class Memories(ReadableMemories):
         try:
             return self.corpus.store.read(path)
         except NotFoundError as error:
-            error.hint = f"{error.hint} <create a memory> writes a new one".lstrip()
+            near = ""
+            if error.hint.endswith("?"):
+                near = f"{error.hint} "
+            error.hint = f"{near}<create a memory> writes a new one"
             raise
 
     def delete(self, filename: str, expected_version: str | None = None) -> Written:

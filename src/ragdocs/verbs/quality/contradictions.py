@@ -19,7 +19,7 @@ from math import ceil
 from ragdocs.search.corpus import Corpus
 from ragdocs.system.sqlite_cache import SideFile
 from ragdocs.text import statements
-from ragdocs.text.links import CONTRADICTS, SUPERSEDES
+from ragdocs.text.link_kinds import CONTRADICTS, SUPERSEDES
 from ragdocs.types import Document, Filter
 from ragdocs.verbs.memories.succession import Succession
 from ragdocs.verbs.references import find
@@ -78,13 +78,13 @@ class Contradictions:
         for document in documents:
             if document.id not in superseded:
                 current.append(document)
-        found = [*self._circles(current), *self._written(current)]
-        pairs = {_pair(item) for item in found}
+        contradictions = [*self._circles(current), *self._written(current)]
+        pairs = {_pair(item) for item in contradictions}
         for item in self._remembered(current):
             if _pair(item) not in pairs:
                 pairs.add(_pair(item))
-                found.append(item)
-        return found
+                contradictions.append(item)
+        return contradictions
 
     def superseded(self) -> list[tuple[Document, Sequence[Document]]]:
         """List the memories that others supersede, each with its successors."""
@@ -132,9 +132,9 @@ class Contradictions:
         stored = self.cache.ask(partial(_load, key))
         if stored is not None:
             return _unpacked(stored, documents)
-        found = list(self._opposite(documents))
-        self.cache.ask(partial(_store, key, _packed(found)))
-        return found
+        contradictions = list(self._opposite(documents))
+        self.cache.ask(partial(_store, key, _packed(contradictions)))
+        return contradictions
 
     def _opposite(self, documents: Sequence[Document]) -> Iterator[Contradiction]:
         """Yield statements that are nearly the same and say the opposite, the first of two texts.
@@ -172,18 +172,18 @@ def _load(key: str, connection: sqlite3.Connection) -> str | None:
     return str(row[0])
 
 
-def _store(key: str, found: str, connection: sqlite3.Connection) -> None:
+def _store(key: str, outcome: str, connection: sqlite3.Connection) -> None:
     with connection:
-        connection.execute("INSERT OR REPLACE INTO contradictions VALUES (?, ?)", (key, found))
+        connection.execute("INSERT OR REPLACE INTO contradictions VALUES (?, ?)", (key, outcome))
         connection.execute(
             "DELETE FROM contradictions WHERE rowid <= (SELECT MAX(rowid) FROM contradictions) - ?",
             (MOST_CACHED,),
         )
 
 
-def _packed(found: Sequence[Contradiction]) -> str:
+def _packed(contradictions: Sequence[Contradiction]) -> str:
     rows = []
-    for item in found:
+    for item in contradictions:
         sides = []
         for side in (item.first, item.second):
             sides.append((side.document.id, side.line, side.text))
@@ -193,13 +193,13 @@ def _packed(found: Sequence[Contradiction]) -> str:
 
 def _unpacked(stored: str, documents: Sequence[Document]) -> list[Contradiction]:
     by_id = {document.id: document for document in documents}
-    found = []
+    contradictions = []
     for first, second, how in json.loads(stored):
         sides = []
         for document_id, line, text in (first, second):
             sides.append(Side(by_id[document_id], line, text))
-        found.append(Contradiction(sides[0], sides[1], how))
-    return found
+        contradictions.append(Contradiction(sides[0], sides[1], how))
+    return contradictions
 
 
 def _pair(item: Contradiction) -> frozenset[str]:

@@ -60,30 +60,30 @@ class DeadLinks:
             return []
         _, body, first_line = frontmatter.split(text)
         blocks = markdown.blocks(body, top=first_line == 1)
-        shown = links.visible(body, blocks)
+        prose = links.visible(body, blocks)
         dead = []
-        for start, reason in islice(sorted(self._dead(shown, path)), MOST_OF_DOCUMENT):
-            line = first_line + shown.count("\n", 0, start)
+        for start, reason in islice(sorted(self._dead(prose, path)), MOST_OF_DOCUMENT):
+            line = first_line + prose.count("\n", 0, start)
             dead.append(DeadLink(line, reason))
         return dead
 
-    def _dead(self, shown: str, path: str) -> Iterator[tuple[int, str]]:
+    def _dead(self, prose: str, path: str) -> Iterator[tuple[int, str]]:
         """Yield where each dead link stands and why it is one."""
         full_path = posixpath.join(self.corpus.lane.base, path)
-        for start, stop, target, is_wiki in links.places(shown, full_path):
-            written = shown[start:stop]
+        for start, stop, target, is_wiki in links.places(prose, full_path):
+            written = prose[start:stop]
             if is_wiki:
-                heading = _WIKI_HEADING.match(shown, stop)
+                heading = _WIKI_HEADING.match(prose, stop)
                 exists = self._is_known(target) or self._exists(target)
             else:
-                heading = _HEADING.match(shown, stop)
+                heading = _HEADING.match(prose, stop)
                 # Which folder is the top of a site is not known here.
                 exists = written.startswith("/") or self._exists(target)
             if not exists:
                 yield start, f"the link to {written} leads to no file"
             elif heading and not self._has_heading(target, heading["heading"]):
                 yield start, f"{written} has no heading {heading['heading']!r}"
-        for match in _OWN_HEADING.finditer(shown):
+        for match in _OWN_HEADING.finditer(prose):
             if not self._has_heading(full_path, match["heading"]):
                 yield match.start(), f"there is no heading {match['heading']!r} in this document"
 

@@ -9,8 +9,8 @@ from datetime import datetime
 from statistics import fmean
 from typing import Any
 
-from ragdocs.search.calibration import FLOOR
 from ragdocs.search.corpus import Corpus
+from ragdocs.search.floor import FLOOR
 from ragdocs.types import Filter, Probe, Query
 from ragdocs.verbs.page import MOST_RESULTS
 from ragdocs.verbs.quality.measures import (

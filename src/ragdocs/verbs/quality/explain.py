@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Literal
 
 from ragdocs.errors import NotFoundError, ValidationError
-from ragdocs.search.calibration import FLOOR
 from ragdocs.search.corpus import Corpus
+from ragdocs.search.floor import FLOOR
 from ragdocs.search.query import Measured
 from ragdocs.types import Document, Filter, Hit, Probe, Query
 from ragdocs.verbs import page, references
@@ -139,11 +139,11 @@ class Explain:
         chosen = self.corpus.variants.chosen(Query(probes=(Probe(query),)))
         if document.path not in chosen.where.without:
             return ""
-        shown = ""
+        preferred = ""
         for sibling in self.corpus.variants.siblings(document.path):
             if sibling.path not in chosen.where.without:
-                shown = sibling.path
-        return f"filtered: the page is shown in another language or version: {shown}"
+                preferred = sibling.path
+        return f"filtered: the page is shown in another language or version: {preferred}"
 
     def _passes(self, document: Document, where: Filter) -> bool:
         return any(document.id == other.id for other in self.corpus.documents(where))

@@ -10,8 +10,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ragdocs.errors import RagdocsError, UnavailableError
 from ragdocs.project.formats import PLAIN_TEXT
 from ragdocs.protocols import Index
@@ -256,6 +254,8 @@ def _reasons(corpus: Corpus, unreadable: Mapping[str, str]) -> dict[str, str]:
 
 
 def _same(ours: Any, theirs: Any) -> bool:
+    import numpy as np
+
     both_tuples = isinstance(ours, tuple) and isinstance(theirs, tuple)
     if not both_tuples or not isinstance(ours[-1], np.ndarray):
         return bool(ours == theirs)
@@ -269,6 +269,8 @@ def _same(ours: Any, theirs: Any) -> bool:
 
 
 def _short(value: Any) -> str:
+    import numpy as np
+
     if value is None:
         return "nothing"
     if isinstance(value, tuple) and isinstance(value[-1], np.ndarray):

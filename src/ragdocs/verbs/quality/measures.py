@@ -85,9 +85,9 @@ def ndcg(ranked: Ranked, grades: Grades, k: int = DEEP) -> float:
     return _gain(actual) / (_gain(best) or 1.0)
 
 
-def compare(one: Sequence[float], other: Sequence[float], seed: int = 0) -> Difference:
+def compare(first: Sequence[float], other: Sequence[float], seed: int = 0) -> Difference:
     """Compare two ways over the same questions, by flipping the sign of differences at random."""
-    ours = np.asarray(one, dtype=np.float64)
+    ours = np.asarray(first, dtype=np.float64)
     theirs = np.asarray(other, dtype=np.float64)
     gains = (ours - theirs) * 100
     gains = gains[~np.isnan(gains)]
