@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import io
 import json
 import os
 import re
@@ -16,6 +17,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.faults.nursery import Forked, shared_nursery
+
+from ragdocs.serve.cli import app as cli
 
 RAGDOCS = (sys.executable, "-P", "-m", "ragdocs")
 # Far above what anything takes; only what hangs is waited for so long.
@@ -39,7 +44,7 @@ class Answer:
 class Site:
     """A server that runs, and the address it printed."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | Forked
     port: int
     invitation: str
     log: list[str] = field(default_factory=list)
@@ -104,17 +109,29 @@ class Site:
 
 
 @contextlib.contextmanager
-def serving(root: Path, *options: str, model: str = "hash", **variables: str) -> Iterator[Site]:
-    """Serve a project on a free port until the end of the block."""
-    command = [*RAGDOCS, "serve", "--http", "--port", "0", "--project", str(root), *options]
-    process = subprocess.Popen(
-        [*command, "--set", f"embedding.model={model}"],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **variables},
-    )
-    output = process.stderr
-    assert output
+def serving(
+    root: Path,
+    *options: str,
+    model: str = "hash",
+    cold: bool = False,
+    variables: Mapping[str, str] | None = None,
+) -> Iterator[Site]:
+    """Serve a project on a free port until the end of the block.
+
+    The server is forked from a process that has imported the program, or started `cold` by Python.
+    """
+    arguments = ["serve", "--http", "--port", "0", "--project", str(root), *options]
+    arguments += ["--set", f"embedding.model={model}"]
+    environment = {**os.environ, **(variables or {})}
+    back, theirs = os.pipe()
+    output = os.fdopen(back, encoding="utf-8")
+    process: subprocess.Popen[str] | Forked
+    if cold:
+        command = [*RAGDOCS, *arguments]
+        process = subprocess.Popen(command, stderr=theirs, text=True, env=environment)
+    else:
+        process = Forked(shared_nursery(), arguments, environment, theirs)
+    os.close(theirs)
     site = Site(process, 0, "")
     try:
         first = output.readline()
@@ -136,7 +153,9 @@ def serving(root: Path, *options: str, model: str = "hash", **variables: str) ->
 
 
 def make_token(root: Path, *options: str) -> str:
-    """Make a token as a person does."""
-    command = [*RAGDOCS, "token", "create", "test", "--json", "--project", str(root), *options]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return str(json.loads(printed)["token"])
+    """Make a token in this process: a command of its own takes as long as to start a server."""
+    printed = io.StringIO()
+    words = ["token", "create", "test", "--json", "--project", str(root), *options]
+    with contextlib.redirect_stdout(printed):
+        assert cli.main(words) == 0
+    return str(json.loads(printed.getvalue())["token"])

@@ -155,7 +155,7 @@ def test_a_call_that_takes_too_long_is_given_up(project: Project) -> None:
 def test_a_signal_ends_the_server_after_the_requests_it_has(project: Project) -> None:
     project.write("config.toml", "[memory]\nenabled = true\n")
     token = make_token(project.root, "--role", "writer")
-    with serving(project.root) as site:
+    with serving(project.root, cold=True) as site:
         statuses: list[int] = []
 
         def write(number: int) -> None:

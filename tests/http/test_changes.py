@@ -68,7 +68,7 @@ def _result(text: str) -> Any:
 def test_clients_are_told_of_new_tools_and_keep_their_session(project: Project) -> None:
     project.write("config.toml", WITHOUT)
     token = make_token(project.root, "--role", "writer")
-    with serving(project.root) as site:
+    with serving(project.root, cold=True) as site:
         agent = Agent(site, token)
         assert agent.capabilities["tools"]["listChanged"]
         assert "search_memories" not in agent.tools()

@@ -7,14 +7,17 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.http.site import RAGDOCS, Site
-from tests.serve.conftest import runtime, served
+from tests.serve.conftest import quick_servers, runtime, served
 from tests.serve.windows import Window, servers
 
 if TYPE_CHECKING:
     from tests.conftest import Project
 
-__all__ = ["runtime", "served"]
+__all__ = ["quick_servers", "runtime", "served"]
+
+pytestmark = pytest.mark.usefixtures("quick_servers")
 
 
 def page_of(project: Project) -> Site:

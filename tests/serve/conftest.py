@@ -17,6 +17,7 @@ import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent, Tool
+from tests.faults.nursery import shared_nursery
 from tests.serve.windows import servers
 
 from ragdocs.serve.live import Live
@@ -172,6 +173,12 @@ def runtime(sockets: Path) -> Iterator[Path]:
     for server in servers(folder):
         with contextlib.suppress(ProcessLookupError):
             os.kill(server, signal.SIGKILL)
+
+
+@pytest.fixture
+def quick_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a nursery fork the servers that windows start; they are started cold elsewhere."""
+    monkeypatch.setenv("PYTHONPATH", shared_nursery().stand_in())
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ from ragdocs.text.redaction.redact import CallersRedactor, Redactor
 if TYPE_CHECKING:
     from tests.conftest import Project
 
+pytestmark = pytest.mark.usefixtures("quick_servers")
+
 # No form of token that the redactor would know without the variable.
 FIRST, SECOND = "violet-harbour-71-lantern", "copper-meadow-38-thistle"
 CONFIG = """\

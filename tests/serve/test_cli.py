@@ -130,6 +130,36 @@ def test_lint_names_file_line_and_remedy(enabled: Project, run: Run) -> None:
     assert str(enabled.root / ".memories" / "b.md") in out
 
 
+def test_repairs_need_the_lane_of_memories(project: Project, run: Run) -> None:
+    project.write("config.toml", "[memory]\nenabled = false\n")
+    project.memory("a.md", "---\ntags: One\n---\ntext\n")
+    for options in (("--fix",), ("--fix", "--dry-run")):
+        code, out, error = run("lint", *options)
+        assert (code, out) == (1, "")
+        assert "the memory lane is switched off" in error
+        assert "enabled = true under [memory]" in error
+    assert run("lint")[0] == 0
+
+
+@pytest.mark.parametrize("query", ["", " \t"])
+def test_an_empty_query_finds_nothing_and_says_what_to_type(
+    enabled: Project, run: Run, query: str
+) -> None:
+    enabled.memory("a.md", "text\n")
+    found = answer(run("search", query, "--json"))
+    assert (found["result"], found["total"]) == ([], 0)
+    assert "the query is empty" in found["notes"][0]
+    assert "ragdocs search" in found["notes"][0]
+    assert answer(run("search", query, "--since", "1w", "--json"))["result"] == []
+    entries = answer(run("entry", "search", query, "--json"))
+    assert entries["results"] == []
+    assert "the query is empty" in entries["notes"][0]
+    for words in (("docs", "search"), ("memory", "search"), ("search", "--lane", "memory")):
+        code, out, error = run(*words, query)
+        assert (code, out) == (1, "")
+        assert "the query is empty" in error
+
+
 def test_status_compares_the_index_with_the_files(enabled: Project, run: Run) -> None:
     run("index")
     assert answer(run("status", "--json"))["lanes"][0]["documents"] == 1

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tests.conftest import Project
     from tests.serve.conftest import Connect
 
+pytestmark = pytest.mark.usefixtures("quick_servers")
+
 MODERN = {
     "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

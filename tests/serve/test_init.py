@@ -14,9 +14,9 @@ from tests.shapes import plant
 from ragdocs.config import KEYS, load
 from ragdocs.errors import ConfigError, UnavailableError
 from ragdocs.project.formats import EXTRAS, is_installed
-from ragdocs.serve.init import client_configuration, init, look
-from ragdocs.serve.proposal import in_force
-from ragdocs.serve.proposal_text import duration, survey
+from ragdocs.serve.init.project import client_configuration, init, look
+from ragdocs.serve.init.proposal import in_force
+from ragdocs.serve.init.survey import duration, survey
 from ragdocs.workspace import Workspace
 
 
@@ -274,6 +274,14 @@ def test_the_table_names_what_is_not_read_and_why(
     is_installed.cache_clear()
     assert ["text", "5", "B", "index, without headings"] in rows
     assert ["PDF", "1", "B", "needs ragdocs[office]"] in rows
+
+
+def test_pictures_in_notebooks_are_no_passages(root: Path, environ: dict[str, str]) -> None:
+    picture = json.dumps({"cells": [{"outputs": [{"data": {"image/png": "A" * 110_000}}]}]})
+    (root / "book").mkdir()
+    for number in range(5):
+        (root / "book" / f"{number}.ipynb").write_text(picture, encoding="utf-8")
+    assert 40 < look(root, environ).passages < 60
 
 
 def test_languages_of_one_folder_share_a_row(root: Path, environ: dict[str, str]) -> None:

@@ -214,6 +214,34 @@ def test_a_comment_in_a_file_of_ours_stays(home: Path, run: Run) -> None:
     assert file.read_text() == "// not today\n{}\n"
 
 
+def test_a_file_of_ours_that_was_reformatted_and_written_again_goes_as_a_whole(
+    home: Path, run: Run
+) -> None:
+    before = tree(home / "work")
+    run("install", "cursor")
+    file = home / "work/.cursor/mcp.json"
+    loaded = json.loads(file.read_bytes())
+    loaded["mcpServers"]["ragdocs"]["command"] = "/gone/python"
+    file.write_text(json.dumps(loaded, indent=7))
+    run("install", "cursor")
+    assert run("uninstall")[0] == 0
+    assert tree(home / "work") == before
+
+
+def test_a_file_of_ours_with_something_of_others_stays_after_a_second_install(
+    home: Path, run: Run
+) -> None:
+    run("install", "cursor")
+    file = home / "work/.cursor/mcp.json"
+    loaded = json.loads(file.read_bytes())
+    loaded["mcpServers"]["other"] = {"command": "x"}
+    loaded["mcpServers"]["ragdocs"]["command"] = "/gone/python"
+    file.write_text(json.dumps(loaded))
+    run("install", "cursor")
+    run("uninstall")
+    assert json.loads(file.read_bytes()) == {"mcpServers": {"other": {"command": "x"}}}
+
+
 def test_only_what_was_there_is_named_when_it_is_taken_back(home: Path, run: Run) -> None:
     run("install", "gemini")
     out = run("uninstall")[1]
@@ -291,7 +319,7 @@ def test_an_older_installation_is_brought_up_to_date(home: Path, run: Run) -> No
     ("text", "reason"),
     [
         ("{ broken", "line 1"),
-        ('{"mcpServers": []}', "mcpServers is no object"),
+        ('{"mcpServers": []}', "mcpServers is not an object"),
         ('{"mcpServers": {"ragdocs": {"url": "https://team.example"}}}', "another kind"),
         ('{"mcpServers": {"ragdocs": null}}', "another kind"),
         ('{"mcpServers": {}, "mcpServers": {}}', "twice"),

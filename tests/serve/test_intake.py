@@ -144,7 +144,11 @@ def test_no_line_is_dropped_in_silence(number: object, more: dict[str, object], 
 
 @pytest.fixture(params=["shared", "alone"])
 def window(
-    request: pytest.FixtureRequest, served: Project, runtime: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    served: Project,
+    runtime: Path,
+    quick_servers: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Window:
     """Open a window on a shared server, or one that serves itself."""
     if request.param == "alone":

@@ -116,4 +116,24 @@ def test_listing_the_latest_memories_opens_no_graph_and_no_words(project: Projec
     assert shown.returncode == 0, shown.stderr
     shown = run("recall", "--json", *words)
     assert [memory["path"] for memory in json.loads(shown.stdout)["result"]] == [".memories/new.md"]
-    assert not imported("recall", *words) & {"networkx", "whoosh.index", "faiss"}
+    assert not imported("recall", *words) & {"networkx", "whoosh", "faiss"}
+
+
+def test_what_lists_and_checks_memories_imports_nothing_that_scores_or_reads_texts(
+    project: Project,
+) -> None:
+    project.write("config.toml", "[memory]\nenabled = true\n")
+    project.write(".memories/plan.md", "The plan of [[docs/auth.md]].\n")
+    project.doc("auth.md", "# Authentication\n\nTokens are refreshed.\n")
+    words = ["--project", str(project.root), "--set", "embedding.model=none"]
+    assert run("index", *words).returncode == 0
+    # A link is compared with its file once.
+    assert "The plan" in run("recall", *words).stdout
+    never = {"numpy", "networkx", "whoosh", "faiss", "concurrent.futures"}
+    never |= {"logging", "subprocess", "difflib"}
+    never |= {f"ragdocs.search.{name}" for name in ("query", "score", "calibration", "parse")}
+    never |= {"ragdocs.engines.local.rows", "ragdocs.text.redaction.passes"}
+    assert not imported("lint", *words) & (never - {"ragdocs.search.parse"})
+    never |= {"ragdocs.text.formats.markdown", "ragdocs.text.sections", "ragdocs.text.terms"}
+    never |= {"ragdocs.search.variants", "ragdocs.project.documentation"}
+    assert not imported("recall", *words) & never

@@ -128,7 +128,7 @@ def test_a_server_of_one_window_ends_with_it(served: Project, runtime: Path) -> 
 
 
 def test_every_call_is_answered_while_servers_are_killed(
-    served: Project, runtime: Path, system: str
+    served: Project, runtime: Path, quick_servers: None, system: str
 ) -> None:
     rng = random.Random(7)
     windows = [Window(served).greet() for _ in range(3)]
@@ -148,7 +148,7 @@ def test_every_call_is_answered_while_servers_are_killed(
     with ThreadPoolExecutor(len(windows)) as pool:
         writers = [pool.submit(write, place) for place in range(len(windows))]
         for _ in range(3):
-            time.sleep(rng.uniform(0.1, 2))
+            time.sleep(rng.uniform(0.1, 1))
             for server in servers(runtime):
                 os.kill(server, signal.SIGKILL)
         before = list(map(len, written))
@@ -176,7 +176,9 @@ def test_a_window_that_is_stopped_while_it_starts_a_server_does_not_keep_others_
     held_file.let_go(other)
 
 
-def test_only_what_may_have_been_done_is_in_doubt(served: Project, runtime: Path) -> None:
+def test_only_what_may_have_been_done_is_in_doubt(
+    served: Project, runtime: Path, quick_servers: None
+) -> None:
     window = Window(served).greet()
     (server,) = servers(runtime)
     os.kill(server, signal.SIGSTOP)

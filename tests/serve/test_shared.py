@@ -18,6 +18,8 @@ from tests.serve.windows import PATIENCE, Window, servers, until
 if TYPE_CHECKING:
     from tests.conftest import Project
 
+pytestmark = pytest.mark.usefixtures("quick_servers")
+
 
 def test_windows_of_one_project_share_one_server(
     served: Project, runtime: Path, system: str

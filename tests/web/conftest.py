@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.web.visit import Office, Served, looking, need_browser, served
+from tests.web.visit import Office, Screen, office, opened_browser
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -36,16 +36,15 @@ def _write(project: Project) -> None:
 
 
 @pytest.fixture(scope="session")
-def served_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The server: whatever a test writes it takes back, or no other test looks at it."""
-    need_browser()
-    with served(tmp_path_factory.mktemp("pages"), _write) as opened:
+def screen() -> Iterator[Screen]:
+    """The browser of all tests of this process."""
+    with opened_browser() as opened:
         yield opened
 
 
-# Of one module: a browser that is driven keeps the loop of its thread, which other tests need.
-@pytest.fixture(scope="module")
-def desk(served_desk: Served) -> Iterator[Office]:
-    with looking(served_desk) as opened:
+@pytest.fixture(scope="session")
+def desk(tmp_path_factory: pytest.TempPathFactory, screen: Screen) -> Iterator[Office]:
+    """The server: whatever a test writes it takes back, or no other test looks at it."""
+    with office(tmp_path_factory.mktemp("pages"), screen, _write) as opened:
         opened.wait_for_vectors()
         yield opened

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 from tests.web.payloads import payloads
-from tests.web.visit import Office, Visit, office
+from tests.web.visit import Office, Screen, Visit, office
 
 if TYPE_CHECKING:
     from tests.tally import Tally
@@ -50,8 +50,8 @@ REFUSED = """() => new Promise((done) => {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    with office(tmp_path_factory.mktemp("hostile")) as opened:
+def place(tmp_path_factory: pytest.TempPathFactory, screen: Screen) -> Iterator[Office]:
+    with office(tmp_path_factory.mktemp("hostile"), screen) as opened:
         yield opened
 
 

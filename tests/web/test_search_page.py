@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 
 import pytest
 from tests.conftest import Project
-from tests.web.visit import Office, Visit, office
+from tests.web.visit import Office, Screen, Visit, office
 
 if TYPE_CHECKING:
     from playwright.sync_api import Route
@@ -57,8 +57,8 @@ class Search(Visit):
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    with office(tmp_path_factory.mktemp("search"), _fill) as opened:
+def place(tmp_path_factory: pytest.TempPathFactory, screen: Screen) -> Iterator[Office]:
+    with office(tmp_path_factory.mktemp("search"), screen, _fill) as opened:
         yield opened
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from tests.web.visit import Office, Visit, office
+from tests.web.visit import Office, Screen, Visit, office
 
 GUIDE = """
 # Guide
@@ -45,8 +45,8 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    with office(tmp_path_factory.mktemp("text-page")) as opened:
+def place(tmp_path_factory: pytest.TempPathFactory, screen: Screen) -> Iterator[Office]:
+    with office(tmp_path_factory.mktemp("text-page"), screen) as opened:
         opened.project.write("src/auth.py", "pass\n")
         opened.project.doc("guide.md", GUIDE)
         opened.ask("create_memory", filename="plan.md", content=PLAN.lstrip(), tags=[])

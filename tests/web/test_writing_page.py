@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.web.visit import Office, Visit, office
+from tests.web.visit import Office, Screen, Visit, office
 
 LEDGER = """---
 type: plan
@@ -23,8 +23,8 @@ Cut over on 24 November, with writes paused.
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    with office(tmp_path_factory.mktemp("writing")) as opened:
+def place(tmp_path_factory: pytest.TempPathFactory, screen: Screen) -> Iterator[Office]:
+    with office(tmp_path_factory.mktemp("writing"), screen) as opened:
         yield opened
 
 

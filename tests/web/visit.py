@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import io
-import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -14,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.conftest import Project
-from tests.http.site import Site, serving
-
-from ragdocs.serve.cli import app as cli
+from tests.http.site import Site, make_token, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
@@ -28,6 +25,8 @@ OPTIONS = [
     # Without these, pages are painted by a process of its own that imitates a graphics card.
     "--disable-software-rasterizer",
     "--in-process-gpu",
+    # A process for the next site is started with every window, and seldom used.
+    "--disable-features=SpareRendererForSitePerProcess,HttpsUpgrades,MediaRouter,PaintHolding,Translate",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -65,11 +64,19 @@ class Visit:
         """Open an address of the server."""
         self.page.goto(f"{self.address}{path}")
 
-    def watch(self) -> None:
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
         """Note errors, and requests to anybody else."""
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", self._note_message)
-        self.page.on("request", self._note_request)
+        watched: list[tuple[Any, Any]] = [
+            ("pageerror", lambda error: self.errors.append(str(error))),
+            ("console", self._note_message),
+            ("request", self._note_request),
+        ]
+        for event, note in watched:
+            self.page.on(event, note)
+        yield
+        for event, note in watched:
+            self.page.remove_listener(event, note)
 
     def _note_message(self, message: ConsoleMessage) -> None:
         if message.type == "error":
@@ -89,13 +96,73 @@ class Visit:
         return bool(self.page.evaluate(f"{root}.scrollWidth > {root}.clientWidth"))
 
 
+class Screen:
+    """A browser for all tests of a worker.
+
+    Its windows take turns with one page, emptied in between: a new one has a process of its own.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        self._spare: Page | None = None
+        self._loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+
+    @contextlib.contextmanager
+    def driven(self) -> Iterator[None]:
+        """Drive the browser in a block; other tests run loops of their own."""
+        asyncio._set_running_loop(self._loop)
+        try:
+            yield
+        finally:
+            asyncio._set_running_loop(None)
+
+    @contextlib.contextmanager
+    def window(self, origin: str, *, java_script_enabled: bool) -> Iterator[Page]:
+        """Open a window on what a server shows."""
+        page = self._spare if java_script_enabled else None
+        if page is None:
+            page = self._new_page(java_script_enabled=java_script_enabled)
+        self._spare = None
+        try:
+            yield page
+            if java_script_enabled and not page.is_closed():
+                self._empty(page, origin)
+                self._spare = page
+        finally:
+            if self._spare is None:
+                page.context.close()
+
+    def _new_page(self, *, java_script_enabled: bool) -> Page:
+        context = self.browser.new_context(java_script_enabled=java_script_enabled)
+        context.add_init_script(WATCH)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        return page
+
+    def _empty(self, page: Page, origin: str) -> None:
+        """Forget all that a page has loaded, stored and set."""
+        for other in page.context.pages:
+            if other is not page:
+                other.close()
+        page.unroute_all()
+        if page.url.startswith(origin):
+            page.evaluate("sessionStorage.clear()")
+        page.goto("about:blank")
+        page.mouse.move(0, 0)
+        session = page.context.new_cdp_session(page)
+        session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+        session.send("Page.resetNavigationHistory")
+        session.detach()
+
+
 @dataclass(frozen=True)
 class Office:
     """A server with a project, a browser, and a token for others who write."""
 
     site: Site
     project: Project
-    browser: Browser
+    screen: Screen
     cookie: str
     token: str
 
@@ -127,42 +194,54 @@ class Office:
         return (self.project.root / ".memories" / name).read_text(encoding="utf-8")
 
     @contextlib.contextmanager
-    def visit(self, width: int = 1440, kind: Any = Visit, **options: Any) -> Iterator[Any]:
+    def visit(
+        self,
+        width: int = 1440,
+        kind: Any = Visit,
+        *,
+        java_script_enabled: bool = True,
+        **media: Any,
+    ) -> Iterator[Any]:
         """Open a window of the signed-in person; fail if it reached out or met an error."""
-        context = self.browser.new_context(viewport={"width": width, "height": 900}, **options)
         name, _, value = self.cookie.partition("=")
         origin = f"http://{self.site.host}"
-        context.add_cookies([{"name": name, "value": value, "url": origin}])
-        context.add_init_script(WATCH)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        visit = kind(page, self.site)
-        visit.watch()
-        try:
-            yield visit
+        looks = {"color_scheme": "light", "reduced_motion": "no-preference", **media}
+        opening = self.screen.window(origin, java_script_enabled=java_script_enabled)
+        with self.screen.driven(), opening as page:
+            page.context.add_cookies([{"name": name, "value": value, "url": origin}])
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(**looks)
+            visit = kind(page, self.site)
+            with visit.watching():
+                yield visit
             assert visit.outside == []
             assert visit.errors == []
-        finally:
-            context.close()
 
 
 def write_nothing(project: Project) -> None:
     """Leave a project as it is."""
 
 
-@dataclass(frozen=True)
-class Served:
-    """A server with a project, the cookie of its owner and a token for others who write."""
-
-    site: Site
-    project: Project
-    cookie: str
-    token: str
+@contextlib.contextmanager
+def opened_browser() -> Iterator[Screen]:
+    """Start a browser, or skip where there is none."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    player = sync_api.sync_playwright().start()
+    browser = player.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
+    screen = Screen(browser)
+    yield screen
+    with screen.driven():
+        browser.close()
+        player.stop()
 
 
 @contextlib.contextmanager
-def served(folder: Path, write: Callable[[Project], None] = write_nothing) -> Iterator[Served]:
-    """Serve a project."""
+def office(
+    folder: Path, screen: Screen, write: Callable[[Project], None] = write_nothing
+) -> Iterator[Office]:
+    """Serve a project that a person looks at."""
     before = dict(os.environ)
     for variable in ("CACHE", "STATE", "DATA", "CONFIG"):
         os.environ[f"XDG_{variable}_HOME"] = str(folder / variable.casefold())
@@ -170,42 +249,8 @@ def served(folder: Path, write: Callable[[Project], None] = write_nothing) -> It
     project.root.mkdir()
     project.write("config.toml", "[memory]\nenabled = true\n")
     write(project)
-    token = writers_token(project.root)
+    token = make_token(project.root, "--role", "writer")
     with serving(project.root) as site:
         os.environ.clear()
         os.environ.update(before)
-        yield Served(site, project, site.sign_in(), token)
-
-
-def writers_token(root: Path) -> str:
-    """Make a token in this process: a command of its own takes as long as to start a server."""
-    printed = io.StringIO()
-    words = ["token", "create", "test", "--json", "--role", "writer", "--project", str(root)]
-    with contextlib.redirect_stdout(printed):
-        assert cli.main(words) == 0
-    return str(json.loads(printed.getvalue())["token"])
-
-
-@contextlib.contextmanager
-def looking(at: Served) -> Iterator[Office]:
-    """Look with a browser at a project that is served."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
-        yield Office(at.site, at.project, browser, at.cookie, at.token)
-        browser.close()
-
-
-def need_browser() -> None:
-    """Skip a test where there is no browser."""
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not installed")
-    pytest.importorskip("playwright.sync_api")
-
-
-@contextlib.contextmanager
-def office(folder: Path, write: Callable[[Project], None] = write_nothing) -> Iterator[Office]:
-    """Serve a project that a person looks at."""
-    need_browser()
-    with served(folder, write) as at, looking(at) as opened:
-        yield opened
+        yield Office(site, project, screen, site.sign_in(), token)

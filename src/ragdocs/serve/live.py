@@ -40,6 +40,10 @@ PATIENCE_SECONDS = 8.0
 # Once it is open, a caller waits this long for the files to be read; after that, answers come from
 # what is indexed, with a note.
 FIRST_INDEX_SECONDS = 5.0
+# A search does not wait longer than this where much is left to read and it has found something.
+EARLY_SECONDS = 0.75
+# So few files that are left to read are waited for all the same.
+FEW_FILES = 300
 # What the files can answer as well does not wait for the index any longer than this.
 FILES_SECONDS = 0.5
 # A snapshot is written after this long without a change, so that a burst of writes costs one.
@@ -156,6 +160,23 @@ class Live:
         # A lane that is not configured is not waited for.
         lanes = self._workspace.places.keys() & set(verb.lanes)
         return bool(lanes) and self._read_lanes.issuperset(lanes)
+
+    def may_search_early(self, verb: Verb | None) -> bool:
+        """Tell whether a search may be tried on what is read so far, because much is left to read.
+
+        It is an answer if it finds something.
+        """
+        if verb is None or not verb.meaning or verb.effect != "read":
+            return False
+        if not self._opened.is_set():
+            return False
+        if time.monotonic() < self._opened_at + EARLY_SECONDS:
+            return False
+        unread = 0
+        for name, corpus in self.corpora().items():
+            if name in verb.lanes:
+                unread += corpus.unread
+        return unread > FEW_FILES
 
     def patience_for(self, verb: Verb | None) -> float:
         """Return the seconds that are left to wait for the index.

@@ -173,11 +173,15 @@ def status_notes(workspace: Workspace) -> dict[str, list[str]]:
     if count is None:
         return {}
     outside = count.current()
-    return {count.lane.name: [*filter(None, [outside.note()]), *outside.unread_notes()]}
+    notes = outside.unread_notes()
+    note = outside.note()
+    if note:
+        notes = [note, *notes]
+    return {count.lane.name: notes}
 
 
 def empty_notes(workspace: Workspace, *, wait: bool) -> list[str]:
-    """Say after a search without results how many documents were not searched.
+    """Say after a search without results that there was nothing to search, or how much was not.
 
     Copies alone are no reason to say so: they repeat what was searched.
     """
@@ -187,9 +191,18 @@ def empty_notes(workspace: Workspace, *, wait: bool) -> list[str]:
     outside = count.latest()
     if wait:
         outside = count.current()
-    if not outside.originals:
-        return []
-    return [outside.note()]
+    notes = []
+    if _is_empty(workspace):
+        notes.append(f"no document is indexed: the configuration includes no file of {count.root}")
+    if outside.originals:
+        notes.append(outside.note())
+    return notes
+
+
+def _is_empty(workspace: Workspace) -> bool:
+    """Tell whether the documentation is looked through already, and has nothing in it."""
+    corpus = workspace.places[DOCS.name].corpus
+    return not corpus.info().documents and not corpus.unread
 
 
 def _index_state(root: Path) -> tuple[int, int]:

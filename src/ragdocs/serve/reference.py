@@ -97,7 +97,7 @@ def formats() -> str:
     """Return the table of formats and how each is read."""
     rows = ["| Format | Endings | Where | How it is read |", "|---|---|---|---|"]
     for kind in FORMATS:
-        endings = ", ".join(map(_code, kind.suffixes))
+        endings = ", ".join(map(_code, kind.suffixes or kind.sniffed))
         where = "anywhere"
         if kind.only_in_docs:
             where = "in folders for documentation, such as `docs`"

@@ -109,7 +109,7 @@ class Listening:
             )
         if not (self.certificate or self.proxies or self.plain):
             raise ConfigError(
-                "tokens would travel in the open",
+                "tokens would be sent unencrypted",
                 "Give --tls-cert and --tls-key, or --forwarded-allow-ips for a proxy that does "
                 "TLS; --plain-http if the network itself is private",
             )
@@ -453,7 +453,7 @@ def _check_proxies(proxies: str) -> None:
             ipaddress.ip_network(name)
         except ValueError as error:
             raise ConfigError(
-                f"{name[:80]!r} is no address of a proxy",
+                f"{name[:80]!r} is not the address of a proxy",
                 "Give --forwarded-allow-ips addresses or networks, such as 10.0.0.2,10.1.0.0/16",
             ) from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import sys
@@ -23,9 +22,9 @@ ABOUT = "Documentation search and a memory graph for the agents in your IDE."
 EXAMPLES = """\
 examples:
   ragdocs init                                write config.toml and .memories/
-  ragdocs install                             write it into your client's settings
+  ragdocs install                             write it into your MCP client
   ragdocs doctor                              what is wrong here, and its fix
-  ragdocs mcp                                 serve this project to an MCP client
+  ragdocs mcp                                 serve it to an MCP client
   ragdocs web                                 look at it in your browser
   ragdocs search "how are tokens refreshed"   search documentation and memories
   ragdocs search --lane memory auth           search the memories
@@ -49,7 +48,7 @@ GROUPS = {
     "text": "one memory or document whole, with its links and secrets",
     "entry": "single facts with importance, confidence and expiry",
     "repo": "conventions, decisions, notes and summaries of this repository",
-    "journal": "what is understood now and how it came to that",
+    "journal": "overviews of subjects, and the entries that led to them",
 }
 # The commands as the help lists them: each heading says what somebody wants to do.
 SECTIONS = {
@@ -130,6 +129,8 @@ def _meant(group: click.Group, word: str) -> list[str]:
             elsewhere.append(" ".join(("ragdocs", *path)))
     if elsewhere:
         return elsewhere
+    import difflib
+
     return difflib.get_close_matches(word, group.commands, n=1)
 
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from ragdocs.errors import RagdocsError
 from ragdocs.types import MEMORY_KINDS
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from ragdocs.config import Config
 
 # What a person waits for without wondering.
@@ -34,7 +35,7 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 FIELD = re.compile(r"^(?P<name>type|tags):[ \t]*(?P<value>.*(?:\n[ \t]*- .*)*)$", re.MULTILINE)
 WORD = re.compile(r"[^\s,\[\]\"'#-][^\s,\[\]\"']*")
 
-Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+Complete = Callable[[click.Context, click.Parameter, str], list["CompletionItem"]]
 # The values of one kind in a project.
 Values = Callable[["Config"], Iterator[str]]
 
@@ -48,6 +49,8 @@ def complete(command: str, parameter: str) -> Complete | None:
     def completed(
         ctx: click.Context, _parameter: click.Parameter, typed: str
     ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         return [CompletionItem(name) for name in _names(ctx, values, typed)]
 
     return completed

@@ -203,7 +203,9 @@ def _lane(workspace: Workspace, name: str) -> Check:
     except RagdocsError as error:
         return _failed(label, error)
     info = corpus.info()
-    counted = f"{info.documents} documents"
+    counted = f"{info.documents:,} documents"
+    if info.documents == 1:
+        counted = "1 document"
     if paths.unreadable:
         path, reason = next(iter(paths.unreadable.items()))
         return Check(label, BROKEN, f"{path}: {reason}", "Mend the file, or exclude it")
@@ -358,7 +360,7 @@ def _clients(config: Config | None) -> Iterator[Check]:
         yield Check(
             "client",
             WARNING,
-            "no configuration of a client that I know mentions ragdocs",
+            "no client is configured to start ragdocs",
             "`ragdocs install` writes ragdocs into the settings of your clients",
         )
 

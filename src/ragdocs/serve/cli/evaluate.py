@@ -152,7 +152,7 @@ def _weights(way: str) -> Weights:
         weights = -1.0, -1.0
     if not slash or min(weights) < 0 or not sum(weights):
         raise ValidationError(
-            f"--against {way[:60]!r} is no way to search",
+            f"--against {way[:60]!r} is not a way to search",
             "Write words, meaning, 0.7/0.3 or KEY=VALUE",
         )
     return weights

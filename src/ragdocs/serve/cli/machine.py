@@ -41,8 +41,8 @@ exit codes: 0 done, 1 failed or declined with nothing changed, 2 wrong usage
 def _init(
     project: str | None, as_json: bool, settings: tuple[str, ...], *, dry_run: bool, yes: bool
 ) -> int:
-    from ragdocs.serve.init import has_configuration, init, look, preview
-    from ragdocs.serve.proposal_text import survey
+    from ragdocs.serve.init.project import has_configuration, init, look, preview
+    from ragdocs.serve.init.survey import survey
 
     del settings
     directory = Path(project) if project else Path.cwd()

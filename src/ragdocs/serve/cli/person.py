@@ -18,7 +18,7 @@ from ragdocs.serve.cli.output import print_answer
 from ragdocs.serve.cli.project import catch_up, open_workspace
 
 if TYPE_CHECKING:
-    from ragdocs.verbs.locate import Location
+    from ragdocs.verbs.references import Location
     from ragdocs.workspace import Workspace
 
 OPEN_EXAMPLES = """\
@@ -50,7 +50,7 @@ def _open(
     only_print: bool,
 ) -> int:
     from ragdocs.serve.cli import editors
-    from ragdocs.verbs.locate import locate
+    from ragdocs.verbs.references import locate
 
     workspace = open_workspace(project, settings, lanes=("docs", "memory"))
     catch_up(workspace, embed=False)

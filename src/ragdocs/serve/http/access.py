@@ -273,9 +273,9 @@ def is_public(path: str) -> bool:
 
 def principal_of(scope: Scope) -> Principal | None:
     """Return who asks, as the guard noted it."""
-    found = scope.get(PRINCIPAL)
-    assert found is None or isinstance(found, Principal)
-    return found
+    principal = scope.get(PRINCIPAL)
+    assert principal is None or isinstance(principal, Principal)
+    return principal
 
 
 def host_names(hosts: Iterable[str], port: int, default_port: int) -> frozenset[str]:

@@ -92,7 +92,7 @@ def _ours(text: str) -> Iterator[tuple[str, Any]]:
     if hooks is None:
         return
     if not isinstance(hooks, dict):
-        raise ParseError("hooks is no object")
+        raise ParseError("hooks is not an object")
     for event, listed in hooks.items():
         for item in listed if isinstance(listed, list) else ():
             if _is_ours(item):

@@ -134,10 +134,10 @@ def _entry(settings: Any, path: tuple[str, str]) -> Any:
     if settings is None:
         return None
     if not isinstance(settings, dict):
-        raise ParseError("it holds no object")
+        raise ParseError("it is not a JSON object")
     servers = settings.get(key, {})
     if not isinstance(servers, dict):
-        raise ParseError(f"{key} is no object")
+        raise ParseError(f"{key} is not an object")
     if name not in servers:
         return None
     # An empty entry is one, too, and not ours.

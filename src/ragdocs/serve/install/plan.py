@@ -164,7 +164,7 @@ def _take(change: Change, target: Target) -> None:
     is_ours = change.parts[0].is_whole
     if record is not None:
         text = _pruned(text, record.made_keys)
-        is_ours = is_ours or record.is_new
+        is_ours = is_ours or record.is_new or record.is_made
     change.after = target.encoded(text)
     if is_ours and _is_bare(text, change.parts):
         change.after = None
@@ -172,11 +172,11 @@ def _take(change: Change, target: Target) -> None:
 
 def _present(parts: Sequence[Part], text: str) -> list[Part]:
     """Return the parts that a text has."""
-    found = []
+    present = []
     for part in parts:
         if part.take(text) != text:
-            found.append(part)
-    return found
+            present.append(part)
+    return present
 
 
 def _without(parts: Sequence[Part], text: str) -> str:
@@ -225,28 +225,28 @@ def write(change: Change, *, is_install: bool) -> None:
     target = change.target
     assert target is not None
     _check_unchanged(target)
-    known = records.read().get(str(target.path))
+    earlier = records.read().get(str(target.path))
     if change.others:
-        assert known is not None
-        records.write(target.path, replace(known, clients=change.others))
+        assert earlier is not None
+        records.write(target.path, replace(earlier, clients=change.others))
         return
     if is_install:
-        record = _record(change, target, known)
+        record = _record(change, target, earlier)
         if change.after is not None:
             files.write_atomic(target.path, change.after)
         records.write(target.path, record)
         return
     if change.after is None:
         files.remove(target.path)
-        _remove_folders(known)
+        _remove_folders(earlier)
     else:
-        if known is None or records.digest(change.after) != _digest_of(known.backup):
+        if earlier is None or records.digest(change.after) != _digest_of(earlier.backup):
             assert target.data is not None
             change.backup = records.back_up(target.path, target.data)
         files.write_atomic(target.path, change.after)
     records.write(target.path, None)
-    if known is not None and known.backup and known.backup != change.backup:
-        files.remove(Path(known.backup), missing_ok=True)
+    if earlier is not None and earlier.backup and earlier.backup != change.backup:
+        files.remove(Path(earlier.backup), missing_ok=True)
 
 
 def _digest_of(backup: str) -> str:
@@ -266,31 +266,34 @@ def _check_unchanged(target: Target) -> None:
         )
 
 
-def _record(change: Change, target: Target, known: Record | None) -> Record:
+def _record(change: Change, target: Target, earlier: Record | None) -> Record:
     """Back a file up and return its record; the first one is kept while only we change the file."""
     assert change.after is not None
     clients = change.clients
     keys = change.made_keys
     after = records.digest(change.after)
-    is_as_we_left_it = known is not None and records.digest(target.data or b"") == known.after
+    is_as_we_left_it = earlier is not None and records.digest(target.data or b"") == earlier.after
     if not is_as_we_left_it and not _has_ours(change, target):
-        known = None
-    if known is not None:
-        clients = list(dict.fromkeys([*known.clients, *clients]))
-        keys = known.made_keys + keys
+        earlier = None
+    if earlier is not None:
+        clients = list(dict.fromkeys([*earlier.clients, *clients]))
+        keys = earlier.made_keys + keys
     if target.data is None:
         made = _make_folders(target.path.parent)
-        return Record(after, "", True, made, keys, clients)
+        return Record(after, "", is_new=True, made_folders=made, made_keys=keys, clients=clients)
     change.backup = records.back_up(target.path, target.data)
-    if known is not None and is_as_we_left_it:
-        if known.is_restorable:
-            _forget(change.backup, known.backup)
-            change.backup = known.backup
-        return Record(after, known.backup, known.is_new, known.made_folders, keys, clients)
+    if earlier is not None and is_as_we_left_it:
+        if earlier.is_restorable:
+            _forget(change.backup, earlier.backup)
+            change.backup = earlier.backup
+        return replace(earlier, after=after, made_keys=keys, clients=clients)
     if _has_ours(change, target):
         # It cannot be taken back to a text that has something of ours.
-        return Record(after, "", False, [], keys, clients)
-    return Record(after, change.backup, False, [], keys, clients)
+        if earlier is not None and (earlier.is_new or earlier.is_made):
+            made = earlier.made_folders
+            return Record(after, is_made=True, made_folders=made, made_keys=keys, clients=clients)
+        return Record(after, "", made_keys=keys, clients=clients)
+    return Record(after, change.backup, made_keys=keys, clients=clients)
 
 
 def _forget(backup: str, first: str) -> None:

@@ -29,6 +29,9 @@ class Record:
     # The copy of the bytes before; none if there was no file, or if it had something of ours.
     backup: str = ""
     is_new: bool = False
+    # Whether there was no file, and others have written into ours since: it is removed if it is
+    # bare without our entries, and never restored.
+    is_made: bool = False
     # Folders that were made for it, the innermost first.
     made_folders: list[str] = field(default_factory=list)
     # Paths of keys that were made for our entries.

@@ -16,6 +16,7 @@ from mcp.server.context import ServerMiddleware
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.tools import ToolManager
 from mcp.server.session import ServerSession
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
@@ -31,11 +32,12 @@ from pydantic import ValidationError as ArgumentError
 from ragdocs import __version__, caller
 from ragdocs.caller import Caller
 from ragdocs.errors import ConflictError, RagdocsError
+from ragdocs.search.floor import WEAK_MATCHES
 from ragdocs.serve.live import Live
 from ragdocs.serve.mcp import instructions, resources
 from ragdocs.serve.mcp.intake import Intake, Line
-from ragdocs.serve.mcp.tools import Sessions, add_reason_tool, add_tools, mark_output
-from ragdocs.serve.surface import REQUIRED, VERBS, Verb, bounds, hints, present
+from ragdocs.serve.mcp.tools import Sessions, reason_tool, tools_of
+from ragdocs.serve.surface import VERBS, Verb, bounds, hints, present
 from ragdocs.serve.surface.clients import CLIENTS
 from ragdocs.text.visible import framed
 
@@ -56,6 +58,8 @@ _LIGHT = frozenset(
 SHORT_STEP_SECONDS = 0.02
 SHORT_STEPS = 10
 LONG_STEP_SECONDS = 0.2
+# After a search of what is read so far has found nothing, it is tried again this much later.
+EARLY_PAUSE_SECONDS = 0.5
 # A client that waits is told at least this often how far the index is.
 REPORT_SECONDS = 1.0
 # Requests that a project needs which can be served; a call of a tool says why in its own way.
@@ -64,9 +68,6 @@ _NEEDS_PROJECT = frozenset({"prompts/get", "resources/read"})
 ANNOUNCE_SECONDS = 1.0
 # Problems of arguments that are listed in one answer.
 MOST_PROBLEMS = 5
-# Parts of a JSON schema whose keys are names of parameters and types.
-_NAMED_SCHEMAS = ("properties", "$defs")
-NULL = {"type": "null"}
 # What a call holds while it runs, where only so many may run at once.
 Turn = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -99,19 +100,18 @@ class ToolServer(MCPServer[Any]):
 
     def adopt(self, project: Live | RagdocsError) -> None:
         """Offer what a project has; of one that cannot be served, offer the reason."""
-        self._withdraw_everything()
+        self._withdraw()
         if isinstance(project, Live):
             self.live = project
             self.failure = None
-            add_tools(self, project, self._sessions)
+            self._tool_manager = ToolManager(tools=tools_of(project, self._sessions))
             resources.register(self, project)
             self.instruct(instructions.for_project(project.config))
         else:
             self.live = None
             self.failure = project
-            add_reason_tool(self)
+            self._tool_manager = ToolManager(tools=[reason_tool()])
             self.instruct(instructions.for_failure(project, self._folder))
-        self._slim_schemas()
 
     def instruct(self, text: str) -> None:
         """Set what the next client is told when it connects."""
@@ -130,9 +130,7 @@ class ToolServer(MCPServer[Any]):
         for event in (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()):
             await self._subscriptions.publish(event)
 
-    def _withdraw_everything(self) -> None:
-        for tool in self._tool_manager.list_tools():
-            self.remove_tool(tool.name)
+    def _withdraw(self) -> None:
         for prompt in self._prompt_manager.list_prompts():
             self.remove_prompt(prompt.name)
         # The SDK has no public way to remove a template.
@@ -164,9 +162,21 @@ class ToolServer(MCPServer[Any]):
         if tool is None:
             raise ToolError(self._why_missing(name, live))
         _refuse_unknown(name, arguments, tool.parameters["properties"])
-        if "query" in arguments:
+        verb = VERBS.get(name)
+        is_search = "query" in arguments
+        if is_search:
             live.foresee()
-        await _wait_for_first_index(live, VERBS.get(name), context)
+        while True:
+            await _wait_for_first_index(live, verb, context, is_search=is_search)
+            is_early = is_search and _is_waiting(live, verb)
+            answer = await self._answer(name, arguments, context)
+            if not is_early or _has_found(answer):
+                return answer
+            await anyio.sleep(EARLY_PAUSE_SECONDS)
+
+    async def _answer(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None
+    ) -> CallToolResult | InputRequiredResult:
         try:
             async with self._turn():
                 return await super().call_tool(name, arguments, context)
@@ -238,34 +248,22 @@ class ToolServer(MCPServer[Any]):
         # The secrets of the environment are known without a project.
         return CallersRedactor(os.environ).redact(text).text
 
-    def _slim_schemas(self) -> None:
-        """Drop what only costs tokens.
-
-        That unknown arguments are not allowed is not part of the schemas: they are refused with the
-        name that was meant, which a client that validates by the schema would never show.
-        """
-        for tool in self._tool_manager.list_tools():
-            tool.description = " ".join(tool.description.split())
-            tool.parameters = _without_texts(tool.parameters, ("title",))
-            for name, schema in tool.parameters["properties"].items():
-                tool.parameters["properties"][name] = _slim(schema)
-            metadata = tool.fn_metadata
-            if metadata.output_schema:
-                schema = _without_texts(metadata.output_schema, ("title", "description"))
-                mark_output(tool.name, schema)
-                metadata.output_schema = schema
-
 
 async def _wait_for_first_index(
-    live: Live, verb: Verb | None, context: Context[Any, Any] | None
+    live: Live, verb: Verb | None, context: Context[Any, Any] | None, *, is_search: bool
 ) -> None:
-    """Wait for the lanes of a verb, and report progress to the client each second."""
+    """Wait for the lanes of a verb, and report progress to the client each second.
+
+    A search may be tried before all of a large lane is read.
+    """
     live.start()
     step = 0
     reports = 0
     pause = SHORT_STEP_SECONDS
     reported_at = anyio.current_time()
-    while not live.is_ready_for(verb) and live.patience_for(verb):
+    while _is_waiting(live, verb):
+        if is_search and live.may_search_early(verb):
+            return
         await anyio.sleep(pause)
         step += 1
         if step >= SHORT_STEPS:
@@ -275,6 +273,26 @@ async def _wait_for_first_index(
             reports += 1
             reported_at = now
             await context.report_progress(reports, None, live.progress)
+
+
+def _is_waiting(live: Live, verb: Verb | None) -> bool:
+    """Tell whether a caller still waits for the lanes of a verb."""
+    if live.is_ready_for(verb):
+        return False
+    return live.patience_for(verb) > 0
+
+
+def _has_found(answer: CallToolResult | InputRequiredResult) -> bool:
+    """Tell whether a search has results that are not all weak."""
+    if not isinstance(answer, CallToolResult):
+        return True
+    content = answer.structured_content or {}
+    if not content.get("result"):
+        return False
+    for note in content.get("notes", ()):
+        if note.startswith(WEAK_MATCHES):
+            return False
+    return True
 
 
 def explain(error: RagdocsError) -> str:
@@ -323,36 +341,3 @@ def _explain_arguments(error: ArgumentError) -> str:
         parameter = ".".join(map(str, problem["loc"]))
         problems.append(f"{parameter}: {problem['msg']}")
     return "; ".join(problems) + ". Correct the arguments and call again"
-
-
-def _without_texts(schema: Any, keys: tuple[str, ...]) -> Any:
-    """Return a JSON schema without the texts under these keys, such as titles."""
-    if isinstance(schema, list):
-        return [_without_texts(item, keys) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    lean: dict[str, Any] = {}
-    for key, part in schema.items():
-        if key in _NAMED_SCHEMAS:
-            # A name is kept, whatever it is.
-            lean[key] = {name: _without_texts(inner, keys) for name, inner in part.items()}
-        elif key not in keys or not isinstance(part, str):
-            lean[key] = _without_texts(part, keys)
-    return lean
-
-
-def _slim(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a parameter without what goes without saying.
-
-    Whoever has no value leaves the parameter out: null, "" and false as defaults say no more. A
-    null is still taken, but to list it costs as much as the description.
-    """
-    lean = dict(schema)
-    default = lean.get("default", REQUIRED)
-    if default is None or default is False or default == "":
-        del lean["default"]
-    options = [option for option in schema.get("anyOf", ()) if option != NULL]
-    if len(options) == 1:
-        del lean["anyOf"]
-        lean.update(options[0])
-    return lean

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.resolve import Resolve, Sample
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import (
     CallToolResult,
     CreateMessageResult,
@@ -21,12 +23,9 @@ from pydantic import Field
 from ragdocs.caller import Caller, current
 from ragdocs.config import Config
 from ragdocs.serve.live import Live
-from ragdocs.serve.surface import REQUIRED, VERBS, Ask, ModelAnswer, Param, Verb, call
+from ragdocs.serve.surface import REQUIRED, VERBS, Ask, ModelAnswer, Verb, call
 from ragdocs.serve.surface.catalog import offered
 from ragdocs.serve.surface.shapes import MARK, QUOTED, quotes_others
-
-if TYPE_CHECKING:
-    from mcp.server import MCPServer
 
 # The size of an answer of a client's model; an overview is shorter.
 MOST_TOKENS = 4000
@@ -36,6 +35,11 @@ DOCUMENTATION = ("docs", "sources")
 REASON_TOOL = "index_status"
 # The parameter that the SDK fills by asking the client's model.
 SAMPLED = "sampled"
+# More than there are tools: a configuration can change the default of a parameter.
+MOST_FORMS = 256
+# Parts of a JSON schema whose keys are names of parameters and types.
+_NAMED_SCHEMAS = ("properties", "$defs")
+NULL = {"type": "null"}
 KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 # The effects of verbs as hints of the protocol: read-only, destructive, idempotent.
 EFFECTS = {
@@ -49,10 +53,15 @@ EFFECTS = {
 Sessions = WeakKeyDictionary[Caller, dict[str, Any]]
 
 
-def add_tools(server: MCPServer[Any], live: Live, sessions: Sessions) -> None:
-    """Register every verb that this configuration offers and that can work in it."""
+def tools_of(live: Live, sessions: Sessions) -> list[Tool]:
+    """Return every verb that this configuration offers and that can work in it as a tool."""
+    tools = []
     for verb in working(live.config):
-        _add(server, verb, _tool(verb, live, sessions))
+        defaults = _defaults(verb, live.config)
+        function = _answering(verb, live, sessions)
+        tool = _form(verb.name, defaults).model_copy(update={"fn": function})
+        tools.append(tool)
+    return tools
 
 
 def working(config: Config) -> list[Verb]:
@@ -60,29 +69,63 @@ def working(config: Config) -> list[Verb]:
     return [verb for verb in offered(config) if not closed_lane(verb, config)]
 
 
-def add_reason_tool(server: MCPServer[Any]) -> None:
-    """Register the tool of a project that cannot be served; the server answers it by the reason."""
+def reason_tool() -> Tool:
+    """Return the tool of a project that cannot be served; the server answers it by the reason."""
 
     def tool() -> str:
         return ""
 
-    _add(server, VERBS[REASON_TOOL], tool)
+    verb = VERBS[REASON_TOOL]
+    form = _read(verb, tool)
+    return _slimmed(form)
 
 
-def mark_output(tool: str, schema: dict[str, Any]) -> None:
-    """Declare the field that marks quoted texts, where the answers of a tool have it."""
-    if quotes_others(VERBS[tool].result):
-        schema["properties"] = {MARK: {"type": "string"}, **schema["properties"]}
+@functools.lru_cache(maxsize=MOST_FORMS)
+def _form(name: str, defaults: tuple[object, ...]) -> Tool:
+    """Return what the SDK reads off the signature of a tool, which takes it as long as many calls.
+
+    Tools of all servers of this process share it; each has its own function.
+    """
+
+    def tool(**arguments: Any) -> CallToolResult:
+        raise TypeError(f"{name} was called without a function of its own: {sorted(arguments)}")
+
+    verb = VERBS[name]
+    parameters = []
+    for param, default in zip(verb.params_for("tool"), defaults, strict=True):
+        described: Any = Annotated[param.type, Field(description=param.arg.help)]
+        parameter = inspect.Parameter(param.name, KEYWORD_ONLY, default=default)
+        parameters.append(parameter.replace(annotation=described))
+    if verb.question is not None:
+        parameters.append(_sampled(verb.question, parameters))
+    _give_signature(tool, parameters, Annotated[CallToolResult, verb.result])
+    form = _read(verb, tool)
+    return _slimmed(form)
 
 
-def _add(server: MCPServer[Any], verb: Verb, tool: Callable[..., Any]) -> None:
-    register = server.tool(
+def _defaults(verb: Verb, config: Config) -> tuple[object, ...]:
+    """Return the default of each parameter, which a setting may give."""
+    defaults = []
+    for param in verb.params_for("tool"):
+        default: object = param.default
+        if param.arg.setting:
+            section, _, key = param.arg.setting.partition(".")
+            settings = getattr(config, section)
+            default = getattr(settings, key)
+        elif default is REQUIRED:
+            default = inspect.Parameter.empty
+        defaults.append(default)
+    return tuple(defaults)
+
+
+def _read(verb: Verb, function: Callable[..., Any]) -> Tool:
+    return Tool.from_function(
+        function,
         name=verb.name,
         title=verb.title,
         description=verb.purpose,
         annotations=_annotations(verb),
     )
-    register(tool)
 
 
 def closed_lane(verb: Verb, config: Config) -> str:
@@ -112,8 +155,8 @@ def _annotations(verb: Verb) -> ToolAnnotations:
     )
 
 
-def _tool(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
-    """Return a function with the signature that the SDK reads the schema off."""
+def _answering(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
+    """Return the function of a tool of one server."""
     marks = {}
     if quotes_others(verb.result):
         marks = {MARK: QUOTED}
@@ -132,23 +175,7 @@ def _tool(verb: Verb, live: Live, sessions: Sessions) -> Callable[..., Any]:
         text = TextContent(type="text", text=verb.text(answer))
         return CallToolResult(content=[text], structured_content={**marks, **answer})
 
-    parameters = [_parameter(param, live.config) for param in verb.params_for("tool")]
-    if verb.question is not None:
-        parameters.append(_sampled(verb.question, parameters))
-    _give_signature(tool, parameters, Annotated[CallToolResult, verb.result])
-    tool.__name__ = verb.name
     return tool
-
-
-def _parameter(param: Param, config: Config) -> inspect.Parameter:
-    described: Any = Annotated[param.type, Field(description=param.arg.help)]
-    default = param.default
-    if param.arg.setting:
-        section, _, key = param.arg.setting.partition(".")
-        default = getattr(getattr(config, section), key)
-    elif default is REQUIRED:
-        default = inspect.Parameter.empty
-    return inspect.Parameter(param.name, KEYWORD_ONLY, default=default, annotation=described)
 
 
 def _sampled(
@@ -181,3 +208,58 @@ def _model_answer(sampled: CreateMessageResult | None) -> ModelAnswer | None:
     if sampled is None or not isinstance(sampled.content, TextContent):
         return None
     return ModelAnswer(sampled.content.text, sampled.model)
+
+
+def _slimmed(tool: Tool) -> Tool:
+    """Drop what only costs tokens, and declare the field that marks quoted texts.
+
+    That unknown arguments are not allowed is not part of the schemas: they are refused with the
+    name that was meant, which a client that validates by the schema would never show.
+    """
+    tool.description = " ".join(tool.description.split())
+    tool.parameters = _without_texts(tool.parameters, ("title",))
+    parameters = tool.parameters["properties"]
+    for name, schema in parameters.items():
+        parameters[name] = _slim(schema)
+    metadata = tool.fn_metadata
+    if metadata.output_schema:
+        schema = _without_texts(metadata.output_schema, ("title", "description"))
+        if quotes_others(VERBS[tool.name].result):
+            fields = {MARK: {"type": "string"}}
+            fields.update(schema["properties"])
+            schema["properties"] = fields
+        metadata.output_schema = schema
+    return tool
+
+
+def _without_texts(schema: Any, keys: tuple[str, ...]) -> Any:
+    """Return a JSON schema without the texts under these keys, such as titles."""
+    if isinstance(schema, list):
+        return [_without_texts(item, keys) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    lean: dict[str, Any] = {}
+    for key, part in schema.items():
+        if key in _NAMED_SCHEMAS:
+            # A name is kept, whatever it is.
+            lean[key] = {name: _without_texts(inner, keys) for name, inner in part.items()}
+        elif key not in keys or not isinstance(part, str):
+            lean[key] = _without_texts(part, keys)
+    return lean
+
+
+def _slim(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter without what goes without saying.
+
+    Whoever has no value leaves the parameter out: null, "" and false as defaults say no more. A
+    null is still taken, but to list it costs as much as the description.
+    """
+    lean = dict(schema)
+    default = lean.get("default", REQUIRED)
+    if default is None or default is False or default == "":
+        del lean["default"]
+    options = [option for option in schema.get("anyOf", ()) if option != NULL]
+    if len(options) == 1:
+        del lean["anyOf"]
+        lean.update(options[0])
+    return lean

@@ -162,7 +162,10 @@ class Ask:
         """Keep a question whose hits are all below the floor, where the user keeps such."""
         if self.workspace.tidying.questions is None:
             return
-        from ragdocs.search.calibration import FLOOR
+        # What is not found yet may be in a file that is not read yet.
+        if self.state is not None and not self.state.ready:
+            return
+        from ragdocs.search.floor import FLOOR
 
         is_found = any(hit.score >= FLOOR for hit in hits)
         self.workspace.tidying.questions.note(question, self.now, found=is_found)

@@ -35,7 +35,7 @@ LANES = ("docs", "memory")
     page=True,
     lanes=LANES,
     text=present_care.graph,
-    about="memories, documents and what they link to, around one of them or a filter",
+    about="list memories, documents and their links, around one of them or by a filter",
     examples=({}, {"around": "auth-plan.md"}, {"tags": ["auth"], "limit": 40}),
 )
 def link_graph(
@@ -96,7 +96,7 @@ def review_links(ask: Ask) -> LinkReview:
     page=True,
     lanes=LANES,
     text=present_care.gaps,
-    about="list what the documentation lacks: pages, answers, links to pages; and repetitions",
+    about="list gaps of the documentation: missing pages and answers, unlinked pages, repetitions",
     examples=({}, {"limit": 50}),
     shell_examples=("ragdocs gaps --json | jq -r '.targets[].target'",),
 )
@@ -167,7 +167,7 @@ def suggest_docs_changes(
     page=True,
     lanes=("docs", "memory", "journal"),
     text=present_care.handover,
-    about="one page for whoever takes over: plans, decisions, changed pages, questions, next steps",
+    about="write a hand-over page: plans, decisions, changed pages, questions, next steps",
     examples=({}, {"since": "2w"}),
     shell_examples=("ragdocs handover --since 2026-02-04 > handover.md",),
 )
@@ -215,7 +215,7 @@ def draft_memory_merge(
     page=True,
     lanes=("memory",),
     text=present_care.timeline,
-    about="what was written, changed, merged and removed, by days and sessions",
+    about="list what was written, changed, merged and removed, by days and sessions",
     examples=({"since": "last week"},),
 )
 def memory_timeline(
@@ -247,11 +247,14 @@ def memory_timeline(
     page=True,
     current=False,
     text=present_care.clients,
-    about="who is connected to the server of this project",
+    about="list the clients of this project's server",
 )
 def connected_clients(ask: Ask) -> ConnectedClients:
     """List the clients that are connected to this server, with their last call."""
     clients = []
     for client in CLIENTS.present(str(ask.workspace.config.root)):
+        # A command is gone before anybody reads of it.
+        if ask.rim == "command" and client.session == ask.caller.session:
+            continue
         clients.append(layout_care.client(client, ask.caller.session, ask.now))
     return ConnectedClients(result=clients)

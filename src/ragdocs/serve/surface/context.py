@@ -1,4 +1,4 @@
-"""What the repository knows about itself: conventions, decisions, notes, summaries, and packs of
+"""Repository memory: conventions, decisions, notes, summaries, and packs of
 them.
 """
 
@@ -178,7 +178,7 @@ def append_summary(
     effect="read",
     lanes=("memory",),
     text=present_repo.repository,
-    about="list what this branch knows, or a part of it",
+    about="list the conventions, decisions, notes and summaries of this branch",
     examples=(
         {},
         {"kind": "decision", "id": "sessions-not-jwt-1a2b3c4d"},
@@ -197,11 +197,11 @@ def get_repo_memory(
     """Read conventions, decisions, notes and summaries of this branch, the last changed first; or
     one kind, one item whole, or the decisions about a path and the folders it is in.
     """
-    known = ask.workspace.repository.get(kind or "", id or "", path or "", branch_scope)
+    knowledge = ask.workspace.repository.get(kind or "", id or "", path or "", branch_scope)
     documents = []
-    for items in known.items.values():
+    for items in knowledge.items.values():
         documents += [item.document for item in items]
-    return layout_repo.knowledge(known, ask.room, compared(ask, documents))
+    return layout_repo.knowledge(knowledge, ask.room, compared(ask, documents))
 
 
 @verb(
@@ -237,7 +237,7 @@ def delete_repo_memory(
     tool=False,
     lanes=("memory",),
     text=present_repo.copied,
-    about="copy what one branch knows to another",
+    about="copy the items of one branch to another",
     examples=({"source": "feature/oauth", "target": "main"},),
 )
 def copy_repo_memory(

@@ -30,7 +30,7 @@ EntryId = Annotated[str, Arg(help="the entry's id", positional=True)]
     role="writer",
     lanes=("memory",),
     text=present_entries.entry_added,
-    about="keep one thing worth knowing",
+    about="write a single fact, such as a preference or an event",
     examples=(
         {
             "content": "User prefers dark mode",

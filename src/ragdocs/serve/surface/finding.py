@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ragdocs.errors import ValidationError
 from ragdocs.serve.surface import Arg, Ask, verb
@@ -12,7 +12,15 @@ from ragdocs.serve.surface.layouts import finding as layout_finding
 from ragdocs.serve.surface.memories import search_memories
 from ragdocs.serve.surface.parameters import AnyTag, Explain, Limit, Query, Since
 from ragdocs.serve.surface.present import finding as present_finding
+from ragdocs.verbs import page
 
+if TYPE_CHECKING:
+    from ragdocs.workspace import Workspace
+
+NO_QUESTION = (
+    f'{page.NO_QUERY}. {page.WHAT_TO_ASK}, such as `ragdocs search "how are tokens refreshed"`. '
+    "`ragdocs recall` lists the latest memories"
+)
 LANES = ("docs", "sources", "memory", "journal", "commits")
 LaneName = Literal["docs", "sources", "memory", "journal", "commits", "all"]
 # Lanes whose own search answers a command that names them alone, in the shape that it always had.
@@ -72,20 +80,27 @@ def search(
         if lanes == ["docs"]:
             return dict(search_docs(ask, query, limit, path, tags, source, explain))
         return dict(search_memories(ask, query, limit, tags, _single(kinds), archived, explain))
-    workspace = ask.workspace
-    for name in lanes:
-        # A lane that cannot be searched says why, if it was asked for by name.
-        workspace.corpus(name)
+    if ask.rim == "command" and not query.strip():
+        return _nothing(ask)
+    workspace = _opened(ask, lanes)
     filters = layout_finding.filters(lanes, kinds, tags, path, since, _status(status, archived))
-    found = workspace.finding.search(query, filters, limit, offset)
+    result = workspace.finding.search(query, filters, limit, offset)
     if not offset and not any((lanes, kinds, tags, path, since, status)):
-        ask.note_question(query, [lane_hit.hit for lane_hit in found.hits])
-    answer = layout_finding.found(found, workspace.finding.location, ask, offset, explain)
+        ask.note_question(query, [lane_hit.hit for lane_hit in result.hits])
+    answer = layout_finding.found(result, workspace.finding.location, ask, offset, explain)
     for closed in workspace.closed.values():
         answer["notes"].append(str(closed))
     if not answer["result"]:
         answer["notes"] += _empty_notes(ask)
     return answer
+
+
+def _nothing(ask: Ask) -> dict[str, Any]:
+    """Answer a command without a question: pages list the newest then, beside their filters."""
+    from ragdocs.verbs.finding import Found
+
+    nothing = Found(hits=(), total=0, notes=(NO_QUESTION,))
+    return layout_finding.found(nothing, ask.workspace.finding.location, ask, 0, explain=False)
 
 
 def _lanes(chosen: Sequence[LaneName] | None, source: str) -> list[LaneName]:
@@ -94,6 +109,13 @@ def _lanes(chosen: Sequence[LaneName] | None, source: str) -> list[LaneName]:
     if source and not lanes:
         return ["docs"]
     return lanes
+
+
+def _opened(ask: Ask, lanes: Sequence[LaneName]) -> Workspace:
+    """Return the workspace; a lane that was asked for by name and cannot be searched says why."""
+    for name in lanes:
+        ask.workspace.corpus(name)
+    return ask.workspace
 
 
 def _empty_notes(ask: Ask) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
@@ -140,6 +139,8 @@ def likely(word: str, names: Sequence[str], habits: Mapping[str, Collection[str]
     for name in habits.get(word.casefold(), ()):
         if name in names:
             return name
+    import difflib
+
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.4)
     near += [name for name in names if word in name or name in word]
     if near:

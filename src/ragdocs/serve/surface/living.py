@@ -35,7 +35,7 @@ REPORT_CHARS = 200_000
     role="writer",
     lanes=("memory",),
     text=present_living.verified,
-    about="note that a memory is still true, so that its links are compared from today on",
+    about="confirm a memory: its links are compared with today's files from now on",
     examples=({"filename": "auth-plan.md"},),
 )
 def verify_memory(
@@ -72,7 +72,7 @@ def verify_memory(
     role="writer",
     lanes=("memory",),
     text=present_living.relinked,
-    about="let the links of a memory lead to where their files are now",
+    about="update links of a memory whose files were moved or renamed",
     examples=({"filename": "auth-plan.md"},),
 )
 def update_links(
@@ -128,7 +128,7 @@ def review_drift(
     text=present_living.affected,
     columns=("location", "line", "header_path", "reasons"),
     formats={"markdown": present_living.markdown, "sarif": present_living.sarif},
-    about="list memories, decisions and documentation that speak about what a diff changes",
+    about="list memories, decisions and documentation that mention what a diff changes",
     examples=({}, {"staged": True}, {"revisions": "main...HEAD"}, {"files": ["src/auth.py"]}),
     shell_examples=("ragdocs affected origin/main...HEAD --report markdown",),
 )
@@ -154,11 +154,11 @@ def affected_texts(
     """
     page.check_listed(limit)
     texts = ask.workspace.living.affected
-    found = texts.by(_changes(texts.diffs, revisions, staged, files))
+    outcome = texts.by(_changes(texts.diffs, revisions, staged, files))
     locate = ask.workspace.finding.location
     if report == "text":
-        return layout_living.affected(found, locate, limit, ask.room)
-    answer = layout_living.affected(found, locate, MOST_REPORTED, REPORT_CHARS)
+        return layout_living.affected(outcome, locate, limit, ask.room)
+    answer = layout_living.affected(outcome, locate, MOST_REPORTED, REPORT_CHARS)
     write = present_living.markdown if report == "markdown" else present_living.sarif
     answer["report"] = write(answer)
     return answer
@@ -172,9 +172,7 @@ def _memory(ask: Ask) -> str:
 def _changes(diffs: Diffs, revisions: str | None, staged: bool, files: list[str] | None) -> Diff:
     """Return the changes that are asked about, of one kind."""
     if sum(map(bool, (revisions, staged, files))) > 1:
-        raise ValidationError(
-            "revisions, staged and files are three different questions", "Give one of them"
-        )
+        raise ValidationError("revisions, staged and files cannot be combined", "Give one of them")
     if files:
         return diffs.named(files)
     if staged:

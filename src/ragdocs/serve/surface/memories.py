@@ -322,7 +322,7 @@ def get_memory_stats(ask: Ask) -> Stats:
     role="writer",
     lanes=("memory",),
     text=present_memories.merged,
-    about="make one memory of several",
+    about="merge several memories into one",
     examples=(
         {
             "source_files": ["a.md", "b.md"],
@@ -508,7 +508,7 @@ def diff_memory(
     role="writer",
     lanes=("memory",),
     text=present_memories.undone,
-    about="take back your last change of any memory, whole",
+    about="take back your last change of any memory, completely",
     shell_examples=("ragdocs memory undo", "ragdocs memory undo --json"),
 )
 def undo_memory_change(

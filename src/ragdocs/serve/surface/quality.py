@@ -6,9 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from ragdocs.errors import ForbiddenError
-from ragdocs.serve.surface import Arg, Ask, reports, verb
+from ragdocs.serve.surface import Arg, Ask, verb
 from ragdocs.serve.surface.layouts import quality as layout_quality
 from ragdocs.serve.surface.present import quality as present_quality
+from ragdocs.serve.surface.present import reports
 from ragdocs.serve.surface.shapes.quality import Explained, Linted, Verified
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ LANES = ("docs", "sources", "memory", "journal", "commits")
     lanes=("docs", "sources", "memory"),
     meaning=True,
     text=present_quality.explained,
-    about="why a search finds a document, or at which stage it drops out",
+    about="explain why a search finds a document, or at which stage it drops out",
     examples=({"query": "how are tokens refreshed", "path": "docs/auth.md"},),
 )
 def explain_search(
@@ -98,6 +99,9 @@ def lint_texts(
         for place in ask.workspace.places.values():
             leaks += lint.leaks(place.corpus)
         return layout_quality.linted(leaks, ask.room)
+    if fix:
+        # Memories are repaired: a lane that is not open says why, and how to open it.
+        ask.workspace.corpus("memory")
     if "memory" not in ask.workspace.places:
         return layout_quality.linted(_problems(ask), ask.room)
     repairs = ask.workspace.tidying.repairs
@@ -147,7 +151,7 @@ def _differs(answer: Verified) -> bool:
     current=False,
     text=present_quality.verified,
     failed=_differs,
-    about="prove that the index equals one built from the files alone",
+    about="compare the index with one built from the files alone",
 )
 def verify_index(ask: Ask) -> Verified:
     """Compare the index that answers now with one built from the files alone. Call it when answers

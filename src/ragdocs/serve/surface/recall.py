@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from ragdocs.serve.surface import Arg, Ask, verb
-from ragdocs.serve.surface import timeline as days
 from ragdocs.serve.surface.flags import flags_of
 from ragdocs.serve.surface.layouts import recall as layout_recall
 from ragdocs.serve.surface.parameters import AnyTag, Limit, Since, Superseded, Tags
@@ -23,7 +22,7 @@ from ragdocs.serve.surface.shapes import Recalled, Remembered
     role="writer",
     lanes=("memory",),
     text=present_recall.remembered,
-    about="write a memory under the present moment",
+    about="write a note without choosing a file name",
     examples=(
         {
             "content": "Chose OAuth2 over JWT: sessions must be revocable at once, see …",
@@ -52,8 +51,8 @@ def _told(answer: Any, arguments: Mapping[str, Any]) -> str:
         return present_recall.recalled(answer)
     grouped = answer["result"]
     if not arguments["timeline"]:
-        grouped = days.days(grouped)
-    return days.text(grouped, answer["omitted"], answer["notes"])
+        grouped = present_recall.days(grouped)
+    return present_recall.by_day(grouped, answer["omitted"], answer["notes"])
 
 
 @verb(
@@ -65,7 +64,7 @@ def _told(answer: Any, arguments: Mapping[str, Any]) -> str:
     lanes=("memory",),
     text=present_recall.recalled,
     terminal=_told,
-    about="what was remembered lately, here or everywhere",
+    about="list the latest memories, of this project or of all",
     examples=({}, {"query": "auth"}, {"scope": "global", "since": "yesterday"}),
     shell_examples=("ragdocs recall --since 1w --limit 50 --json",),
 )
@@ -103,6 +102,6 @@ def recall(
     flags = flags_of(ask, own)
     answer = layout_recall.recalled(recollection, ask.room, ask.now, flags)
     if timeline:
-        grouped: Any = {**answer, "result": days.days(answer["result"])}
+        grouped: Any = {**answer, "result": present_recall.days(answer["result"])}
         answer = grouped
     return answer

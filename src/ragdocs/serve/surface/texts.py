@@ -91,7 +91,7 @@ def draft_links(
     lanes=("memory",),
     current=False,
     text=present_texts.secrets,
-    about="tell what would be taken out of a text if it was saved",
+    about="list the secrets that would be removed from a text",
     shell_examples=("ragdocs text secrets < notes.md",),
 )
 def check_secrets(
@@ -112,7 +112,7 @@ def check_secrets(
     lanes=("memory",),
     current=False,
     text=present_texts.compared,
-    about="lay two changes of one text side by side",
+    about="compare two changes of one text",
     examples=({"base": "one", "theirs": "one, two", "yours": "one"},),
 )
 def compare_texts(

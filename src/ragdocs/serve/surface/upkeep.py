@@ -38,7 +38,7 @@ def _add_sources(ask: Ask, lane: LaneStatus) -> None:
     lanes=LANES,
     current=False,
     text=present_quality.status,
-    about="what is indexed, what is not, and why",
+    about="show what is indexed, what is not, and why",
 )
 def index_status(ask: Ask) -> Status:
     """Show what is indexed. Call it when results are missing or out of date.

@@ -63,11 +63,11 @@ def excerpt(passage: str, query: str) -> list[Piece]:
     if end > SHOWN:
         spans = _spans(text, wanted)
         start, end = _window(text, spans)
-    shown = text[start:end]
+    visible = text[start:end]
     if text[:start].count("`") % 2:
         # It begins within code.
-        shown = f"`{shown}"
-    pieces = _pieces(shown, wanted)
+        visible = f"`{visible}"
+    pieces = _pieces(visible, wanted)
     if start:
         pieces.insert(0, _unmarked(f"{ELLIPSIS} "))
     if end < len(text):

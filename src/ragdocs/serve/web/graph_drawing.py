@@ -150,16 +150,16 @@ def _types(
     """Return the shapes that are needed, and the nodes by lane and type, memories first."""
     marks: dict[tuple[int, str, bool], Mark] = {}
     spots: dict[tuple[str, str], list[Spot]] = defaultdict(list)
-    for node, place in zip(nodes, placed, strict=True):
+    for node, position in zip(nodes, placed, strict=True):
         lane = node["lane"] or "ghost"
         is_typed = lane in TYPED
         kind = ""
         if is_typed:
             kind = node["type"]
         letter = _letter(lane, kind)
-        look = (place.radius, letter, is_typed)
+        look = (position.radius, letter, is_typed)
         mark = marks.setdefault(look, Mark(len(marks), *look))
-        spots[lane, kind].append(Spot(node, place, mark.number))
+        spots[lane, kind].append(Spot(node, position, mark.number))
     order = sorted(spots, key=lambda type_: (ORDER.index(type_[0]), type_[1]))
     types = [Type(lane, kind, spots[lane, kind]) for lane, kind in order]
     return list(marks.values()), types

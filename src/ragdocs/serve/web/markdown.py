@@ -15,7 +15,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from ragdocs.text.sections import STEP
+from ragdocs.text.headings import STEP
 
 # Schemes that a link may have; everything else is shown as text.
 SCHEMES = frozenset({"http", "https", "mailto"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from ragdocs.search.calibration import FLOOR
+from ragdocs.search.floor import FLOOR
 from ragdocs.search.query import query_words
 from ragdocs.serve.web.excerpt import excerpt, query_terms
 from ragdocs.text.terms import terms
@@ -90,15 +90,15 @@ def shown(hit: Mapping[str, Any], marking: Marking, base: str) -> dict[str, Any]
 def flags(hit: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what is off about a memory: its sign, and the words beside it."""
     counts = hit.get("links", {})
-    shown = []
+    listed = []
     for state, sign in FLAGS.items():
         count = counts.get(state, 0)
         if count:
             noun = "linked file" if count == 1 else "linked files"
-            shown.append((sign, f"{count} {noun} {state}"))
+            listed.append((sign, f"{count} {noun} {state}"))
     if "branch_state" in hit:
-        shown.append(("changed", hit["branch_state"]))
-    return shown
+        listed.append(("changed", hit["branch_state"]))
+    return listed
 
 
 def _href(hit: Mapping[str, Any], base: str) -> str:

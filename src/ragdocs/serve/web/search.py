@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from ragdocs.errors import RagdocsError, ValidationError
-from ragdocs.search.calibration import FLOOR
+from ragdocs.search.floor import FLOOR
 from ragdocs.serve.live import Live
 from ragdocs.serve.surface import bounds
 from ragdocs.serve.web import results
@@ -282,11 +282,11 @@ def _group(
 ) -> dict[str, Any]:
     """Return one facet; `unset` is the choice of no value, where only one can be chosen."""
     counts = answer["facets"].get(name, {})
-    known = list(values.counts.get(name, {}))
-    always = known[:MOST_ROWS]
+    names = list(values.counts.get(name, {}))
+    always = names[:MOST_ROWS]
     # What is chosen stays in sight, wherever it ranks.
     always += [value for value in chosen if value and value not in always]
-    more = [value for value in {**counts, **dict.fromkeys(known)} if value not in always]
+    more = [value for value in {**counts, **dict.fromkeys(names)} if value not in always]
     rows = [_facet_row(name, value, counts, chosen) for value in always]
     folded = [_facet_row(name, value, counts, chosen) for value in more[:MOST_MORE]]
     return {"name": name, "label": label, "rows": rows, "more": folded, "unset": unset}

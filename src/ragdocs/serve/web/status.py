@@ -15,6 +15,7 @@ from ragdocs import config as configuration
 from ragdocs.serve.live import Live
 from ragdocs.serve.surface import Verb, call, layouts
 from ragdocs.serve.surface.catalog import every, toolsets
+from ragdocs.serve.surface.present.quality import short_model
 from ragdocs.serve.web.ask import ask
 from ragdocs.serve.web.graph import address
 from ragdocs.serve.web.view import page
@@ -59,7 +60,9 @@ class Times:
         ordered = sorted(times)
         longest = ordered[-1]
         bars = []
-        for number, time in enumerate(times):
+        # The latest search stands at the right end, under "now", also where there are few.
+        first = MOST_TIMES - len(times)
+        for number, time in enumerate(times, start=first):
             height = max(1.0, time / longest * CHART_HEIGHT)
             bars.append({"x": number * BAR_STEP, "y": CHART_HEIGHT - height, "height": height})
         return {
@@ -146,11 +149,6 @@ def _dress(lane: dict[str, Any]) -> None:
     if is_embedding:
         lane["state"] = "embedding"
     lane["model"] = short_model(lane["embedder"])
-
-
-def short_model(identity: str) -> str:
-    """Return the name of a model without its file, its checksum and how it is used."""
-    return identity.partition("/")[0]
 
 
 def _age(moment: str | None) -> str:

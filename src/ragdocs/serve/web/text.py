@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -17,7 +18,7 @@ from ragdocs.errors import NotFoundError, RagdocsError, UnavailableError, Valida
 from ragdocs.lanes import DOCS, MEMORY, SOURCES, Lane
 from ragdocs.project import layout
 from ragdocs.serve.live import Live
-from ragdocs.serve.web import difference, markdown
+from ragdocs.serve.web import markdown
 from ragdocs.serve.web.ask import ask
 from ragdocs.serve.web.view import UNAVAILABLE, page
 from ragdocs.text import frontmatter, links
@@ -31,6 +32,18 @@ MOST_CHANGES = 12
 TOLD = frozenset({"type", "status", "tags", "created_at", "title", "git", "id", "timestamp"})
 NOT_INDEXED = markdown.Target("", "a file of the project that is not indexed", "file-link")
 _WIKILINK = re.compile(r"\[\[([^\[\]]+)\]\]")
+_HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,\d+)? \+(?P<new>\d+)(?:,\d+)? @@")
+# A unified diff begins with the names of the two texts.
+DIFF_HEADER_LINES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """One line of a diff; `sign` is "+", "-", " ", or "…" where lines are left out."""
+
+    sign: str
+    number: int
+    text: str
 
 
 def routes(live: Live) -> list[BaseRoute]:
@@ -235,6 +248,28 @@ async def chosen_change(
                 before=change["version"],
                 after=change["became"],
             )
-            rows = difference.rows(compared["content"])
+            rows = _diff_rows(compared["content"])
             return {**change, "rows": rows, "is_latest": change["became"] == text["version"]}
     return None
+
+
+def _diff_rows(unified: str) -> list[DiffRow]:
+    """Return the lines of a diff with their numbers in the text that has them."""
+    rows: list[DiffRow] = []
+    old = new = 1
+    for line in unified.split("\n")[DIFF_HEADER_LINES:]:
+        hunk = _HUNK.match(line)
+        if hunk:
+            first = int(hunk["new"])
+            if first > new:
+                rows.append(DiffRow("…", new, f"lines {new} to {first - 1} are the same"))
+            old = int(hunk["old"])
+            new = first
+        elif line.startswith("-"):
+            rows.append(DiffRow("-", old, line[1:]))
+            old += 1
+        else:
+            rows.append(DiffRow(line[:1] or " ", new, line[1:]))
+            new += 1
+            old += not line.startswith("+")
+    return rows

@@ -79,13 +79,13 @@ def routes(live: Live) -> list[BaseRoute]:
 
     async def show(request: Request) -> Response:
         base = request.scope.get("root_path", "")
-        found = Findings(live, base)
+        findings = Findings(live, base)
         for verb, pending in slow.items():
-            await found.wait_for(verb, pending)
-        await found.add_expired()
-        suggestions = found.suggestions()
+            await findings.wait_for(verb, pending)
+        await findings.add_expired()
+        suggestions = findings.suggestions()
         total = sum(map(len, suggestions.values()))
-        if not found.missing:
+        if not findings.missing:
             count.set(total)
         only = request.query_params.get("only", "")
         compared = request.query_params.getlist("compare")
@@ -99,10 +99,10 @@ def routes(live: Live) -> list[BaseRoute]:
             counts={name: len(items) for name, items in suggestions.items()},
             suggestions={**_listed(suggestions, only), "merge": merges},
             only=only if only in suggestions else "",
-            missing=found.missing,
+            missing=findings.missing,
             total=total,
-            memories=found.memories,
-            notes=list(dict.fromkeys(found.notes)),
+            memories=findings.memories,
+            notes=list(dict.fromkeys(findings.notes)),
         )
 
     async def compare(request: Request) -> Response:
@@ -290,8 +290,8 @@ def _pages(gaps: Mapping[str, Any], base: str) -> list[dict[str, Any]]:
         why = f"asked {times}, nothing found"
         rows.append({"what": question["question"], "why": why, "places": []})
     for text in gaps.get("unlinked", ()):
-        place = {"path": text["path"], "address": address(base, "docs", text["path"])}
-        rows.append({"what": text["title"], "why": "nothing links to it", "places": [place]})
+        row = {"path": text["path"], "address": address(base, "docs", text["path"])}
+        rows.append({"what": text["title"], "why": "nothing links to it", "places": [row]})
     for group in gaps.get("repeated", ()):
         places = []
         for section in group["sections"]:
@@ -308,12 +308,12 @@ def _drifted(
     corpus = live.corpora().get("memory")
     for memory in memories:
         path = memory["filename"]
-        place = address(base, "memory", path)
+        memory_address = address(base, "memory", path)
         document = corpus.get(path) if corpus else None
         version = document.version if document else ""
         for link in memory["links"]:
             yield {
-                "memory": {**memory, "path": path, "address": place, "version": version},
+                "memory": {**memory, "path": path, "address": memory_address, "version": version},
                 "link": link,
                 "sign": "missing" if link["state"] == "missing" else "changed",
             }

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 from ragdocs.errors import ValidationError
 from ragdocs.serve.surface.shapes import Provenance, SignalShape
-from ragdocs.text.sections import STEP, TITLE_MARK
+from ragdocs.text.headings import STEP, TITLE_MARK
 from ragdocs.types import Document, Findings, Hit, Written
 
 MOST_TAGS = 30
@@ -282,14 +282,14 @@ def excerpt(text: str, first: int, span: tuple[int, int] | None, room: int) -> t
     chosen = every[start - first : end - first + 1]
     count, is_long = _fitting_lines(chosen, room)
     content = "\n".join(chosen[:count])
-    shown = f"{start}-{start + count - 1}"
+    lines_shown = f"{start}-{start + count - 1}"
     if count < len(chosen):
         rest = f"{start + count}-{end}"
-        return content, shown, f'lines {rest} are left out; ask for lines="{rest}"'
+        return content, lines_shown, f'lines {rest} are left out; ask for lines="{rest}"'
     if is_long:
         remark = f"line {start} is longer than {room} characters and is cut"
-        return cut(content, room), shown, remark
-    return content, shown, ""
+        return cut(content, room), lines_shown, remark
+    return content, lines_shown, ""
 
 
 def numbered_excerpt(
@@ -314,14 +314,14 @@ def numbered_excerpt(
         return "", f"{start}-{end}", ""
     count, is_long = _fitting_lines(chosen, room)
     content = "\n".join(chosen[:count])
-    shown = f"{numbers[begin]}-{numbers[begin + count - 1]}"
+    lines_shown = f"{numbers[begin]}-{numbers[begin + count - 1]}"
     if count < len(chosen):
         rest = f"{numbers[begin + count]}-{numbers[stop - 1]}"
-        return content, shown, f'lines {rest} are left out; ask for lines="{rest}"'
+        return content, lines_shown, f'lines {rest} are left out; ask for lines="{rest}"'
     if is_long:
         remark = f"line {numbers[begin]} is longer than {room} characters and is cut"
-        return cut(content, room), shown, remark
-    return content, shown, ""
+        return cut(content, room), lines_shown, remark
+    return content, lines_shown, ""
 
 
 def _fitting_lines(lines_of_text: Sequence[str], room: int) -> tuple[int, bool]:

@@ -377,13 +377,13 @@ def _event(event: Event, now: datetime) -> EventShape:
     )
 
 
-def client(known: Client, session: str, now: datetime) -> ClientShape:
+def client(record: Client, session: str, now: datetime) -> ClientShape:
     """Lay out what is known about a client."""
     return ClientShape(
-        program=known.program,
-        user=known.user,
-        last_call=known.verb,
-        age=layouts.age(known.last_at, now),
-        calls=known.calls,
-        is_caller=known.session == session,
+        program=record.program,
+        user=record.user,
+        last_call=record.verb,
+        age=layouts.age(record.last_at, now),
+        calls=record.calls,
+        is_caller=record.session == session,
     )

@@ -44,7 +44,9 @@ def passages(
 ) -> DocHits:
     """Lay out passages of the documentation, each with as much of its section as there is room."""
     shapes = [_passage(hit, explain=explain) for hit in findings.hits]
-    sections = _grown(findings.hits, surroundings, _spare(findings.hits, shapes, room))
+    sizes = [layouts.cost(hit.chunk.text) for hit in findings.hits]
+    spare = _spare(shapes, sizes, room)
+    sections = _grown(findings.hits, surroundings, sizes, spare)
     contents = []
     for shape, section in zip(shapes, sections, strict=True):
         contents.append(_joined(section))
@@ -56,46 +58,48 @@ def passages(
     return DocHits(result=results, omitted=omitted, notes=[*findings.notes, *notes])
 
 
-def _spare(hits: Sequence[Hit], shapes: Sequence[DocHit], room: int) -> int:
-    """Return how many characters are left for the sections around hits."""
-    used = 0
-    for hit, shape in zip(hits, shapes, strict=True):
-        used += layouts.cost(shape) + layouts.cost(hit.chunk.text)
-    return min(room, max(LEAST_ROOM, ROOM_A_HIT * len(hits))) - used
+def _spare(shapes: Sequence[DocHit], sizes: Sequence[int], room: int) -> int:
+    """Return how many characters are left for the sections around hits of these sizes."""
+    used = sum(sizes)
+    for shape in shapes:
+        used += layouts.cost(shape)
+    return min(room, max(LEAST_ROOM, ROOM_A_HIT * len(shapes))) - used
 
 
 def _grown(
-    hits: Sequence[Hit], surroundings: Sequence[Surroundings], spare: int
+    hits: Sequence[Hit],
+    surroundings: Sequence[Surroundings],
+    sizes: Sequence[int],
+    spare: int,
 ) -> list[list[Chunk]]:
     """Return the passages that are shown for each hit, the better hits first in the choice.
 
     What follows a passage is more often wanted than what stands before it. No passage is shown
     twice.
     """
-    shown = {hit.chunk.id for hit in hits}
+    taken = {hit.chunk.id for hit in hits}
     grown = []
-    for hit, around in zip(hits, surroundings, strict=True):
-        size = layouts.cost(hit.chunk.text)
+    for hit, around, size in zip(hits, surroundings, sizes, strict=True):
         room = min(spare, LONGEST_SECTION - size)
-        after, left = _fitting(around.after, shown, room)
-        before, left = _fitting(around.before[::-1], shown, left)
+        after, left = _fitting(around.after, taken, room)
+        before, left = _fitting(around.before[::-1], taken, left)
         spare -= room - left
         grown.append([*before[::-1], hit.chunk, *after])
     return grown
 
 
-def _fitting(passages: Sequence[Chunk], shown: set[str], room: int) -> tuple[list[Chunk], int]:
+def _fitting(passages: Sequence[Chunk], taken: set[str], room: int) -> tuple[list[Chunk], int]:
     """Take passages up to one that does not fit or is already shown; return the room left too."""
     fitting: list[Chunk] = []
     for passage in passages:
         # What it costs is found out only where that can fit: a text costs more than its length.
-        if passage.id in shown or len(passage.text) > room:
+        if passage.id in taken or len(passage.text) > room:
             break
         size = layouts.cost(passage.text)
         if size > room:
             break
         room -= size
-        shown.add(passage.id)
+        taken.add(passage.id)
         fitting.append(passage)
     return fitting, room
 

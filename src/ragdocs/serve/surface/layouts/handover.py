@@ -33,14 +33,14 @@ def page(handover: Handover, project: str, max_chars: int) -> HandoverPage:
     for name, entries in handover.chapters.items():
         chapters[name] = list(map(_line, entries))
     rooms = _rooms(chapters, max_chars - len(title))
-    shown = []
+    sections = []
     text = title
     for name, lines in chapters.items():
         fitting = _fitting(lines, rooms[name])
         chapter = HandoverChapter(name=name, lines=fitting, omitted=len(lines) - len(fitting))
-        shown.append(chapter)
+        sections.append(chapter)
         text += _chapter_text(chapter)
-    return HandoverPage(since=layouts.iso(handover.since), chapters=shown, page=text)
+    return HandoverPage(since=layouts.iso(handover.since), chapters=sections, page=text)
 
 
 def _line(entry: Entry) -> HandoverLine:

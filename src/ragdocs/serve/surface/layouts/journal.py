@@ -87,11 +87,11 @@ def entries(listed: EntryList, room: int) -> shapes.ListedEntries:
     return shapes.ListedEntries(result=fitting, total=listed.total, notes=notes)
 
 
-def hits(found: JournalFindings, now: datetime, room: int) -> shapes.JournalHits:
+def hits(findings: JournalFindings, now: datetime, room: int) -> shapes.JournalHits:
     """Lay out the entries that a search found."""
 
     def shape(hit: Hit) -> shapes.JournalHit:
-        match = found.matches[hit.chunk.id]
+        match = findings.matches[hit.chunk.id]
         return shapes.JournalHit(
             id=match.id,
             content="",
@@ -102,7 +102,7 @@ def hits(found: JournalFindings, now: datetime, room: int) -> shapes.JournalHits
             age=layouts.age(hit.document.created_at, now),
         )
 
-    results, omitted, notes = layouts.fit(found.findings, shape, room)
+    results, omitted, notes = layouts.fit(findings.findings, shape, room)
     return shapes.JournalHits(result=results, omitted=omitted, notes=notes)
 
 

@@ -17,7 +17,7 @@ from ragdocs.serve.surface.shapes.living import (
     RelinkedShape,
     VerifiedShape,
 )
-from ragdocs.text.sections import STEP
+from ragdocs.text.headings import STEP
 
 if TYPE_CHECKING:
     # The verbs bring the engines with them: whoever answers has imported them.
@@ -134,17 +134,17 @@ def relinked(memory: Relinked) -> RelinkedShape:
     )
 
 
-def affected(found: Affected, locate: Locate, limit: int, room: int) -> AffectedAnswer:
+def affected(outcome: Affected, locate: Locate, limit: int, room: int) -> AffectedAnswer:
     """Lay out passages that speak about a change, as many as fit."""
-    shapes = [_affected(text, locate) for text in found.texts[:limit]]
-    shown = layouts.within(shapes, room)
+    shapes = [_affected(text, locate) for text in outcome.texts[:limit]]
+    listed = layouts.within(shapes, room)
     notes = []
-    if found.weak:
-        notes.append(f"left out, with weak signs only: {found.weak}")
+    if outcome.weak:
+        notes.append(f"not listed, because their connection is weak: {outcome.weak}")
     return AffectedAnswer(
-        result=shown,
-        omitted=len(found.texts) - len(shown),
-        files=found.files,
+        result=listed,
+        omitted=len(outcome.texts) - len(listed),
+        files=outcome.files,
         notes=notes,
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ragdocs.serve.surface import layouts
 from ragdocs.serve.surface.flags import drift_words
 from ragdocs.serve.surface.shapes.context import Pack
-from ragdocs.text.sections import STEP
+from ragdocs.text.headings import STEP
 from ragdocs.verbs.context.budget import Filled, Piece, Section, fill
 
 if TYPE_CHECKING:

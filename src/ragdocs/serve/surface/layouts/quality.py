@@ -200,7 +200,8 @@ def _not_found(explanation: Explanation) -> str:
 
 
 def _below_the_floor(score: float) -> str:
-    from ragdocs.search.calibration import FALSE_ALARMS, FLOOR
+    from ragdocs.search.calibration import FALSE_ALARMS
+    from ragdocs.search.floor import FLOOR
 
     bar = f"{FLOOR} is what {FALSE_ALARMS:.0%} of unrelated questions reach"
     return f"below the floor: its score is {score:.2f}, and {bar}"

@@ -20,14 +20,14 @@ from ragdocs.serve.surface.shapes import (
     TextLinks,
     TextShape,
 )
-from ragdocs.text.links import TOUCHES
+from ragdocs.text.link_kinds import TOUCHES
 from ragdocs.text.visible import visible
 from ragdocs.types import Document
 
 if TYPE_CHECKING:
     # The verbs bring the engines with them: whoever answers has imported them.
     from ragdocs.text.merge import Region
-    from ragdocs.text.redaction.redact import Redaction
+    from ragdocs.text.redaction.passes import Redaction
     from ragdocs.text.redaction.spans import Finding
     from ragdocs.verbs.living.drift import LinkState
     from ragdocs.verbs.texts import LinkBack, LinkOut, Neighbourhood, WholeText
@@ -150,10 +150,10 @@ def _moment(document: Document) -> datetime | None:
 
 def secrets(content: str, redaction: Redaction, source: Callable[[Finding], str]) -> SecretsFound:
     """Lay out the secrets of a text: their lines and kinds, never themselves."""
-    found = []
+    rows = []
     for finding in redaction.findings:
-        found.append(SecretShape(line=finding.line, kind=source(finding)))
-    return SecretsFound(result=found, lines=content.count("\n") + 1)
+        rows.append(SecretShape(line=finding.line, kind=source(finding)))
+    return SecretsFound(result=rows, lines=content.count("\n") + 1)
 
 
 def compared(base: str, theirs: str, yours: str) -> ComparedTexts:

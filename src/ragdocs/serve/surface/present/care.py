@@ -33,7 +33,9 @@ def graph(answer: Any) -> str:
 def links(answer: Any) -> str:
     """Write broken and ambiguous links and gaps."""
     answer = inline(answer)
-    rows = [*_broken(answer["broken"]), *_ambiguous(answer["ambiguous"]), *_gaps(answer["gaps"])]
+    rows = list(_broken(answer["broken"]))
+    rows += _ambiguous(answer["ambiguous"])
+    rows += _gaps(answer["gaps"])
     if not rows:
         rows.append("no broken or ambiguous links, and no gaps")
     if answer["omitted"]:
@@ -58,7 +60,14 @@ def _paths(items: Any) -> str:
 
 def _gaps(items: Any) -> Iterator[str]:
     for item in items:
-        yield f"{item['target']}: named by {item['memory_count']} memories, in no document"
+        yield f"{item['target']}: named by {_memories(item)}, in no document"
+
+
+def _memories(gap: Any) -> str:
+    """Count the memories that have what the documentation lacks."""
+    if gap["memory_count"] == 1:
+        return "1 memory"
+    return f"{gap['memory_count']} memories"
 
 
 def gaps(answer: Any) -> str:
@@ -71,7 +80,10 @@ def gaps(answer: Any) -> str:
         if gap["oldest"] and gap["newest"]:
             days = dict.fromkeys((gap["oldest"][:10], gap["newest"][:10]))
             age = f" ({' to '.join(days)})"
-        rows.append(f"{gap['memory_count']} memories{age} explain {gap['target']}, {state}")
+        verb = "explain"
+        if gap["memory_count"] == 1:
+            verb = "explains"
+        rows.append(f"{_memories(gap)}{age} {verb} {gap['target']}, {state}")
     for question in answer["questions"]:
         times = plural(question["count"], "time")
         last = question["last_at"][:10]
@@ -110,12 +122,12 @@ def conflicts(answer: Any) -> str:
 
 
 def _claim(side: Any) -> str:
-    place: str = side["path"]
+    address: str = side["path"]
     if side["line"]:
-        place += f":{side['line']}"
+        address += f":{side['line']}"
     if side["text"]:
-        place += f" “{side['text']}”"
-    return place
+        address += f" “{side['text']}”"
+    return address
 
 
 def docs_changes(answer: Any) -> str:
@@ -177,4 +189,4 @@ def clients(answer: Any) -> str:
         name = client["program"] or client["user"] or "client"
         calls = plural(client["calls"], "call")
         rows.append(f"{name}: {client['last_call'] or 'no call yet'}, {client['age']}, {calls}")
-    return "\n".join(rows) or "nobody is connected"
+    return "\n".join(rows) or "no client is connected"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragdocs.serve.surface import layouts
-from ragdocs.serve.surface.present import inline, listing, quote, whole
+from ragdocs.serve.surface.present import inline, listing, plural, quote, whole
 from ragdocs.serve.surface.shapes import SignalShape
 from ragdocs.serve.surface.shapes.docs import DocHit, DocHits, DocText, Sibling, SourceList
 
@@ -32,7 +32,8 @@ def sources(answer: SourceList) -> str:
         if source["problem"]:
             rows.append(f"{head} · cannot be read: {source['problem']} ({source['line']})")
             continue
-        rows.append(f"{head} · {source['documents']} documents · {source['location']}")
+        documents = plural(source["documents"], "document")
+        rows.append(f"{head} · {documents} · {source['location']}")
         if source["note"]:
             rows.append(f"   {source['note']}")
     return "\n".join(rows) or "no sources are configured"

@@ -24,8 +24,8 @@ def found(answer: Mapping[str, Any]) -> str:
     if not blocks and answer["below"]:
         blocks.append("nothing relevant; the best passage below the floor:")
         blocks.append(_block("", answer["below"]))
-    shown = len(answer["result"])
-    return listing(blocks, answer["total"] - shown, answer["notes"], "passages")
+    count = len(answer["result"])
+    return listing(blocks, answer["total"] - count, answer["notes"], "passages")
 
 
 def _block(number: str, hit: Mapping[str, Any]) -> str:

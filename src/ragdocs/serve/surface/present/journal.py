@@ -54,8 +54,8 @@ def written(answer: JournalWritten) -> str:
     what = "entry"
     if answer["overview_changed"]:
         what = "entry and overview"
-    place = f"{answer['entry_count']} entries in {answer['path']}"
-    rows = [f"committed {what} as {answer['id']} ({answer['commit']}), {place}"]
+    location = f"{answer['entry_count']} entries in {answer['path']}"
+    rows = [f"committed {what} as {answer['id']} ({answer['commit']}), {location}"]
     if answer["rebased"]:
         rows.append(REBASED)
     return with_notes("\n".join(rows), answer["warnings"])

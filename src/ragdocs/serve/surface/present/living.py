@@ -39,7 +39,9 @@ def drift_review(answer: DriftReview) -> str:
                 rows.append(quote(link["content"]))
         blocks.append("\n".join(rows))
     if not blocks:
-        return with_notes("every link of the memories leads to what it did", answer["notes"])
+        return with_notes(
+            "no file that a memory links to has changed, moved or gone", answer["notes"]
+        )
     return listing(blocks, answer["omitted"], answer["notes"], "memories")
 
 
@@ -74,8 +76,14 @@ def affected(answer: AffectedAnswer) -> str:
         return "no file is changed"
     changed = plural(answer["files"], "changed file")
     if not blocks:
-        return with_notes(f"no text speaks about {changed}", answer["notes"])
+        return with_notes(f"no memory or document mentions {_changed(answer)}", answer["notes"])
     return listing(blocks, answer["omitted"], [*answer["notes"], changed], "passages")
+
+
+def _changed(answer: AffectedAnswer) -> str:
+    if answer["files"] == 1:
+        return "the changed file"
+    return f"the {answer['files']:,} changed files"
 
 
 def _head(text: AffectedShape) -> str:
@@ -90,7 +98,7 @@ def markdown(answer: AffectedAnswer) -> str:
         return "No file is changed."
     changed = plural(answer["files"], "changed file")
     if not answer["result"]:
-        return f"No memory and no documentation speaks about {changed}."
+        return f"No memory or document mentions {_changed(answer)}."
     rows = [
         f"**{plural(len(answer['result']), 'passage')} to check** for {changed}:",
         "",

@@ -110,8 +110,11 @@ def merged(answer: Merged) -> str:
 def stats(answer: Stats) -> str:
     """Write the counts of a memory bank."""
     answer = inline(answer)
+    count = f"{answer['count']} memories"
+    if answer["count"] == 1:
+        count = "1 memory"
     rows = [
-        f"{answer['count']} memories, {answer['total_size']}, in {answer['memory_path']}",
+        f"{count}, {answer['total_size']}, in {answer['memory_path']}",
         f"types: {counts(answer['types']) or 'none'}",
         f"tags: {counts(answer['tags']) or 'none'}",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ from ragdocs.text.visible import line
 
 # Paths of each kind that are listed where an index is behind its files.
 MOST_PATHS = 20
+# What follows the name of a model in its identity; the name itself may have a slash in it.
+_RECIPE = re.compile(r"/(?:[\w-]+:|words\+).*")
 
 
 def hits(answer: Any) -> str:
@@ -39,7 +42,7 @@ def explained(answer: Explained) -> str:
         rows += [
             f"  best passage: lines {answer['lines']}, score {answer['score']:.2f}",
             f"  words: {answer['keyword']:.2f}, number {answer['keyword_rank'] or 'none'}",
-            f"  of the query in it: {words}; not in it: {missing}",
+            f"  words of the query: {words}; missing: {missing}",
             f"  meaning: {answer['meaning']:.2f}, number {answer['meaning_rank'] or 'none'}",
         ]
     for signal in answer["signals"]:
@@ -62,13 +65,18 @@ def status(answer: Status) -> str:
         rows += [
             f"{lane['lane']}: {sizes(lane)}, {plural(lane['links'], 'link')}",
             f"   root: {lane['root']}",
-            f"   embedder: {lane['embedder']}, vector search: {lane['vector_search']}",
+            f"   embedder: {short_model(lane['embedder'])}, vector search: {lane['vector_search']}",
         ]
         for note in lane["notes"]:
             rows.append(f"   note: {note}")
         for path, reason in lane["problems"].items():
             rows.append(f"   problem: {path}: {reason}")
     return "\n".join(rows)
+
+
+def short_model(identity: str) -> str:
+    """Return the name of a model without its file, its checksum and how it is used."""
+    return _RECIPE.sub("", identity, count=1)
 
 
 def linted(answer: Linted) -> str:
@@ -86,10 +94,10 @@ def linted(answer: Linted) -> str:
 
 
 def _place(row: ProblemShape) -> str:
-    place = line(row["path"])
+    address = line(row["path"])
     if row["line"]:
-        place += f":{row['line']}"
-    return place
+        address += f":{row['line']}"
+    return address
 
 
 def _repairs(answer: Linted) -> list[str]:
@@ -116,7 +124,8 @@ def verified(answer: Verified) -> str:
 
 
 def _verified_lane(name: str, lane: VerifiedLane) -> list[str]:
-    counts = ", ".join(f"{count} {what}" for what, count in lane["compared"].items())
+    compared = lane["compared"].items()
+    counts = ", ".join(plural(count, what.removesuffix("s")) for what, count in compared)
     if not counts:
         lines = [f"{name}: BEHIND its files"]
     elif lane["difference"]:

@@ -15,18 +15,18 @@ def text(answer: TextShape) -> str:
 
 def links(answer: TextLinks) -> str:
     """List links out, links back and similar memories."""
-    shown = inline(answer)
-    rows = [plural(len(shown["out"]), "link")]
-    for link in shown["out"]:
+    texts = inline(answer)
+    rows = [plural(len(texts["out"]), "link")]
+    for link in texts["out"]:
         state = "" if link["state"] == "indexed" else f" ({link['state']})"
         if "drift" in link:
             state += f": {link['drift']}"
         rows.append(f"   {link['kind']} {link['target']}{state}")
-    rows.append(f"linked from {plural(len(shown['back']), 'text')}")
-    for source in shown["back"]:
+    rows.append(f"linked from {plural(len(texts['back']), 'text')}")
+    for source in texts["back"]:
         rows.append(f"   {source['path']} {source['kind']}\n{quote(source['context'])}")
-    rows.append(f"similar memories: {len(shown['similar'])}")
-    for memory in shown["similar"]:
+    rows.append(f"similar memories: {len(texts['similar'])}")
+    for memory in texts["similar"]:
         rows.append(f"   {memory['path']} · {memory['score']:.2f}")
     return "\n".join(rows)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ragdocs.keys import toml
-from ragdocs.serve.proposal import (
+from ragdocs.serve.init.proposal import (
     OFFERED,
     SHORT_NAMES,
     Glob,
@@ -66,8 +66,8 @@ def estimate(proposal: Proposal) -> list[str]:
     by_meaning = duration(proposal.seconds_by_meaning)
     return [
         f"To index: {amount}, {passages}.",
-        f"Found by words after {by_words}, by meaning after {by_meaning}",
-        "on one core; searches work by words meanwhile.",
+        f"Search by words works after {by_words} on one core,",
+        f"search by meaning after {by_meaning}.",
     ]
 
 

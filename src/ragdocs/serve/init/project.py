@@ -12,10 +12,10 @@ from ragdocs.config import KEYS, Config
 from ragdocs.keys import FILE_NAME, toml
 from ragdocs.lanes import DOCS, MEMORY
 from ragdocs.project import folders, layout
-from ragdocs.serve import proposal_text
+from ragdocs.serve.init import survey
+from ragdocs.serve.init.proposal import Proposal, files_in_words, in_force, propose, rules_of
 from ragdocs.serve.install import command
 from ragdocs.serve.outside import count_outside
-from ragdocs.serve.proposal import Proposal, files_in_words, in_force, propose, rules_of
 from ragdocs.stores.files.globs import Rules
 from ragdocs.system import files
 from ragdocs.text import jsonc
@@ -131,8 +131,8 @@ def _write_new(path: Path, text: str) -> str:
 def template(proposal: Proposal) -> str:
     """Return the config.toml that chooses the documents as proposed and turns memory on."""
     chosen = {
-        "docs.include": proposal_text.list_setting("include", proposal.include),
-        "docs.exclude": proposal_text.list_setting("exclude", proposal.exclude),
+        "docs.include": survey.list_setting("include", proposal.include),
+        "docs.exclude": survey.list_setting("exclude", proposal.exclude),
         "memory.enabled": ["enabled = true"],
     }
     lines = [_TITLE, ""]
