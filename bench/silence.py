@@ -22,6 +22,7 @@ from bench._projects import Project
 
 from ragdocs.search import calibration
 from ragdocs.search.calibration import Gauge
+from ragdocs.search.floor import FLOOR
 from ragdocs.types import Filter, Findings, Probe, Query
 from ragdocs.verbs.page import MOST_RESULTS
 
@@ -56,7 +57,7 @@ class Best:
     @property
     def is_refused(self) -> bool:
         """Whether the score is below the floor."""
-        return self.score < calibration.FLOOR
+        return self.score < FLOOR
 
     @property
     def is_weak(self) -> bool:

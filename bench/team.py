@@ -384,7 +384,7 @@ def writing(team: Team, queries: Sequence[str], server: Callable[[], float]) -> 
         parsed = parse.parse(source, lane)
         first, *rest = chunk.chunk(parsed, lane.chunking)
         longer = f"{first.text} edited word{number}"
-        edited = dataclasses.replace(first, text=longer, digest=f"{number:032x}")
+        edited = first._replace(text=longer, digest=f"{number:032x}")
         entry = IndexedDocument(parsed.document, (edited, *rest), source.stamp)
         written.take(partial(another.apply, [entry]), _together(server))
         query = Query(probes=(Probe(text),), limit=10, weights=WORDS)

@@ -190,15 +190,15 @@ def cluster() -> Iterator[postgres.Cluster]:
 
 @pytest.fixture
 def team_address(cluster: postgres.Cluster) -> Iterator[str]:
-    """The address of a new team database with all tables and nothing in them."""
-    address = cluster.migrated()
+    """The address of a team database with all tables and nothing in them."""
+    address = cluster.lend()
     yield address
-    cluster.drop(address)
+    cluster.take_back(address)
 
 
 @pytest.fixture
 def database(team_address: str) -> Iterator[Database]:
-    """A new team database."""
+    """An empty team database."""
     database = Database(team_address)
     yield database
     database.close()

@@ -6,12 +6,15 @@ from tests.test_bench import run
 
 ROWS = (
     "python -c pass",
+    "import click",
     "import click, numpy",
     "--help",
     "search, alone",
     "hook, alone",
     "lint, 3 memories",
+    "imports of lint",
     "recall, 3 memories",
+    "imports of recall",
     "search, warm server",
     "hook, warm server",
 )

@@ -39,14 +39,14 @@ def rss_mb(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def resident_kb(ending: str) -> int:
-    """Return how much of the files with such names is mapped into this process and in memory."""
+def resident_kb(ending: str, folder: Path | str = "") -> int:
+    """Return how much of the files with such names below a folder this process has in memory."""
     resident = 0
     is_meant = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         key, *values = line.split()
         if "-" in key:
-            is_meant = line.endswith(ending)
+            is_meant = line.endswith(ending) and str(folder) in line
         elif key == "Rss:" and is_meant:
             resident += int(values[0])
     return resident

@@ -5,11 +5,13 @@ The tests run each line small, `bench/faults.py` and `bench/soak.py` run them lo
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.faults import crowd, small_disk, storm, team
+import pytest
+from tests.faults import changes, crowd, small_disk, storm, team
 from tests.faults.kills import kill_servers, kill_shared_servers
 from tests.faults.ledger import Toll
 from tests.faults.servers import Yard
@@ -56,6 +58,29 @@ def row(number: str, name: str, toll: Toll, bar: Mapping[str, int]) -> Row:
 def _some(kills: int) -> dict[str, int]:
     """Return how many writes must be acknowledged: a busy machine writes little between kills."""
     return {"acknowledged": kills // 4} if kills >= 4 else {}
+
+
+def calls(yard: Yard) -> Iterator[Row]:
+    """Strike at every file call; the first promise that is broken ends it with what it was."""
+    tolls = {"R1 kill": Toll(), "R1 power cut": Toll(), "R2 fault": Toll()}
+    with pytest.MonkeyPatch.context() as patched:
+        # A kill loses nothing in the kernel, and the power is cut to what was synced.
+        patched.setattr(os, "fsync", lambda _: None)
+        for name, maker in changes.MAKERS.items():
+            place = yard.work / "changes" / name
+            place.mkdir(parents=True)
+            change = maker(place)
+            struck = changes.kill_and_cut(change, yard.work / "disk", changes.every_call)
+            tolls["R1 kill"].counts["survived"] += struck["kills"]
+            tolls["R1 power cut"].counts["survived"] += struck["power cuts"]
+            for fault in changes.FAULTS:
+                struck = changes.fail_calls(change, fault, changes.every_call)
+                tolls["R2 fault"].counts.update(whole=struck["points"], told=struck["told"])
+    bars = {"R1 kill": 400, "R1 power cut": 800, "R2 fault": 300}
+    for name, toll in tolls.items():
+        number, _, what = name.partition(" ")
+        counted = "whole" if number == "R2" else "survived"
+        yield row(number, f"{what} at every file call", toll, {counted: bars[name]})
 
 
 def kills(yard: Yard, count: int, shared: int) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 import tasks
 
-from ragdocs.serve.init import client_configuration
+from ragdocs.serve.init.project import client_configuration
 
 from .window import SETTINGS, Window
 

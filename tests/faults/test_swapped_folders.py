@@ -20,7 +20,7 @@ import pytest
 from ragdocs.engines.local import snapshot
 from ragdocs.errors import RagdocsError
 from ragdocs.lanes import MEMORY
-from ragdocs.serve.init import init
+from ragdocs.serve.init.project import init
 from ragdocs.stores.files.store import FileStore
 from ragdocs.system import files as fsio
 from ragdocs.system.folder import Folder

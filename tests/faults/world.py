@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.faults.nursery import Nursery
+from tests.faults.nursery import shared_nursery
 from tests.faults.servers import Yard
 
 if TYPE_CHECKING:
@@ -16,15 +14,8 @@ if TYPE_CHECKING:
     from tests.tally import Tally
 
 
-@functools.cache
-def _nursery() -> Nursery:
-    nursery = Nursery()
-    atexit.register(nursery.close)
-    return nursery
-
-
 def open_yard(work: Path, *settings: str) -> Yard:
-    return Yard(work, _nursery(), settings)
+    return Yard(work, shared_nursery(), settings)
 
 
 def judge(rows: Iterable[Row], tally: Tally) -> None:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import blake2b
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -103,19 +104,26 @@ def datetime_of(clock: Clock) -> Any:
     return StillDatetime
 
 
+@functools.cache
+def places() -> list[tuple[ModuleType, str]]:
+    """List the modules that have `datetime` or a limit of waiting, and its name there."""
+    import_everything()
+    found = []
+    for module in list(sys.modules.values()):
+        if module.__name__.split(".")[0] == "ragdocs":
+            for name, value in vars(module).items():
+                if value is datetime or name in WAITS:
+                    found.append((module, name))
+    return found
+
+
 @contextmanager
 def stand_still(clock: Clock, tokens: Tokens) -> Iterator[None]:
     """Run a block in which the package sees this clock, these ids, UTC, and no impatience."""
-    import_everything()
-    modules = [module for name, module in sys.modules.items() if name.split(".")[0] == "ragdocs"]
     with pytest.MonkeyPatch.context() as patch:
         replacement = datetime_of(clock)
-        for module in modules:
-            for name, value in list(vars(module).items()):
-                if value is datetime:
-                    patch.setattr(module, name, replacement)
-                elif name in WAITS:
-                    patch.setattr(module, name, LONG_SECONDS)
+        for module, name in places():
+            patch.setattr(module, name, LONG_SECONDS if name in WAITS else replacement)
         patch.setattr(secrets, "token_hex", tokens)
         for name in ("replace", "rename", "link"):
             patch.setattr(os, name, dated(getattr(os, name), clock))
