@@ -119,7 +119,7 @@ class PostgresSnapshot:
                 state.targets.add(name, documents)
         for name in names:
             for number, card in state.targets[name]:
-                if self._passing is None or self._passing[state.pool.place(number)]:
+                if self._passing is None or self._passing[state.pool.position(number)]:
                     yield name, number, card
 
     def _targets(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
@@ -172,12 +172,12 @@ class PostgresSnapshot:
         if None in rows:
             return None
         documents, positions = columns(keys, 2)
-        places = state.pool.places(np.array(documents, dtype=np.int64))
-        of_keys = state.pool.starts[places] + np.array(positions)
+        in_pool = state.pool.positions(np.array(documents, dtype=np.int64))
+        of_keys = state.pool.starts[in_pool] + np.array(positions)
         present = _Standing()
         for term in terms:
-            for place in np.flatnonzero(state.having(term, of_keys)).tolist():
-                present.note(term, keys[place])
+            for number in np.flatnonzero(state.having(term, of_keys)).tolist():
+                present.note(term, keys[number])
         return cast("Rows", rows), present
 
     def _fetched(
@@ -290,8 +290,8 @@ class PostgresSnapshot:
             """
         beginnings: dict[str, list[Chunk]] = {document_id: [] for document_id in document_ids}
         sizes = dict.fromkeys(document_ids, 0)
-        for place, card, *values in self._read(sql, ids=all_stored(document_ids), room=room):
-            document_id = document_ids[place - 1]
+        for position, card, *values in self._read(sql, ids=all_stored(document_ids), room=room):
+            document_id = document_ids[position - 1]
             # Bytes are at most four times the characters, which are what counts.
             if beginnings[document_id] and sizes[document_id] > room:
                 continue
