@@ -54,12 +54,12 @@ def passage(title: str, headings: Sequence[str], text: str) -> str:
     steps = headings
     if not headings or headings[0] != title:
         steps = (title, *headings)
-    place = STEP.join(steps)
+    header = STEP.join(steps)
     # A text without a heading may have got its first words for a title; said twice they would
     # outweigh the rest.
-    if text.startswith(place.removesuffix("\u2026")):
+    if text.startswith(header.removesuffix("\u2026")):
         return text
-    return f"{place}\n{text}"
+    return f"{header}\n{text}"
 
 
 @dataclass(slots=True)

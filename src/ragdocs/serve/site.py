@@ -148,7 +148,7 @@ class Own:
 async def _turn(turnstile: Turnstile) -> AsyncIterator[None]:
     """Hold a turn during a call of a tool, which is not given up: a write would go on unseen."""
     try:
-        async with turnstile.place():
+        async with turnstile.slot():
             yield
     except RefusedError as refused:
         raise UnavailableError(str(refused), "Try again in a second") from refused
@@ -487,10 +487,10 @@ async def until_signalled(server: Server) -> None:
 def serve_http(opened: Opened, listening: Listening, limits: Limits) -> None:
     """Serve until a signal."""
     server = Server(opened, listening, limits)
-    place = ""
+    listens_on = ""
     if listening.names:
-        place = f" on {server.listening.address}:{server.listening.port}"
-    sys.stderr.write(f"ragdocs serves {server.address}{place}\n")
+        listens_on = f" on {server.listening.address}:{server.listening.port}"
+    sys.stderr.write(f"ragdocs serves {server.address}{listens_on}\n")
     if listening.is_loopback:
         sys.stderr.write(f"open the page once with {server.invitation()}\n")
     sys.stderr.flush()

@@ -293,11 +293,11 @@ def _pages(gaps: Mapping[str, Any], base: str) -> list[dict[str, Any]]:
         row = {"path": text["path"], "address": address(base, "docs", text["path"])}
         rows.append({"what": text["title"], "why": "nothing links to it", "places": [row]})
     for group in gaps.get("repeated", ()):
-        places = []
+        sections = []
         for section in group["sections"]:
             where = f"{address(base, 'docs', section['path'])}#L{section['line']}"
-            places.append({"path": f"{section['path']}:{section['line']}", "address": where})
-        rows.append({"what": group["heading"], "why": "says the same", "places": places})
+            sections.append({"path": f"{section['path']}:{section['line']}", "address": where})
+        rows.append({"what": group["heading"], "why": "says the same", "places": sections})
     return rows
 
 

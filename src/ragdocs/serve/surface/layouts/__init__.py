@@ -173,7 +173,7 @@ def header(hit: Hit) -> str:
     return STEP.join(hit.chunk.headings)
 
 
-def place(title: str, header_path: str) -> str:
+def heading_of(title: str, header_path: str) -> str:
     """Return a title and a heading path below it; the title stands there once."""
     if not header_path:
         return title

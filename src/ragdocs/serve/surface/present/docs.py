@@ -14,7 +14,7 @@ def documents(answer: DocHits) -> str:
     """Write passages of the documentation."""
     blocks = []
     for number, hit in enumerate(inline(answer)["result"], start=1):
-        heading = layouts.place(hit["title"], hit["header_path"])
+        heading = layouts.heading_of(hit["title"], hit["header_path"])
         blocks.append(
             f"{number}. {hit['path']}:{hit['lines']} · {heading} · score {hit['score']:.2f}\n"
             f"   why: {hit['why']}{_matched(hit)}\n"

@@ -30,7 +30,7 @@ def found(answer: Mapping[str, Any]) -> str:
 
 def _block(number: str, hit: Mapping[str, Any]) -> str:
     hit = inline(hit)
-    heading = layouts.place(hit["title"], hit["header_path"])
+    heading = layouts.heading_of(hit["title"], hit["header_path"])
     kind = hit["lane"]
     if hit["lane"] == "memory":
         kind = f"memory, {hit['type']}, {hit['age']}"
