@@ -151,13 +151,13 @@ def _joined(sections: Sequence[_Section], chunking: Chunking) -> Iterator[_Secti
         yield current
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+def _shared(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
     count = 0
-    for heading, other_heading in zip(one, other, strict=False):
+    for heading, other_heading in zip(first, second, strict=False):
         if heading != other_heading:
             break
         count += 1
-    return tuple(one[:count])
+    return tuple(first[:count])
 
 
 def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[Span]:

@@ -48,7 +48,7 @@ class Follower:
         self._listener = listener
         self._stopping = threading.Event()
         # The version of each path that listeners know, by lane; "" for one that is gone.
-        self._told: dict[tuple[str, str], str] = {}
+        self._versions: dict[tuple[str, str], str] = {}
         # When the history of each lane is pruned next.
         self._prune_at: dict[str, float] = {}
 
@@ -68,13 +68,13 @@ class Follower:
         """Tell listeners what they do not know yet."""
         fresh = []
         for document in documents:
-            if self._told.get((lane, document.path)) != document.version:
-                self._told[lane, document.path] = document.version
+            if self._versions.get((lane, document.path)) != document.version:
+                self._versions[lane, document.path] = document.version
                 fresh.append(document)
         removed = []
         for path in gone:
-            if self._told.get((lane, path), " "):
-                self._told[lane, path] = ""
+            if self._versions.get((lane, path), " "):
+                self._versions[lane, path] = ""
                 removed.append(path)
         if fresh or removed:
             self._listener(lane, fresh, removed)

@@ -286,24 +286,24 @@ class SharedProjects(Mapping[str, Own]):
 
     def __getitem__(self, name: str) -> Own:
         """Return a project by its name."""
-        return self._known()[name]
+        return self._current()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known())
+        return iter(self._current())
 
     def __len__(self) -> int:
-        return len(self._known())
+        return len(self._current())
 
     def visible(self) -> set[str]:
         """Return the names of the projects that the caller may read."""
         readable = {project.identity for project in self._projects.all()}
         names = set()
-        for name in self._known():
+        for name in self._current():
             if self._identities[name] in readable:
                 names.add(name)
         return names
 
-    def _known(self) -> dict[str, Own]:
+    def _current(self) -> dict[str, Own]:
         now = time.monotonic()
         if now - self._read_at >= PROJECTS_SECONDS:
             self._own = self._read()

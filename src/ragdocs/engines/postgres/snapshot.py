@@ -152,9 +152,9 @@ class PostgresSnapshot:
         for word in words:
             for language in languages:
                 terms.update(meant(word, language))
-        kept = self._kept(wanted, terms)
-        if kept is not None:
-            rows, present = kept
+        in_memory = self._from_memory(wanted, terms)
+        if in_memory is not None:
+            rows, present = in_memory
         else:
             rows, present = self._fetched(wanted, terms, is_last=bool(words))
         passages = []
@@ -163,7 +163,9 @@ class PostgresSnapshot:
             passages.append((document, chunk(document, passage), present.of(words, languages, key)))
         return passages
 
-    def _kept(self, keys: Sequence[Key], terms: Collection[str]) -> tuple[Rows, _Standing] | None:
+    def _from_memory(
+        self, keys: Sequence[Key], terms: Collection[str]
+    ) -> tuple[Rows, _Standing] | None:
         """Return the rows of passages, and where terms stand, if all of it is in memory."""
         state = self._state
         if state is None or not state.knows(terms):
@@ -216,12 +218,12 @@ class PostgresSnapshot:
             SELECT id, card, true FROM documents WHERE scope = %(scope)s AND id = ANY(%(names)s)
             ORDER BY is_id
             """
-        asked = {}
+        name_of = {}
         for name in names:
-            asked[stored(name)] = name
+            name_of[stored(name)] = name
         documents = {}
-        for key, card, _ in self._read(sql, names=list(asked)):
-            name = asked[key]
+        for key, card, _ in self._read(sql, names=list(name_of)):
+            name = name_of[key]
             documents[name] = self._cards.document(card)
         return documents
 

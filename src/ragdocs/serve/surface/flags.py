@@ -61,7 +61,7 @@ def flags_of(ask: Ask, documents: Sequence[Document]) -> Flags:
         return compared(ask, documents)
     living = ask.workspace.living
     memories = _memories(ask, documents)
-    return Flags(living.drift.known(memories), living.branches.known(memories))
+    return Flags(living.drift.quick_states(memories), living.branches.cached(memories))
 
 
 def compared(ask: Ask, documents: Sequence[Document]) -> Flags:

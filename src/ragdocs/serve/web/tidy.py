@@ -143,7 +143,7 @@ class Findings:
             answer = {}
         self._answers[verb] = answer
 
-    async def asked(self, verb: str, **arguments: Any) -> Mapping[str, Any]:
+    async def answer_to(self, verb: str, **arguments: Any) -> Mapping[str, Any]:
         """Return an answer about what is indexed now, or nothing with a note why."""
         try:
             answer: Mapping[str, Any] = await ask(self._live, verb, wait=False, **arguments)
@@ -154,7 +154,7 @@ class Findings:
 
     async def add_expired(self) -> None:
         """Look for memories whose time is over."""
-        self._answers["expire_memories"] = await self.asked("expire_memories", dry_run=True)
+        self._answers["expire_memories"] = await self.answer_to("expire_memories", dry_run=True)
 
     def suggestions(self) -> dict[str, list[dict[str, Any]]]:
         """Return all suggestions by section."""

@@ -136,9 +136,9 @@ class _Reader:
         end = number
         while end < self.sheet.count:
             line = self.sheet.lines[end].strip()
-            found = _PROPERTY.match(line)
-            if found:
-                anchors.append(found[2].casefold())
+            match = _PROPERTY.match(line)
+            if match:
+                anchors.append(match[2].casefold())
             is_inside = line.startswith(":")
             if is_inside:
                 self.sheet.blank(end)

@@ -154,7 +154,7 @@ def summary(outcomes: Sequence[Outcome]) -> Summary:
     return Summary(tuple(_slices(outcomes)), passed, _timings(outcomes))
 
 
-def kept(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
+def as_saved(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
     """Return of each question what a later run is compared with."""
     record = {}
     for outcome in outcomes:
