@@ -14,7 +14,7 @@ from ragdocs.serve.surface.present.docs import also, signals
 FLAGS = (("branch_state", ", {}"), ("drift", ", links: {}"))
 
 
-def found(answer: Mapping[str, Any]) -> str:
+def by_lane(answer: Mapping[str, Any]) -> str:
     """Write the results of all lanes, or of the one that was named."""
     if "facets" not in answer:
         return present_quality.hits(answer)
