@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragdocs import config
-from ragdocs.places import Place
+from ragdocs.open_lanes import OpenLane
 from ragdocs.protocols import Vectors
 from ragdocs.search.encoders.minilm import OnnxEncoder
 from ragdocs.types import Chunk, Document
@@ -147,17 +147,17 @@ class Corpus:
     name: str
     root: Path
     workspace: Workspace
-    place: Place
+    open_lane: OpenLane
     built: dict[str, float]
 
     @property
     def chunks(self) -> int:
-        return self.place.corpus.counts()["chunks"]
+        return self.open_lane.corpus.counts()["chunks"]
 
     def passages(self) -> list[tuple[Document, Chunk]]:
         """Return every passage with its document."""
-        documents = self.place.corpus.documents()
-        held = self.place.corpus.passages([document.id for document in documents], WHOLE)
+        documents = self.open_lane.corpus.documents()
+        held = self.open_lane.corpus.passages([document.id for document in documents], WHOLE)
         return [(document, chunk) for document in documents for chunk in held[document.id]]
 
     def queries(self, count: int, seed: int = 5) -> list[str]:
@@ -228,18 +228,18 @@ def index(name: str, root: Path, lane: str) -> Corpus:
     """Open a project with vectors from the stand-in; what is already saved is not built again."""
     workspace = Workspace(config.load(root, project=root))
     workspace.encoder = StandIn()
-    place = workspace.places[lane]
-    place.corpus.encoder = workspace.encoder
+    open_lane = workspace.open_lanes[lane]
+    open_lane.corpus.encoder = workspace.encoder
     workspace.load()
     cpu = time.process_time()
-    report = place.corpus.sync()
+    report = open_lane.corpus.sync()
     cpu = time.process_time() - cpu
-    place.corpus.embed()
+    open_lane.corpus.embed()
     # Made-up words and vectors are as like each other as unrelated ones are: here the least floor
     # there is counts.
-    info = place.index.info()
+    info = open_lane.index.info()
     counts = {"chunks": info.passages, "vectors": info.vectors}
-    place.index.calibrate({"middle": 0.0, "spread": 0.02, **counts})
+    open_lane.index.calibrate({"middle": 0.0, "spread": 0.02, **counts})
     workspace.save()
     files = report.added + report.changed
-    return Corpus(name, root, workspace, place, {"files": files, "cpu": cpu})
+    return Corpus(name, root, workspace, open_lane, {"files": files, "cpu": cpu})

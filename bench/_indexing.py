@@ -112,11 +112,11 @@ def nothing_twice(work: Path, source: Corpus) -> list[Row]:
 def _embed(root: Path, cache: Path) -> int:
     """Index a project from its files and the vector cache; count the texts encoded."""
     workspace = Workspace(config.load(root, project=root))
-    place = workspace.places["docs"]
+    open_lane = workspace.open_lanes["docs"]
     encoder = CachedEncoder(StandIn(), cache)
-    place.corpus.encoder = encoder
-    place.corpus.sync()
-    place.corpus.embed()
+    open_lane.corpus.encoder = encoder
+    open_lane.corpus.sync()
+    open_lane.corpus.embed()
     return encoder.encoded
 
 
@@ -129,7 +129,7 @@ def first_answer(
     root = work / "fresh"
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(source.root, root, ignore=shutil.ignore_patterns("server.log", "indices"))
-    fresh = Corpus(source.name, root, source.workspace, source.place, {})
+    fresh = Corpus(source.name, root, source.workspace, source.open_lane, {})
     with Window(window(fresh), root) as client:
         client.greet()
         query = source.queries(1)[0]

@@ -76,9 +76,9 @@ def while_indexing(corpus: Corpus, searches: int) -> Iterator[Row]:
     each(search, queries)
     alone = each(search, queries)
     _write_more(corpus)
-    with _beside(corpus.place.corpus.sync) as is_running:
+    with _beside(corpus.open_lane.corpus.sync) as is_running:
         applying = _repeated(search, queries, is_running)
-    corpus.place.corpus.embed()
+    corpus.open_lane.corpus.embed()
     ratio = applying.wall_ms() / alone.wall_ms()
     note = f"{alone.note()} alone; {applying.note()}"
     name = f"search while {APPLIED:,} passages are indexed / alone"
@@ -89,10 +89,10 @@ def while_indexing(corpus: Corpus, searches: int) -> Iterator[Row]:
     held = Sample()
 
     def read() -> None:
-        with corpus.place.index.snapshot():
+        with corpus.open_lane.index.snapshot():
             pass
 
-    with _beside(corpus.place.index.save) as is_running:
+    with _beside(corpus.open_lane.index.save) as is_running:
         while is_running():
             held.take(read)
             # Whoever asks without a pause never sees how long others keep the interpreter.

@@ -81,7 +81,7 @@ def write(chosen: Labelled, root: Path) -> Project:
     dates = [found for item in chosen.documents if (found := moment(item.metadata.get("date")))]
     ids = {path: id_ for id_, path in paths.items()}
     last = max(dates, default=datetime(2026, 1, 1, tzinfo=UTC))
-    return Project(chosen, workspace.places[lane].corpus, ids, last)
+    return Project(chosen, workspace.open_lanes[lane].corpus, ids, last)
 
 
 def _page(item: Item) -> str:

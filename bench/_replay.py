@@ -130,8 +130,8 @@ def _is_counted(path: str) -> bool:
 def _texts(workspace: Workspace) -> set[str]:
     """Return the paths of all documents and memories, from the root."""
     known = set()
-    for lane, place in workspace.places.items():
-        for document in place.corpus.documents():
+    for lane, open_lane in workspace.open_lanes.items():
+        for document in open_lane.corpus.documents():
             known.add(workspace.finding.location(lane, document.path))
     return known
 

@@ -37,7 +37,7 @@ def command(corpus: Corpus) -> list[str]:
 def over_mcp(corpus: Corpus, repeats: int) -> list[Row]:
     """Search through a window and the shared server, without encoding."""
     queries = corpus.queries(repeats, seed=10)
-    tool = "search_docs" if "docs" in corpus.workspace.places else "search_memories"
+    tool = "search_docs" if "docs" in corpus.workspace.open_lanes else "search_memories"
     with _quiet_server(corpus) as server, Window(command(corpus), corpus.root) as window:
         window.greet()
         window.tools()
@@ -115,7 +115,7 @@ def _quiet_server(corpus: Corpus) -> Iterator[int]:
 def starting(corpus: Corpus) -> list[Row]:
     """Start a window and with it the server, ask for everything, open a second window."""
     sdk = median(_importing_the_sdk() for _ in range(STARTS))
-    tool = "search_docs" if "docs" in corpus.workspace.places else "search_memories"
+    tool = "search_docs" if "docs" in corpus.workspace.open_lanes else "search_memories"
     runs = [_start(corpus, tool) for _ in range(STARTS)]
     took = {name: median(run[name] for run in runs) for name in runs[0]}
     goal = 1.0 if corpus.chunks <= 15_000 else 3.0

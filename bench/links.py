@@ -94,10 +94,10 @@ def _search(memories: Corpus, repeats: int) -> list[Row]:
     time.sleep(0.2)
     for documents in answers:
         drift.look(documents)
-    unknown = sum(len(documents) - len(drift.known(documents)) for documents in answers)
+    unknown = sum(len(documents) - len(drift.quick_states(documents)) for documents in answers)
     plain = each(verbs.search, queries)
-    flags = each(lambda found: (drift.known(found), branches.known(found)), answers)
-    links = [len(states) for found in answers for states in drift.known(found).values()]
+    flags = each(lambda found: (drift.quick_states(found), branches.cached(found)), answers)
+    links = [len(states) for found in answers for states in drift.quick_states(found).values()]
     note = (
         f"{sum(links) / max(1, len(links)):.1f} links a memory, {unknown} not known; {flags.note()}"
     )

@@ -72,7 +72,7 @@ def main() -> None:
                 absent.append(tree.name)
                 continue
             workspace = _indexed(tree, source, work / tree.name)
-            sizes[tree.name] = workspace.places["docs"].corpus.info().passages
+            sizes[tree.name] = workspace.open_lanes["docs"].corpus.info().passages
             asked = [one for one in tree.questions if options.split in ("all", one.split)]
             outcomes += [_ask(workspace, tree.name, question) for question in asked]
             everyday[tree.name] = _answered_everyday(workspace)
@@ -94,7 +94,7 @@ def _indexed(tree: Tree, source: Path, root: Path) -> Workspace:
     _section_labels.copy(tree, source, root)
     _corpora.configure(root, "docs")
     workspace = Workspace(config.load(root, project=root))
-    corpus = workspace.places["docs"].corpus
+    corpus = workspace.open_lanes["docs"].corpus
     corpus.sync()
 
     def progress(what: str, done: int, of: int) -> None:

@@ -148,9 +148,9 @@ def _team(cluster: postgres.Cluster, local: _corpora.Corpus) -> Team:
             ).fetchone()
     assert row is not None
     (scope,) = row
-    encoder = local.place.corpus.encoder
+    encoder = local.open_lane.corpus.encoder
     index = _index(database, scope, encoder)
-    corpus = Corpus(local.place.corpus.lane, local.place.corpus.store, index, encoder)
+    corpus = Corpus(local.open_lane.corpus.lane, local.open_lane.corpus.store, index, encoder)
     return Team(local, corpus, index, database, scope)
 
 
@@ -171,7 +171,7 @@ def loading(team: Team, cluster: postgres.Cluster) -> Iterator[Row]:
     with team.database.building(VACUUMING, team.scope) as session:
         assert session is not None
         session.execute("VACUUM ANALYZE")
-    info = team.local.place.index.info()
+    info = team.local.open_lane.index.info()
     team.index.calibrate(info.calibration)
     parts = zip(("words", "vectors", "statistics and graph"), steps.cpu, steps.wall, strict=True)
     spent = [f"{name} {cpu:.0f} s, {wall:.0f} on the clock" for name, cpu, wall in parts]
@@ -233,7 +233,7 @@ class Turns:
     same: int = 0
 
     def take(self, team: Team, query: Query, server: Callable[[], float]) -> None:
-        ours = self.local.take(partial(team.local.place.corpus.search, query, NOW))
+        ours = self.local.take(partial(team.local.open_lane.corpus.search, query, NOW))
         before = server()
         theirs = self.rows.take(partial(team.corpus.search, query, NOW))
         self.served.cpu.append(server() - before)
@@ -265,7 +265,7 @@ def filtered(team: Team, queries: Sequence[str], server: Callable[[], float]) ->
     for number, text in enumerate(queries):
         where = Filter(prefix=_fiftieth(team, number))
         query = Query(probes=(Probe(text),), limit=10, where=where)
-        local.take(partial(team.local.place.corpus.search, query, NOW))
+        local.take(partial(team.local.open_lane.corpus.search, query, NOW))
         rows.take(partial(team.corpus.search, query, NOW), _together(server))
     note = f"local {local.cpu_ms():.1f} ms, database {rows.cpu_ms():.1f} ms"
     ratio = rows.cpu_ms() / local.cpu_ms()
@@ -341,7 +341,7 @@ def plot(rows: Sequence[Row]) -> str:
 
 def _fiftieth(team: Team, number: int) -> str:
     """Return the beginning of the names of about one file in fifty."""
-    documents = team.local.place.corpus.counts()["documents"]
+    documents = team.local.open_lane.corpus.counts()["documents"]
     # Files have five digits; all but the last two or three are the prefix.
     digits = 3 if documents >= 5_000 else 2
     groups = documents // 10**digits
@@ -352,7 +352,7 @@ def overlap(team: Team, queries: Sequence[str]) -> Iterator[Row]:
     """Compare the ten nearest found through the graph with the ten of an exact search."""
     if not team.index.info().vector_search.startswith("HNSW"):
         return
-    encoder = team.local.place.corpus.encoder
+    encoder = team.local.open_lane.corpus.encoder
     assert encoder is not None
     index = PostgresIndex(
         team.database,

@@ -36,7 +36,7 @@ LAYERS = {
     "text": 3,
     "search": 4,
     "verbs": 5,
-    "places": 6,
+    "open_lanes": 6,
     "team": 6,
     "tidying": 6,
     "workspace": 6,
@@ -48,7 +48,7 @@ LAYERS = {
 BESIDE = {"stores", "engines"}
 BESIDE_MAY_USE = {"search.fields", "search.bm25", "search.newest"}
 # Who may know an implementation: the composition root and what starts it.
-ROOTS = {"places", "team", "tidying", "workspace", "serve", "__main__"}
+ROOTS = {"open_lanes", "team", "tidying", "workspace", "serve", "__main__"}
 # Who calls an index; verbs ask a corpus.
 SEARCHES = {"search/corpus.py", "search/query.py"}
 # The parts of a corpus that read files into its index and measure its scores.
@@ -228,7 +228,7 @@ def test_only_the_search_calls_an_index() -> None:
         if imported and re.search(r"\bIndex\b", imported[1]):
             holders.add(name(path))
     # Made in one place, and compared with one built anew in another.
-    others = {"places.py", "workspace.py", "verbs/quality/health.py"}
+    others = {"open_lanes.py", "workspace.py", "verbs/quality/health.py"}
     assert holders <= SEARCHES | PARTS_OF_A_CORPUS | others
 
 

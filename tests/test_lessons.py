@@ -28,8 +28,8 @@ def ids(answer: Any) -> list[str]:
 def differences(workspace: Workspace) -> list[str]:
     """Compare every index with one that is built from the files alone."""
     differences = []
-    for lane, place in workspace.places.items():
-        compared = compare(place.index.contents(), workspace.rebuilt(lane).contents())
+    for lane, open_lane in workspace.open_lanes.items():
+        compared = compare(open_lane.index.contents(), workspace.rebuilt(lane).contents())
         if compared.difference:
             differences.append(compared.difference)
     return differences
@@ -51,7 +51,7 @@ def test_merge_suggestions_group_memories_and_not_their_passages(project: Projec
     parts = [f"## Part {number}\n\n{'The same words. ' * 70}" for number in range(3)]
     project.memory("long.md", "\n\n".join(parts))
     workspace = project.open()
-    assert workspace.places["memory"].index.info().passages >= 3
+    assert workspace.open_lanes["memory"].index.info().passages >= 3
     assert not workspace.merges.suggest(0.0).groups
 
 
@@ -92,8 +92,8 @@ def test_vectors_words_and_links_never_drift_apart(project: Project) -> None:
     workspace.embed()
     assert differences(workspace) == []
     workspace.save()
-    again = project.open().places["memory"].index.contents()
-    compared = compare(again, workspace.places["memory"].index.contents())
+    again = project.open().open_lanes["memory"].index.contents()
+    compared = compare(again, workspace.open_lanes["memory"].index.contents())
     assert compared.difference == ""
     assert workspace.memories.stats().count == 10
 

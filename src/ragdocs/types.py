@@ -71,7 +71,7 @@ class Document:
     problems: tuple[str, ...] = ()
     # The name of the format that the text was read as.
     format: str = ""
-    # Names that other documents may use in links for places in this one.
+    # Names that other documents may use in links to sections of this one.
     anchors: tuple[str, ...] = ()
 
 
@@ -111,7 +111,7 @@ class Parsed:
 
 
 class Chunk(NamedTuple):
-    """A passage of one document, with its place in the file."""
+    """A passage of one document, with its position in the file."""
 
     id: str
     doc_id: str

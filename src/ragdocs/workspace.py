@@ -18,7 +18,7 @@ from ragdocs.config import NO_DATABASE, Config
 from ragdocs.engines.local.opening import current_generation, open_index
 from ragdocs.errors import UnavailableError
 from ragdocs.lanes import COMMITS, DOCS, JOURNAL, MEMORY, SOURCES, Lane
-from ragdocs.places import Place, corpora
+from ragdocs.open_lanes import OpenLane, corpora
 from ragdocs.project import folders as project
 from ragdocs.project import layout, registry
 from ragdocs.project.identity import repository_id
@@ -88,13 +88,13 @@ class Workspace(AbstractContextManager["Workspace"]):
         self.encoder, self.identity, self.dim, self.embedding_unavailable = encoder
         origin = config.origin("redaction.patterns")
         self.redactor = CallersRedactor(os.environ, config.redaction.patterns, origin)
-        self.places: dict[str, Place] = {}
+        self.open_lanes: dict[str, OpenLane] = {}
         self.closed: dict[str, UnavailableError] = {}
         # The lanes whose texts and indexes are in the team database.
         self._shared: dict[str, Lane] = {}
-        self._open_lanes()
+        self._open_configured()
 
-    def _open_lanes(self) -> None:
+    def _open_configured(self) -> None:
         """Open the lanes that are configured, and those of the documentation if wanted."""
         config = self.config
         # The user's own bank may be a link; a link in a project may have come with a clone.
@@ -129,7 +129,7 @@ class Workspace(AbstractContextManager["Workspace"]):
 
     def corpus(self, lane: str) -> Corpus:
         """Return the pipeline of a lane, for those who look into it rather than ask it."""
-        if lane in self.places and lane not in corpora(self.places):
+        if lane in self.open_lanes and lane not in corpora(self.open_lanes):
             raise UnavailableError(f"the {lane} lane is for the user of this machine only")
         return self._corpus(lane, lane, layout.SWITCHES.get(lane, ""))
 
@@ -144,14 +144,14 @@ class Workspace(AbstractContextManager["Workspace"]):
         """The search over all lanes that are open."""
         from ragdocs.verbs.finding import Finding
 
-        return Finding(corpora(self.places), self.clock)
+        return Finding(corpora(self.open_lanes), self.clock)
 
     @property
     def documents(self) -> Documents:
         """The verbs of the documentation lane."""
         from ragdocs.verbs.docs import Documents
 
-        opened = corpora(self.places, DOCS, SOURCES)
+        opened = corpora(self.open_lanes, DOCS, SOURCES)
         if not opened or DOCS.name in self.closed:
             opened = {DOCS.name: self._corpus(DOCS.name, "docs")}
         return Documents(opened.get(DOCS.name), self.clock, opened.get(SOURCES.name))
@@ -160,9 +160,9 @@ class Workspace(AbstractContextManager["Workspace"]):
         """Tell how each source beyond the project stands."""
         from ragdocs.stores.sources.shelf import Shelf
 
-        if not corpora(self.places, SOURCES):
+        if not corpora(self.open_lanes, SOURCES):
             return []
-        store = self.places[SOURCES.name].store
+        store = self.open_lanes[SOURCES.name].store
         assert isinstance(store, Shelf)
         return store.states()
 
@@ -193,7 +193,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         from ragdocs.verbs.texts import Texts
 
         lanes = (DOCS, SOURCES, MEMORY)
-        return Texts(corpora(self.places, *lanes), self.config.root, self.clock)
+        return Texts(corpora(self.open_lanes, *lanes), self.config.root, self.clock)
 
     @property
     def merges(self) -> Merges:
@@ -209,7 +209,7 @@ class Workspace(AbstractContextManager["Workspace"]):
 
         return Tidying(
             self.config,
-            partial(corpora, self.places),
+            partial(corpora, self.open_lanes),
             self.corpus,
             self.clock,
             self.redactor,
@@ -224,14 +224,14 @@ class Workspace(AbstractContextManager["Workspace"]):
         """The verbs about the links between memories and documents."""
         from ragdocs.verbs.links import Links
 
-        return Links(corpora(self.places, MEMORY, DOCS), self.config.root, self.clock)
+        return Links(corpora(self.open_lanes, MEMORY, DOCS), self.config.root, self.clock)
 
     @cached_property
     def living(self) -> Living:
         """The verbs about what became of what memories and documents are about."""
         from ragdocs.verbs.living.living import Living
 
-        opened = partial(corpora, self.places)
+        opened = partial(corpora, self.open_lanes)
         return Living(self.config.root, opened, self.clock, self.redactor, self._resources)
 
     @cached_property
@@ -257,7 +257,7 @@ class Workspace(AbstractContextManager["Workspace"]):
             return [], ["your token is for this project only"]
         if MEMORY.name in self._shared:
             lane = replace(self._shared[MEMORY.name], writable=False)
-            return self.team.banks(lane, lambda scope: self._shared_place(lane, scope).corpus)
+            return self.team.banks(lane, lambda scope: self._shared_lane(lane, scope).corpus)
         return self.elsewhere.banks()
 
     @property
@@ -293,14 +293,14 @@ class Workspace(AbstractContextManager["Workspace"]):
         from ragdocs.verbs.context.pack import Packs
         from ragdocs.verbs.context.repomap import CODE, RepoMap
 
-        places = corpora(self.places)
+        opened = corpora(self.open_lanes)
         files = RepoMap(
             FileStore(self.config.root, CODE),
             self.outlines,
             self.redactor,
             project.project_key(self.config.root),
         )
-        own = places.get(MEMORY.name), places.get(DOCS.name), places.get(SOURCES.name)
+        own = opened.get(MEMORY.name), opened.get(DOCS.name), opened.get(SOURCES.name)
         drift = self.living.drift
         return Packs(self.config.root, *own, lambda: self.repository, files, self.clock, drift)
 
@@ -362,7 +362,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         from ragdocs.verbs.journal import Journal
 
         corpus = self._corpus(JOURNAL.name, "journal")
-        store = self.places[JOURNAL.name].store
+        store = self.open_lanes[JOURNAL.name].store
         assert isinstance(store, JournalStore)
         settings = self.config.journal
         return Journal(
@@ -413,39 +413,39 @@ class Workspace(AbstractContextManager["Workspace"]):
         docs = self._shared.get(DOCS.name)
         if docs is None:
             return
-        place = self.places.get(DOCS.name)
+        open_lane = self.open_lanes.get(DOCS.name)
         try:
             scope = self.team.scope(docs)
         except UnavailableError:
             return
-        if place is None or place.store.scope != scope:  # type: ignore[union-attr]
+        if open_lane is None or open_lane.store.scope != scope:  # type: ignore[union-attr]
             self._open_shared(docs)
 
     def load(self) -> None:
         """Open the snapshot of each index, where there is one that can be trusted."""
-        for place in self.places.values():
-            if place.feed is None:
-                place.index.open()
+        for open_lane in self.open_lanes.values():
+            if open_lane.feed is None:
+                open_lane.index.open()
 
     def sync(self, progress: Progress | None = None) -> dict[str, Report]:
         """Bring every index up to its files."""
-        return {name: place.corpus.sync(progress=progress) for name, place in self.places.items()}
+        return {name: lane.corpus.sync(progress=progress) for name, lane in self.open_lanes.items()}
 
     def embed(
         self, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
     ) -> int:
         """Encode what has no vector yet, in every lane."""
-        return sum(place.corpus.embed(progress, stop) for place in self.places.values())
+        return sum(lane.corpus.embed(progress, stop) for lane in self.open_lanes.values())
 
     def save(self) -> None:
         """Write a snapshot of each index that changed."""
-        for place in self.places.values():
-            place.index.save()
+        for open_lane in self.open_lanes.values():
+            open_lane.index.save()
 
     def close(self) -> None:
         """Let go of files and memory without saving; connections belong to the team database."""
-        for place in self.places.values():
-            place.index.close()
+        for open_lane in self.open_lanes.values():
+            open_lane.index.close()
         if self.encoder is not None:
             self.encoder.close()
         self._resources.close()
@@ -454,7 +454,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         """Tell how each index stands against its files."""
         from ragdocs.verbs.quality.health import ProjectState, closed_state, lane_state
 
-        opened = corpora(self.places).values()
+        opened = corpora(self.open_lanes).values()
         lanes = [lane_state(corpus, self.identity) for corpus in opened]
         for name in self._shared:
             if name in self.closed:
@@ -463,10 +463,10 @@ class Workspace(AbstractContextManager["Workspace"]):
 
     def rebuilt(self, lane: str, progress: Progress | None = None) -> Index:
         """Build an index of a lane from its files alone, in memory, beside the live one."""
-        place = self.places[lane]
-        scratch = self._index(place.corpus.lane, None)
-        corpus = Corpus(place.corpus.lane, place.store, scratch, self.encoder)
-        corpus.embedding_unavailable = place.corpus.embedding_unavailable
+        open_lane = self.open_lanes[lane]
+        scratch = self._index(open_lane.corpus.lane, None)
+        corpus = Corpus(open_lane.corpus.lane, open_lane.store, scratch, self.encoder)
+        corpus.embedding_unavailable = open_lane.corpus.embedding_unavailable
         corpus.sync(progress=progress)
         corpus.embed(progress)
         return scratch
@@ -512,7 +512,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         except UnavailableError as error:
             self.closed[lane.name] = error
             return
-        self.places[lane.name] = Place(self._made_corpus(lane, store, index), store, index)
+        self.open_lanes[lane.name] = OpenLane(self._made_corpus(lane, store, index), store, index)
 
     def _open_shared(self, lane: Lane) -> None:
         """Open a lane in the team database; one that cannot be opened says why when asked."""
@@ -521,22 +521,22 @@ class Workspace(AbstractContextManager["Workspace"]):
         self._shared[lane.name] = lane
         self.closed.pop(lane.name, None)
         try:
-            place = self._shared_place(lane, self.team.scope(lane))
+            open_lane = self._shared_lane(lane, self.team.scope(lane))
             # Vectors of another model are refused here, before anything is read or written.
-            place.index.open()
-            self.places[lane.name] = place
+            open_lane.index.open()
+            self.open_lanes[lane.name] = open_lane
         except UnavailableError as error:
             self.closed[lane.name] = error
 
-    def pushed(self, branch: str, *, is_trial: bool) -> Place:
+    def pushed(self, branch: str, *, is_trial: bool) -> OpenLane:
         """Return the documentation of a branch, to be written to."""
         lane = layout.docs_lane(self.config)
         scope = self.team.pushed_scope(branch, is_trial=is_trial)
-        place = self._shared_place(lane, scope, writable=True)
-        place.index.open()
-        return place
+        open_lane = self._shared_lane(lane, scope, writable=True)
+        open_lane.index.open()
+        return open_lane
 
-    def _shared_place(self, lane: Lane, scope: int, *, writable: bool = False) -> Place:
+    def _shared_lane(self, lane: Lane, scope: int, *, writable: bool = False) -> OpenLane:
         from ragdocs.engines.postgres.index import PostgresIndex
         from ragdocs.stores.postgres.feed import Feed
         from ragdocs.stores.postgres.texts import RowStore
@@ -548,7 +548,7 @@ class Workspace(AbstractContextManager["Workspace"]):
         )
         corpus = self._made_corpus(lane, store, index)
         corpus.behind = partial(self.team.behind, scope)
-        return Place(corpus, store, index, Feed(database, scope))
+        return OpenLane(corpus, store, index, Feed(database, scope))
 
     def _made_corpus(self, lane: Lane, store: Readable, index: Index) -> Corpus:
         corpus = Corpus(lane, store, index, self.encoder, self.redactor)
@@ -584,10 +584,10 @@ class Workspace(AbstractContextManager["Workspace"]):
             self._open_shared(self._shared[lane])
         if lane in self.closed:
             raise self.closed[lane]
-        if lane not in self.places:
+        if lane not in self.open_lanes:
             hint = hint or f"Turn it on: write enabled = true under [{section}] in config.toml"
             raise UnavailableError(f"the {section} lane is switched off for this project", hint)
-        return self.places[lane].corpus
+        return self.open_lanes[lane].corpus
 
 
 def _note_written(workspace: weakref.ref[Workspace], *news: Any) -> None:

@@ -51,10 +51,10 @@ def answers(project: Project) -> list[Any]:
 
 def indices(project: Project) -> list[Path]:
     folders = []
-    for place in project.open().places.values():
-        assert isinstance(place.index, LocalIndex)
-        if place.index._directory:
-            folders.append(place.index._directory)
+    for open_lane in project.open().open_lanes.values():
+        assert isinstance(open_lane.index, LocalIndex)
+        if open_lane.index._directory:
+            folders.append(open_lane.index._directory)
     return folders
 
 
@@ -74,9 +74,9 @@ def test_without_a_usable_index_the_files_give_the_same_answers(project: Project
             sign(live(folder), key=b"foreign")
         else:
             shutil.rmtree(live(folder) / "keyword")
-        for place in project.open().places.values():
-            assert isinstance(place.index, LocalIndex)
-            assert place.index._directory != folder or not place.index.open()
+        for open_lane in project.open().open_lanes.values():
+            assert isinstance(open_lane.index, LocalIndex)
+            assert open_lane.index._directory != folder or not open_lane.index.open()
     assert answers(project) == expected
 
 
@@ -94,11 +94,11 @@ def test_another_model_embeds_anew_and_reads_nothing_again(project: Project) -> 
     answers(project)
     workspace = Workspace(project.config(**{"embedding.model": "all-MiniLM-L6-v2"}), project.clock)
     workspace.load()
-    for place in workspace.places.values():
-        assert place.index.info().passages > place.index.info().vectors == 0
+    for open_lane in workspace.open_lanes.values():
+        assert open_lane.index.info().passages > open_lane.index.info().vectors == 0
     assert all(report.changed == report.added == 0 for report in workspace.sync().values())
     workspace.embed()
-    for place in workspace.places.values():
-        assert place.index.info().vectors == place.index.info().passages > 0
-        rebuilt = workspace.rebuilt(place.corpus.lane.name)
-        assert not compare(place.index.contents(), rebuilt.contents()).difference
+    for open_lane in workspace.open_lanes.values():
+        assert open_lane.index.info().vectors == open_lane.index.info().passages > 0
+        rebuilt = workspace.rebuilt(open_lane.corpus.lane.name)
+        assert not compare(open_lane.index.contents(), rebuilt.contents()).difference

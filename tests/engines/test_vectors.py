@@ -161,9 +161,9 @@ def reopened(table: VectorTable) -> VectorTable:
 def assert_same_answers(one: VectorTable, other: VectorTable) -> None:
     assert one.method == other.method
     every = np.arange(2 * COUNT + 100)
-    assert one.places(every).tolist() == other.places(every).tolist()
+    assert one.positions(every).tolist() == other.positions(every).tolist()
     assert np.array_equal(one.get(every), other.get(every))
-    alive = one.places(every) >= 0
+    alive = one.positions(every) >= 0
     few = alive & (every % 40 == 0)
     for query in cloud(10, seed=9):
         assert one.products(query, every).tolist() == other.products(query, every).tolist()

@@ -256,7 +256,7 @@ def difference(root: Path, *settings: str) -> str:
     workspace.sync()
     workspace.embed()
     found = []
-    for name, place in workspace.places.items():
-        one = compare(place.index.contents(), workspace.rebuilt(name).contents())
+    for name, open_lane in workspace.open_lanes.items():
+        one = compare(open_lane.index.contents(), workspace.rebuilt(name).contents())
         found += [f"{name}: {one.difference}"] if one.difference else []
     return "; ".join(found)

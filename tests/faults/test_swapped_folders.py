@@ -77,7 +77,7 @@ def victim(tmp_path: Path) -> Path:
 
 def save_again(own: Workspace, stamp: str) -> None:
     """Save the index once more, with as little of a change as counts."""
-    index = own.places["memory"].index
+    index = own.open_lanes["memory"].index
     index.apply([], (), dict.fromkeys(index.stamps(), stamp))
     own.save()
 

@@ -220,7 +220,7 @@ def test_a_file_of_nothing_but_different_words_holds_up_no_other(project: Projec
     project.doc("small.md", "# Harbour\n\nA needle.")
     started = time.process_time()
     workspace = project.open()
-    corpus = workspace.places["docs"].corpus
+    corpus = workspace.open_lanes["docs"].corpus
     assert time.process_time() - started < LARGE * SLACK
     assert "different words" in corpus.skipped["docs/words.md"]
     state = lane_state(corpus, "none")
@@ -289,7 +289,7 @@ def test_no_query_raises_or_takes_long(project: Project, tally: Tally) -> None:
 
 def problems(workspace: Workspace) -> dict[str, str]:
     # status shows as many as fit; the rest are counted there.
-    corpus = workspace.places["memory"].corpus
+    corpus = workspace.open_lanes["memory"].corpus
     with corpus.index.snapshot() as snapshot:
         documents = snapshot.list(ANYTHING)
     named = {card.path: "; ".join(card.problems) for card in documents if card.problems}
@@ -304,7 +304,7 @@ def test_odd_files_are_indexed_as_far_as_possible_and_stay_as_they_are(
     project.memory("fine.md", "plain needle")
     workspace = project.open()
     told = problems(workspace)
-    index = workspace.places["memory"].index
+    index = workspace.open_lanes["memory"].index
     for name, case in CASES.items():
         path = f"{name.replace(' ', '-')}.md"
         assert (project.root / ".memories" / path).read_bytes() == case.data, name
@@ -374,4 +374,4 @@ def test_a_file_whose_name_is_not_text_hurts_nobody(project: Project) -> None:
     hits = workspace.documents.search("needle").hits
     assert any(hit.document.path == "docs/good.md" for hit in hits)
     again = project.open()
-    assert again.places["docs"].index.info() == workspace.places["docs"].index.info()
+    assert again.open_lanes["docs"].index.info() == workspace.open_lanes["docs"].index.info()

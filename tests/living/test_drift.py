@@ -298,10 +298,10 @@ def test_an_answer_of_a_server_compares_what_it_shows(repository: Repository) ->
     old = (repository.now.timestamp(),) * 2
     for path in ("src/a.py", "docs/guide.md"):
         os.utime(repository.root / path, old)
-    assert drift.known([document])[document.id][0].state == "ok"
+    assert drift.quick_states([document])[document.id][0].state == "ok"
     repository.write("src/a.py", CODE.replace("return 7", "return 70"))
     os.utime(repository.root / "src/a.py", old)
-    assert drift.known([document])[document.id][0].state == "changed"
+    assert drift.quick_states([document])[document.id][0].state == "changed"
 
 
 def test_links_that_take_long_to_compare_come_with_the_next_answer(
@@ -316,9 +316,9 @@ def test_links_that_take_long_to_compare_come_with_the_next_answer(
     for path in ("src/a.py", "docs/guide.md"):
         os.utime(repository.root / path, old)
     monkeypatch.setattr(drift_module, "PATIENCE_SECONDS", 0.0)
-    drift.known([document])
+    drift.quick_states([document])
     drift.settle()
-    assert drift.known([document])[document.id][0].state == "ok"
+    assert drift.quick_states([document])[document.id][0].state == "ok"
 
 
 def test_what_is_missing_is_looked_for_again(
@@ -329,12 +329,12 @@ def test_what_is_missing_is_looked_for_again(
     drift = workspace.living.drift
     document = repository.document(workspace, "m.md")
     (repository.root / "src/a.py").unlink()
-    assert drift.known([document])[document.id][0].state == "missing"
+    assert drift.quick_states([document])[document.id][0].state == "missing"
     repository.write("lib/a.py", CODE)
     monkeypatch.setattr(drift_module, "RECHECK_NANOSECONDS", 0)
-    drift.known([document])
+    drift.quick_states([document])
     drift.settle()
-    (state, *_) = drift.known([document])[document.id]
+    (state, *_) = drift.quick_states([document])[document.id]
     assert (state.state, state.moved_to) == ("moved", "lib/a.py")
 
 

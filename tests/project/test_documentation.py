@@ -141,7 +141,7 @@ def test_with_many_top_folders_a_glob_for_all_of_them_does(tmp_path: Path) -> No
 def test_folders_without_documentation_are_neither_walked_nor_watched(tmp_path: Path) -> None:
     root = plant(tmp_path, {"guide/a.md": "# A", "guide/b.md": "# B", "src/main.py": ""})
     workspace = Workspace(config.load(root, project=root, flags={"embedding.model": "none"}))
-    store = workspace.places["docs"].store
+    store = workspace.open_lanes["docs"].store
     watched = {path.name: is_deep for path, is_deep in store.watched()}
     assert watched == {"guide": True, root.name: False}
 

@@ -202,7 +202,7 @@ def test_a_server_tells_how_far_it_is_and_stops_when_it_is_done(
     try:
         until(has_shown_both)
         until(lambda: not file.exists())
-        assert live.workspace().places["docs"].corpus.info().vectors == MANY
+        assert live.workspace().open_lanes["docs"].corpus.info().vectors == MANY
     finally:
         live.stop()
 

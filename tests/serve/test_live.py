@@ -66,11 +66,11 @@ def serve(project: Project) -> Iterator[Serve]:
 
 
 def paths(live: Live, lane: str = "docs") -> list[str]:
-    return listed(live.workspace().places[lane].index)
+    return listed(live.workspace().open_lanes[lane].index)
 
 
 def matched(live: Live, text: str, lane: str = "docs") -> list[str]:
-    return sorted(set(matching(live.workspace().places[lane].index, text, k=1000)))
+    return sorted(set(matching(live.workspace().open_lanes[lane].index, text, k=1000)))
 
 
 def _embedded(corpus: Corpus) -> bool:
@@ -81,9 +81,9 @@ def _embedded(corpus: Corpus) -> bool:
 def assert_true_to_files(live: Live) -> None:
     """Compare with what the files alone would give, once the last vectors are there."""
     workspace = live.workspace()
-    for name, place in workspace.places.items():
-        index = place.index
-        until(partial(_embedded, place.corpus), "every vector")
+    for name, open_lane in workspace.open_lanes.items():
+        index = open_lane.index
+        until(partial(_embedded, open_lane.corpus), "every vector")
         assert compare(index.contents(), workspace.rebuilt(name).contents()).difference == ""
 
 
@@ -313,7 +313,7 @@ def test_a_storm_of_touches_encodes_nothing_again(
     project.doc("sentinel.md", "sentinel")
     until(lambda: len(passages()) > 200, "the sentinel")
     assert passages()[200:] == ["Sentinel\nsentinel"]
-    assert live.workspace().places["docs"].index.info().vectors == 201
+    assert live.workspace().open_lanes["docs"].index.info().vectors == 201
 
 
 # --- the life of a server ---
@@ -357,7 +357,7 @@ def test_a_model_that_nobody_needs_is_given_back_and_comes_back(project: Project
         before = encoder.encode(["a question that was not asked before"])
         assert model._loaded
         until(lambda: model._loaded is None, "the model is given back")
-        corpus = live.workspace().places["docs"].corpus
+        corpus = live.workspace().open_lanes["docs"].corpus
         query = Query(probes=(Probe("how often are tokens rotated"),))
         findings = corpus.search(query, datetime.now(UTC))
         assert findings.hits[0].document.path == "docs/auth.md"
@@ -386,7 +386,7 @@ def test_one_lane_that_cannot_be_read_does_not_stop_the_other(
     memories.write_text("not a folder")
     path.write_text("beta")
     until(lambda: matched(live, "beta"), "an edit in the lane that can be read")
-    until(lambda: live.workspace().places["docs"].index.info().vectors == 1, "its vector")
+    until(lambda: live.workspace().open_lanes["docs"].index.info().vectors == 1, "its vector")
     assert matched(live, "precious", "memory") == ["a.md"]
     assert "not a folder" in str(status(live, "memory")["notes"])
     memories.unlink()
@@ -403,7 +403,7 @@ def test_a_lane_that_cannot_be_read_at_the_start_is_told_and_found_later(
     live = serve()
     until(lambda: live.ready, "readiness")
     until(
-        lambda: live.workspace().places["docs"].index.info().vectors == 1,
+        lambda: live.workspace().open_lanes["docs"].index.info().vectors == 1,
         "the vector of the other lane",
     )
     (project.root / ".memories").unlink()
@@ -425,7 +425,7 @@ def test_a_snapshot_is_written_when_it_is_quiet(
     first = pointer(project).read_text()
     project.memory("b.md", "beta")
     until(lambda: pointer(project).read_text() != first, "the second snapshot")
-    index = live.workspace().places["memory"].index
+    index = live.workspace().open_lanes["memory"].index
     assert isinstance(index, LocalIndex)
     until(lambda: not index.dirty, "a clean index")
     settled = pointer(project).read_text()
@@ -459,7 +459,7 @@ from ragdocs.workspace import Workspace
 root = Path(sys.argv[1])
 workspace = Workspace(config.load(root, project=root, flags={"embedding.model": "hash", "memory.enabled": True}))
 workspace.load()
-print(json.dumps({name: place.corpus.counts() for name, place in workspace.places.items()}))
+print(json.dumps({name: lane.corpus.counts() for name, lane in workspace.open_lanes.items()}))
 """
 
 
@@ -492,7 +492,7 @@ def test_stopping_in_the_middle_of_indexing_is_prompt_and_keeps_what_was_done(
     assert time.monotonic() - before < 15
     assert live._thread
     live._thread.join(PATIENCE)
-    done = live.workspace().places["docs"].index.info().documents
+    done = live.workspace().open_lanes["docs"].index.info().documents
     assert 0 < done < 1200
     again = serve()
     assert len(paths(again)) == 1200

@@ -222,7 +222,7 @@ def test_an_llms_txt_reads_the_files_on_disk_that_it_links_to(tmp_path: Path) ->
 )
 def test_a_line_of_the_configuration_names_a_source(line: str, parts: tuple[str, ...]) -> None:
     source = parse_source(line)
-    assert (source.kind, source.name, source.place, source.revision, source.folder) == parts
+    assert (source.kind, source.name, source.location, source.revision, source.folder) == parts
 
 
 @pytest.mark.parametrize("line", ["handbook", "pip:../x", "npm:a b", "git:tool@v1", "cargo:x", "/"])

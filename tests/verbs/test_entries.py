@@ -610,7 +610,7 @@ def test_the_daily_log_has_a_line_for_each_entry_that_is_never_found(project: Pr
     again = project.open()
     assert again.memories.stats().count == 3
     assert found(again, "quokka", "keyword") == []
-    assert again.places["memory"].store.relative(str(path)) is None
+    assert again.open_lanes["memory"].store.relative(str(path)) is None
     add(again, "Entry of the next day")
     assert len(list(path.parent.glob("*.md"))) == 2
 

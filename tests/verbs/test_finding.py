@@ -128,8 +128,8 @@ class Counting:
 def test_the_query_is_encoded_once(workspace: Workspace) -> None:
     assert workspace.encoder is not None
     encoder = Counting(workspace.encoder)
-    for place in workspace.places.values():
-        place.corpus.encoder = encoder
+    for open_lane in workspace.open_lanes.values():
+        open_lane.corpus.encoder = encoder
     search(workspace, "a query that nobody asked before", tags=("api",))
     assert encoder.texts == ["a query that nobody asked before"]
 

@@ -128,6 +128,11 @@ def test_files_come_first_at_which_task_caller_and_links_point(
 def test_public_and_outer_definitions_are_shown_before_others() -> None:
     lines = ["class A", "  def m(self)", "  def _p(self)", "def _q()", "def r()"]
     text = "\n".join(lines)
-    assert repomap.shown(text, 2) == ["class A", "def r()", "… 3 more"]
-    assert repomap.shown(text, 3) == ["class A", "  def m(self)", "def r()", "… 2 more"]
-    assert repomap.shown(text, 9) == lines
+    assert repomap.chosen_definitions(text, 2) == ["class A", "def r()", "… 3 more"]
+    assert repomap.chosen_definitions(text, 3) == [
+        "class A",
+        "  def m(self)",
+        "def r()",
+        "… 2 more",
+    ]
+    assert repomap.chosen_definitions(text, 9) == lines

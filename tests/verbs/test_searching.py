@@ -30,7 +30,7 @@ def churning(project: Project, workspace: Workspace) -> Iterator[None]:
                 else:
                     text = f"shared words and version{turn} of [[src/x.py]]"
                     project.memory(f"{n}.md", f"# Note {n}\n\n{text}")
-            workspace.places["memory"].corpus.sync()
+            workspace.open_lanes["memory"].corpus.sync()
 
     thread = threading.Thread(target=churn)
     thread.start()

@@ -139,7 +139,7 @@ def test_a_change_in_a_source_concerns_its_document_or_its_version(
     (zod / "package.json").write_text('{"version": "3.1.0"}')
     tool = repository(tmp_path / "tool", guide="# Guide")
     workspace = configured(project, handbook, "npm:zod", f"git:{tool}@main")
-    shelf = workspace.places["sources"].store
+    shelf = workspace.open_lanes["sources"].store
     travel = handbook / "rules/travel.md"
     assert shelf.relative(str(travel)) == "handbook@local/rules/travel.md"
     assert shelf.relative(str(zod / "package.json")) == ""
@@ -216,7 +216,7 @@ def test_a_source_that_is_named_twice_is_read_once(project: Project, handbook: P
 
 
 def test_a_project_may_not_name_sources_and_needs_none(project: Project) -> None:
-    assert "sources" not in project.open().places
+    assert "sources" not in project.open().open_lanes
     with pytest.raises(NotFoundError) as refused:
         ask(project.open(), "search_docs", query="x", source="zod")
     assert "None are configured" in refused.value.hint

@@ -59,8 +59,8 @@ def test_verify_finds_no_difference_after_any_edits(project: Project) -> None:
             workspace = project.open()
     workspace.sync()
     workspace.embed()
-    for name, place in workspace.places.items():
-        result = compare(place.index.contents(), workspace.rebuilt(name).contents())
+    for name, open_lane in workspace.open_lanes.items():
+        result = compare(open_lane.index.contents(), workspace.rebuilt(name).contents())
         assert result.difference == ""
         assert set(PARTS) <= result.compared.keys()
         assert min(result.compared.values()) > 5
@@ -71,7 +71,7 @@ def test_verify_names_a_planted_difference(project: Project, part: str) -> None:
     project.doc("a.md", "# Alpha\n\nOne passage, linked to [b](b.md).\n")
     project.doc("b.md", "# Beta\n\nAnother passage.\n")
     workspace = project.open()
-    index = workspace.places["docs"].index
+    index = workspace.open_lanes["docs"].index
     assert isinstance(index, LocalIndex)
     with index.snapshot() as snapshot:
         candidates = snapshot.candidates([ProbeVector("q", "linked")], [Filter()], 1)

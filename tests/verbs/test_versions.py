@@ -264,7 +264,7 @@ def test_old_changes_go_and_the_log_stays_bounded(
     assert len(store.commits()) == 4
     # Every process prunes when it first keeps a text.
     again = project.open()
-    monkeypatch.setattr(again.places["memory"].store, "_now", lambda: NOW + timedelta(days=900))
+    monkeypatch.setattr(again.open_lanes["memory"].store, "_now", lambda: NOW + timedelta(days=900))
     again.memories.update("a", "last\n")
     assert list(again.versions.history("a").revisions) == list(store.history("a.md"))
     assert len(store.commits()) == 3

@@ -156,7 +156,7 @@ class Copy:
     """Why a document is not an original, and the folder (or the file) that makes it one."""
 
     kind: Kind
-    place: str
+    path: str
     label: str = ""
 
 
@@ -202,12 +202,12 @@ class Copies:
         """Return why a document is not an original, or nothing for one that is."""
         *folders, name = path.split("/")
         for depth, folder in enumerate(folders, start=1):
-            place = "/".join(folders[:depth])
-            if place in self._folders:
-                return self._folders[place]
-            kind = self._kind_of_folder(folder, place, folders[: depth - 1])
+            parent = "/".join(folders[:depth])
+            if parent in self._folders:
+                return self._folders[parent]
+            kind = self._kind_of_folder(folder, parent, folders[: depth - 1])
             if kind is not None:
-                return Copy(kind, place, folder)
+                return Copy(kind, parent, folder)
         if folders and _is_release_notes(name) and not is_in_docs_folder(folders):
             return Copy("release notes", path, name)
         if _NO_PROSE.fullmatch(name):

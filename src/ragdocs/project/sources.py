@@ -19,7 +19,7 @@ HEAD = "HEAD"
 _LINE = re.compile(
     r"(?:(?P<name>[A-Za-z0-9][\w.-]*)=)?(?:(?P<kind>git|pip|npm|llms):)?(?P<rest>.+)"
 )
-_GIT = re.compile(r"(?P<place>.+?)(?:@(?P<revision>[^@:]+)(?::(?P<folder>[^@]*))?)?")
+_GIT = re.compile(r"(?P<location>.+?)(?:@(?P<revision>[^@:]+)(?::(?P<folder>[^@]*))?)?")
 _PACKAGE = re.compile(r"(?:@[\w.-]+/)?[A-Za-z0-9][\w.-]*")
 _UNFIT = re.compile(r"[^\w.+-]+")
 _PATH = re.compile(r"(?P<name>[^/@]+)@(?P<version>[^/]+)(?:/(?P<rest>.*))?")
@@ -37,7 +37,7 @@ class SourceLine:
     kind: Kind
     name: str
     # A path, or the name of a package.
-    place: str
+    location: str
     revision: str = ""
     # Of a repository, the folder that is read.
     folder: str = ""
@@ -54,7 +54,7 @@ class SourceLine:
     @property
     def path(self) -> Path:
         """Where a source is that has a path."""
-        return Path(self.place).expanduser()
+        return Path(self.location).expanduser()
 
 
 def parse_source(line: str) -> SourceLine:
@@ -82,7 +82,7 @@ def _git_parts(text: str) -> tuple[str, str, str]:
     match = _GIT.fullmatch(text)
     if match is None:
         raise ValidationError(f"{text[:80]!r} does not name a revision", _HOW)
-    return match["place"], match["revision"] or HEAD, (match["folder"] or "").strip("/")
+    return match["location"], match["revision"] or HEAD, (match["folder"] or "").strip("/")
 
 
 def _usual_name(kind: Kind, location: str) -> str:

@@ -37,23 +37,23 @@ class _Member:
     """A document of a family, and how near it is to the original."""
 
     variant: Variant
-    place: _Place
+    facts: _FolderFacts
 
     def order(self, language: str, version: str) -> tuple[object, ...]:
         """Return what members are sorted by, the one that is shown first."""
-        place = self.place
+        facts = self.facts
         return (
-            not (language and place.language == language),
-            not place.is_original_language,
-            not (version and place.version == version),
-            not place.is_original_version,
-            place.newest_first,
+            not (language and facts.language == language),
+            not facts.is_original_language,
+            not (version and facts.version == version),
+            not facts.is_original_version,
+            facts.newest_first,
             self.variant.path,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _FolderFacts:
     """What the folders of a document, and the ending of its name, say about it."""
 
     # Without languages and versions.
@@ -139,13 +139,13 @@ class Families:
         for family in self._families.values():
             for member in family:
                 # A page outside of all folders of languages is hardly ever in one of those.
-                yield member.place.language or "en"
+                yield member.facts.language or "en"
 
     def _all_versions(self) -> Iterator[str]:
         for family in self._families.values():
             for member in family:
-                if member.place.version:
-                    yield member.place.version
+                if member.facts.version:
+                    yield member.facts.version
 
 
 def plain_version(label: str) -> str:
@@ -166,17 +166,17 @@ def _by_page(paths: frozenset[str]) -> dict[str, list[_Member]]:
     copies = Copies(paths)
     if not has_trees and not has_suffixes and not copies.variant_folders:
         return pages
-    places: dict[str, _Place] = {}
+    by_folder: dict[str, _FolderFacts] = {}
     for path in sorted(paths):
         folder, _, name = path.rpartition("/")
-        if folder not in places:
-            places[folder] = _place(folder, copies)
-        place = places[folder]
+        if folder not in by_folder:
+            by_folder[folder] = _folder_facts(folder, copies)
+        facts = by_folder[folder]
         suffix = _suffix_language(path, copies)
         if suffix:
-            name, place = _without_suffix(name, place, suffix)
-        variant = Variant(path, place.language_label, place.version_label)
-        pages[f"{place.common}/{name}"].append(_Member(variant, place))
+            name, facts = _without_suffix(name, facts, suffix)
+        variant = Variant(path, facts.language_label, facts.version_label)
+        pages[f"{facts.common}/{name}"].append(_Member(variant, facts))
     return pages
 
 
@@ -188,7 +188,7 @@ def _is_marked(folder: str) -> bool:
     return False
 
 
-def _place(folder: str, copies: Copies) -> _Place:
+def _folder_facts(folder: str, copies: Copies) -> _FolderFacts:
     """Return a folder without languages and versions, and which these are."""
     labels = {"translation": "", "version": ""}
     is_original = {"translation": True, "version": True}
@@ -209,7 +209,7 @@ def _place(folder: str, copies: Copies) -> _Place:
         elif name != "current" or names[depth - 2] != _TRANSLATED_DOCS:
             common.append(name)
     version = plain_version(labels["version"])
-    return _Place(
+    return _FolderFacts(
         common="/".join(common),
         language_label=labels["translation"],
         version_label=labels["version"],
@@ -221,12 +221,12 @@ def _place(folder: str, copies: Copies) -> _Place:
     )
 
 
-def _without_suffix(name: str, place: _Place, suffix: str) -> tuple[str, _Place]:
-    """Return a name without the language at its end, and the place with that language."""
+def _without_suffix(name: str, facts: _FolderFacts, suffix: str) -> tuple[str, _FolderFacts]:
+    """Return a name without the language at its end, and the facts with that language."""
     stem, _, ending = name.rpartition(".")
     language = language_of(suffix)
     translated = replace(
-        place,
+        facts,
         language_label=suffix,
         language=language,
         is_original_language=language == "en",

@@ -182,8 +182,8 @@ class Gauge:
         """
         above = scores - self.floor
         # Logistic curves: they never end, so that the order of very good and very bad scores stays.
-        shown: Numbers = 1 / (1 + np.exp(-above / np.where(above > 0, SURENESS, self.spread)))
-        return shown
+        on_scale: Numbers = 1 / (1 + np.exp(-above / np.where(above > 0, SURENESS, self.spread)))
+        return on_scale
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,12 +54,12 @@ def passage(title: str, headings: Sequence[str], text: str) -> str:
     steps = headings
     if not headings or headings[0] != title:
         steps = (title, *headings)
-    place = STEP.join(steps)
+    header = STEP.join(steps)
     # A text without a heading may have got its first words for a title; said twice they would
     # outweigh the rest.
-    if text.startswith(place.removesuffix("\u2026")):
+    if text.startswith(header.removesuffix("\u2026")):
         return text
-    return f"{place}\n{text}"
+    return f"{header}\n{text}"
 
 
 @dataclass(slots=True)
@@ -151,13 +151,13 @@ def _joined(sections: Sequence[_Section], chunking: Chunking) -> Iterator[_Secti
         yield current
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+def _shared(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
     count = 0
-    for heading, other_heading in zip(one, other, strict=False):
+    for heading, other_heading in zip(first, second, strict=False):
         if heading != other_heading:
             break
         count += 1
-    return tuple(one[:count])
+    return tuple(first[:count])
 
 
 def _packed(body: str, blocks: Sequence[Block], chunking: Chunking) -> Iterator[Span]:

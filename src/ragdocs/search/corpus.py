@@ -135,21 +135,21 @@ class Corpus:
         with self._writing:
             scan, gone = self._look(only)
             self.index.apply([], gone)
-            known = self.index.stamps(scan.stamps)
+            indexed_stamps = self.index.stamps(scan.stamps)
             refused = self.refused(scan)
             changed = []
             for path, stamp in scan.stamps.items():
-                indexed, _ = known.get(path, ("", ""))
+                indexed, _ = indexed_stamps.get(path, ("", ""))
                 if indexed != stamp and path not in refused:
                     changed.append(path)
-            changed = newest_first(changed, scan, known)
+            changed = newest_first(changed, scan, indexed_stamps)
         self._tell([], gone)
         self._note_skipped(only, {**scan.unreadable, **refused})
         report = Report(removed=len(gone), unchanged=len(scan.stamps) - len(changed))
         done = 0
         most = FIRST_BATCH
         if only is None:
-            self.unread = unread_count(changed, scan, known)
+            self.unread = unread_count(changed, scan, indexed_stamps)
         while done < len(changed):
             read = self._read(changed[done : done + most], most)
             done += read.looked

@@ -87,5 +87,5 @@ def unread_count(paths: Iterable[str], scan: Scan, indexed: Stamps) -> int:
 
 def _is_indexed(path: str, scan: Scan, indexed: Stamps) -> bool:
     """Tell whether a file is indexed as it looks now, if perhaps too early to be sure."""
-    known, _ = indexed.get(path, ("", ""))
-    return known.removeprefix(FRESH) == scan.stamps[path].removeprefix(FRESH)
+    indexed_stamp, _ = indexed.get(path, ("", ""))
+    return indexed_stamp.removeprefix(FRESH) == scan.stamps[path].removeprefix(FRESH)

@@ -51,10 +51,10 @@ def language_term(language: str) -> str:
 LANGUAGE_TERMS = {language_term(language): language for language in STEMMED if language != ENGLISH}
 
 
-def field_terms(entry: IndexedDocument, known: Collection[int] = ()) -> list[FieldTerms]:
+def field_terms(entry: IndexedDocument, skipped: Collection[int] = ()) -> list[FieldTerms]:
     """Return the terms of each field of each passage, stemmed by the language of the passage.
 
-    The passages at the positions that are `known` get only the terms that all share.
+    The passages at the positions in `skipped` get only the terms that all share.
     """
     languages = passage_languages(entry)
     shared = {}
@@ -68,7 +68,7 @@ def field_terms(entry: IndexedDocument, known: Collection[int] = ()) -> list[Fie
     passages: list[FieldTerms] = []
     for position, chunk in enumerate(entry.chunks):
         own: FieldTerms = {}
-        if position not in known:
+        if position not in skipped:
             own = _own_terms(chunk, languages[position])
         passages.append({**own, **shared})
         give_way()

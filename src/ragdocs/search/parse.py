@@ -72,12 +72,12 @@ def parse(source: Source, lane: Lane) -> Parsed:
     if above and page.references is None:
         body, first_line = _with_above(above, body, first_line)
         blocks = markdown.blocks(body)
-    shown = ""
+    visible = ""
     if page.references is None:
-        shown = links.visible(body, blocks)
-        found = links.find(shown, body, source.path, lane.base)
+        visible = links.visible(body, blocks)
+        written_links = links.find(visible, body, source.path, lane.base)
     else:
-        found = links.referred(page.references, body, source.path, lane.base)
+        written_links = links.referred(page.references, body, source.path, lane.base)
     git = card.git()
     document = Document(
         id=document_id(lane, source.path),
@@ -93,7 +93,7 @@ def parse(source: Source, lane: Lane) -> Parsed:
         modified_at=source.modified_at,
         expires_at=card.time("expires_at"),
         links=(
-            *islice(found, links.LINK_LIMIT),
+            *islice(written_links, links.LINK_LIMIT),
             *_touched(git),
             *_impacted(title, card.words("impacted_paths")),
         ),
@@ -107,7 +107,7 @@ def parse(source: Source, lane: Lane) -> Parsed:
         anchors=page.anchors,
     )
     if lane.writable:
-        problems += _habits(document, shown, first_line)
+        problems += _habits(document, visible, first_line)
     document = replace(document, problems=(*source.problems, *problems))
     return Parsed(document, body, blocks, first_line, page.numbers)
 
@@ -142,14 +142,14 @@ def _with_above(above: str, body: str, first_line: int) -> tuple[str, int]:
     return f"{above}{between}{body}", first_line - len(between)
 
 
-def _habits(document: Document, shown: str, first_line: int) -> list[str]:
+def _habits(document: Document, visible: str, first_line: int) -> list[str]:
     """Name what a writer of this text probably meant otherwise."""
-    found = list(islice(links.lint(shown, first_line), _LINT_LIMIT))
+    problems = list(islice(links.lint(visible, first_line), _LINT_LIMIT))
     if document.kind.casefold() not in KNOWN_KINDS:
-        found.append(f"unknown type {document.kind[:60]!r}; known are {', '.join(KNOWN_KINDS)}")
+        problems.append(f"unknown type {document.kind[:60]!r}; known are {', '.join(KNOWN_KINDS)}")
     if len(document.links) >= links.LINK_LIMIT:
-        found.append(f"more than {links.LINK_LIMIT} links; the rest are not followed")
-    return found
+        problems.append(f"more than {links.LINK_LIMIT} links; the rest are not followed")
+    return problems
 
 
 def _title(page: Page, path: str) -> str:
@@ -158,18 +158,18 @@ def _title(page: Page, path: str) -> str:
     Or the file's name made readable.
     """
     titled = [block for block in page.blocks if block.title]
-    found = page.title
+    title = page.title
     for block in titled:
         if block.level == 1:
-            found = found or block.title
+            title = title or block.title
             break
-    if not found and _MADE_UP.fullmatch(PurePosixPath(path).stem):
+    if not title and _MADE_UP.fullmatch(PurePosixPath(path).stem):
         # Neither a time nor a digest is a title; what was remembered begins with what it is about.
-        found = _first_words(page.body)
+        title = _first_words(page.body)
         if titled:
-            found = titled[0].title
-    if found:
-        return caption(found)
+            title = titled[0].title
+    if title:
+        return caption(title)
     name = " ".join(re.split(r"[\s_-]+", PurePosixPath(path).stem)).strip() or path
     return name[0].upper() + name[1:]
 
@@ -249,13 +249,13 @@ class _Card:
             items = metadata.as_text(value).split(",")
         if any(isinstance(item, list | dict) for item in items):
             self._complain(key, "has an item that is not a single value")
-        kept: dict[str, str] = {}
+        distinct: dict[str, str] = {}
         for item in items:
             if item is not None and not isinstance(item, list | dict):
                 word = " ".join(metadata.as_text(item).strip().lstrip(mark or None).split())
-                kept.setdefault(word.casefold(), word)
-        kept.pop("", None)
-        return tuple(kept.values())
+                distinct.setdefault(word.casefold(), word)
+        distinct.pop("", None)
+        return tuple(distinct.values())
 
     def time(self, key: str) -> datetime | None:
         """Return an ISO 8601 time with its offset; one without an offset means UTC."""

@@ -67,8 +67,8 @@ def rank(
     if measured is not None:
         _hold_back(boosted, scores, measured, boosts)
     # The score that orders may pass 1.0, the one that is shown may not.
-    shown = np.minimum(boosted, 1.0)
-    is_enough = _enough(shown, documents, query, ranking, now).tolist()
+    visible_scores = np.minimum(boosted, 1.0)
+    is_enough = _enough(visible_scores, documents, query, ranking, now).tolist()
     taken: dict[str, int] = {}
     chosen: list[Chosen] = []
     omitted = 0
@@ -82,7 +82,7 @@ def rank(
             omitted += 1
             continue
         signals = _explained(float(scores[column]), boosts.get(column, {}))
-        chosen.append(Chosen(column, float(shown[column]), signals))
+        chosen.append(Chosen(column, float(visible_scores[column]), signals))
     return chosen, omitted
 
 

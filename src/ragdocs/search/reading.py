@@ -57,7 +57,7 @@ class Reading:
 
     def read(self, paths: Sequence[str], most: int) -> ReadFiles:
         """Read, parse, chunk and apply paths until there are so many chunks."""
-        known = self.index.stamps(paths)
+        stamps = self.index.stamps(paths)
         result = ReadFiles()
         entries: list[IndexedDocument] = []
         same: dict[str, str] = {}
@@ -70,7 +70,7 @@ class Reading:
             source = self._source(path, result.gone)
             if source is None:
                 continue
-            _, version = known.get(path, ("", ""))
+            _, version = stamps.get(path, ("", ""))
             if version == source.version:
                 same[path] = source.stamp
                 continue
@@ -82,7 +82,7 @@ class Reading:
             chunks += len(entry.chunks)
         self.index.apply(entries, result.gone, same)
         result.documents = [entry.document for entry in entries]
-        result.new = sum(document.path not in known for document in result.documents)
+        result.new = sum(document.path not in stamps for document in result.documents)
         result.changed = len(entries) - result.new
         result.same = len(same)
         return result

@@ -34,9 +34,9 @@ class PageVariants:
         if not families.languages:
             return query
         where = query.where
-        only_placed = replace(where, prefix="", hidden=(), alive_at=None)
+        narrowed = replace(where, prefix="", hidden=(), alive_at=None)
         # Another filter may leave out the very page that would be shown: then all are searched.
-        if only_placed != Filter():
+        if narrowed != Filter():
             return query
         text = " ".join(probe.text for probe in query.probes)
         from ragdocs.text.query_language import query_language

@@ -15,7 +15,7 @@ from ragdocs.errors import RagdocsError, UnavailableError
 
 if TYPE_CHECKING:
     # Opening a workspace imports every engine.
-    from ragdocs.places import Place
+    from ragdocs.open_lanes import OpenLane
     from ragdocs.types import Document
     from ragdocs.workspace import Workspace
 
@@ -48,7 +48,7 @@ class Follower:
         self._listener = listener
         self._stopping = threading.Event()
         # The version of each path that listeners know, by lane; "" for one that is gone.
-        self._told: dict[tuple[str, str], str] = {}
+        self._versions: dict[tuple[str, str], str] = {}
         # When the history of each lane is pruned next.
         self._prune_at: dict[str, float] = {}
 
@@ -68,13 +68,13 @@ class Follower:
         """Tell listeners what they do not know yet."""
         fresh = []
         for document in documents:
-            if self._told.get((lane, document.path)) != document.version:
-                self._told[lane, document.path] = document.version
+            if self._versions.get((lane, document.path)) != document.version:
+                self._versions[lane, document.path] = document.version
                 fresh.append(document)
         removed = []
         for path in gone:
-            if self._told.get((lane, path), " "):
-                self._told[lane, path] = ""
+            if self._versions.get((lane, path), " "):
+                self._versions[lane, path] = ""
                 removed.append(path)
         if fresh or removed:
             self._listener(lane, fresh, removed)
@@ -103,30 +103,30 @@ class Follower:
 
     def _step(self, lane: str, cursor: str) -> str:
         """Look at what changed since a cursor, wait for more, and return the next cursor."""
-        place = self._workspace.places.get(lane)
-        if place is None or place.feed is None:
+        open_lane = self._workspace.open_lanes.get(lane)
+        if open_lane is None or open_lane.feed is None:
             # It could not be opened, or nothing was pushed yet.
             self._stopping.wait(POLL_SECONDS)
             with suppress(UnavailableError):
                 self._workspace.corpus(lane)
             return ""
-        place.corpus.listener = partial(self.tell, lane)
-        following, paths = place.feed.changes(cursor)
+        open_lane.corpus.listener = partial(self.tell, lane)
+        following, paths = open_lane.feed.changes(cursor)
         if "" in paths:
-            place.corpus.sync()
+            open_lane.corpus.sync()
         elif paths:
             self._stopping.wait(GRACE_SECONDS)
-            place.corpus.sync(paths)
-            self._tell_paths(lane, place, paths)
-        place.corpus.embed(stop=self._stopping.is_set)
-        place.feed.wait(POLL_SECONDS)
+            open_lane.corpus.sync(paths)
+            self._tell_paths(lane, open_lane, paths)
+        open_lane.corpus.embed(stop=self._stopping.is_set)
+        open_lane.feed.wait(POLL_SECONDS)
         return following
 
-    def _tell_paths(self, lane: str, place: Place, paths: Sequence[str]) -> None:
+    def _tell_paths(self, lane: str, open_lane: OpenLane, paths: Sequence[str]) -> None:
         documents = []
         gone = []
         for path in paths[:MOST_TOLD]:
-            document = place.corpus.get(path)
+            document = open_lane.corpus.get(path)
             if document is None:
                 gone.append(path)
             else:
@@ -135,20 +135,20 @@ class Follower:
 
     def _keep_up(self, lane: str) -> None:
         """Do what has to be done now and then."""
-        place = self._workspace.places.get(lane)
-        if place is not None:
-            place.index.save()
-            self._prune(lane, place)
+        open_lane = self._workspace.open_lanes.get(lane)
+        if open_lane is not None:
+            open_lane.index.save()
+            self._prune(lane, open_lane)
         self._workspace.follow_branch()
 
-    def _prune(self, lane: str, place: Place) -> None:
+    def _prune(self, lane: str, open_lane: OpenLane) -> None:
         """Drop what is too old of the history, where nobody writes enough to do it."""
         from ragdocs.stores.postgres.texts import RowStore
 
         now = time.monotonic()
-        if isinstance(place.store, RowStore) and now >= self._prune_at.get(lane, 0.0):
+        if isinstance(open_lane.store, RowStore) and now >= self._prune_at.get(lane, 0.0):
             self._prune_at[lane] = now + PRUNE_SECONDS
-            place.store.prune()
+            open_lane.store.prune()
 
 
 def follow(workspace: Workspace, listener: Listener) -> Follower | None:

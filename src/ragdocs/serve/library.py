@@ -95,11 +95,11 @@ class Project:
         arguments = {name: given[name] for name in names}
         arguments = checked(verb, workspace.config, arguments, "all")
         for lane in verb.lanes_for(arguments):
-            place = workspace.places.get(lane)
-            if place is not None and verb.current:
-                place.corpus.sync()
-            if place is not None and verb.meaning:
-                place.corpus.embed()
+            open_lane = workspace.open_lanes.get(lane)
+            if open_lane is not None and verb.current:
+                open_lane.corpus.sync()
+            if open_lane is not None and verb.meaning:
+                open_lane.corpus.embed()
         answer: Answer = framed(call.answer(verb, Ask(workspace=workspace), arguments))
         return answer
 

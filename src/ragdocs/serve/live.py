@@ -22,7 +22,7 @@ from ragdocs.system.heap import give_back
 
 if TYPE_CHECKING:
     # Opening a workspace imports every engine: only the background thread does it.
-    from ragdocs.places import Place
+    from ragdocs.open_lanes import OpenLane
     from ragdocs.search.corpus import Corpus
     from ragdocs.serve.follow import Follower
     from ragdocs.serve.watch import Watcher
@@ -158,7 +158,7 @@ class Live:
         if verb is None or not verb.lanes or self._workspace is None:
             return False
         # A lane that is not configured is not waited for.
-        lanes = self._workspace.places.keys() & set(verb.lanes)
+        lanes = self._workspace.open_lanes.keys() & set(verb.lanes)
         return bool(lanes) and self._read_lanes.issuperset(lanes)
 
     def may_search_early(self, verb: Verb | None) -> bool:
@@ -194,7 +194,7 @@ class Live:
         if not self._indexed.is_set():
             return
         for name in lanes:
-            lane = workspace.places.get(name)
+            lane = workspace.open_lanes.get(name)
             if lane is None:
                 continue
             with caller.maintaining():
@@ -263,7 +263,7 @@ class Live:
         """Return the lanes that are open, without waiting for any."""
         if self._workspace is None or not self._opened.is_set():
             return {}
-        return {name: place.corpus for name, place in self._workspace.places.items()}
+        return {name: open_lane.corpus for name, open_lane in self._workspace.open_lanes.items()}
 
     @property
     def seconds_since_compared(self) -> float | None:
@@ -318,10 +318,10 @@ class Live:
 
         self.progress = "opening"
         self._workspace = Workspace(self.config)
-        for name, place in self._workspace.places.items():
-            place.corpus.listener = partial(self._tell, name)
-            if place.feed is None:
-                place.corpus.serve_early()
+        for name, open_lane in self._workspace.open_lanes.items():
+            open_lane.corpus.listener = partial(self._tell, name)
+            if open_lane.feed is None:
+                open_lane.corpus.serve_early()
             else:
                 # The index is shared, so it is there already.
                 self._read_lanes.add(name)
@@ -350,7 +350,7 @@ class Live:
                     changed_at = time.monotonic()
                 if is_due:
                     reconciled_at = time.monotonic()
-                for name, lane in _own(workspace.places).items():
+                for name, lane in _own(workspace.open_lanes).items():
                     lane.corpus.embed(partial(self._announce, name), self._interrupted)
                 if not self._interrupted():
                     self._announcement.end()
@@ -387,8 +387,8 @@ class Live:
         if self.watcher:
             changes.update(self.watcher.take())
         if everything:
-            changes = dict.fromkeys(workspace.places)
-        for name, lane in _small_first(_own(workspace.places)):
+            changes = dict.fromkeys(workspace.open_lanes)
+        for name, lane in _small_first(_own(workspace.open_lanes)):
             if name not in changes:
                 continue
             try:
@@ -401,7 +401,7 @@ class Live:
             else:
                 self._read_errors.pop(name, None)
         if self._foreseen.is_set() and not self.ready:
-            for lane in workspace.places.values():
+            for lane in workspace.open_lanes.values():
                 lane.index.prepare()
         self._indexed.set()
         self.ready = True
@@ -443,7 +443,7 @@ class Live:
         self._announcement.show(f"{lane}: {stage}", done, total)
 
     def _save(self, workspace: Workspace) -> None:
-        for name, lane in _own(workspace.places).items():
+        for name, lane in _own(workspace.open_lanes).items():
             try:
                 if lane.index.save():
                     give_back()
@@ -455,14 +455,14 @@ class Live:
                 self._save_errors.pop(name, None)
 
 
-def _own(places: Mapping[str, Place]) -> dict[str, Place]:
+def _own(open_lanes: Mapping[str, OpenLane]) -> dict[str, OpenLane]:
     """Return the lanes of this machine; those of a team are followed by their feed."""
-    return {name: place for name, place in places.items() if place.feed is None}
+    return {name: open_lane for name, open_lane in open_lanes.items() if open_lane.feed is None}
 
 
-def _small_first(places: Mapping[str, Place]) -> list[tuple[str, Place]]:
+def _small_first(open_lanes: Mapping[str, OpenLane]) -> list[tuple[str, OpenLane]]:
     """Return lanes in the order to read them: memories are few, documentation may be large."""
-    return sorted(places.items(), key=lambda place: not place[1].corpus.lane.writable)
+    return sorted(open_lanes.items(), key=lambda open_lane: not open_lane[1].corpus.lane.writable)
 
 
 def _warn_once(errors: dict[str, str], lane: str, message: str) -> None:

@@ -150,12 +150,12 @@ _COUNTS: WeakKeyDictionary[Workspace, OutsideCount] = WeakKeyDictionary()
 
 def outside_of(workspace: Workspace) -> OutsideCount | None:
     """Return the count of a workspace, or nothing where documents are not searched."""
-    place = workspace.places.get(DOCS.name)
-    if place is None:
+    open_lane = workspace.open_lanes.get(DOCS.name)
+    if open_lane is None:
         return None
     count = _COUNTS.get(workspace)
     if count is None:
-        count = OutsideCount(workspace.config.root, place.corpus.lane)
+        count = OutsideCount(workspace.config.root, open_lane.corpus.lane)
         _COUNTS[workspace] = count
     return count
 
@@ -201,7 +201,7 @@ def empty_notes(workspace: Workspace, *, wait: bool) -> list[str]:
 
 def _is_empty(workspace: Workspace) -> bool:
     """Tell whether the documentation is looked through already, and has nothing in it."""
-    corpus = workspace.places[DOCS.name].corpus
+    corpus = workspace.open_lanes[DOCS.name].corpus
     return not corpus.info().documents and not corpus.unread
 
 

@@ -148,7 +148,7 @@ class Own:
 async def _turn(turnstile: Turnstile) -> AsyncIterator[None]:
     """Hold a turn during a call of a tool, which is not given up: a write would go on unseen."""
     try:
-        async with turnstile.place():
+        async with turnstile.slot():
             yield
     except RefusedError as refused:
         raise UnavailableError(str(refused), "Try again in a second") from refused
@@ -286,24 +286,24 @@ class SharedProjects(Mapping[str, Own]):
 
     def __getitem__(self, name: str) -> Own:
         """Return a project by its name."""
-        return self._known()[name]
+        return self._current()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known())
+        return iter(self._current())
 
     def __len__(self) -> int:
-        return len(self._known())
+        return len(self._current())
 
     def visible(self) -> set[str]:
         """Return the names of the projects that the caller may read."""
         readable = {project.identity for project in self._projects.all()}
         names = set()
-        for name in self._known():
+        for name in self._current():
             if self._identities[name] in readable:
                 names.add(name)
         return names
 
-    def _known(self) -> dict[str, Own]:
+    def _current(self) -> dict[str, Own]:
         now = time.monotonic()
         if now - self._read_at >= PROJECTS_SECONDS:
             self._own = self._read()
@@ -487,10 +487,10 @@ async def until_signalled(server: Server) -> None:
 def serve_http(opened: Opened, listening: Listening, limits: Limits) -> None:
     """Serve until a signal."""
     server = Server(opened, listening, limits)
-    place = ""
+    listens_on = ""
     if listening.names:
-        place = f" on {server.listening.address}:{server.listening.port}"
-    sys.stderr.write(f"ragdocs serves {server.address}{place}\n")
+        listens_on = f" on {server.listening.address}:{server.listening.port}"
+    sys.stderr.write(f"ragdocs serves {server.address}{listens_on}\n")
     if listening.is_loopback:
         sys.stderr.write(f"open the page once with {server.invitation()}\n")
     sys.stderr.flush()

@@ -21,8 +21,8 @@ def status_notes(workspace: Workspace) -> dict[str, list[str]]:
     from ragdocs.stores.postgres.push import Push
     from ragdocs.stores.postgres.texts import RowStore
 
-    place = workspace.places.get(DOCS.name)
-    if place is None or not isinstance(place.store, RowStore):
+    open_lane = workspace.open_lanes.get(DOCS.name)
+    if open_lane is None or not isinstance(open_lane.store, RowStore):
         return {}
     branch = workspace.team.docs_branch()
     notes = [f"the documentation of branch {branch}, as it was pushed"]
@@ -31,7 +31,7 @@ def status_notes(workspace: Workspace) -> dict[str, list[str]]:
     files = len(source.scan().stamps)
     # A server without a clone has no files to compare.
     if files and files <= MOST_READ:
-        plan = Push(source, place.store, lane.largest).compare(_silently)
+        plan = Push(source, open_lane.store, lane.largest).compare(_silently)
         count = len(plan.changed) + len(plan.removed)
         if count:
             notes.append(f"{count} files here differ from it; `ragdocs push` sends them")

@@ -29,7 +29,7 @@ class Watcher:
         if settings.poll:
             self.mode = "polling"
         self._settings = settings
-        self._stores = {name: lane.store for name, lane in workspace.places.items()}
+        self._stores = {name: lane.store for name, lane in workspace.open_lanes.items()}
         self._changes: dict[str, set[str]] = defaultdict(set)
         self._lock = threading.Lock()
         self._stopping = threading.Event()

@@ -280,15 +280,15 @@ def branch(root: Path) -> str:
 
 def common_dir(root: Path) -> Path | None:
     """Return the folder that all worktrees of a repository share, without asking git."""
-    found = find(root)
-    if found is None or not found.shared.is_dir():
+    folders = find(root)
+    if folders is None or not folders.shared.is_dir():
         return None
     try:
-        repository.check_contents(found)
+        repository.check_contents(folders)
     except UnavailableError as error:
         warn(str(error))
         return None
-    return found.shared
+    return folders.shared
 
 
 def exclude_file(root: Path) -> Path | None:
@@ -347,23 +347,23 @@ def _named_repository(root: Path, command: str, terms: Terms) -> list[str]:
     if command == "init":
         return [f"--git-dir={root / '.git'}"]
     if terms.here:
-        found = repository.own_folder(root)
-        _refuse_settings(found.own / "config", terms)
+        folders = repository.own_folder(root)
+        _refuse_settings(folders.own / "config", terms)
     elif terms.bare:
-        found = repository.bare_folder(root)
+        folders = repository.bare_folder(root)
     else:
-        found = _checked_repository(root, command)
-    return [f"--git-dir={found.own}", f"--work-tree={found.top}"]
+        folders = _checked_repository(root, command)
+    return [f"--git-dir={folders.own}", f"--work-tree={folders.top}"]
 
 
 def _checked_repository(root: Path, command: str) -> Repository:
-    found = repository.find(root)
-    if found is None:
+    folders = repository.find(root)
+    if folders is None:
         raise UnavailableError(f"{root} is not in a git repository")
-    repository.check_contents(found)
+    repository.check_contents(folders)
     if command not in _WITHOUT_OBJECTS:
-        repository.refuse_alternates(found.shared)
-    return found
+        repository.refuse_alternates(folders.shared)
+    return folders
 
 
 def _refuse_settings(config: Path, terms: Terms) -> None:

@@ -138,10 +138,10 @@ class Proof:
         return blake2b(text, key=self._key, digest_size=_SECRET_BYTES).hexdigest().encode()
 
 
-def _is_equal(one: bytes, other: bytes) -> bool:
+def _is_equal(first: bytes, second: bytes) -> bool:
     """Compare in a time that does not tell where they differ."""
-    difference = len(one) ^ len(other)
-    for mine, theirs in zip(one, other, strict=False):
+    difference = len(first) ^ len(second)
+    for mine, theirs in zip(first, second, strict=False):
         difference |= mine ^ theirs
     return not difference
 

@@ -249,7 +249,7 @@ def fold(word: str) -> str:
 @cache
 def _stem_spellings() -> dict[str, str]:
     """Map the stems of British words to those of American ones: their endings are regular."""
-    return {porter(one): porter(other) for one, other in OTHER_SPELLINGS.items()}
+    return {porter(british): porter(american) for british, american in OTHER_SPELLINGS.items()}
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -174,7 +174,7 @@ def destination(written: str, path: str, base: str = "") -> tuple[str, str]:
     return target.removeprefix(f"{base}/"), heading.strip()
 
 
-def places(prose: str, path: str) -> Iterator[_WrittenName]:
+def written_names(prose: str, path: str) -> Iterator[_WrittenName]:
     """Yield each link's name: start and stop, its target from the root, whether a wikilink has it.
 
     Definitions and images count: whoever moves a file wants to know all of them.

@@ -71,7 +71,7 @@ def find(path: str, data: bytes, name: str) -> Part | None:
     return _section(path, data, name)
 
 
-def every(path: str, data: bytes) -> list[Part]:
+def all_parts(path: str, data: bytes) -> list[Part]:
     """Return all sections or all definitions of a file."""
     from ragdocs.text import outline
 

@@ -137,7 +137,7 @@ class Finding:
             below = self._best(question, filters, chosen)
         passages = sum(self.corpora[lane].info().passages for lane in chosen)
         return Found(
-            hits=tuple(map(self._shown, page_rows)),
+            hits=tuple(map(self._lane_hit, page_rows)),
             total=len(rows),
             is_cut=searched.is_cut,
             below=below,
@@ -235,9 +235,9 @@ class Finding:
                 best += [Row(lane, hit.document, hit) for hit in findings.hits]
         if not best:
             return None
-        return self._shown(min(best, key=question.order))
+        return self._lane_hit(min(best, key=question.order))
 
-    def _shown(self, row: Row) -> LaneHit:
+    def _lane_hit(self, row: Row) -> LaneHit:
         if row.hit is not None:
             return LaneHit(row.lane, row.hit)
         document = row.document

@@ -255,11 +255,11 @@ class Journal:
                 f"start is {start}, length {length}", f"Ask for 1 to {MOST_LISTED} from 0 on"
             )
         path = relative_name(section)
-        every = self._history(path)
-        if not every:
+        steps = self._history(path)
+        if not steps:
             self.corpus.store.read(path)
-        chosen = [self._listed(step) for step in every[start : start + length]]
-        return EntryList(tuple(chosen), len(every))
+        chosen = [self._listed(step) for step in steps[start : start + length]]
+        return EntryList(tuple(chosen), len(steps))
 
     def search(
         self, work_context: str, content: str, threshold: float | None = None

@@ -72,25 +72,25 @@ def _by_words(
 
     catalog = sources.catalog
     scored: dict[str, Scored] = {}
-    found: dict[SignalName, Rows] = {}
+    best_rows: dict[SignalName, Rows] = {}
     for probe in probes:
         if probe.text:
             words = sources.keywords().score(probe.text, catalog.arrays.alive, probe.languages)
             scored[probe.name] = words
             best_first = partial(_best_first, catalog)
-            found[probe.name, "keyword"] = best(words.values, k, masks, best_first)
-    return scored, found
+            best_rows[probe.name, "keyword"] = best(words.values, k, masks, best_first)
+    return scored, best_rows
 
 
 def _by_vector(
     sources: Sources, probes: Sequence[ProbeVector], masks: Sequence[Mask], k: int
 ) -> dict[SignalName, Rows]:
     """Choose the rows that are nearest to each probe that has a vector."""
-    found: dict[SignalName, Rows] = {}
+    best_rows: dict[SignalName, Rows] = {}
     for probe in probes:
         if probe.vector is not None:
-            found[probe.name, "vector"] = _nearest(sources, probe.vector, masks, k)
-    return found
+            best_rows[probe.name, "vector"] = _nearest(sources, probe.vector, masks, k)
+    return best_rows
 
 
 def _nearest(sources: Sources, vector: Vectors, masks: Sequence[Mask], k: int) -> Rows:
@@ -125,9 +125,9 @@ def _best_first(catalog: Catalog, rows: Rows, scores: RowScores) -> Rows:
     return order[np.argsort(-scores[order], kind="stable")]
 
 
-def _family(catalog: Catalog, found: Iterable[Rows], also: Collection[str]) -> Siblings:
+def _family(catalog: Catalog, hits: Iterable[Rows], also: Collection[str]) -> Siblings:
     """Return all rows of the documents that were found or are measured anyway."""
-    parts = [np.empty(0, dtype=np.int64), *found]
+    parts = [np.empty(0, dtype=np.int64), *hits]
     for document_id in also:
         parts.append(np.array(catalog.rows(document_id), dtype=np.int64))
     return side_by_side(catalog.families(np.concatenate(parts)))

@@ -14,9 +14,9 @@ _SHARED = ("lane", "kind", "status", "format")
 _DATES = ("created_at", "modified_at", "expires_at")
 
 
-def every_card(placed: Iterable[tuple[Document, str, range]]) -> Iterator[dict[str, Any]]:
+def every_card(documents: Iterable[tuple[Document, str, range]]) -> Iterator[dict[str, Any]]:
     """Yield what a snapshot keeps of documents with these stamps and rows."""
-    for document, stamp, rows in placed:
+    for document, stamp, rows in documents:
         yield {**_plain(document), "stamp": stamp, "rows": [rows.start, rows.stop]}
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ragdocs.engines.local.rows import RowArrays, Rows
 
 # A document with its stamp and the rows of its passages.
-Placed = tuple[Document, str, range]
+DocumentRows = tuple[Document, str, range]
 # For each slot, whether its document is chosen; there is one in each that is.
 Slots = bytes
 
@@ -64,10 +64,10 @@ class Catalog:
         self._passing: dict[Filter, Slots] = {}
 
     @classmethod
-    def of(cls, placed: Iterable[Placed], passages: Passages) -> Catalog:
+    def of(cls, documents: Iterable[DocumentRows], passages: Passages) -> Catalog:
         """Return a catalog of documents whose passages have their rows already."""
         catalog = cls(passages)
-        for document, stamp, rows in placed:
+        for document, stamp, rows in documents:
             catalog._register(document, stamp)
             catalog._rows[document.id] = rows
             catalog._count += len(rows)
@@ -86,11 +86,11 @@ class Catalog:
         The headings come with `Passages.name_headings`.
         """
 
-        def placed() -> Iterator[Placed]:
+        def stored() -> Iterator[DocumentRows]:
             for card in cards:
                 yield document_of(card, links(card["id"])), card["stamp"], range(*card["rows"])
 
-        return cls.of(placed(), Passages(records, texts))
+        return cls.of(stored(), Passages(records, texts))
 
     @property
     def arrays(self) -> RowArrays:
@@ -99,10 +99,10 @@ class Catalog:
         if self._arrays is None:
             from ragdocs.engines.local.rows import RowArrays
 
-            placed = []
+            slot_rows = []
             for doc_id, rows in self._rows.items():
-                placed.append((self._slots[doc_id], rows))
-            self._arrays = RowArrays(len(self.passages), placed)
+                slot_rows.append((self._slots[doc_id], rows))
+            self._arrays = RowArrays(len(self.passages), slot_rows)
         return self._arrays
 
     @property
@@ -172,7 +172,7 @@ class Catalog:
             chosen = list(map(self._documents.__getitem__, compress(self._ids, slots)))
         return sorted(chosen, key=lambda document: document.path)
 
-    def placed(self) -> Iterator[Placed]:
+    def document_rows(self) -> Iterator[DocumentRows]:
         """Yield all documents in the order of their paths, with their stamps and rows."""
         for document in self.documents():
             yield document, self.stamps[document.path][0], self._rows[document.id]
@@ -187,10 +187,10 @@ class Catalog:
 
     def every_row(self) -> list[int]:
         """List the rows that hold a passage, in order."""
-        every: list[int] = []
+        all_rows: list[int] = []
         for rows in sorted(self._rows.values(), key=lambda rows: rows.start):
-            every.extend(rows)
-        return every
+            all_rows.extend(rows)
+        return all_rows
 
     def families(self, rows: Rows) -> list[range]:
         """Return all rows of each of the documents that have these, in order."""
@@ -222,9 +222,9 @@ class Catalog:
         `linked` are the ids that satisfy `where.linked_to`.
         """
         # Others may put filters there and forget them meanwhile.
-        known = self._passing.get(where)
-        if linked is None and known is not None:
-            return known
+        passing = self._passing.get(where)
+        if linked is None and passing is not None:
+            return passing
         slots = bytes(self._filtered(where, linked))
         if linked is None:
             if len(self._passing) >= KEPT_FILTERS:
@@ -240,17 +240,17 @@ class Catalog:
             ("status", where.statuses),
         ):
             if words:
-                passing = _kept(passing, self._having(field, words))
+                passing = _among(passing, self._having(field, words))
         if where.hidden:
             _drop(passing, self._having("status", where.hidden))
         if linked is not None:
-            passing = _kept(passing, self._slots_of(linked))
+            passing = _among(passing, self._slots_of(linked))
         if where.prefix:
             below = []
             for path, doc_id in self._by_path.items():
                 if path.startswith(where.prefix):
                     below.append(doc_id)
-            passing = _kept(passing, self._slots_of(below))
+            passing = _among(passing, self._slots_of(below))
         if where.without:
             left_out = [self._by_path[path] for path in where.without if path in self._by_path]
             _drop(passing, self._slots_of(left_out))
@@ -332,16 +332,16 @@ def _timestamp(moment: datetime | None) -> float | None:
 
 
 def _importance(document: Document) -> float:
-    return _said(document.importance, UNSAID_IMPORTANCE)
+    return _or_default(document.importance, UNSAID_IMPORTANCE)
 
 
 def _confidence(document: Document) -> float:
-    return _said(document.confidence, UNSAID_CONFIDENCE)
+    return _or_default(document.confidence, UNSAID_CONFIDENCE)
 
 
-def _said(value: float | None, unsaid: float) -> float:
+def _or_default(value: float | None, default: float) -> float:
     if value is None:
-        return unsaid
+        return default
     return value
 
 
@@ -353,12 +353,12 @@ _NUMBERS: dict[str, Callable[[Document], float | None]] = {
 }
 
 
-def _kept(passing: bytearray, slots: Iterable[int]) -> bytearray:
+def _among(passing: bytearray, slots: Iterable[int]) -> bytearray:
     """Return what passes and is among these slots."""
-    kept = bytearray(len(passing))
+    among = bytearray(len(passing))
     for slot in slots:
-        kept[slot] = passing[slot]
-    return kept
+        among[slot] = passing[slot]
+    return among
 
 
 def _both(passing: bytearray, others: bytearray) -> bytearray:
@@ -369,8 +369,8 @@ def _both(passing: bytearray, others: bytearray) -> bytearray:
 
 def _without(passing: bytearray, others: bytearray) -> bytearray:
     """Return what passes and is not in the others."""
-    known = int.from_bytes(passing, "little")
-    rest = known & ~int.from_bytes(others, "little")
+    own = int.from_bytes(passing, "little")
+    rest = own & ~int.from_bytes(others, "little")
     return bytearray(rest.to_bytes(len(passing), "little"))
 
 

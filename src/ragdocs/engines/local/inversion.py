@@ -74,10 +74,10 @@ def _tokens(passages: Iterable[FieldTerms]) -> _Tokens:
 
 def _sorted_postings(tokens: _Tokens) -> Postings:
     """Count how often each passage has each term in each field."""
-    field_places = np.arange(len(tokens.sizes))
+    field_numbers = np.arange(len(tokens.sizes))
     count = max(1, len(tokens.sizes) // FIELD_COUNT)
-    places = np.repeat(field_places, tokens.sizes)
-    owners, fields = np.divmod(places, FIELD_COUNT)
+    fields_of_tokens = np.repeat(field_numbers, tokens.sizes)
+    owners, fields = np.divmod(fields_of_tokens, FIELD_COUNT)
     ranks = _ranks(tokens.texts)
     terms = ranks[tokens.numbers]
     # One number for each occurrence: its term, its field and its passage.
@@ -89,7 +89,7 @@ def _sorted_postings(tokens: _Tokens) -> Postings:
 
 
 def _ranks(texts: Sequence[bytes]) -> Numbers:
-    """Return the place that each text has when they are sorted."""
+    """Return the position that each text has when they are sorted."""
     count = len(texts)
     order = sorted(range(count), key=texts.__getitem__)
     ranks = np.empty(count, dtype=np.int64)
@@ -124,9 +124,9 @@ def _moved(words: Words, numbers: Numbers, ranks: Mapping[bytes, int]) -> Postin
     postings = words.postings()
     new_numbers = numbers[postings.numbers]
     is_kept = new_numbers >= 0
-    kept = postings.at(is_kept)
-    return kept._replace(
-        terms=new_terms[kept.terms],
+    present = postings.at(is_kept)
+    return present._replace(
+        terms=new_terms[present.terms],
         numbers=new_numbers[is_kept],
     )
 
@@ -135,9 +135,9 @@ def _counted(keys: Numbers) -> tuple[Numbers, Numbers]:
     """Return the different keys in order, and how often there is each."""
     keys = np.sort(keys)
     is_first = is_first_of_run(keys)
-    places = np.flatnonzero(is_first)
-    counts: Numbers = np.diff(places, append=len(keys))
-    return keys[places], counts
+    firsts = np.flatnonzero(is_first)
+    counts: Numbers = np.diff(firsts, append=len(keys))
+    return keys[firsts], counts
 
 
 def _assemble_used(texts: Sequence[bytes], postings: Postings, lengths: Bytes) -> Words:
@@ -156,21 +156,21 @@ def _assemble(texts: Sequence[bytes], postings: Postings, lengths: Bytes) -> Wor
     count = max(1, lengths.shape[1])
     pairs = postings.terms * count + postings.numbers
     # A pair of term and passage stands here once, whatever fields have it.
-    every, _ = _counted(pairs)
+    all_pairs, _ = _counted(pairs)
     bounds = np.arange(len(texts) + 1)
-    firsts = np.searchsorted(every, bounds * count)
-    places = np.searchsorted(every, pairs)
-    positions = places - firsts[postings.terms]
+    firsts = np.searchsorted(all_pairs, bounds * count)
+    entries = np.searchsorted(all_pairs, pairs)
+    positions = entries - firsts[postings.terms]
     codes = _codes(postings, lengths)
     is_body = postings.fields == 0
-    bodies = np.zeros(len(every), dtype=np.uint16)
-    bodies[places[is_body]] = codes[is_body]
+    bodies = np.zeros(len(all_pairs), dtype=np.uint16)
+    bodies[entries[is_body]] = codes[is_body]
     others = np.flatnonzero(~is_body)
     # The codes of other fields lie behind those of all bodies.
-    places[others] = len(every) + np.arange(len(others))
+    entries[others] = len(all_pairs) + np.arange(len(others))
     parts = {
         "firsts": firsts,
-        "numbers": every % count,
+        "numbers": all_pairs % count,
         "bodies": bodies,
         "other_firsts": np.searchsorted(postings.terms[others], bounds),
         "other_positions": positions[others],
@@ -178,7 +178,7 @@ def _assemble(texts: Sequence[bytes], postings: Postings, lengths: Bytes) -> Wor
         "other_codes": codes[others],
     }
     parts |= _text_parts(texts)
-    parts |= _high_parts(places, postings.counts)
+    parts |= _high_parts(entries, postings.counts)
     return _stored(parts)
 
 
@@ -208,12 +208,12 @@ def _text_parts(texts: Sequence[bytes]) -> Parts:
     }
 
 
-def _high_parts(places: Numbers, counts: Numbers) -> Parts:
-    """Return the counts that are too high for their codes, by the places of these."""
+def _high_parts(numbers: Numbers, counts: Numbers) -> Parts:
+    """Return the counts that are too high for their codes, by the numbers of these."""
     high = np.flatnonzero(counts >= HIGHEST)
-    order = np.argsort(places[high])
+    order = np.argsort(numbers[high])
     high = high[order]
     return {
-        "high_places": places[high],
+        "high_places": numbers[high],
         "high_counts": counts[high],
     }

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragdocs.engines.local.cards import every_card
-from ragdocs.engines.local.catalog import Catalog, Placed
+from ragdocs.engines.local.catalog import Catalog, DocumentRows
 from ragdocs.engines.local.passages import Buffer, Passages
 from ragdocs.engines.local.rows import Rows
 from ragdocs.system.turns import give_way
@@ -44,10 +44,10 @@ def dump(catalog: Catalog) -> tuple[dict[str, Any], bytes, list[Buffer]]:
     used, table["headings"][alive] = np.unique(table["headings"][alive], return_inverse=True)
     is_stored = alive.copy()
     is_stored[_fresh_rows(passages)] = False
-    texts = _place_stored(passages, table, np.flatnonzero(is_stored))
-    texts += _place_fresh(passages, table, sum(map(len, texts)))
+    texts = _move_stored(passages, table, np.flatnonzero(is_stored))
+    texts += _move_fresh(passages, table, sum(map(len, texts)))
     headings = [passages.headings[number] for number in used.tolist()]
-    cards = every_card(catalog.placed())
+    cards = every_card(catalog.document_rows())
     return {"documents": cards, "headings": headings}, table.tobytes(), texts
 
 
@@ -69,9 +69,9 @@ def compacted(catalog: Catalog) -> tuple[Catalog, Rows]:
     return Catalog.of(_moved(catalog, moved), passages), moved
 
 
-def _moved(catalog: Catalog, moved: Rows) -> Iterator[Placed]:
+def _moved(catalog: Catalog, moved: Rows) -> Iterator[DocumentRows]:
     """Yield the documents of a catalog with the new numbers of their rows."""
-    for document, stamp, rows in catalog.placed():
+    for document, stamp, rows in catalog.document_rows():
         first = 0
         if rows:
             first = int(moved[rows.start])
@@ -89,8 +89,8 @@ def _fresh_rows(passages: Passages) -> Rows:
     return np.fromiter(passages.fresh_texts, dtype=np.int64)
 
 
-def _place_stored(passages: Passages, table: Table, rows: Rows) -> list[Buffer]:
-    """Give the texts of the last snapshot their places in the next, and return them.
+def _move_stored(passages: Passages, table: Table, rows: Rows) -> list[Buffer]:
+    """Give the texts of the last snapshot their offsets in the next, and return them.
 
     What is left of it goes there as it lies, in as few pieces as there are gaps.
     """
@@ -107,8 +107,8 @@ def _place_stored(passages: Passages, table: Table, rows: Rows) -> list[Buffer]:
     return [passages.stored_texts[begin:end] for begin, end in spans]
 
 
-def _place_fresh(passages: Passages, table: Table, at: int) -> list[Buffer]:
-    """Give the texts that came since the last snapshot their places from `at` on."""
+def _move_fresh(passages: Passages, table: Table, at: int) -> list[Buffer]:
+    """Give the texts that came since the last snapshot their offsets from `at` on."""
     rows = _fresh_rows(passages)
     texts: list[Buffer] = []
     sizes: list[int] = []

@@ -18,7 +18,7 @@ Buffer = bytes | memoryview
 # One record for each row that was ever given, also for those that hold no passage any more: first
 # and last line, number of the headings, begin and size of the text, digest.
 RECORD = Struct("=iiiqq32s")
-_PLACE = Struct("=12xqq32x")
+_SPAN = Struct("=12xqq32x")
 
 # Reads of mapped texts before their pages are given back. Pages that are needed again soon cost a
 # search a twentieth of its time: one reads its hits and then the texts around them.
@@ -109,7 +109,9 @@ class Passages:
     def number(self, headings: tuple[str, ...]) -> int:
         """Return the number of headings, which get one if they have none."""
         if len(self._heading_numbers) < len(self.headings):
-            self._heading_numbers = {known: number for number, known in enumerate(self.headings)}
+            self._heading_numbers = {
+                headings: number for number, headings in enumerate(self.headings)
+            }
         number = self._heading_numbers.setdefault(headings, len(self.headings))
         if number == len(self.headings):
             self.headings.append(headings)
@@ -122,11 +124,11 @@ class Passages:
 
 
 def _check(records: Buffer, texts: Buffer) -> None:
-    """Refuse records that are cut, or that name places outside the texts."""
+    """Refuse records that are cut, or that name spans outside the texts."""
     end = len(texts)
     is_outside = len(records) % RECORD.size > 0
     if not is_outside:
-        for at, size in _PLACE.iter_unpack(records):
+        for at, size in _SPAN.iter_unpack(records):
             if at < 0 or at + size > end:
                 is_outside = True
     if is_outside:

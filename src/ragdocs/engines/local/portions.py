@@ -44,13 +44,13 @@ class FirstList:
     def __iter__(self) -> Iterator[Any]:
         text = self._text
         decode = json.JSONDecoder().raw_decode
-        place = text.index("[") + 1
-        while text[place] != "]":
-            element, place = decode(text, place)
+        position = text.index("[") + 1
+        while text[position] != "]":
+            element, position = decode(text, position)
             yield element
-            if text[place] == ",":
-                place += len(", ")
-        self.rest = "{" + text[place + 1 :].removeprefix(", ")
+            if text[position] == ",":
+                position += len(", ")
+        self.rest = "{" + text[position + 1 :].removeprefix(", ")
         self._text = ""
 
 

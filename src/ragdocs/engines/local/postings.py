@@ -242,8 +242,8 @@ class KeywordTable:
     def _listed(
         self, segment: str, field: str, term: str, numbers: Rows, counts: Rows
     ) -> list[Posting]:
-        known = np.append(self._numberings[segment].rows, ASTRAY)
-        rows = known[np.minimum(numbers, len(known) - 1)]
+        known_rows = np.append(self._numberings[segment].rows, ASTRAY)
+        rows = known_rows[np.minimum(numbers, len(known_rows) - 1)]
         is_listed = rows != REMOVED
         pairs = zip(rows[is_listed].tolist(), counts[is_listed].tolist(), strict=True)
         return [(field, term, row, float(count)) for row, count in pairs]
@@ -337,10 +337,10 @@ class KeywordTable:
         numbers, codes, high, others = occurrences
         frequency = self._body_worths.take(codes)
         if high:
-            places = list(high)
+            high_positions = list(high)
             times = np.fromiter(high.values(), dtype=np.float32)
-            divisors = self._norms["body"].take(codes[places] & HIGHEST)
-            frequency[places] = bm25.weighted("body", times, divisors)
+            divisors = self._norms["body"].take(codes[high_positions] & HIGHEST)
+            frequency[high_positions] = bm25.weighted("body", times, divisors)
         named: Floats | None = None
         for field, positions, field_counts, field_lengths in others:
             times = field_counts.astype(np.float32)

@@ -36,8 +36,8 @@ def side_by_side(families: Sequence[range]) -> Siblings:
     firsts = np.array([family.start for family in families], dtype=np.int64)
     sizes = np.array([len(family) for family in families], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
-    every = np.arange(sizes.sum()) + np.repeat(firsts - starts, sizes)
-    return Siblings(every, starts)
+    rows = np.arange(sizes.sum()) + np.repeat(firsts - starts, sizes)
+    return Siblings(rows, starts)
 
 
 class RowArrays:
@@ -46,13 +46,13 @@ class RowArrays:
     Apart from the rest of a passage, because every filter walks over them.
     """
 
-    def __init__(self, count: int, placed: Iterable[tuple[int, range]]) -> None:
+    def __init__(self, count: int, slot_rows: Iterable[tuple[int, range]]) -> None:
         """Take so many rows, and those that each slot has."""
         self._alive = Column.of(np.zeros(count, dtype=np.bool_), blank=False)
         self._slot_of = Column.of(np.zeros(count, dtype=np.int32), 0)
         alive = self.alive
         slot_of = self._slot_of.values
-        for slot, rows in placed:
+        for slot, rows in slot_rows:
             alive[rows.start : rows.stop] = True
             slot_of[rows.start : rows.stop] = slot
         self._lone: float | None = None

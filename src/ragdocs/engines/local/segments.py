@@ -408,14 +408,14 @@ def _joined(segments: Sequence[Segment]) -> NewSegment:
 def _instead(merged: Merged) -> Any:
     """Return what chooses the segments that a commit keeps: the merged one for its sources."""
 
-    def kept(_: Any, segments: Sequence[Any]) -> list[Any]:
+    def chosen(_: Any, segments: Sequence[Any]) -> list[Any]:
         others = []
         for segment in segments:
             if segment.segment_id() not in merged.sources:
                 others.append(segment)
         return [*others, merged.stored]
 
-    return kept
+    return chosen
 
 
 def _same(ours: tuple[Rows, Rows], theirs: tuple[Rows, Rows]) -> bool:

@@ -48,7 +48,7 @@ def save(
 ) -> str:
     """Write a generation and publish it; the caller holds the lock of the directory."""
     name = f"{time.time_ns():020d}-{os.urandom(4).hex()}"
-    place = directory / name
+    generation = directory / name
     manifest: dict[str, object] = {
         "recipe": dict(recipe),
         "files": {path: _digest(pieces) for path, pieces in sorted(parts.items())},
@@ -64,8 +64,8 @@ def save(
             # leaves must be one.
             head = [json.dumps(manifest, indent=1).encode()]
             for path, pieces in {MANIFEST: head, **parts}.items():
-                fsio.make_directories((place / path).parent, 0o700)
-                fsio.write_atomic(place / path, *pieces)
+                fsio.make_directories((generation / path).parent, 0o700)
+                fsio.write_atomic(generation / path, *pieces)
             undo.pop_all()
         fsio.write_atomic(directory / POINTER, name.encode())
     # What is published is published, whatever becomes of the old ones.
@@ -93,18 +93,18 @@ def load(
         name = fsio.read_bytes(directory / POINTER, limit=200).decode()
         if not name or Path(name).name != name or name.startswith("."):
             return None
-        place = fsio.contained(directory, name)
+        generation = fsio.contained(directory, name)
         with ExitStack() as stack:
             # It keeps the generation from being removed meanwhile. Without it, what is missing then
             # is noticed below.
             with suppress(LockAcquisitionError):
-                stack.enter_context(lock(place, timeout=0, shared=True))
-            manifest = _signed_manifest(fsio.read_bytes(place / MANIFEST), key)
+                stack.enter_context(lock(generation, timeout=0, shared=True))
+            manifest = _signed_manifest(fsio.read_bytes(generation / MANIFEST), key)
             if manifest is None:
                 return None
             parts = {}
             for path in manifest["files"]:
-                parts[path] = _opened(fsio.contained(place, path), private)
+                parts[path] = _opened(fsio.contained(generation, path), private)
     except UNTRUSTED:
         return None
     if _digests(parts) != manifest["files"]:
@@ -192,9 +192,9 @@ def _prune(directory: Path, live: str, key: bytes) -> None:
             _remove(directory, name)
 
 
-def _is_own(place: Path, key: bytes) -> bool:
+def _is_own(generation: Path, key: bytes) -> bool:
     try:
-        with fsio.Folder(place) as folder:
+        with fsio.Folder(generation) as folder:
             return _signed_manifest(fsio.read_from(folder, MANIFEST)[0], key) is not None
     except UNTRUSTED:
         return False

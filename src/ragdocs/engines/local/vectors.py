@@ -55,12 +55,12 @@ class VectorTable:
         # Vectors of a file, or those that a graph was built of: nothing is ever added to them.
         self._settled: Any = None
         self._settled_file: Buffer = b""
-        # Vectors that came since; their places follow.
+        # Vectors that came since; their positions follow.
         self._added: Any = None
         self._stored: tuple[Buffer, Buffer] = (b"", b"")
         self._rows: Rows = np.empty(0, dtype=np.int64)
-        # The place of each row in the index, -1 where it has none.
-        self._places: Rows = np.empty(0, dtype=np.int64)
+        # The position of each row in the index, -1 where it has none.
+        self._positions: Rows = np.empty(0, dtype=np.int64)
         self._count = 0
         self._graph: Any = None
         self._graph_file: Buffer = b""
@@ -70,13 +70,13 @@ class VectorTable:
     def __len__(self) -> int:
         return self._count
 
-    def places(self, rows: Sequence[int] | Rows) -> Rows:
+    def positions(self, rows: Sequence[int] | Rows) -> Rows:
         """Return where the vectors of these rows are, -1 for those that have none."""
-        asked = np.asarray(rows, dtype=np.int64)
-        inside = asked < len(self._places)
-        found = np.full(len(asked), -1, dtype=np.int64)
-        found[inside] = self._places[asked[inside]]
-        return found
+        wanted = np.asarray(rows, dtype=np.int64)
+        inside = wanted < len(self._positions)
+        positions = np.full(len(wanted), -1, dtype=np.int64)
+        positions[inside] = self._positions[wanted[inside]]
+        return positions
 
     @property
     def method(self) -> str:
@@ -117,20 +117,22 @@ class VectorTable:
 
     def missing(self, rows: Sequence[int]) -> set[int]:
         """Return those of these rows that have no vector."""
-        asked = np.asarray(rows, dtype=np.int64)
-        return set(asked[self.places(asked) < 0].tolist())
+        wanted = np.asarray(rows, dtype=np.int64)
+        return set(wanted[self.positions(wanted) < 0].tolist())
 
     def add(self, rows: Sequence[int] | Rows, vectors: Vectors | Sequence[Vectors]) -> None:
         """Store one vector for each row."""
         # FAISS rounds halfway cases away from zero, and all others, such as databases, to even.
         halves = np.asarray(vectors, dtype=np.float16).astype(np.float32)
         self._added.add(np.ascontiguousarray(halves))
-        self._place(np.concatenate([self._rows, np.asarray(rows, dtype=np.int64)]), len(self._rows))
+        self._register(
+            np.concatenate([self._rows, np.asarray(rows, dtype=np.int64)]), len(self._rows)
+        )
 
     def remove(self, rows: Sequence[int]) -> None:
         """Forget these rows; rows that have no vector are passed over."""
-        there = np.asarray(rows, dtype=np.int64)[self.places(rows) >= 0]
-        self._places[there] = -1
+        there = np.asarray(rows, dtype=np.int64)[self.positions(rows) >= 0]
+        self._positions[there] = -1
         self._count -= len(there)
         if len(self._rows) - self._count > max(64, DEAD_SHARE * len(self._rows)):
             self._compact()
@@ -144,15 +146,15 @@ class VectorTable:
         if not count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         settled = self._settled.ntotal
-        found = []
+        searches = []
         if self._graph is not None and count >= MILD_FILTER * len(allowed):
             covered = self._graph.ntotal
-            found.append(self._search(self._graph, vector, k, allowed[:covered]))
+            searches.append(self._search(self._graph, vector, k, allowed[:covered]))
             allowed[:covered] = False
-        found.append(self._search(self._settled, vector, k, allowed[:settled]))
-        found.append(self._search(self._added, vector, k, allowed[settled:], settled))
-        rows = np.concatenate([some for some, _ in found])
-        scores = np.concatenate([some for _, some in found])
+        searches.append(self._search(self._settled, vector, k, allowed[:settled]))
+        searches.append(self._search(self._added, vector, k, allowed[settled:], settled))
+        rows = np.concatenate([some for some, _ in searches])
+        scores = np.concatenate([some for _, some in searches])
         order = best_first(rows, scores)[:k]
         return rows[order], scores[order]
 
@@ -161,35 +163,35 @@ class VectorTable:
 
         Zero where a row has none.
         """
-        there = np.flatnonzero(self.places(rows) >= 0)
+        there = np.flatnonzero(self.positions(rows) >= 0)
         result: Vectors = np.zeros(len(rows), dtype=np.float32)
         if len(there):
             # FAISS multiplies as in a search, so that scores are equal to the last bit.
             few = _exact(self.dim)
-            places = self.places(rows[there])
-            few.add_sa_codes(self._codes(places))
-            every = np.ones(len(there), dtype=np.bool_)
-            scores, positions = self._ask(few, vector, len(there), every)
+            stored = self.positions(rows[there])
+            few.add_sa_codes(self._codes(stored))
+            everything = np.ones(len(there), dtype=np.bool_)
+            scores, positions = self._ask(few, vector, len(there), everything)
             result[there[positions]] = scores
         return result
 
     def get(self, rows: Sequence[int] | Rows) -> Vectors:
         """Return the vectors of these rows, zero where a row has none."""
         result = np.zeros((len(rows), self.dim), dtype=np.float32)
-        places = self.places(rows)
-        there = places >= 0
+        positions = self.positions(rows)
+        there = positions >= 0
         if there.any():
-            result[there] = self._codes(places[there]).view(np.float16)
+            result[there] = self._codes(positions[there]).view(np.float16)
         return result
 
-    def _codes(self, places: Rows) -> Codes:
-        """Return the vectors at these places in half precision, as bytes."""
+    def _codes(self, positions: Rows) -> Codes:
+        """Return the vectors at these positions in half precision, as bytes."""
         settled = self._settled.ntotal
-        is_settled = places < settled
-        codes = np.empty((len(places), self._settled.code_size), dtype=np.uint8)
-        early = places[is_settled]
+        is_settled = positions < settled
+        codes = np.empty((len(positions), self._settled.code_size), dtype=np.uint8)
+        early = positions[is_settled]
         codes[is_settled] = _codes_of(self._settled)[early]
-        late = places[~is_settled] - settled
+        late = positions[~is_settled] - settled
         codes[~is_settled] = _codes_of(self._added)[late]
         return codes
 
@@ -217,7 +219,7 @@ class VectorTable:
         table = VectorTable(self.dim)
         table.open()
         table._epoch = self._epoch + 1
-        rows = np.flatnonzero(self._places >= 0)
+        rows = np.flatnonzero(self._positions >= 0)
         for start in range(0, len(rows), STRIPE):
             stripe = rows[start : start + STRIPE]
             table.add(moved[stripe], self.get(stripe))
@@ -272,7 +274,7 @@ class VectorTable:
         graph: Buffer = b""
         if self._graph is not None:
             graph = _written(self._graph, faiss.IO_FLAG_SKIP_STORAGE)
-        is_alive = self.places(self._rows) == np.arange(len(self._rows))
+        is_alive = self.positions(self._rows) == np.arange(len(self._rows))
         rows = np.where(is_alive, self._rows, -1 - self._rows)
         return self._dumped(), graph, rows.tobytes()
 
@@ -293,21 +295,21 @@ class VectorTable:
         table._stored = (data, graph)
         stored = np.frombuffer(rows, dtype=np.int64)
         dead = stored < 0
-        table._place(np.where(dead, -1 - stored, stored))
-        table._places[table._rows[dead]] = -1
+        table._register(np.where(dead, -1 - stored, stored))
+        table._positions[table._rows[dead]] = -1
         table._count -= int(np.count_nonzero(dead))
         return table
 
-    def _place(self, rows: Rows, start: int = 0) -> None:
+    def _register(self, rows: Rows, start: int = 0) -> None:
         """Take these as the rows of the entries; those from `start` on are new."""
         size = int(rows.max(initial=-1)) + 1
         if not start:
-            self._places, self._count = np.full(size, -1, dtype=np.int64), 0
-        elif size > len(self._places):
+            self._positions, self._count = np.full(size, -1, dtype=np.int64), 0
+        elif size > len(self._positions):
             # By half more, so that many small additions copy little.
-            blank = np.full(size + size // 2 - len(self._places), -1, dtype=np.int64)
-            self._places = np.concatenate([self._places, blank])
-        self._places[rows[start:]] = np.arange(start, len(rows))
+            blank = np.full(size + size // 2 - len(self._positions), -1, dtype=np.int64)
+            self._positions = np.concatenate([self._positions, blank])
+        self._positions[rows[start:]] = np.arange(start, len(rows))
         self._rows = rows
         self._count += len(rows) - start
 
@@ -316,7 +318,7 @@ class VectorTable:
     ) -> tuple[Rows, Vectors]:
         """Return at least the k best rows, with all that are as good as the last of them.
 
-        `start` is the place of the first vector of this index.
+        `start` is the position of the first vector of this index.
         """
         count = int(np.count_nonzero(allowed))
         if not count:
@@ -331,7 +333,7 @@ class VectorTable:
             wanted = min(wanted * 4, count)
 
     def _ask(self, index: Any, vector: Vectors, wanted: int, allowed: Mask) -> tuple[Vectors, Rows]:
-        """Return the scores and places of the best among those allowed."""
+        """Return the scores and positions of the best among those allowed."""
         import faiss
 
         # One query is too little work to share: a second thread spins for ten milliseconds after it
@@ -350,13 +352,13 @@ class VectorTable:
             parameters = untyped.SearchParameters(sel=selector)
         scores, positions = index.search(vector.reshape(1, -1), wanted, params=parameters)
         # A graph may find fewer than were asked for.
-        found = positions[0] >= 0
-        return scores[0][found], positions[0][found]
+        is_hit = positions[0] >= 0
+        return scores[0][is_hit], positions[0][is_hit]
 
     def _compact(self) -> None:
         if len(self._rows) == self._count:
             return
-        rows = np.flatnonzero(self._places >= 0)
+        rows = np.flatnonzero(self._positions >= 0)
         vectors = self.get(rows)
         self._settled = _exact(self.dim)
         self._settled_file = b""
@@ -364,7 +366,7 @@ class VectorTable:
         self._graph = None
         self._graph_file = b""
         self._epoch += 1
-        self._place(np.empty(0, dtype=np.int64))
+        self._register(np.empty(0, dtype=np.int64))
         if len(rows):
             self.add(rows, vectors)
 
@@ -378,12 +380,12 @@ def similar_pairs(
     """
     # A document that has no vector yet resembles nothing, whatever the threshold.
     numbers = np.flatnonzero(np.any(vectors != 0, axis=1))
-    known = vectors[numbers]
+    present = vectors[numbers]
     scores: Vectors = np.empty(0, np.float32)
     firsts = seconds = np.empty(0, np.int64)
-    for start in range(0, len(known), STRIPE):
+    for start in range(0, len(present), STRIPE):
         # Each pair once: with those that follow.
-        stripe = known[start : start + STRIPE] @ known[start:].T
+        stripe = present[start : start + STRIPE] @ present[start:].T
         rows, columns = np.nonzero(np.triu(stripe >= threshold, 1))
         scores = np.concatenate([scores, stripe[rows, columns]])
         firsts = np.concatenate([firsts, numbers[start + rows]])

@@ -142,19 +142,19 @@ class _TermTable(OrderedHashWriter):  # type: ignore[misc] # whoosh has no types
         homes = roomy[tables] + (hashes >> 8) % slots[tables]
         order = np.argsort(homes)
         own_tables = tables[order]
-        places = _free_places(homes[order]) - roomy[own_tables]
+        free_slots = _free_slots(homes[order]) - roomy[own_tables]
         content = np.zeros(int(slots.sum()), dtype=_SLOT)
-        is_inside = places < slots[own_tables]
+        is_inside = free_slots < slots[own_tables]
         inside = order[is_inside]
-        inside_slots = begins[tables[inside]] + places[is_inside]
+        inside_slots = begins[tables[inside]] + free_slots[is_inside]
         content["hash"][inside_slots] = hashes[inside]
         content["position"][inside_slots] = positions[inside]
         for number in order[~is_inside].tolist():
             # Behind the last slot comes the first.
-            place = int(begins[tables[number]])
-            while content["position"][place]:
-                place += 1
-            content[place] = (hashes[number], positions[number])
+            slot = int(begins[tables[number]])
+            while content["position"][slot]:
+                slot += 1
+            content[slot] = (hashes[number], positions[number])
         start = self.dbfile.tell()
         self.dbfile.write(content.tobytes())
         begins = start + begins * _SLOT.itemsize
@@ -297,12 +297,12 @@ def _blocks(
         if single:
             block = next(ready)
         else:
-            shown = None
+            own_weights = None
             if not plain:
-                shown = tuple(weights[start:end].tolist())
+                own_weights = tuple(weights[start:end].tolist())
             own_gaps = tuple(gaps[start:end].tolist())
             own_values = values[4 * start : 4 * end]
-            postings = (own_gaps, shown, own_values)
+            postings = (own_gaps, own_weights, own_values)
             block = pickle.dumps(postings, 3)
             give_way()
         compresses = len(block) >= COMPRESSED
@@ -313,11 +313,11 @@ def _blocks(
     return blocks, is_compressed
 
 
-def _free_places(homes: Numbers) -> Numbers:
-    """Return the first free place from each home on; homes are in order."""
+def _free_slots(homes: Numbers) -> Numbers:
+    """Return the first free slot from each home on; homes are in order."""
     steps = np.arange(len(homes))
-    places: Numbers = steps + np.maximum.accumulate(homes - steps)
-    return places
+    free_slots: Numbers = steps + np.maximum.accumulate(homes - steps)
+    return free_slots
 
 
 def _pieces(records: Part) -> list[bytes]:

@@ -21,7 +21,7 @@ Numbers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.uint16]
 Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
-Places = npt.NDArray[np.uint32]
+Offsets = npt.NDArray[np.uint32]
 Counts = npt.NDArray[Any]
 Part = npt.NDArray[Any]
 Buffer = bytes | memoryview
@@ -68,15 +68,15 @@ class Postings(NamedTuple):
         return self.at(self.fields == number)
 
     def at(self, chosen: Numbers | Mask) -> Postings:
-        """Return those at some places, or those that are chosen by a mask."""
+        """Return those at some positions, or those that are chosen by a mask."""
         return Postings(*(column[chosen] for column in self))
 
 
 class FieldOccurrences(NamedTuple):
-    """What one field of passages has of a term; positions are places among the passages."""
+    """What one field of passages has of a term; positions count the passages of the term."""
 
     field: str
-    positions: Places
+    positions: Offsets
     counts: Counts
     lengths: Bytes
 
@@ -84,10 +84,10 @@ class FieldOccurrences(NamedTuple):
 class Occurrences(NamedTuple):
     """The passages that have a term, the codes of their bodies, and other fields.
 
-    `high` has the counts that are too high for their codes, by their places among the passages.
+    `high` has the counts that are too high for their codes, by their positions among the passages.
     """
 
-    numbers: Places
+    numbers: Offsets
     codes: Codes
     high: Mapping[int, int]
     others: list[FieldOccurrences]
@@ -99,7 +99,7 @@ class Words:
     def __init__(self, parts: Mapping[str, Part], buffer: Buffer = b"") -> None:
         self._parts = parts
         self.buffer = buffer
-        # In memory of their own: a search for a term looks at many places of these two.
+        # In memory of their own: a search for a term reads these two in many positions.
         self._texts = parts["texts"].tobytes()
         starts = parts["text_starts"].astype(np.uint32)
         self._starts = array("I", starts.tobytes())
@@ -110,9 +110,9 @@ class Words:
         # Where a count is too high for its code: in the bodies first, then in the other fields.
         self._high: dict[int, int] = {}
         if len(parts["high_places"]):
-            places = parts["high_places"].tolist()
+            numbers = parts["high_places"].tolist()
             counts = parts["high_counts"].tolist()
-            self._high = dict(zip(places, counts, strict=True))
+            self._high = dict(zip(numbers, counts, strict=True))
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -140,7 +140,7 @@ class Words:
         fields = self._parts["other_fields"][span]
         positions = self._parts["other_positions"][span]
         codes = self._parts["other_codes"][span]
-        # Their counts are known by places behind those of all bodies.
+        # Their counts are numbered behind those of all bodies.
         counts = self._counts(codes, len(self._numbers) + span.start)
         lengths = _lengths(codes)
         others = []
@@ -155,23 +155,23 @@ class Words:
             begin = end
         return others
 
-    def _counts(self, codes: Codes, place: int) -> Counts:
-        """Return the counts of the codes from this place on."""
+    def _counts(self, codes: Codes, start: int) -> Counts:
+        """Return the counts of the codes from this one on."""
         counts = codes >> 8
-        high = self._high_counts(codes, place)
+        high = self._high_counts(codes, start)
         if high:
             counts = counts.astype(np.int64)
             counts[list(high)] = list(high.values())
         return counts
 
-    def _high_counts(self, codes: Codes, place: int) -> dict[int, int]:
-        """Return which of the codes from this place on have too low a count, and the true one."""
+    def _high_counts(self, codes: Codes, start: int) -> dict[int, int]:
+        """Return which of the codes from this one on have too low a count, and the true one."""
         if not self._high:
             return {}
         is_high = codes >> 8 == HIGHEST
         high = {}
         for position in np.flatnonzero(is_high).tolist():
-            high[position] = self._high.get(place + position, HIGHEST)
+            high[position] = self._high.get(start + position, HIGHEST)
         return high
 
     def near(self, term: str) -> set[str]:
@@ -244,11 +244,11 @@ class Words:
         shares[first:last] = True
         return shares
 
-    def _same(self, wanted: Bytes, places: Numbers, is_inside: Mask) -> Numbers:
-        """Count the wanted bytes that each row of places has before one differs or is outside."""
+    def _same(self, wanted: Bytes, offsets: Numbers, is_inside: Mask) -> Numbers:
+        """Count the wanted bytes that each row of offsets has before one differs or is outside."""
         texts = np.frombuffer(self._texts, dtype=np.uint8)
-        # A place beyond the end of all texts is never looked at.
-        read = texts.take(places, mode="clip")
+        # An offset beyond the end of all texts is never looked at.
+        read = texts.take(offsets, mode="clip")
         is_same = np.where(is_inside, read, 0) == wanted
         is_same_so_far = np.logical_and.accumulate(is_same, axis=1)
         count: Numbers = is_same_so_far.sum(axis=1)
@@ -269,12 +269,12 @@ class Words:
         body_fields = np.zeros(len(bodies), dtype=np.int64)
         other_terms = _owners(self._other_firsts)
         other_firsts = self._firsts[other_terms].astype(np.int64)
-        other_places = other_firsts + self._parts["other_positions"]
-        places = np.concatenate([bodies, other_places])
+        other_entries = other_firsts + self._parts["other_positions"]
+        entries = np.concatenate([bodies, other_entries])
         return Postings(
             terms=np.concatenate([body_terms, other_terms]),
             fields=np.concatenate([body_fields, self._parts["other_fields"]]),
-            numbers=self._numbers[places].astype(np.int64),
+            numbers=self._numbers[entries].astype(np.int64),
             counts=self._all_counts(bodies),
         )
 
@@ -283,12 +283,12 @@ class Words:
         other_codes = self._parts["other_codes"]
         codes = np.concatenate([self._bodies[bodies], other_codes])
         counts: Numbers = (codes >> 8).astype(np.int64)
-        other_places = len(self._bodies) + np.arange(len(other_codes))
-        places = np.append(bodies, other_places)
+        other_numbers = len(self._bodies) + np.arange(len(other_codes))
+        code_numbers = np.append(bodies, other_numbers)
         is_high = counts == HIGHEST
         for position in np.flatnonzero(is_high).tolist():
-            place = int(places[position])
-            counts[position] = self._high.get(place, HIGHEST)
+            number = int(code_numbers[position])
+            counts[position] = self._high.get(number, HIGHEST)
         return counts
 
     def dump(self) -> bytes:
@@ -308,13 +308,13 @@ class Words:
         if len(data) < _SIZES.size:
             raise ValueError("the stored words are too short")
         parts = {}
-        place = _SIZES.size
+        offset = _SIZES.size
         sizes = _SIZES.unpack_from(data)
         for name, size in zip(PARTS, sizes, strict=True):
             dtype = np.dtype(PARTS[name])
-            parts[name] = np.frombuffer(data, dtype, size, place)
-            place += dtype.itemsize * size
-            place += -place % 8
+            parts[name] = np.frombuffer(data, dtype, size, offset)
+            offset += dtype.itemsize * size
+            offset += -offset % 8
         return cls(parts, data)
 
     def _from(self, wanted: bytes) -> int:
@@ -361,19 +361,19 @@ def is_first_of_run(values: Numbers) -> Mask:
     return is_first
 
 
-def _span(firsts: Places, number: int) -> slice:
+def _span(firsts: Offsets, number: int) -> slice:
     """Return where the part with this number lies, given where each of them begins."""
     first = int(firsts[number])
     end = int(firsts[number + 1])
     return slice(first, end)
 
 
-def _owners(firsts: Places) -> Numbers:
-    """Return for each place the number of the part that it lies in."""
+def _owners(firsts: Offsets) -> Numbers:
+    """Return for each position the number of the part that it lies in."""
     bounds = firsts.astype(np.int64)
     sizes = np.diff(bounds)
-    every = np.arange(len(sizes))
-    return np.repeat(every, sizes)
+    numbers = np.arange(len(sizes))
+    return np.repeat(numbers, sizes)
 
 
 def _lengths(codes: Codes) -> Bytes:

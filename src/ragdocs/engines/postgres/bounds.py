@@ -39,8 +39,8 @@ OTHER_DRIFT = 2.0
 
 def have_drifted(averages: Averages, reference: Averages) -> bool:
     """Tell whether bounds are so loose that they are worth making anew."""
-    for body, every in (drift(averages, reference), drift(reference, averages)):
-        if body > BODY_DRIFT or every > OTHER_DRIFT:
+    for body, other in (drift(averages, reference), drift(reference, averages)):
+        if body > BODY_DRIFT or other > OTHER_DRIFT:
             return True
     return False
 
@@ -82,13 +82,13 @@ def _best(
     weights, first_of = _passages(documents, averages)
     entries = np.frombuffer(b"".join(payloads), dtype=ENTRY)
     counts = [len(payload) // ENTRY.itemsize for payload in payloads]
-    # For each entry, the first passage of its document and the place of its posting.
+    # For each entry, the first passage of its document and the number of its posting.
     firsts = np.repeat([first_of[number] for number in numbers], counts)
     owners = np.repeat(np.arange(len(payloads)), counts)
     is_shared = entries["ord"] == DOCUMENT
     own = entries[~is_shared]
-    places = firsts[~is_shared] + own["ord"]
-    frequencies = own["body"] * weights[places, BODY] + own["headings"] * weights[places, HEADINGS]
+    rows = firsts[~is_shared] + own["ord"]
+    frequencies = own["body"] * weights[rows, BODY] + own["headings"] * weights[rows, HEADINGS]
     largest = np.zeros(len(payloads))
     np.maximum.at(largest, owners[~is_shared], frequencies)
     # An entry of the document has the field where others have the count of the body.

@@ -74,7 +74,7 @@ class Keys(Sequence[PassageKey]):
     def __getitem__(self, column: slice) -> Sequence[PassageKey]: ...
     def __getitem__(self, column: int | slice) -> PassageKey | Sequence[PassageKey]:
         if isinstance(column, slice):
-            return [self[one] for one in range(*column.indices(len(self)))]
+            return [self[number] for number in range(*column.indices(len(self)))]
         document = int(self._documents[column])
         position = int(self._positions[column])
         return PassageKey(Key(document, position))
@@ -156,11 +156,11 @@ class CandidateSearch:
 
     def _look_first(self) -> None:
         queries = words.word_queries(self._probes, self._rarest)
-        asked = []
+        sources = []
         statements = []
         for name in self._vectors:
             for number in range(len(self._conditions)):
-                asked.append((name, number))
+                sources.append((name, number))
                 statements.append(self._nearest(name, number))
         if not statements and not queries:
             return
@@ -170,7 +170,7 @@ class CandidateSearch:
             self._look = words.FirstLook(Totals.of(totals[0][0]))
         else:
             answers = self._look_by_words(queries, statements)
-        for key, rows in zip(asked, answers, strict=True):
+        for key, rows in zip(sources, answers, strict=True):
             self._near[key] = vectors.read_near(rows[0][0])
         if self.state is not None:
             self._take_hot_look()
@@ -208,9 +208,9 @@ class CandidateSearch:
         assert self._hot_search is not None
         assert self.state is not None
         near = [own["document"].astype(np.int64) for own in self._near.values()]
-        found = self._hot_search.look(self._k, near)
+        looked = self._hot_search.look(self._k, near)
         self._look = words.FirstLook(self.state.totals, self._hot_search.weighed)
-        self._pool, self._scores, self._best = found
+        self._pool, self._scores, self._best = looked
 
     def _rarest(self, query: words.WordQuery) -> dict[str, int]:
         forms: dict[str, None] = {}
@@ -260,7 +260,7 @@ class CandidateSearch:
             missing = self._not_ruled_out()
             size *= 2
         wanted = set(missing)
-        for columns in self._found_by_words().values():
+        for columns in self._hits_by_words().values():
             owners = self._pool.owners[columns]
             wanted.update(self._pool.numbers[owners].tolist())
         for near in self._near.values():
@@ -269,17 +269,17 @@ class CandidateSearch:
         wanted -= self._details.keys()
         if not wanted and not also:
             return
-        known = set(self._pool.numbers.tolist())
+        in_pool = set(self._pool.numbers.tolist())
         statements = [self._documents(wanted, also)]
         terms = self._spellings()
-        unscored = wanted - known
+        unscored = wanted - in_pool
         if terms and (unscored or also):
             statements.append(self._payloads(terms, unscored, also))
         answers = self._ask(*statements)
         fetched = []
         for number, path, passes, lengths, *details in answers[0]:
             self._details[number] = self._read_details(number, *details)
-            if number not in known:
+            if number not in in_pool:
                 fetched.append((number, passes, path, lengths))
         if fetched:
             payloads = {}
@@ -428,29 +428,29 @@ class CandidateSearch:
             self._best[name, number] = columns
         return columns
 
-    def _found_by_words(self) -> dict[str, Columns]:
-        found = {}
+    def _hits_by_words(self) -> dict[str, Columns]:
+        columns = {}
         for name, scores in self._scores.items():
             parts = []
             for number in range(len(self._conditions)):
                 parts.append(self._best_by_words(name, number))
-            found[name] = united(parts, scores)
-        return found
+            columns[name] = united(parts, scores)
+        return columns
 
-    def _found_by_vector(
+    def _hits_by_vector(
         self, slots: Numbers, measured: Mapping[str, Vectors]
     ) -> dict[str, Columns]:
         """Return the nearest passages of each probe; those of equal text have the same slot."""
-        found = {}
+        columns = {}
         for name, products in measured.items():
             parts = []
             for number in range(len(self._conditions)):
                 near = self._near[name, number]
-                places = self._pool.places(near["document"])
-                allowed = np.isin(slots, _marked(places, near["slot"]))
+                positions = self._pool.positions(near["document"])
+                allowed = np.isin(slots, _marked(positions, near["slot"]))
                 parts.append(best(products, self._k, allowed))
-            found[name] = united(parts, products)
-        return found
+            columns[name] = united(parts, products)
+        return columns
 
     def _measured(self) -> tuple[Numbers, dict[str, Vectors]]:
         """Return the document and slot of every column as one number, and the products."""
@@ -459,9 +459,9 @@ class CandidateSearch:
         marked = _marked(self._pool.owners, self._slots())
         measured = {}
         if self.state is not None:
-            every = self._passage_vectors()
+            all_vectors = self._passage_vectors()
             for name, vector in self._vectors.items():
-                measured[name] = vector_products(every, vector)
+                measured[name] = vector_products(all_vectors, vector)
             return marked, measured
         for number, name in enumerate(self._vectors):
             owners, entries = self._products(number)
@@ -497,7 +497,7 @@ class CandidateSearch:
         return np.frombuffer(b"".join(parts), dtype="<i4")
 
     def _products(self, probe: int) -> tuple[Numbers, npt.NDArray[np.void]]:
-        """Return the products of all documents with one vector, and the place of each owner."""
+        """Return the products of all documents with one vector, and the position of each owner."""
         parts = []
         sizes = []
         for number in self._pool.numbers.tolist():
@@ -515,14 +515,14 @@ class CandidateSearch:
         slots, measured = self._measured()
         columns: dict[SignalName, Columns] = {}
         raw: dict[SignalName, npt.NDArray[np.floating]] = {}
-        for name, found in self._found_by_words().items():
-            columns[name, "keyword"] = found
+        for name, hits in self._hits_by_words().items():
+            columns[name, "keyword"] = hits
             raw[name, "keyword"] = self._scores[name]
-        for name, found in self._found_by_vector(slots, measured).items():
-            columns[name, "vector"] = found
+        for name, hits in self._hits_by_vector(slots, measured).items():
+            columns[name, "vector"] = hits
             raw[name, "vector"] = measured[name]
         pool = self._pool
-        is_kept = self._kept(columns.values())
+        is_kept = self._has_hits(columns.values())
         is_column_kept = is_kept[pool.owners]
         moved = np.cumsum(is_column_kept) - 1
         sizes = pool.sizes[is_kept]
@@ -538,17 +538,17 @@ class CandidateSearch:
             starts=np.cumsum(sizes) - sizes,
             documents=documents,
             raw=scores,
-            found={signal: moved[found].tolist() for signal, found in columns.items()},
+            found={signal: moved[hits].tolist() for signal, hits in columns.items()},
             term_counts={name: len(query) for name, query in self._look.queries.items()},
             lone_share=self._look.totals.lone_share,
             seconds=seconds,
         )
 
-    def _kept(self, found: Iterable[Columns]) -> Mask:
+    def _has_hits(self, chosen: Iterable[Columns]) -> Mask:
         """Tell for each document whether it has a passage that was found, or was asked for."""
         pool = self._pool
         is_kept = np.zeros(len(pool.numbers), dtype=np.bool_)
-        for columns in found:
+        for columns in chosen:
             owners = pool.owners[columns]
             is_kept[owners] = True
         for number, details in self._details.items():
@@ -572,9 +572,9 @@ def _chosen(also: Collection[str]) -> str:
     return f"d.scope = %(scope)s AND ({by_number} OR d.id = ANY (%(also)s::text[]))"
 
 
-def _marked(places: Numbers, slots: npt.NDArray[np.integer]) -> Numbers:
+def _marked(positions: Numbers, slots: npt.NDArray[np.integer]) -> Numbers:
     """Return one number for each document and slot."""
-    marked: Numbers = (places.astype(np.int64) << SLOT_BITS) + slots.astype(np.int64)
+    marked: Numbers = (positions.astype(np.int64) << SLOT_BITS) + slots.astype(np.int64)
     return marked
 
 
@@ -583,9 +583,9 @@ def _spread(marked: Numbers, values: Vectors, wanted: Numbers) -> Vectors:
     if not len(marked):
         return np.zeros(len(wanted), dtype=np.float32)
     order = np.argsort(marked)
-    places = np.searchsorted(marked, wanted, sorter=order)
+    positions = np.searchsorted(marked, wanted, sorter=order)
     last = len(marked) - 1
-    found = order[places.clip(max=last)]
-    is_there = marked[found] == wanted
-    result: Vectors = np.where(is_there, values[found], 0.0).astype(np.float32)
+    nearest = order[positions.clip(max=last)]
+    is_there = marked[nearest] == wanted
+    result: Vectors = np.where(is_there, values[nearest], 0.0).astype(np.float32)
     return result

@@ -65,7 +65,7 @@ def everything(session: Session, scope: int, dim: int, cards: Cards) -> dict[str
             edges.append((document.id, ghost, link.kind, link.context))
     passages, vectors = _passages(session, scope, dim, documents)
     return {
-        "documents": [replace(one, modified_at=None) for one in documents.values()],
+        "documents": [replace(document, modified_at=None) for document in documents.values()],
         "chunks": passages,
         "postings": _postings(session, scope, documents, sizes),
         "edges": sorted(edges),
@@ -109,8 +109,8 @@ def _postings(
         name = documents[number].id
         for position, first, second in np.frombuffer(payload, dtype=ENTRY).tolist():
             if position == DOCUMENT:
-                for every in range(sizes[number]):
-                    postings.append((f"{name}#{every}", FIELDS[first], term, float(second)))
+                for ordinal in range(sizes[number]):
+                    postings.append((f"{name}#{ordinal}", FIELDS[first], term, float(second)))
                 continue
             for field, count in (("body", first), ("headings", second)):
                 if count:

@@ -200,10 +200,10 @@ class HotState:
         late = []
         oldest = self._changes
         for term in terms:
-            kept = self._postings.get(term)
-            if kept is not None and kept.changes < self._changes:
+            postings = self._postings.get(term)
+            if postings is not None and postings.changes < self._changes:
                 late.append(term)
-                oldest = min(oldest, kept.changes)
+                oldest = min(oldest, postings.changes)
         since = len(self._touched) - (self._changes - oldest)
         nothing = np.zeros(0, np.int64)
         changed = np.concatenate([nothing, *self._touched[since:]])
@@ -211,16 +211,16 @@ class HotState:
 
     def behind_after(self, terms: Sequence[str], touched: Sequence[int]) -> Behind:
         """Return the terms that will be behind when these documents have been touched, too."""
-        kept = [term for term in terms if term in self._postings]
+        present = [term for term in terms if term in self._postings]
         before = self.behind(terms)
         changed = np.array(touched, dtype=np.int64)
         documents = np.union1d(before.documents, changed)
-        return Behind(kept, documents)
+        return Behind(present, documents)
 
     def is_current(self, term: str) -> bool:
         """Tell whether the postings of a term are kept and not behind."""
-        kept = self._postings.get(term)
-        return kept is not None and kept.changes == self._changes
+        postings = self._postings.get(term)
+        return postings is not None and postings.changes == self._changes
 
     def add_postings(self, postings: Mapping[str, Payload], terms: Iterable[str]) -> None:
         """Keep the postings of these terms; of some there may be none."""
@@ -232,11 +232,11 @@ class HotState:
     def catch_up(self, behind: Behind, postings: Mapping[str, Payload]) -> None:
         """Replace postings in documents where they may differ."""
         for term in behind.terms:
-            kept = self._postings.get(term)
-            if kept is None:
+            stored = self._postings.get(term)
+            if stored is None:
                 # It was behind too far.
                 continue
-            payload = _postings_without(kept.payload, behind.documents)
+            payload = _postings_without(stored.payload, behind.documents)
             added = postings.get(term, NO_POSTINGS)
             if len(added.documents):
                 payload = _joined_postings(payload, added)
@@ -251,8 +251,8 @@ class HotState:
                 missing[term] = self._postings[term].payload
         averages = self.totals.by_field
         added = worth(self.pool, self._lengths, missing, averages)
-        for term, found in added:
-            own = _term_worth(self.pool.columns, found)
+        for term, single_worth in added:
+            own = _term_worth(self.pool.columns, single_worth)
             self._worth.add(term, own)
         return {term: self._worth[term] for term in terms}
 
@@ -261,8 +261,8 @@ class HotState:
         own = self._worth[term].columns
         if not len(own):
             return np.zeros(len(columns), dtype=np.bool_)
-        places = np.searchsorted(own, columns)
-        is_there: Mask = own.take(places, mode="clip") == columns
+        positions = np.searchsorted(own, columns)
+        is_there: Mask = own.take(positions, mode="clip") == columns
         return is_there
 
     def knows(self, terms: Collection[str]) -> bool:
@@ -307,8 +307,8 @@ class HotState:
             self._touched = tuple(others)
         oldest = self._changes - len(self._touched)
         lost = []
-        for term, kept in before._postings.items():
-            if kept.changes < oldest:
+        for term, postings in before._postings.items():
+            if postings.changes < oldest:
                 lost.append(term)
         self._postings = before._postings.without(lost)
 
@@ -328,22 +328,22 @@ def _row_size(row: tuple[Any, ...]) -> int:
 NO_POSTINGS = Payload(np.empty(0, np.int64), np.empty(0, np.int32), b"")
 
 
-def _term_worth(count: int, found: Worth) -> TermWorth:
+def _term_worth(count: int, whole: Worth) -> TermWorth:
     """Return what is kept of the worth of a term, given the number of all columns."""
-    places = np.flatnonzero(found.named)
-    is_dense = len(found.columns) > DENSE_SHARE * count
+    named = np.flatnonzero(whole.named)
+    is_dense = len(whole.columns) > DENSE_SHARE * count
     # What was found are parts of arrays of many terms, which would be kept with them.
     if is_dense:
         values = np.zeros(count, dtype=np.float32)
-        values[found.columns] = found.impact
+        values[whole.columns] = whole.impact
     else:
-        values = found.impact.copy()
+        values = whole.impact.copy()
     return TermWorth(
-        found.columns.copy(),
+        whole.columns.copy(),
         values,
         is_dense,
-        found.columns[places],
-        found.named[places],
+        whole.columns[named],
+        whole.named[named],
     )
 
 
@@ -474,10 +474,10 @@ def passage_vectors(data: bytes | None, slots: bytes, dim: int) -> Vectors:
     halves = half_bytes.view(_HALF).reshape(len(rows), dim)
     wanted = np.frombuffer(slots, dtype="<i4")
     vectors = np.zeros((len(wanted), dim), dtype=np.float32)
-    place_of = {slot: place for place, slot in enumerate(numbers.tolist())}
+    row_of = {slot: row for row, slot in enumerate(numbers.tolist())}
     for position, slot in enumerate(wanted.tolist()):
-        if slot in place_of:
-            vectors[position] = halves[place_of[slot]]
+        if slot in row_of:
+            vectors[position] = halves[row_of[slot]]
     return vectors
 
 

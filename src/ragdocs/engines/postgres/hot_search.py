@@ -202,13 +202,13 @@ class HotSearch:
         if not terms:
             return
         (rows,) = self._ask(words.resembling(self._scope, terms))
-        found: dict[str, list[str]] = {term: [] for term in terms}
+        resembling: dict[str, list[str]] = {term: [] for term in terms}
         spellings = []
         for term, spelling in rows:
-            found[term].append(spelling)
+            resembling[term].append(spelling)
             spellings.append(spelling)
         self._read_late(state, spellings)
-        for term, own in found.items():
+        for term, own in resembling.items():
             state.spellings[term] = tuple(own)
 
     def look(self, k: int, near: Sequence[Numbers]) -> HotLook:
@@ -216,42 +216,42 @@ class HotSearch:
         assert self.state is not None
         pool = self.state.pool
         scores = {}
-        found = {}
-        chosen = [pool.places(numbers) for numbers in near]
+        best_columns = {}
+        chosen = [pool.positions(numbers) for numbers in near]
         for name, query in self.weighed.items():
             scores[name] = word_score(self.state, query)
             for number, passing in enumerate(self.passing):
                 allowed = scores[name] > 0
                 if passing is not None:
                     allowed &= passing[pool.owners]
-                found[name, number] = best(scores[name], k, allowed)
-                chosen.append(pool.owners[found[name, number]])
-        places = np.unique(np.concatenate(chosen))
-        part = _part(pool, places, self.passing)
+                best_columns[name, number] = best(scores[name], k, allowed)
+                chosen.append(pool.owners[best_columns[name, number]])
+        positions = np.unique(np.concatenate(chosen))
+        part = _part(pool, positions, self.passing)
         # How far each document of the part stands from where it stood.
-        shifts = pool.starts[places] - part.starts
+        shifts = pool.starts[positions] - part.starts
         columns = np.arange(part.columns) + shifts[part.owners]
         moved = {}
-        for key, own in found.items():
+        for key, own in best_columns.items():
             owners = pool.owners[own]
-            part_places = np.searchsorted(places, owners)
-            moved[key] = own - shifts[part_places]
-        for name, every in scores.items():
-            scores[name] = every[columns]
+            part_positions = np.searchsorted(positions, owners)
+            moved[key] = own - shifts[part_positions]
+        for name, values in scores.items():
+            scores[name] = values[columns]
         return HotLook(part, scores, moved)
 
 
-def _part(pool: Pool, places: Numbers, passing: Sequence[Mask | None]) -> Pool:
+def _part(pool: Pool, positions: Numbers, passing: Sequence[Mask | None]) -> Pool:
     """Return a pool of some documents, with a bit for each filter that they pass."""
-    passes = np.zeros(len(places), dtype=np.int64)
+    passes = np.zeros(len(positions), dtype=np.int64)
     for number, is_passing in enumerate(passing):
         bit = 1 << number
         if is_passing is None:
             passes |= bit
         else:
-            passes |= np.where(is_passing[places], bit, 0)
-    paths = [pool.paths[place] for place in places.tolist()]
-    return Pool(pool.numbers[places], passes, pool.sizes[places], paths)
+            passes |= np.where(is_passing[positions], bit, 0)
+    paths = [pool.paths[position] for position in positions.tolist()]
+    return Pool(pool.numbers[positions], passes, pool.sizes[positions], paths)
 
 
 def _present(scope: int, state: HotState | None) -> Statement:

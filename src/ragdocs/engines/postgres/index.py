@@ -150,10 +150,10 @@ class PostgresIndex:
         sql = f"SELECT path, stamp, version FROM documents WHERE scope = %(scope)s {among}"
         with self._database.turns(self._scope) as turns:
             (rows,) = turns.ask((sql, values), is_last=True)
-        found: dict[str, tuple[str, str]] = {}
+        stamps: dict[str, tuple[str, str]] = {}
         for path, stamp, version in rows:
-            found[restored(path)] = (restored(stamp), restored(version))
-        return found
+            stamps[restored(path)] = (restored(stamp), restored(version))
+        return stamps
 
     def apply(
         self,
@@ -297,12 +297,12 @@ class PostgresIndex:
     def contents(self) -> dict[str, list[Any]]:
         """List everything by document and passage, so that two indexes can be compared."""
         with self._database.reading() as session:
-            found = contents.everything(session, self._scope, self._dim, self._cards)
+            listed = contents.everything(session, self._scope, self._dim, self._cards)
         if self._encoder == NO_ENCODER:
             # It cannot tell whether the vectors of others are right.
             blank = np.zeros(self._dim, dtype=np.float32)
-            found["vectors"] = [(name, blank) for name, _ in found["vectors"]]
-        return found
+            listed["vectors"] = [(name, blank) for name, _ in listed["vectors"]]
+        return listed
 
     def close(self) -> None:
         """Forget what is in memory; connections belong to the database."""

@@ -32,43 +32,43 @@ class Marked(NamedTuple):
         """Return the documents after a change: those with these numbers are fresh, or are gone."""
         own = self.documents
         is_changed = np.isin(own.numbers, numbers)
-        places = np.flatnonzero(is_changed)
+        positions = np.flatnonzero(is_changed)
         # Both are ordered by path, and a number is the hash of a path.
-        is_edit = np.array_equal(own.numbers[places], fresh.documents.numbers)
-        if is_edit and np.array_equal(own.sizes[places], fresh.documents.sizes):
-            return self._edited(places, fresh)
-        return self.without(places).joined(fresh)
+        is_edit = np.array_equal(own.numbers[positions], fresh.documents.numbers)
+        if is_edit and np.array_equal(own.sizes[positions], fresh.documents.sizes):
+            return self._edited(positions, fresh)
+        return self.without(positions).joined(fresh)
 
-    def _edited(self, places: Numbers, fresh: Marked) -> Marked:
+    def _edited(self, positions: Numbers, fresh: Marked) -> Marked:
         """Return documents of which some have other texts, but as many passages as before."""
         marks = self.marks.copy()
-        marks[places] = fresh.marks
+        marks[positions] = fresh.marks
         codes = self.codes.copy()
-        rows = self._rows(places)
+        rows = self._rows(positions)
         codes[rows] = fresh.codes
         lengths = codes.tobytes()
         documents = self.documents._replace(lengths=lengths)
         return Marked(documents, marks)
 
-    def _rows(self, places: Numbers) -> Numbers:
+    def _rows(self, positions: Numbers) -> Numbers:
         """Return the passages of documents."""
         sizes = self.documents.sizes
         starts = np.cumsum(sizes) - sizes
-        own = sizes[places]
+        own = sizes[positions]
         begins = np.cumsum(own) - own
-        shifts = starts[places] - begins
+        shifts = starts[positions] - begins
         shifted = np.repeat(shifts, own)
         rows: Numbers = np.arange(len(shifted)) + shifted
         return rows
 
-    def without(self, places: Numbers) -> Marked:
-        """Return all documents but those at these places."""
-        if not len(places):
+    def without(self, positions: Numbers) -> Marked:
+        """Return all documents but those at these positions."""
+        if not len(positions):
             return self
         documents = self.documents
         is_kept = np.ones(len(self.marks), dtype=np.bool_)
-        is_kept[places] = False
-        rows = self._rows(places)
+        is_kept[positions] = False
+        rows = self._rows(positions)
         codes = np.delete(self.codes, rows, axis=0)
         fetched = Fetched(
             documents.numbers[is_kept],
@@ -86,20 +86,20 @@ class Marked(NamedTuple):
         own = self.documents
         other = fresh.documents
         paths = list(own.paths)
-        places = [bisect_left(own.paths, path) for path in other.paths]
-        # From the last one on, so that the places of the others stay as they are.
-        for place, path in zip(reversed(places), reversed(other.paths), strict=True):
-            paths.insert(place, path)
+        positions = [bisect_left(own.paths, path) for path in other.paths]
+        # From the last one on, so that the positions of the others stay as they are.
+        for position, path in zip(reversed(positions), reversed(other.paths), strict=True):
+            paths.insert(position, path)
         ends = np.cumsum(own.sizes)
         starts = np.concatenate([[0], ends])
-        rows = np.repeat(starts[places], other.sizes)
+        rows = np.repeat(starts[positions], other.sizes)
         codes = np.insert(self.codes, rows, fresh.codes, axis=0)
         fetched = Fetched(
-            np.insert(own.numbers, places, other.numbers),
-            np.insert(own.passes, places, other.passes),
-            np.insert(own.sizes, places, other.sizes),
+            np.insert(own.numbers, positions, other.numbers),
+            np.insert(own.passes, positions, other.passes),
+            np.insert(own.sizes, positions, other.sizes),
             paths,
             codes.tobytes(),
         )
-        marks = np.insert(self.marks, places, fresh.marks)
+        marks = np.insert(self.marks, positions, fresh.marks)
         return Marked(fetched, marks)

@@ -68,12 +68,12 @@ class Pool:
     def joined(self, other: Pool) -> Pool:
         """Return a pool with the documents of both."""
         paths = self.paths + other.paths
-        places = range(len(paths))
-        order = sorted(places, key=paths.__getitem__)
+        positions = range(len(paths))
+        order = sorted(positions, key=paths.__getitem__)
         numbers = np.concatenate([self.numbers, other.numbers])
         passes = np.concatenate([self.passes, other.passes])
         sizes = np.concatenate([self.sizes, other.sizes])
-        ordered_paths = [paths[place] for place in order]
+        ordered_paths = [paths[position] for position in order]
         return Pool(
             numbers[order],
             passes[order],
@@ -81,25 +81,25 @@ class Pool:
             ordered_paths,
         )
 
-    def places(self, numbers: npt.NDArray[np.integer]) -> Numbers:
-        """Return where documents with these numbers are; of one that is not here, any place."""
+    def positions(self, numbers: npt.NDArray[np.integer]) -> Numbers:
+        """Return where documents with these numbers are; of one that is not here, any position."""
         if not len(self.numbers):
             return np.zeros(0, dtype=np.int64)
-        found = np.searchsorted(self._ordered, numbers)
+        ranks = np.searchsorted(self._ordered, numbers)
         last = len(self._order) - 1
-        places: Numbers = self._order[found.clip(max=last)]
-        return places
+        positions: Numbers = self._order[ranks.clip(max=last)]
+        return positions
 
-    def place(self, number: int) -> int:
+    def position(self, number: int) -> int:
         """Return where a document is that is here."""
-        places = self.places(np.array([number]))
-        return int(places[0])
+        positions = self.positions(np.array([number]))
+        return int(positions[0])
 
     def columns_of(self, part: Pool) -> Columns:
         """Return the columns here of all columns of a part of this pool."""
-        places = self.places(part.numbers)
+        positions = self.positions(part.numbers)
         # How far each document stands from where it stood.
-        shifts = self.starts[places] - part.starts
+        shifts = self.starts[positions] - part.starts
         columns: Columns = np.arange(part.columns) + shifts[part.owners]
         return columns
 
@@ -173,8 +173,8 @@ def worth(
         by_field = occurrences.by_field(lengths)
         impact = bm25.impact(by_field, averages)
         named = bm25.named_share(by_field)
-        for place, term in enumerate(chosen):
-            part = occurrences.part(place)
+        for number, term in enumerate(chosen):
+            part = occurrences.part(number)
             own = Worth(
                 occurrences.columns[part],
                 impact[part],
@@ -186,7 +186,7 @@ def worth(
 class _Occurrences:
     """How often terms stand in the fields of passages, for all terms at once.
 
-    A place is that of a term and a column: the columns of one term follow those of the other.
+    A cell is that of a term and a column: the columns of one term follow those of the other.
     """
 
     def __init__(self, pool: Pool, payloads: Sequence[Payload]) -> None:
@@ -201,38 +201,38 @@ class _Occurrences:
             for count in self._counts.values():
                 having |= count > 0
             postings = postings.at(~is_shared)
-        places = self._first_places(postings) + postings.entries["ord"]
-        having[places] = True
-        self._count(BODY, places, postings.entries["body"])
-        self._count(HEADINGS, places, postings.entries["headings"])
-        self._places = np.flatnonzero(having)
-        self.columns = self._places % pool.columns
+        cells = self._first_cells(postings) + postings.entries["ord"]
+        having[cells] = True
+        self._count(BODY, cells, postings.entries["body"])
+        self._count(HEADINGS, cells, postings.entries["headings"])
+        self._cells = np.flatnonzero(having)
+        self.columns = self._cells % pool.columns
 
-    def _first_places(self, postings: _Postings) -> Numbers:
-        """Return the place of the first passage of each document, for the term of a posting."""
+    def _first_cells(self, postings: _Postings) -> Numbers:
+        """Return the cell of the first passage of each document, for the term of a posting."""
         starts = self._pool.starts[postings.documents]
-        places: Numbers = postings.terms * self._pool.columns + starts
-        return places
+        cells: Numbers = postings.terms * self._pool.columns + starts
+        return cells
 
-    def _count(self, field: int, places: Numbers, counts: npt.NDArray[Any]) -> None:
+    def _count(self, field: int, cells: Numbers, counts: npt.NDArray[Any]) -> None:
         """Note how often terms stand in a field, if they do."""
         if counts.any():
             spread = np.zeros(self._size, dtype=np.float32)
-            spread[places] = counts
+            spread[cells] = counts
             self._counts[field] = spread
 
     def by_field(self, lengths: Floats) -> dict[str, bm25.Occurrences]:
         """Return counts and lengths, in the order in which the local engine adds fields up."""
         fields = {}
         for field in sorted(self._counts):
-            counts = self._counts[field][self._places]
+            counts = self._counts[field][self._cells]
             fields[FIELDS[field]] = (counts, lengths[field][self.columns])
         return fields
 
     def part(self, term: int) -> slice:
         """Return where the columns of one term are."""
         ends = np.array([term, term + 1]) * self._pool.columns
-        start, end = np.searchsorted(self._places, ends).tolist()
+        start, end = np.searchsorted(self._cells, ends).tolist()
         return slice(start, end)
 
     def _spread(self, postings: _Postings) -> None:
@@ -242,16 +242,16 @@ class _Occurrences:
             own = postings.at(fields == field)
             sizes = self._pool.sizes[own.documents]
             begins = np.cumsum(sizes) - sizes
-            # From the first place of each document on, as many as it has passages.
-            shifts = self._first_places(own) - begins
-            places = np.arange(int(sizes.sum())) + np.repeat(shifts, sizes)
+            # From the first cell of each document on, as many as it has passages.
+            shifts = self._first_cells(own) - begins
+            cells = np.arange(int(sizes.sum())) + np.repeat(shifts, sizes)
             spread = np.zeros(self._size, dtype=np.float32)
-            spread[places] = np.repeat(own.entries["headings"], sizes)
+            spread[cells] = np.repeat(own.entries["headings"], sizes)
             self._counts[field] = spread
 
 
 class _Postings(NamedTuple):
-    """Entries, each with the place of its document and the number of its term."""
+    """Entries, each with the position of its document and the number of its term."""
 
     entries: Entries
     documents: Numbers
@@ -276,14 +276,14 @@ def _decoded(pool: Pool, payloads: Sequence[Payload]) -> _Postings:
     counts = [len(payload.documents) for payload in payloads]
     every_term = np.arange(len(payloads))
     terms = np.repeat(every_term, counts)
-    places = pool.places(numbers)
+    positions = pool.positions(numbers)
     postings = _Postings(
         entries,
-        np.repeat(places, sizes),
+        np.repeat(positions, sizes),
         np.repeat(terms, sizes),
     )
     # Postings may have come of documents that are in another pool.
-    is_here = pool.numbers[places] == numbers
+    is_here = pool.numbers[positions] == numbers
     if is_here.all():
         return postings
     return postings.at(np.repeat(is_here, sizes))

@@ -28,24 +28,24 @@ class PostingChanges:
         """Add the differences between a document and its stored postings."""
         postings = document.postings(reference)
         for term, posting in postings.items():
-            place = old.places.get(term)
-            if place is None:
+            position = old.positions.get(term)
+            if position is None:
                 append(self._fresh, (term, number, *posting))
                 self._tally.term(term, posting.passages, posting.bodies)
                 continue
-            before = old.at(place)
+            before = old.at(position)
             if _differs(posting, before):
                 append(self._changed, (term, number, *posting))
                 more = posting.passages - before.passages
                 self._tally.term(term, more, posting.bodies - before.bodies)
-        open_places = document.open_places
-        if open_places is None:
-            open_places = range(len(old.terms))
-        for place in open_places:
-            term = old.terms[place]
+        open_positions = document.open_positions
+        if open_positions is None:
+            open_positions = range(len(old.terms))
+        for position in open_positions:
+            term = old.terms[position]
             if term not in postings:
                 append(self._gone, (term, number))
-                before = old.at(place)
+                before = old.at(position)
                 self._tally.term(term, -before.passages, -before.bodies)
 
     def write(self, execute: Callable[..., object]) -> None:

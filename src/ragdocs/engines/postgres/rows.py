@@ -54,12 +54,17 @@ class StoredPostings:
         columns: Sequence[Sequence[Any]] = tuple(zip(*rows, strict=True)) or ((),) * 6
         self.terms, self._best, self._named, self._passages, self._bodies, self.payloads = columns
         # Where each term is.
-        self.places = dict(zip(self.terms, range(len(self.terms)), strict=True))
+        self.positions = dict(zip(self.terms, range(len(self.terms)), strict=True))
 
-    def at(self, place: int) -> Posting:
-        """Return the posting at a place."""
-        counts = (self._passages[place], self._bodies[place])
-        return Posting(self._best[place], self._named[place], *counts, self.payloads[place])
+    def at(self, position: int) -> Posting:
+        """Return the posting at a position."""
+        return Posting(
+            self._best[position],
+            self._named[position],
+            self._passages[position],
+            self._bodies[position],
+            self.payloads[position],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +76,14 @@ class StoredTerms:
     # The passages whose text and headings are as they were: their positions, and those before.
     unchanged: Mapping[int, int]
 
-    def entries(self, known: Mapping[int, int]) -> tuple[Entries, npt.NDArray[np.int64]]:
-        """Return the entries of known passages, and the places of terms that may differ."""
+    def entries(self, unchanged: Mapping[int, int]) -> tuple[Entries, npt.NDArray[np.int64]]:
+        """Return the entries of known passages, and the positions of terms that may differ."""
         payloads = self.postings.payloads
         sizes = [len(payload) // ENTRY.itemsize for payload in payloads]
         stored = np.frombuffer(b"".join(payloads), dtype=ENTRY)
         of_term = np.repeat(np.arange(len(sizes)), sizes)
         moved = np.full(len(self.codes) + 1, -1)
-        moved[list(known.values())] = list(known)
+        moved[list(unchanged.values())] = list(unchanged)
         # What belongs to the whole document comes last, which is nowhere.
         positions = moved[np.minimum(stored["ord"], len(self.codes))]
         differing = np.unique(of_term[positions != stored["ord"]])
@@ -102,8 +107,8 @@ class AnalysedDocument:
     starts: npt.NDArray[np.int64]
     # For each term of other fields, occurrences by field.
     shared: Mapping[str, Mapping[int, int]]
-    # Places of the stored postings that may differ; the terms of others are in none of the above.
-    open_places: Sequence[int] | None = None
+    # Positions of the stored postings that may differ; no others have terms of the above.
+    open_positions: Sequence[int] | None = None
 
     @cached_property
     def sums(self) -> list[int]:
@@ -128,13 +133,13 @@ class AnalysedDocument:
         data = self.entries.tobytes()
         postings = {}
         start = 0
-        for place, term in enumerate(self.own_terms):
-            end = ends[place]
+        for position, term in enumerate(self.own_terms):
+            end = ends[position]
             named = 0.0
-            if in_headings[place]:
+            if in_headings[position]:
                 named = _ELSEWHERE
             payload = data[start * ENTRY.itemsize : end * ENTRY.itemsize]
-            postings[term] = Posting(best[place], named, end - start, bodies[place], payload)
+            postings[term] = Posting(best[position], named, end - start, bodies[position], payload)
             start = end
         own = dict(zip(self.own_terms, largest.tolist(), strict=True))
         for term, counts in self.shared.items():
@@ -176,30 +181,30 @@ class AnalysedDocument:
 
 def analysed(entry: IndexedDocument, stored: StoredTerms = NO_TERMS) -> AnalysedDocument:
     """Count the terms of all fields of a document; those of passages that are stored are kept."""
-    known = {}
+    unchanged = {}
     for position, before in stored.unchanged.items():
         if is_read_alone(entry.chunks[position]):
-            known[position] = before
-    passages = field_terms(entry, known)
+            unchanged[position] = before
+    passages = field_terms(entry, unchanged)
     shared: dict[str, dict[int, int]] = {}
     if passages:
         shared = _shared_terms(passages[0])
-    # Terms are numbered: those that are stored by their places, others after them.
-    numbers = dict(stored.postings.places)
+    # Terms are numbered: those that are stored by their positions, others after them.
+    numbers = dict(stored.postings.positions)
     fresh = _counted(passages, numbers)
-    kept, differing = stored.entries(known)
+    stored_entries, differing = stored.entries(unchanged)
     is_open = np.zeros(len(numbers), dtype=bool)
     is_open[differing] = True
     is_open[fresh[0]] = True
     is_open[[numbers[term] for term in shared if term in numbers]] = True
-    entries = np.hstack((kept[:, is_open[kept[0]]], fresh))
-    open_places = np.flatnonzero(is_open[: len(stored.postings.terms)]).tolist()
+    entries = np.hstack((stored_entries[:, is_open[stored_entries[0]]], fresh))
+    open_positions = np.flatnonzero(is_open[: len(stored.postings.terms)]).tolist()
     return AnalysedDocument(
         entry,
-        _codes(passages, stored, known),
+        _codes(passages, stored, unchanged),
         *_by_term(entries, list(numbers)),
         shared,
-        open_places,
+        open_positions,
     )
 
 
@@ -228,14 +233,16 @@ def _shared_terms(passage: FieldTerms) -> dict[str, dict[int, int]]:
     return shared
 
 
-def _codes(passages: Sequence[FieldTerms], stored: StoredTerms, known: Mapping[int, int]) -> Codes:
+def _codes(
+    passages: Sequence[FieldTerms], stored: StoredTerms, unchanged: Mapping[int, int]
+) -> Codes:
     """Return the lengths of all fields as they are stored; known passages keep theirs."""
     lengths = []
     for passage in passages:
         lengths.append([len(passage.get(field, ())) for field in FIELDS])
     coded = codes(lengths)
     for field in (BODY, HEADINGS):
-        coded[list(known), field] = stored.codes[list(known.values()), field]
+        coded[list(unchanged), field] = stored.codes[list(unchanged.values()), field]
     return coded
 
 

@@ -119,7 +119,7 @@ class PostgresSnapshot:
                 state.targets.add(name, documents)
         for name in names:
             for number, card in state.targets[name]:
-                if self._passing is None or self._passing[state.pool.place(number)]:
+                if self._passing is None or self._passing[state.pool.position(number)]:
                     yield name, number, card
 
     def _targets(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
@@ -152,9 +152,9 @@ class PostgresSnapshot:
         for word in words:
             for language in languages:
                 terms.update(meant(word, language))
-        kept = self._kept(wanted, terms)
-        if kept is not None:
-            rows, present = kept
+        in_memory = self._from_memory(wanted, terms)
+        if in_memory is not None:
+            rows, present = in_memory
         else:
             rows, present = self._fetched(wanted, terms, is_last=bool(words))
         passages = []
@@ -163,7 +163,9 @@ class PostgresSnapshot:
             passages.append((document, chunk(document, passage), present.of(words, languages, key)))
         return passages
 
-    def _kept(self, keys: Sequence[Key], terms: Collection[str]) -> tuple[Rows, _Standing] | None:
+    def _from_memory(
+        self, keys: Sequence[Key], terms: Collection[str]
+    ) -> tuple[Rows, _Standing] | None:
         """Return the rows of passages, and where terms stand, if all of it is in memory."""
         state = self._state
         if state is None or not state.knows(terms):
@@ -172,12 +174,12 @@ class PostgresSnapshot:
         if None in rows:
             return None
         documents, positions = columns(keys, 2)
-        places = state.pool.places(np.array(documents, dtype=np.int64))
-        of_keys = state.pool.starts[places] + np.array(positions)
+        in_pool = state.pool.positions(np.array(documents, dtype=np.int64))
+        of_keys = state.pool.starts[in_pool] + np.array(positions)
         present = _Standing()
         for term in terms:
-            for place in np.flatnonzero(state.having(term, of_keys)).tolist():
-                present.note(term, keys[place])
+            for number in np.flatnonzero(state.having(term, of_keys)).tolist():
+                present.note(term, keys[number])
         return cast("Rows", rows), present
 
     def _fetched(
@@ -216,12 +218,12 @@ class PostgresSnapshot:
             SELECT id, card, true FROM documents WHERE scope = %(scope)s AND id = ANY(%(names)s)
             ORDER BY is_id
             """
-        asked = {}
+        name_of = {}
         for name in names:
-            asked[stored(name)] = name
+            name_of[stored(name)] = name
         documents = {}
-        for key, card, _ in self._read(sql, names=list(asked)):
-            name = asked[key]
+        for key, card, _ in self._read(sql, names=list(name_of)):
+            name = name_of[key]
             documents[name] = self._cards.document(card)
         return documents
 
@@ -290,8 +292,8 @@ class PostgresSnapshot:
             """
         beginnings: dict[str, list[Chunk]] = {document_id: [] for document_id in document_ids}
         sizes = dict.fromkeys(document_ids, 0)
-        for place, card, *values in self._read(sql, ids=all_stored(document_ids), room=room):
-            document_id = document_ids[place - 1]
+        for position, card, *values in self._read(sql, ids=all_stored(document_ids), room=room):
+            document_id = document_ids[position - 1]
             # Bytes are at most four times the characters, which are what counts.
             if beginnings[document_id] and sizes[document_id] > room:
                 continue

@@ -52,17 +52,17 @@ def nearest(
     if not graph_dim:
         equal = f"v.scope = %(scope)s AND {EXACTLY} = (SELECT distance FROM torn) AND {passing}"
         return _SENT.format(found=exact, equal=equal), values
-    found = _through_graph(scope, graph_dim, passing)
+    nearest_rows = _through_graph(scope, graph_dim, passing)
     if not condition.is_open and not condition.excludes:
         counted = f"""
             (SELECT coalesce(sum(d.passages), 0) <= %(few)s
              FROM documents d WHERE d.scope = %(scope)s AND {condition.sql})
             """
-        found = f"""
+        nearest_rows = f"""
             SELECT * FROM ({exact}) e WHERE {counted}
-            UNION ALL SELECT * FROM ({found}) g WHERE NOT {counted}
+            UNION ALL SELECT * FROM ({nearest_rows}) g WHERE NOT {counted}
             """
-    return _SENT.format(found=found, equal=_COPIES.format(passing=passing)), values
+    return _SENT.format(found=nearest_rows, equal=_COPIES.format(passing=passing)), values
 
 
 def _through_graph(scope: int, dim: int, passing: str) -> str:

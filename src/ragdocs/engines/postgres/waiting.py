@@ -19,12 +19,12 @@ CLAIMING = 7421_0002
 # A claim is free again after so many seconds; a batch takes one or two.
 CLAIM_SECONDS = 120
 
-Place = tuple[int, int]
+Claim = tuple[int, int]
 
 
 def claim(
     session: Session, scope: int, claimant: str, limit: int, paths: Collection[str]
-) -> list[Place]:
+) -> list[Claim]:
     """Claim passages, one for each text, and return (document, slot) of each.
 
     What this claimant has claimed before is its to claim again.
@@ -41,7 +41,7 @@ def claim(
         values["numbers"] = document_numbers(scope, paths)
         among = "AND doc_id = ANY (%(numbers)s)"
     sql = _FREE.format(among=among)
-    claimed: dict[str, Place] = {}
+    claimed: dict[str, Claim] = {}
     while True:
         rows = session.execute(sql, values).fetchall()
         claimed.clear()

@@ -129,11 +129,11 @@ def rarest(query: WordQuery, frequencies: Mapping[str, int], count: int) -> dict
     for term in query.terms:
         frequency = sum(max(0, frequencies[form]) for form in query.forms(term))
         together[term] = min(count, frequency)
-    known = []
+    common = []
     unknown = []
     for term, frequency in together.items():
         if frequency:
-            known.append(term)
+            common.append(term)
         else:
             unknown.append(term)
 
@@ -141,7 +141,7 @@ def rarest(query: WordQuery, frequencies: Mapping[str, int], count: int) -> dict
         emphasis = bm25.emphasis(query.terms[term], len(query.terms))
         return bm25.rarity(count, together[term]) * _share(term) * emphasis
 
-    chosen = sorted(known, key=weight, reverse=True)[: bm25.MOST_TERMS]
+    chosen = sorted(common, key=weight, reverse=True)[: bm25.MOST_TERMS]
     chosen += unknown[: bm25.MOST_TERMS - len(chosen)]
     wanted = set(chosen)
     return {term: times for term, times in query.terms.items() if term in wanted}
@@ -158,7 +158,7 @@ def first_look(
     """Return the statement that weighs the terms, lists bounds and fetches the best documents."""
     values: dict[str, Any] = {"scope": scope, "first": int(k * FETCHED_SHARE) + FETCHED_MORE}
     values |= {"listed": LISTED_SHARE, "common": COMMON, "cut": CUT_SHARE * (bm25.K1 + 1)}
-    values |= _asked(queries)
+    values |= _query_columns(queries)
     for condition in conditions:
         values |= condition.values
     return _first_look(len(queries), tuple(conditions), with_cards), values
@@ -314,25 +314,25 @@ def _read_totals(counts: str | None) -> Totals:
     return Totals.of([int(count) for count in counts.split(",")])
 
 
-def _asked(queries: Sequence[WordQuery]) -> dict[str, list[Any]]:
-    asked = empty_columns(
+def _query_columns(queries: Sequence[WordQuery]) -> dict[str, list[Any]]:
+    query_columns = empty_columns(
         ("probes", "terms", "shares", "emphases", "namings", "patterns", "uppers", "words")
     )
-    place = 0
+    form_number = 0
     for number, query in enumerate(queries):
         naming = bm25.naming(len(query.terms))
         for term, times in query.terms.items():
             emphasis = bm25.emphasis(times, len(query.terms))
-            # The place of its first form stands for a word.
-            word = place + 1
+            # The number of its first form stands for a word.
+            word = form_number + 1
             for form in query.forms(term):
-                place += 1
+                form_number += 1
                 pattern = None
-                if place == word and bm25.may_be_typo(term):
+                if form_number == word and bm25.may_be_typo(term):
                     pattern = _spellings(term)
                 weights = (_share(term), emphasis, naming)
-                append(asked, (number, form, *weights, pattern, _after(form[0]), word))
-    return asked
+                append(query_columns, (number, form, *weights, pattern, _after(form[0]), word))
+    return query_columns
 
 
 def _share(term: str) -> float:
@@ -346,12 +346,13 @@ def _share(term: str) -> float:
 def _spellings(term: str) -> str:
     """Return a pattern of what is one edit or one swap away, with the same first letter."""
     ways = []
-    for place in range(1, len(term) + 1):
-        ways.append(f"{term[:place]}.{term[place:]}")
-        if place < len(term):
-            ways.append(f"{term[:place]}.?{term[place + 1 :]}")
-        if place < len(term) - 1:
-            ways.append(f"{term[:place]}{term[place + 1]}{term[place]}{term[place + 2 :]}")
+    for position in range(1, len(term) + 1):
+        before = term[:position]
+        ways.append(f"{before}.{term[position:]}")
+        if position < len(term):
+            ways.append(f"{before}.?{term[position + 1 :]}")
+        if position < len(term) - 1:
+            ways.append(f"{before}{term[position + 1]}{term[position]}{term[position + 2 :]}")
     return f"^(?:{'|'.join(ways)})$"
 
 

@@ -222,9 +222,9 @@ class DocumentWriter:
             encoded_slots.update(borrowed.fetchall())
         for number, document in before.items():
             self._tally.add(vectors=-document.vectors)
-            kept = {passage.digest: passage.slot for passage in document.passages.values()}
+            slots = {passage.digest: passage.slot for passage in document.passages.values()}
             for passage in passages[number]:
-                if kept.get(passage.digest) in document.encoded:
+                if slots.get(passage.digest) in document.encoded:
                     encoded_slots.add((number, passage.slot))
         count = 0
         for number, own in passages.items():

@@ -72,15 +72,15 @@ class CachedEncoder:
             return self._encoder.encode(texts)
         keys = [self._key(text) for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
-        known = self._file.ask(partial(_select, list(wanted), self.dim)) or {}
+        vectors = self._file.ask(partial(_select, list(wanted), self.dim)) or {}
         missing = {}
         for key, text in wanted.items():
-            if key not in known:
+            if key not in vectors:
                 missing[key] = text
-        known.update(self._encoded(missing))
+        vectors.update(self._encoded(missing))
         import numpy as np
 
-        return np.stack([known[key] for key in keys])
+        return np.stack([vectors[key] for key in keys])
 
     def _key(self, text: str) -> bytes:
         """Return what a text is found by: one file serves every model a person tries."""
@@ -106,7 +106,7 @@ class CachedEncoder:
 def _select(
     keys: Sequence[bytes], dim: int, connection: sqlite3.Connection
 ) -> dict[bytes, Vectors]:
-    found: dict[bytes, Vectors] = {}
+    vectors: dict[bytes, Vectors] = {}
     for start in range(0, len(keys), PORTION):
         part = keys[start : start + PORTION]
         marks = ",".join("?" * len(part))
@@ -115,8 +115,8 @@ def _select(
         for key, blob in connection.execute(query, part):
             vector = _vector(blob, dim)
             if vector is not None:
-                found[key] = vector
-    return found
+                vectors[key] = vector
+    return vectors
 
 
 def _vector(blob: object, dim: int) -> Vectors | None:

@@ -278,10 +278,10 @@ def _declared(name: str, size: Sequence[int | str]) -> bytes:
     """Return an input or output of floats: a size that is a name differs from run to run."""
     sizes = b""
     for length in size:
-        place = 1
+        field_number = 1
         if isinstance(length, str):
-            place = 2
-        dimension = field(place, length)
+            field_number = 2
+        dimension = field(field_number, length)
         sizes += field(1, dimension)
     rows = field(1, _FLOATS) + field(2, sizes)
     kind = field(1, rows)

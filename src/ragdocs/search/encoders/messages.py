@@ -46,15 +46,15 @@ def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
             return value, at
 
 
-def field(place: int, value: bytes | str | float) -> bytes:
+def field(field_number: int, value: bytes | str | float) -> bytes:
     """Return one field of a message."""
     if isinstance(value, int):
-        return _varint(place << 3 | _VARINT) + _varint(value)
+        return _varint(field_number << 3 | _VARINT) + _varint(value)
     if isinstance(value, float):
-        return _varint(place << 3 | _FOUR_BYTES) + struct.pack("<f", value)
+        return _varint(field_number << 3 | _FOUR_BYTES) + struct.pack("<f", value)
     if isinstance(value, str):
         value = value.encode()
-    return _varint(place << 3 | _BYTES) + _varint(len(value)) + value
+    return _varint(field_number << 3 | _BYTES) + _varint(len(value)) + value
 
 
 def _varint(value: int) -> bytes:

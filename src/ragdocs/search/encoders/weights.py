@@ -93,11 +93,11 @@ class Weights:
         """Read a file; raise ValueError if it is of another model."""
         self._tensors: dict[str, Array] = {}
         self._products: list[str] = []
-        for place, payload in _graph(model):
-            if place == _TENSOR:
+        for field_number, payload in _graph(model):
+            if field_number == _TENSOR:
                 name, content = _tensor(payload)
                 self._tensors[name] = content
-            elif place == _NODE:
+            elif field_number == _NODE:
                 self._products += _factor(payload)
         # A layer multiplies with six matrices that are stored; two more products are of rows only.
         self._products = [name for name in self._products if f"{name}_q" in self._tensors]
@@ -163,8 +163,8 @@ class Weights:
 
 
 def _graph(model: memoryview) -> Iterator[tuple[int, memoryview]]:
-    for place, payload in fields(model):
-        if place == _GRAPH:
+    for field_number, payload in fields(model):
+        if field_number == _GRAPH:
             yield from fields(payload)
 
 
@@ -190,6 +190,6 @@ def _tensor(message: memoryview) -> tuple[str, Array]:
 
 def _parts(message: memoryview) -> Mapping[int, list[memoryview]]:
     parts: dict[int, list[memoryview]] = {}
-    for place, payload in fields(message):
-        parts.setdefault(place, []).append(payload)
+    for field_number, payload in fields(message):
+        parts.setdefault(field_number, []).append(payload)
     return parts

@@ -243,9 +243,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(root.main(words, prog_name="ragdocs", standalone_mode=False) or 0)
     except click.ClickException as error:
-        shown = io.StringIO()
-        error.show(shown)
-        print_error(shown.getvalue().rstrip("\n"))
+        message = io.StringIO()
+        error.show(message)
+        print_error(message.getvalue().rstrip("\n"))
         code = error.exit_code
         if "--hook" in words:
             # To the host of an agent, 2 would mean that the prompt is to be blocked.

@@ -31,11 +31,11 @@ class Finding:
 def examine(root: Path | None) -> list[Finding]:
     """Look at the files of clients that mention ragdocs."""
     try:
-        place = machine(root)
+        here = machine(root)
     except ConfigError:
         return []
     findings = []
-    for client, file in configuration_files(place):
+    for client, file in configuration_files(here):
         text = _read(file)
         if NAME in text:
             findings.append(_finding(file, text, client.name))

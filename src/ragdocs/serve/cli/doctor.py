@@ -168,7 +168,7 @@ def _of_project(config: Config) -> Iterator[Check]:
     yield _model(workspace)
     for name, reason in workspace.closed.items():
         yield _failed(f"{name} lane", reason)
-    for name in workspace.places:
+    for name in workspace.open_lanes:
         yield _lane(workspace, name)
     if not config.memory.enabled:
         yield Check(
@@ -196,7 +196,7 @@ def _lane(workspace: Workspace, name: str) -> Check:
     """Compare the index of a lane with its files."""
     from ragdocs.verbs.quality import health
 
-    corpus = workspace.places[name].corpus
+    corpus = workspace.open_lanes[name].corpus
     label = f"{name} lane"
     try:
         paths = health.behind(corpus, health.MOST_READ)

@@ -116,13 +116,13 @@ def _changes(answer: Mapping[str, Any]) -> str:
     rows = [f"  {points} on {answer['compared']} questions {chance}; {counts}"]
     for change in answer["changes"]:
         outcome = "better" if change["change"] > 0 else "worse "
-        places = f"{_place(change['before'])} -> {_place(change['after'])}"
+        ranks = f"{_rank(change['before'])} -> {_rank(change['after'])}"
         question = f"{line(change['question'])[:80]}  [{line(change['answer'])}]"
-        rows.append(f"  {outcome} {change['change']:+.2f}  {places}  {question}")
+        rows.append(f"  {outcome} {change['change']:+.2f}  {ranks}  {question}")
     return "\n".join(rows)
 
 
-def _place(place: int) -> str:
-    if not place:
+def _rank(rank: int) -> str:
+    if not rank:
         return "not found"
-    return f"#{place}"
+    return f"#{rank}"

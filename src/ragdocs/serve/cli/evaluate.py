@@ -77,7 +77,7 @@ def _eval(as_json: bool, **given: Any) -> int:
         }
         if options.against:
             others = _otherwise(options, options.against, questions, progress)
-            gains = evaluation.against(outcomes, evaluation.kept(others))
+            gains = evaluation.against(outcomes, evaluation.as_saved(others))
             answer["against"] = {
                 "way": options.against,
                 **eval_answer.summary(evaluation.summary(others)),
@@ -92,7 +92,7 @@ def _eval(as_json: bool, **given: Any) -> int:
         is_worse = since["points"] < 0 and since["chance"] < eval_answer.SURE
     if options.keep:
         moment = now.isoformat(timespec="seconds")
-        _keep(file, {"at": moment, "questions": evaluation.kept(outcomes)})
+        _keep(file, {"at": moment, "questions": evaluation.as_saved(outcomes)})
         answer["kept"] = str(file)
     print_answer(answer, eval_answer.text, as_json=as_json)
     return int(is_worse)
@@ -234,11 +234,11 @@ def _baseline_file(root: Path, options: Options) -> Path:
 
     Outside the project, as a baseline is one person's.
     """
-    asked = blake2b(
+    digest = blake2b(
         f"{options.lane}\0{options.qrels or options.most}".encode(), digest_size=6
     ).hexdigest()
     folder = folders.resolved(folders.state_dir() / "eval")
-    return folder / f"{folders.project_key(root)}-{asked}.json"
+    return folder / f"{folders.project_key(root)}-{digest}.json"
 
 
 def _baseline(file: Path) -> dict[str, Any]:

@@ -109,11 +109,11 @@ def _import_text(answer: Mapping[str, Any]) -> str:
     for outcome in (PRESENT, KEPT, REFUSED):
         if counts[outcome]:
             lines.append(f"  {counts[outcome]} {OUTCOME_WORDS[outcome]}")
-    shown = [memory for memory in answer["memories"] if memory["outcome"] != PRESENT]
-    for memory in shown[:LISTED]:
+    changes = [memory for memory in answer["memories"] if memory["outcome"] != PRESENT]
+    for memory in changes[:LISTED]:
         lines.append(_memory_line(memory))
-    if len(shown) > LISTED:
-        lines.append(f"… and {len(shown) - LISTED} more; --json lists all")
+    if len(changes) > LISTED:
+        lines.append(f"… and {len(changes) - LISTED} more; --json lists all")
     if answer["is_written"]:
         lines.append("`ragdocs memory undo` takes this import back")
     return "\n".join(lines)
@@ -159,15 +159,15 @@ def _export_text(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _format_and_path(words: tuple[str, ...], known: Sequence[str]) -> tuple[str, Path]:
+def _format_and_path(words: tuple[str, ...], formats: Sequence[str]) -> tuple[str, Path]:
     """Return the format, empty if it is to be detected, and the path."""
     if len(words) == 1:
         return "", Path(words[0])
     name, *rest = words
     if len(rest) != 1:
         raise click.UsageError("name a format and one path, or a path alone")
-    if name not in known:
-        raise click.UsageError(f"{name!r} is not a format; use one of {', '.join(known)}")
+    if name not in formats:
+        raise click.UsageError(f"{name!r} is not a format; use one of {', '.join(formats)}")
     return name, Path(rest[0])
 
 

@@ -71,8 +71,8 @@ def _install(
     from ragdocs.serve.install.parts import parts
 
     del settings
-    place = _machine(project, scope)
-    chosen = _chosen(clients, place)
+    machine = _machine(project, scope)
+    chosen = _chosen(clients, machine)
     wanted = {"server"}
     for kind in ("hooks", "rules"):
         if flags.pop(kind):
@@ -80,7 +80,7 @@ def _install(
     python = command.lasting_interpreter()
     added: list[Part] = []
     for client in chosen:
-        for part in parts(client, scope, place, python):
+        for part in parts(client, scope, machine, python):
             if part.kind in wanted:
                 added.append(part)
     changes = plan.installing(added)
@@ -100,12 +100,12 @@ def _uninstall(
     **flags: bool,
 ) -> int:
     del settings
-    place = _machine(project, scope)
+    machine = _machine(project, scope)
     names = clients or tuple(CLIENTS)
-    changes = _removals(names, scope, place)
+    changes = _removals(names, scope, machine)
     if not changes and not as_json:
         click.echo("No client has anything of ragdocs here; nothing was changed.")
-        elsewhere = _removals(names, "user", place) if scope == "project" else []
+        elsewhere = _removals(names, "user", machine) if scope == "project" else []
         if elsewhere:
             click.echo("What was written for all your projects stays: ", nl=False)
             click.echo("`ragdocs uninstall --scope user` takes it back.")
@@ -113,15 +113,15 @@ def _uninstall(
     return _carry_out(changes, as_json=as_json, is_install=False, **flags)
 
 
-def _removals(names: Sequence[str], scope: Scope, place: Machine) -> list[Change]:
+def _removals(names: Sequence[str], scope: Scope, machine: Machine) -> list[Change]:
     """Return what would be taken back from these clients in a scope."""
     from ragdocs.serve.install import plan
     from ragdocs.serve.install.parts import parts
 
     taken: list[Part] = []
     for name in names:
-        for part in parts(CLIENTS[name], scope, place, [sys.executable]):
-            if not _is_of_another_project(part, place):
+        for part in parts(CLIENTS[name], scope, machine, [sys.executable]):
+            if not _is_of_another_project(part, machine):
                 taken.append(part)
     return plan.uninstalling(taken)
 
@@ -139,28 +139,28 @@ def _machine(project: str | None, scope: Scope) -> Machine:
         raise
 
 
-def _chosen(names: Sequence[str], place: Machine) -> list[Client]:
+def _chosen(names: Sequence[str], machine: Machine) -> list[Client]:
     if names:
         return [CLIENTS[name] for name in names]
-    found = [client for client in CLIENTS.values() if place.has(client)]
-    if not found:
+    present = [client for client in CLIENTS.values() if machine.has(client)]
+    if not present:
         raise NotFoundError("no known client was found on this machine", f"Name one: {NAMES}")
-    return found
+    return present
 
 
-def _is_of_another_project(part: Part, place: Machine) -> bool:
+def _is_of_another_project(part: Part, machine: Machine) -> bool:
     """Tell whether a client that serves one project at a time serves another one than this."""
     from ragdocs.serve.install.clients import NAMED
     from ragdocs.serve.install.parts import NAME, words_of
     from ragdocs.text import jsonc
 
-    is_shared = part.kind == "server" and part.file == place.first(part.client.user_files)
+    is_shared = part.kind == "server" and part.file == machine.first(part.client.user_files)
     if not is_shared or part.client.user_project != NAMED:
         return False
     try:
         settings = jsonc.loads(part.file.read_text(encoding="utf-8-sig"))
         words = words_of(settings[part.client.key][NAME])
-        return words[words.index("--project") + 1] != str(place.root)
+        return words[words.index("--project") + 1] != str(machine.root)
     except (OSError, ValueError, KeyError, TypeError, IndexError, RagdocsError):
         return False
 

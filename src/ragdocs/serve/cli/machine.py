@@ -102,19 +102,19 @@ def _index(project: str | None, as_json: bool, settings: tuple[str, ...], *, reb
     encoded = 0
     with Progress(workspace.config) as progress, caller.maintaining():
         try:
-            for name, place in workspace.places.items():
-                report = place.corpus.sync(progress=progress.of(name))
+            for name, open_lane in workspace.open_lanes.items():
+                report = open_lane.corpus.sync(progress=progress.of(name))
                 lanes[name] = _report(report)
-            for name, place in workspace.places.items():
+            for name, open_lane in workspace.open_lanes.items():
                 embedding_began = time.monotonic()
-                encoded += encode(workspace, place, progress, name)
+                encoded += encode(workspace, open_lane, progress, name)
                 lanes[name]["seconds"] += time.monotonic() - embedding_began
         finally:
             # An interruption keeps what is done.
             save(workspace)
-    for name, place in workspace.places.items():
+    for name, open_lane in workspace.open_lanes.items():
         lanes[name]["seconds"] = round(lanes[name]["seconds"], 3)
-        lanes[name] |= {**place.corpus.counts(), "notes": list(place.corpus.notes())}
+        lanes[name] |= {**open_lane.corpus.counts(), "notes": list(open_lane.corpus.notes())}
     seconds = round(time.monotonic() - began, 3)
     answer = {"lanes": lanes, "encoded": encoded, "seconds": seconds}
     print_answer(answer, _index_text, as_json=as_json)

@@ -70,17 +70,19 @@ def _serve(project: str | None, as_json: bool, settings: tuple[str, ...], **opti
         running=options["max_running"],
         call_seconds=options["call_seconds"],
     )
-    projects = _projects(project, settings, every=options["all_projects"])
+    projects = _projects(project, settings, all_projects=options["all_projects"])
     log_as_json()
     serve_http(Opened(projects, limits), listening, limits)
     return 0
 
 
-def _projects(project: str | None, settings: tuple[str, ...], *, every: bool) -> Mapping[str, Own]:
+def _projects(
+    project: str | None, settings: tuple[str, ...], *, all_projects: bool
+) -> Mapping[str, Own]:
     """Return what is served: one project, or all of this user or of a team."""
     from ragdocs.serve.site import Own, SharedProjects, registered
 
-    if not every:
+    if not all_projects:
         # Mistakes in the configuration end the command; later ones only warn.
         root = load_config(project, settings).root
         return {"": Own(root, Source(project, settings))}

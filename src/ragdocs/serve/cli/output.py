@@ -65,16 +65,16 @@ def written(
     """
     from ragdocs.text.visible import framed
 
-    shown = framed(answer)
+    framed_answer = framed(answer)
     if formats and form and form in formats:
-        return Written(formats[form](shown), is_json=True)
+        return Written(formats[form](framed_answer), is_json=True)
     if as_json or form == "json":
-        return Written(json.dumps(shown, indent=2, ensure_ascii=False), is_json=True)
+        return Written(json.dumps(framed_answer, indent=2, ensure_ascii=False), is_json=True)
     if form not in ("md", "table"):
-        return Written(text(shown), is_json=False)
+        return Written(text(framed_answer), is_json=False)
     from ragdocs.serve.cli import tables
 
-    table = tables.of_answer(_listed(shown), columns)
+    table = tables.of_answer(_listed(framed_answer), columns)
     if form == "md":
         return Written(tables.markdown(table), is_json=False)
     return Written(tables.plain(table), is_json=False, table=table.as_json())

@@ -54,7 +54,7 @@ def _open(
 
     workspace = open_workspace(project, settings, lanes=("docs", "memory"))
     catch_up(workspace, embed=False)
-    corpora = [place.corpus for place in workspace.places.values()]
+    corpora = [open_lane.corpus for open_lane in workspace.open_lanes.values()]
     location = _local(locate(corpora, name), workspace)
     editor = editors.find(os.environ)
     if as_json or only_print or not editor:
@@ -70,7 +70,7 @@ def _local(location: Location, workspace: Workspace) -> Location:
     """Return where a file is on this machine: a text of a team may be no file here."""
     if Path(location.path).is_absolute():
         return location
-    address = workspace.places[location.lane].store.locate("")
+    address = workspace.open_lanes[location.lane].store.locate("")
     file = workspace.config.root / location.path.removeprefix(f"{address}/")
     if location.lane == DOCS.name and file.is_file():
         return replace(location, path=str(file))

@@ -15,7 +15,7 @@ from ragdocs.serve.cli.progress import Progress
 from ragdocs.serve.start import load_config
 
 if TYPE_CHECKING:
-    from ragdocs.places import Place
+    from ragdocs.open_lanes import OpenLane
     from ragdocs.workspace import Workspace
 
 # A person reads in a terminal that scrolls; an agent's answers have a budget of their own.
@@ -78,11 +78,11 @@ def open_workspace(
 def catch_up(workspace: Workspace, *, embed: bool = True) -> None:
     """Bring a workspace up to its files, with progress where that takes a while."""
     with Progress(workspace.config) as progress, caller.maintaining():
-        for name, place in workspace.places.items():
-            place.corpus.sync(progress=progress.of(name))
-        for name, place in workspace.places.items():
+        for name, open_lane in workspace.open_lanes.items():
+            open_lane.corpus.sync(progress=progress.of(name))
+        for name, open_lane in workspace.open_lanes.items():
             if embed:
-                place.corpus.embed(progress.of(name))
+                open_lane.corpus.embed(progress.of(name))
     save(workspace)
 
 
@@ -93,10 +93,10 @@ def catch_up_in_time(workspace: Workspace, *, embed: bool) -> None:
         for name in _small_first(workspace):
             # Answers say how many files are not read yet.
             with suppress(_OutOfTimeError):
-                workspace.places[name].corpus.sync(progress=deadline.of(name))
+                workspace.open_lanes[name].corpus.sync(progress=deadline.of(name))
         for name in _small_first(workspace):
             if embed:
-                corpus = workspace.places[name].corpus
+                corpus = workspace.open_lanes[name].corpus
                 corpus.embed(progress.of(name), deadline.is_over, ENCODED_IN_TIME)
 
 
@@ -104,17 +104,17 @@ def _small_first(workspace: Workspace) -> list[str]:
     """Return lanes that are written to, which are small, before those that are only read."""
 
     def is_only_read(name: str) -> bool:
-        return not workspace.places[name].corpus.lane.writable
+        return not workspace.open_lanes[name].corpus.lane.writable
 
-    return sorted(workspace.places, key=is_only_read)
+    return sorted(workspace.open_lanes, key=is_only_read)
 
 
 def is_complete(workspace: Workspace) -> bool:
     """Tell whether every file is read and every passage has its vector."""
-    for place in workspace.places.values():
-        info = place.corpus.info()
-        lacks_vectors = info.vectors < info.passages and not place.corpus.embedding_unavailable
-        if place.corpus.unread or lacks_vectors:
+    for open_lane in workspace.open_lanes.values():
+        info = open_lane.corpus.info()
+        lacks_vectors = info.vectors < info.passages and not open_lane.corpus.embedding_unavailable
+        if open_lane.corpus.unread or lacks_vectors:
             return False
     return True
 
@@ -141,7 +141,7 @@ def start_server(project: str | None, settings: Sequence[str]) -> bool:
     return client.start_in_background(client.server_arguments(project, settings))
 
 
-def encode(workspace: Workspace, place: Place, progress: Progress, lane: str) -> int:
+def encode(workspace: Workspace, open_lane: OpenLane, progress: Progress, lane: str) -> int:
     """Encode all passages of a lane; save now and then, so that an interruption costs little."""
     encoded = 0
     save_at = 0.0
@@ -151,7 +151,7 @@ def encode(workspace: Workspace, place: Place, progress: Progress, lane: str) ->
 
     while True:
         save_at = time.monotonic() + SAVE_SECONDS
-        encoded += place.corpus.embed(progress.of(lane), is_due)
+        encoded += open_lane.corpus.embed(progress.of(lane), is_due)
         if not is_due():
             return encoded
         save(workspace)

@@ -17,7 +17,7 @@ from ragdocs.serve.start import load_config
 from ragdocs.serve.surface.present import sizes
 
 if TYPE_CHECKING:
-    from ragdocs.places import Place
+    from ragdocs.open_lanes import OpenLane
     from ragdocs.stores.postgres.exchange import Transfer
     from ragdocs.stores.postgres.push import PushPlan
     from ragdocs.text.redaction.redact import Redactor
@@ -60,20 +60,21 @@ def _push(
     config = load_config(project, settings)
     workspace = Workspace(config, lanes=())
     name = branch or _checked_out(config.root)
-    place = workspace.pushed(name, is_trial=dry_run)
-    lane = place.corpus.lane
-    push = Push(FileStore(config.root, lane), place.store, lane.largest)  # type: ignore[arg-type]
+    open_lane = workspace.pushed(name, is_trial=dry_run)
+    lane = open_lane.corpus.lane
+    store: Any = open_lane.store
+    push = Push(FileStore(config.root, lane), store, lane.largest)
     with Progress(config) as progress:
         plan = push.compare(progress.of("docs"))
         if not dry_run:
             push.send(plan, progress.of("docs"))
-            _index(place, progress)
+            _index(open_lane, progress)
             _note_default(workspace, name)
     answer = {**_plan(plan), "project": workspace.team.identity, "branch": name, "pushed": True}
     if dry_run:
         answer["pushed"] = False
     else:
-        answer |= place.corpus.counts()
+        answer |= open_lane.corpus.counts()
     print_answer(answer, _push_text, as_json=as_json)
     return 0
 
@@ -87,12 +88,12 @@ def _checked_out(root: Path) -> str:
     return name
 
 
-def _index(place: Place, progress: Progress) -> None:
+def _index(open_lane: OpenLane, progress: Progress) -> None:
     """Make what was pushed findable; whatever is left, servers do."""
     with caller.maintaining():
-        place.corpus.sync(progress=progress.of("docs"))
-        place.corpus.embed(progress.of("docs"))
-        place.index.save()
+        open_lane.corpus.sync(progress=progress.of("docs"))
+        open_lane.corpus.embed(progress.of("docs"))
+        open_lane.index.save()
 
 
 def _note_default(workspace: Workspace, branch: str) -> None:
@@ -140,24 +141,24 @@ def _import(
 ) -> int:
     from ragdocs.stores.postgres.exchange import import_texts
 
-    workspace, place = _memories(project, settings)
+    workspace, open_lane = _memories(project, settings)
     root = Path(folder)
     if not root.is_dir():
         raise ValidationError(f"{folder} is not a folder", "Name one, such as .memories")
     with Progress(workspace.config) as progress:
         show = progress.of("memory")
-        store: Any = place.store
+        store: Any = open_lane.store
         transfer = import_texts(
             store,
             root,
-            place.corpus.lane,
+            open_lane.corpus.lane,
             lambda done, total: show("importing", done, total),
             lambda text: "" if as_is else _secret(workspace.redactor, text),
         )
         with caller.maintaining():
-            place.corpus.sync(progress=show)
-            place.corpus.embed(show)
-            place.index.save()
+            open_lane.corpus.sync(progress=show)
+            open_lane.corpus.embed(show)
+            open_lane.index.save()
     return _print_transfer(transfer, "imported", as_json=as_json)
 
 
@@ -175,17 +176,17 @@ def _secret(redactor: Redactor, text: str) -> str:
 def _export(project: str | None, as_json: bool, settings: tuple[str, ...], *, folder: str) -> int:
     from ragdocs.stores.postgres.exchange import export_texts
 
-    workspace, place = _memories(project, settings)
+    workspace, open_lane = _memories(project, settings)
     with Progress(workspace.config) as progress:
         show = progress.of("memory")
-        store: Any = place.store
+        store: Any = open_lane.store
         transfer = export_texts(
             store, Path(folder), lambda done, total: show("exporting", done, total)
         )
     return _print_transfer(transfer, "exported", as_json=as_json)
 
 
-def _memories(project: str | None, settings: tuple[str, ...]) -> tuple[Workspace, Place]:
+def _memories(project: str | None, settings: tuple[str, ...]) -> tuple[Workspace, OpenLane]:
     """Open the memories of this project in the team database."""
     from ragdocs.team import connect
     from ragdocs.workspace import Workspace
@@ -201,7 +202,7 @@ def _memories(project: str | None, settings: tuple[str, ...]) -> tuple[Workspace
         )
     workspace.corpus("memory")
     workspace.role()
-    return workspace, workspace.places["memory"]
+    return workspace, workspace.open_lanes["memory"]
 
 
 def _print_transfer(transfer: Transfer, verb: str, *, as_json: bool) -> int:

@@ -152,8 +152,8 @@ def _members(project: str | None, as_json: bool, settings: tuple[str, ...], *, f
 
 
 def _member(member: Member) -> dict[str, str]:
-    place = member.identity or EVERYWHERE
-    return {"name": member.name, "role": member.role, "project": place}
+    project = member.identity or EVERYWHERE
+    return {"name": member.name, "role": member.role, "project": project}
 
 
 def _members_text(rows: Sequence[Mapping[str, str]]) -> str:

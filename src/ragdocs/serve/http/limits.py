@@ -153,7 +153,7 @@ class Turnstile:
         self.waiting = 0
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
+    async def slot(self) -> AsyncIterator[None]:
         """Wait for a turn and hold it for as long as it takes."""
         if self.waiting >= self._limits.waiting:
             raise RefusedError(TOO_MANY, "the server is busy", 1.0)
@@ -170,7 +170,7 @@ class Turnstile:
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Wait for a turn and hold it; a call that takes too long is given up."""
-        async with self.place():
+        async with self.slot():
             try:
                 with anyio.fail_after(self._limits.call_seconds):
                     yield

@@ -56,9 +56,9 @@ class Sessions:
         with self._lock:
             self._drop_ended()
             invitation = None
-            for known in list(self._invitations):
-                if hmac.compare_digest(known.encode(), token.encode()):
-                    invitation = self._invitations.pop(known)
+            for candidate in list(self._invitations):
+                if hmac.compare_digest(candidate.encode(), token.encode()):
+                    invitation = self._invitations.pop(candidate)
             if invitation is None:
                 return None
             _, role = invitation

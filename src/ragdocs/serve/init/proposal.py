@@ -45,8 +45,8 @@ SAMPLED_FILES = 5
 SAMPLED_BYTES = 20_000
 # A configuration takes only so many globs.
 MOST_GLOBS = LIST_LIMIT - 4
-# Places that have no name of their own, as the table shows them.
-SHOWN_PLACES = {"": "(top folder)", EVERYWHERE: "(all folders)"}
+# Folders that have no name of their own, as the table shows them.
+FOLDER_NAMES = {"": "(top folder)", EVERYWHERE: "(all folders)"}
 # Lines of the configuration that are only offered.
 MOST_OFFERED = 40
 # Copies that somebody may want to search instead of the originals.
@@ -259,7 +259,7 @@ def _original(root: Path, folder: str, name: str, tally: _Tally) -> Group:
         else:
             verdict = "index, without headings"
     return Group(
-        folder=SHOWN_PLACES.get(folder, folder),
+        folder=FOLDER_NAMES.get(folder, folder),
         format=name,
         paths=tuple(tally.paths),
         bytes=tally.bytes,
@@ -289,20 +289,20 @@ def _copied(documents: _Documents) -> list[Group]:
     tallies: defaultdict[tuple[str, str, str], _Tally] = defaultdict(_Tally)
     for path, copy in documents.copies.items():
         if copy is not None and is_readable(path):
-            tallies[copy.kind, _place(copy), copy.label].add(path, documents.sizes[path])
+            tallies[copy.kind, _folder_of(copy), copy.label].add(path, documents.sizes[path])
     groups = []
-    for (kind, place, label), tally in sorted(tallies.items()):
+    for (kind, folder, label), tally in sorted(tallies.items()):
         include: tuple[str, ...] = ()
-        exclude = f"{_as_glob(place)}/**"
-        if place in tally.paths:
-            include = (escaped(place),)
-            exclude = escaped(place)
+        exclude = f"{_as_glob(folder)}/**"
+        if folder in tally.paths:
+            include = (escaped(folder),)
+            exclude = escaped(folder)
         elif kind in NAMED_FILES:
-            exclude = _as_glob(place)
+            exclude = _as_glob(folder)
         elif kind in OFFERED:
-            include = tuple(patterns(escaped(place), suffixes_of(tally.paths)))
+            include = tuple(patterns(escaped(folder), suffixes_of(tally.paths)))
         group = Group(
-            folder=place,
+            folder=folder,
             format=_format(tally.paths[0]).name,
             paths=tuple(tally.paths),
             bytes=tally.bytes,
@@ -315,15 +315,15 @@ def _copied(documents: _Documents) -> list[Group]:
     return groups
 
 
-def _place(copy: Copy) -> str:
+def _folder_of(copy: Copy) -> str:
     """Return where copies are; folders of test data and the like are named once for each top."""
-    if copy.kind in OFFERED or "/" not in copy.place:
-        return copy.place
-    return f"{top_folder(copy.place)}{ANY_DEPTH}{copy.label}"
+    if copy.kind in OFFERED or "/" not in copy.path:
+        return copy.path
+    return f"{top_folder(copy.path)}{ANY_DEPTH}{copy.label}"
 
 
 def _as_glob(folder: str) -> str:
-    """Return a place as a glob, with the part that stands for any folders."""
+    """Return a folder as a glob, with the part that stands for any folders."""
     top, any_depth, name = folder.partition(ANY_DEPTH)
     return f"{escaped(top)}{any_depth}{escaped(name)}"
 
@@ -337,7 +337,7 @@ def _unread(documents: _Documents) -> list[Group]:
     groups = []
     for (folder, name), tally in sorted(tallies.items()):
         group = Group(
-            folder=SHOWN_PLACES.get(folder, folder),
+            folder=FOLDER_NAMES.get(folder, folder),
             format=name,
             paths=tuple(tally.paths),
             bytes=tally.bytes,

@@ -101,14 +101,14 @@ def _family(verdict: str, parent: str, members: Sequence[Group]) -> Row:
 
 def _within(labels: Sequence[str], width: int) -> str:
     """Return as many labels as fit, and how many more there are."""
-    shown = ""
+    listed = ""
     for number, label in enumerate(labels):
         more = len(labels) - number
-        longer = f"{shown} {label}".strip()
+        longer = f"{listed} {label}".strip()
         if len(longer) + len(f" +{more}") > width:
-            return f"{shown} +{more}".strip()
-        shown = longer
-    return shown
+            return f"{listed} +{more}".strip()
+        listed = longer
+    return listed
 
 
 def _table(rows: Sequence[Row]) -> list[str]:

@@ -148,7 +148,7 @@ def _register_lane(server: MCPServer[Any], live: Live, lane: str) -> None:
     @server.resource(uri, name=what, title=f"A {what} by its path", mime_type="text/markdown")
     def read(path: str) -> str:
         try:
-            opened = live.indexed().places.get(lane)
+            opened = live.indexed().open_lanes.get(lane)
             if opened is None:
                 raise ResourceNotFoundError(f"the {lane} lane is switched off")
             if path not in opened.index.stamps():
@@ -167,7 +167,7 @@ def _register_lane(server: MCPServer[Any], live: Live, lane: str) -> None:
 
 def _paths(live: Live, lane: str) -> list[str]:
     try:
-        opened = live.indexed().places.get(lane)
+        opened = live.indexed().open_lanes.get(lane)
     except RagdocsError:
         # Nobody reads an error in a completion; the next tool call says what is wrong.
         return []

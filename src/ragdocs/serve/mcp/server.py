@@ -205,7 +205,7 @@ class ToolServer(MCPServer[Any]):
         problem = f"there is no tool {name!r}."
         if near:
             problem += f" Did you mean {near}?"
-        return f"{problem} {_known(names)}"
+        return f"{problem} {_names_hint(names)}"
 
     async def talk(
         self, requests: AsyncIterable[Line], client: Caller, answers: Any = None
@@ -328,10 +328,10 @@ def _refuse_unknown(tool: str, arguments: Mapping[str, Any], params: Mapping[str
         if near:
             problem += f" Did you mean {near}?"
         problems.append(problem)
-    raise ToolError(f"{' '.join(problems)} {_known(params)}")
+    raise ToolError(f"{' '.join(problems)} {_names_hint(params)}")
 
 
-def _known(names: Iterable[str]) -> str:
+def _names_hint(names: Iterable[str]) -> str:
     return f"It knows: {', '.join(names) or 'none'}"
 
 

@@ -64,7 +64,7 @@ def run(words: Sequence[str]) -> int | None:
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
-    return _shown(answer)
+    return _print_answer(answer)
 
 
 def _dial(words: Sequence[str]) -> Connection | None:
@@ -238,7 +238,7 @@ def _repeatable(text: str) -> str:
     return text
 
 
-def _shown(answer: dict[str, object]) -> int:
+def _print_answer(answer: dict[str, object]) -> int:
     """Print what the server answered; return the exit code."""
     out = str(answer.get("out", ""))
     error = str(answer.get("error", ""))

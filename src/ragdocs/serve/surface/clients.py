@@ -57,13 +57,13 @@ class Clients:
         if not isinstance(information, Mapping):
             return
         with self._lock:
-            client = self._known(caller)
+            client = self._client_of(caller)
             client.program = str(information.get("name", ""))[:LONGEST_NAME]
 
     def note(self, caller: Caller, project: str, verb: str) -> None:
         """Note a call."""
         with self._lock:
-            client = self._known(caller)
+            client = self._client_of(caller)
             client.project = project
             client.calls += 1
             client.verb = verb
@@ -96,11 +96,11 @@ class Clients:
                 present.append(client)
         return sorted(present, key=lambda client: client.last_at, reverse=True)
 
-    def _known(self, caller: Caller) -> Client:
+    def _client_of(self, caller: Caller) -> Client:
         client = self._clients.get(caller.session)
         if client is None:
             if len(self._clients) >= MOST_CLIENTS:
-                oldest = min(self._clients.values(), key=lambda known: known.last_at)
+                oldest = min(self._clients.values(), key=lambda client: client.last_at)
                 del self._clients[oldest.session]
             client = Client(caller.session, caller.name)
             self._clients[caller.session] = client

@@ -36,7 +36,7 @@ OWN_SEARCHES = (["docs"], ["memory"])
     page=True,
     lanes=LANES,
     meaning=True,
-    text=present_finding.found,
+    text=present_finding.by_lane,
     about="search the documentation, the memories and what else is turned on",
     examples=(
         {"query": "how are tokens refreshed"},
@@ -87,7 +87,7 @@ def search(
     result = workspace.finding.search(query, filters, limit, offset)
     if not offset and not any((lanes, kinds, tags, path, since, status)):
         ask.note_question(query, [lane_hit.hit for lane_hit in result.hits])
-    answer = layout_finding.found(result, workspace.finding.location, ask, offset, explain)
+    answer = layout_finding.page_of_hits(result, workspace.finding.location, ask, offset, explain)
     for closed in workspace.closed.values():
         answer["notes"].append(str(closed))
     if not answer["result"]:
@@ -100,7 +100,9 @@ def _nothing(ask: Ask) -> dict[str, Any]:
     from ragdocs.verbs.finding import Found
 
     nothing = Found(hits=(), total=0, notes=(NO_QUESTION,))
-    return layout_finding.found(nothing, ask.workspace.finding.location, ask, 0, explain=False)
+    return layout_finding.page_of_hits(
+        nothing, ask.workspace.finding.location, ask, 0, explain=False
+    )
 
 
 def _lanes(chosen: Sequence[LaneName] | None, source: str) -> list[LaneName]:

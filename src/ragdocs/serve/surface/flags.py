@@ -61,7 +61,7 @@ def flags_of(ask: Ask, documents: Sequence[Document]) -> Flags:
         return compared(ask, documents)
     living = ask.workspace.living
     memories = _memories(ask, documents)
-    return Flags(living.drift.known(memories), living.branches.known(memories))
+    return Flags(living.drift.quick_states(memories), living.branches.cached(memories))
 
 
 def compared(ask: Ask, documents: Sequence[Document]) -> Flags:
@@ -75,8 +75,8 @@ def _memories(ask: Ask, documents: Sequence[Document]) -> list[Document]:
     """Leave out texts of lanes that nobody writes to through us."""
     memories = []
     for document in documents:
-        place = ask.workspace.places.get(document.lane)
-        if place is not None and place.corpus.lane.writable:
+        open_lane = ask.workspace.open_lanes.get(document.lane)
+        if open_lane is not None and open_lane.corpus.lane.writable:
             memories.append(document)
     return memories
 

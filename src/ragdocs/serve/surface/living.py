@@ -112,10 +112,10 @@ def review_drift(
     page.check_listed(limit)
     drift = ask.workspace.living.drift
     memories = drift.drifted(_memory(ask), filename or "")
-    shown = None
+    differ = None
     if diff == "show":
-        shown = drift.difference
-    return layout_living.drift_review(memories, limit, shown, ask.room, ask.now)
+        differ = drift.difference
+    return layout_living.drift_review(memories, limit, differ, ask.room, ask.now)
 
 
 @verb(

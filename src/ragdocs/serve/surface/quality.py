@@ -96,13 +96,13 @@ def lint_texts(
 
     if secrets:
         leaks: list[lint.Problem] = []
-        for place in ask.workspace.places.values():
-            leaks += lint.leaks(place.corpus)
+        for open_lane in ask.workspace.open_lanes.values():
+            leaks += lint.leaks(open_lane.corpus)
         return layout_quality.linted(leaks, ask.room)
     if fix:
         # Memories are repaired: a lane that is not open says why, and how to open it.
         ask.workspace.corpus("memory")
-    if "memory" not in ask.workspace.places:
+    if "memory" not in ask.workspace.open_lanes:
         return layout_quality.linted(_problems(ask), ask.room)
     repairs = ask.workspace.tidying.repairs
     if not fix:
@@ -124,14 +124,14 @@ def _problems(ask: Ask) -> list[Problem]:
     """List the problems of all lanes that are open."""
     from ragdocs.verbs.quality import lint
 
-    places = ask.workspace.places
+    open_lanes = ask.workspace.open_lanes
     problems: list[Problem] = []
-    for place in places.values():
-        problems += lint.problems_of(place.corpus)
-    if "docs" in places:
-        corpora = [place.corpus for place in places.values()]
-        problems += lint.dead_ends(ask.workspace.config.root, places["docs"].corpus, corpora)
-    if "memory" in places:
+    for open_lane in open_lanes.values():
+        problems += lint.problems_of(open_lane.corpus)
+    if "docs" in open_lanes:
+        corpora = [open_lane.corpus for open_lane in open_lanes.values()]
+        problems += lint.dead_ends(ask.workspace.config.root, open_lanes["docs"].corpus, corpora)
+    if "memory" in open_lanes:
         problems += lint.contradictions(ask.workspace.tidying.contradictions)
     return lint.by_path(problems)
 
@@ -162,6 +162,8 @@ def verify_index(ask: Ask) -> Verified:
 
     workspace = ask.workspace
     lanes = {}
-    for name, place in workspace.places.items():
-        lanes[name] = verify(place.corpus, place.index.contents, partial(workspace.rebuilt, name))
+    for name, open_lane in workspace.open_lanes.items():
+        lanes[name] = verify(
+            open_lane.corpus, open_lane.index.contents, partial(workspace.rebuilt, name)
+        )
     return layout_quality.verified(lanes)

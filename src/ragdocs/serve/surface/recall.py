@@ -45,7 +45,7 @@ def remember(
     return layout_recall.remembered(ask.workspace.recall.remember(content, tags or ()))
 
 
-def _told(answer: Any, arguments: Mapping[str, Any]) -> str:
+def _terminal_text(answer: Any, arguments: Mapping[str, Any]) -> str:
     """Write by day and project, unless the best matches were asked for."""
     if arguments["query"] and not arguments["timeline"]:
         return present_recall.recalled(answer)
@@ -63,7 +63,7 @@ def _told(answer: Any, arguments: Mapping[str, Any]) -> str:
     effect="read",
     lanes=("memory",),
     text=present_recall.recalled,
-    terminal=_told,
+    terminal=_terminal_text,
     about="list the latest memories, of this project or of all",
     examples=({}, {"query": "auth"}, {"scope": "global", "since": "yesterday"}),
     shell_examples=("ragdocs recall --since 1w --limit 50 --json",),

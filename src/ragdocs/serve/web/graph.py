@@ -46,8 +46,8 @@ def routes(live: Live) -> list[BaseRoute]:
             problem = str(error)
             status = 404
             graph = await ask(live, "link_graph", limit=FIRST)
-        shown = dict(query)
-        shown.pop("as", None)
+        parameters = dict(query)
+        parameters.pop("as", None)
         is_table = query.get("as") == "table"
         nodes = _nodes(graph, base)
         drawing = None
@@ -73,8 +73,8 @@ def routes(live: Live) -> list[BaseRoute]:
             facets=await _facets(live),
             size=(graph_layout.WIDTH, graph_layout.HEIGHT),
             is_table=is_table,
-            as_table=urlencode({**shown, "as": "table"}),
-            as_graph=urlencode(shown),
+            as_table=urlencode({**parameters, "as": "table"}),
+            as_graph=urlencode(parameters),
             problem=problem,
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragdocs.serve.web import graph_layout
-from ragdocs.serve.web.graph_layout import Placed
+from ragdocs.serve.web.graph_layout import PlacedNode
 
 # Kinds of links with a line of their own; all others look like mentions.
 KINDS = ("mentions", "related_to", "plans", "touches", "impacts")
@@ -31,15 +31,15 @@ class Spot:
     """A node where it stands: its mark, and its name beside it or only read out."""
 
     node: Mapping[str, Any]
-    placed: Placed
+    position: PlacedNode
     mark: int
 
     @property
     def label(self) -> str:
         """The name that is drawn, if there is room for it."""
-        if self.placed.anchor == graph_layout.FAR:
+        if self.position.anchor == graph_layout.FAR:
             return ""
-        return self.placed.label
+        return self.position.label
 
     @property
     def name(self) -> str:
@@ -98,13 +98,13 @@ def draw(nodes: Sequence[Mapping[str, Any]], edges: Sequence[Mapping[str, Any]])
         first, second = sorted((numbers[edge["source"]], numbers[edge["target"]]))
         by_kind[kind][first, second] = None
     pairs = list(itertools.chain(*by_kind.values()))
-    placed = graph_layout.place(names, degrees, pairs)
+    positions = graph_layout.layout(names, degrees, pairs)
     drawn = _fewer(by_kind, degrees)
     lines = {}
     for kind, some in drawn.items():
         if some:
-            lines[kind] = _line(some, placed)
-    marks, types = _types(nodes, placed)
+            lines[kind] = _line(some, positions)
+    marks, types = _types(nodes, positions)
     return Drawing(marks, types, lines, sum(map(len, drawn.values())), len(pairs))
 
 
@@ -112,19 +112,19 @@ def _fewer(
     by_kind: Mapping[str, Mapping[Pair, None]], degrees: Sequence[int]
 ) -> Mapping[str, Sequence[Pair]]:
     """Return the links that are drawn: the only ones of a node before those among many."""
-    every = []
+    all_pairs = []
     drawn: dict[str, list[Pair]] = {}
     for kind, pairs in by_kind.items():
         drawn[kind] = []
         for pair in pairs:
-            every.append((kind, pair))
-    every.sort(key=lambda link: min(degrees[link[1][0]], degrees[link[1][1]]))
-    for kind, pair in every[:MOST_LINES]:
+            all_pairs.append((kind, pair))
+    all_pairs.sort(key=lambda link: min(degrees[link[1][0]], degrees[link[1][1]]))
+    for kind, pair in all_pairs[:MOST_LINES]:
         drawn[kind].append(pair)
     return drawn
 
 
-def _line(pairs: Sequence[Pair], placed: Sequence[Placed]) -> str:
+def _line(pairs: Sequence[Pair], positions: Sequence[PlacedNode]) -> str:
     """Return one path through all links: it goes on from node to node as long as it can."""
     ends: dict[int, dict[int, None]] = defaultdict(dict)
     for first, second in pairs:
@@ -139,18 +139,18 @@ def _line(pairs: Sequence[Pair], placed: Sequence[Placed]) -> str:
                 there, _ = ends[here].popitem()
                 del ends[there][here]
                 walk.append(there)
-            points = [f"{placed[node].x} {placed[node].y}" for node in walk]
+            points = [f"{positions[node].x} {positions[node].y}" for node in walk]
             parts.append("M" + " ".join(points))
     return "".join(parts)
 
 
 def _types(
-    nodes: Sequence[Mapping[str, Any]], placed: Sequence[Placed]
+    nodes: Sequence[Mapping[str, Any]], positions: Sequence[PlacedNode]
 ) -> tuple[list[Mark], list[Type]]:
     """Return the shapes that are needed, and the nodes by lane and type, memories first."""
     marks: dict[tuple[int, str, bool], Mark] = {}
     spots: dict[tuple[str, str], list[Spot]] = defaultdict(list)
-    for node, position in zip(nodes, placed, strict=True):
+    for node, position in zip(nodes, positions, strict=True):
         lane = node["lane"] or "ghost"
         is_typed = lane in TYPED
         kind = ""

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph and their names stand; networkx finds the places."""
+"""Where the nodes of a graph and their names stand; networkx finds the positions."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A node with its radius, and its name with the place of it relative to the node."""
+class PlacedNode:
+    """A node with its radius, and its name with the position of it relative to the node."""
 
     x: int
     y: int
@@ -51,13 +51,13 @@ class Placed:
     label: str
     label_x: int
     label_y: int
-    # Where the name begins at its place: start, middle or end; FAR if there is no room for it.
+    # Where the name begins at its position: start, middle or end; FAR if there is no room for it.
     anchor: str
 
 
-def place(
+def layout(
     names: Sequence[str], degrees: Sequence[int], edges: Sequence[tuple[int, int]]
-) -> list[Placed]:
+) -> list[PlacedNode]:
     """Return where each node stands; names of much linked nodes get room first."""
     if not names:
         return []
@@ -74,11 +74,11 @@ def place(
     for node, point in _positions(linked, edges, height).items():
         positions[node] = point
     for number, node in enumerate(lonely):
-        positions[node] = _lonely_place(number, height)
+        positions[node] = _lonely_point(number, height)
     return _with_labels(names, degrees, _pushed_apart(positions, radii), radii)
 
 
-def _lonely_place(number: int, top: float) -> tuple[float, float]:
+def _lonely_point(number: int, top: float) -> tuple[float, float]:
     row, column = divmod(number, LONELY_A_ROW)
     x = MARGIN + column * LONELY_STEP[0]
     return x, min(HEIGHT - MARGIN, top + row * LONELY_STEP[1])
@@ -101,9 +101,9 @@ def _positions(
         for part in parts:
             graph.add_edge(HUB, max(part, key=graph.degree), weight=TIE)
     distance = 2.2 / math.sqrt(len(nodes))
-    places = nx.spring_layout(graph, k=distance, iterations=ITERATIONS, seed=SEED)
-    columns = _spread([float(places[node][0]) for node in nodes], WIDTH)
-    rows = _spread([float(places[node][1]) for node in nodes], height)
+    points = nx.spring_layout(graph, k=distance, iterations=ITERATIONS, seed=SEED)
+    columns = _spread([float(points[node][0]) for node in nodes], WIDTH)
+    rows = _spread([float(points[node][1]) for node in nodes], height)
     return dict(zip(nodes, zip(columns, rows, strict=True), strict=True))
 
 
@@ -126,25 +126,25 @@ def _spread(values: Sequence[float], length: float) -> list[float]:
 def _pushed_apart(
     points: Sequence[tuple[float, float]], radii: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Move nodes that lie on each other apart, step by step; no two have one place."""
+    """Move nodes that lie on each other apart, step by step; no two have one position."""
     import numpy as np
 
-    places = np.array(points, dtype=float)
+    positions = np.array(points, dtype=float)
     sizes = np.array(radii)
     least = sizes[:, None] + sizes[None, :] + GAP
     np.fill_diagonal(least, 0.0)
     for _ in range(PUSHES):
-        between = places[:, None, :] - places[None, :, :]
+        between = positions[:, None, :] - positions[None, :, :]
         distances = np.sqrt((between**2).sum(axis=2))
         overlap = np.clip(least - distances, 0.0, None)
         if not overlap.any():
             break
         directions = between / np.maximum(distances, 0.01)[:, :, None]
-        places += (directions * overlap[:, :, None]).sum(axis=1) * 0.4
-        places[:, 0] = np.clip(places[:, 0], MARGIN, WIDTH - MARGIN)
-        places[:, 1] = np.clip(places[:, 1], MARGIN, HEIGHT - MARGIN)
+        positions += (directions * overlap[:, :, None]).sum(axis=1) * 0.4
+        positions[:, 0] = np.clip(positions[:, 0], MARGIN, WIDTH - MARGIN)
+        positions[:, 1] = np.clip(positions[:, 1], MARGIN, HEIGHT - MARGIN)
     apart: dict[tuple[int, int], None] = {}
-    for left, top in places:
+    for left, top in positions:
         x = round(float(left))
         y = round(float(top))
         while (x, y) in apart:
@@ -158,12 +158,12 @@ def _with_labels(
     degrees: Sequence[int],
     positions: Sequence[tuple[int, int]],
     radii: Sequence[int],
-) -> list[Placed]:
-    """Give each name the first place that is free: right, left, below, above."""
+) -> list[PlacedNode]:
+    """Give each name the first position that is free: right, left, below, above."""
     taken: list[Box] = [BUTTONS]
     for (x, y), radius in zip(positions, radii, strict=True):
         taken.append((x - radius, y - radius, x + radius, y + radius))
-    placed: dict[int, Placed] = {}
+    nodes: dict[int, PlacedNode] = {}
     for node in sorted(range(len(names)), key=lambda number: -degrees[number]):
         label = shortened(names[node], LONGEST_LABEL)
         x, y = positions[node]
@@ -176,8 +176,8 @@ def _with_labels(
                 chosen = (label_x, label_y, anchor)
                 break
         label_x, label_y, anchor = chosen
-        placed[node] = Placed(x, y, radii[node], label, x + label_x, y + label_y, anchor)
-    return [placed[node] for node in range(len(names))]
+        nodes[node] = PlacedNode(x, y, radii[node], label, x + label_x, y + label_y, anchor)
+    return [nodes[node] for node in range(len(names))]
 
 
 def shortened(name: str, most: int) -> str:
@@ -188,7 +188,7 @@ def shortened(name: str, most: int) -> str:
 
 
 def _choices(width: float, radius: int) -> list[tuple[int, int, str, Box]]:
-    """Return the places of a name around a node: where it is anchored, and its box."""
+    """Return the positions of a name around a node: where it is anchored, and its box."""
     half = LINE_HEIGHT / 2
     away = radius + 7
     below = radius + LINE_HEIGHT

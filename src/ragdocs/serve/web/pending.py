@@ -25,7 +25,7 @@ class Pending:
         # Says whether the last result still holds, as it does for so long at most.
         self._state = state
         self._holds_seconds = holds_seconds
-        self._known: Hashable = None
+        self._state_of_result: Hashable = None
         self._result: Future[Any] | None = None
         self._ended_at = 0.0
         self._lock = threading.Lock()
@@ -49,7 +49,7 @@ class Pending:
             state = self._state()
             result = self._result
             if result is None or (result.done() and not self._holds(result, state)):
-                self._known = state
+                self._state_of_result = state
                 context = contextvars.copy_context()
                 result = self._result = self._worker.submit(context.run, self._work)
                 result.add_done_callback(self._note_end)
@@ -57,7 +57,7 @@ class Pending:
 
     def _holds(self, result: Future[Any], state: Hashable) -> bool:
         is_young = time.monotonic() - self._ended_at <= self._holds_seconds
-        return is_young and state == self._known and not result.exception()
+        return is_young and state == self._state_of_result and not result.exception()
 
     def _note_end(self, result: Future[Any]) -> None:
         del result

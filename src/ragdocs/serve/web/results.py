@@ -52,7 +52,7 @@ class Marking:
         return cls(query, tuple(words))
 
 
-def shown(hit: Mapping[str, Any], marking: Marking, base: str) -> dict[str, Any]:
+def card_of(hit: Mapping[str, Any], marking: Marking, base: str) -> dict[str, Any]:
     """Return a hit with everything that its row shows."""
     lane = hit["lane"]
     kind = NOUNS.get(lane, lane)

@@ -184,10 +184,10 @@ async def _view(request: Request, live: Live, values: Values, *, is_whole: bool)
         http_status = status_of(failure)
         elapsed = time.perf_counter() - started
     marking = results.Marking.of(state.query)
-    hits = [results.shown(hit, marking, base) for hit in answer["result"]]
+    hits = [results.card_of(hit, marking, base) for hit in answer["result"]]
     below = answer["below"]
     if below is not None:
-        below = results.shown(below, marking, base)
+        below = results.card_of(below, marking, base)
     return {
         "state": state,
         "http_status": http_status,
@@ -226,12 +226,12 @@ def _checked(state: State) -> dict[str, Any]:
 
 def _status_line(state: State, answer: Mapping[str, Any], seconds: float) -> str:
     total = answer["total"]
-    one = "result"
+    single = "result"
     many = "results"
     if state.is_start:
-        one = "memory"
+        single = "memory"
         many = "memories"
-    noun = one if total == 1 else many
+    noun = single if total == 1 else many
     sign = "+" if answer["more"] else ""
     count = f"{total:,}{sign} {noun}, {len(answer['result'])} shown"
     if state.query and not total:

@@ -143,7 +143,7 @@ class Findings:
             answer = {}
         self._answers[verb] = answer
 
-    async def asked(self, verb: str, **arguments: Any) -> Mapping[str, Any]:
+    async def answer_to(self, verb: str, **arguments: Any) -> Mapping[str, Any]:
         """Return an answer about what is indexed now, or nothing with a note why."""
         try:
             answer: Mapping[str, Any] = await ask(self._live, verb, wait=False, **arguments)
@@ -154,7 +154,7 @@ class Findings:
 
     async def add_expired(self) -> None:
         """Look for memories whose time is over."""
-        self._answers["expire_memories"] = await self.asked("expire_memories", dry_run=True)
+        self._answers["expire_memories"] = await self.answer_to("expire_memories", dry_run=True)
 
     def suggestions(self) -> dict[str, list[dict[str, Any]]]:
         """Return all suggestions by section."""
@@ -293,11 +293,11 @@ def _pages(gaps: Mapping[str, Any], base: str) -> list[dict[str, Any]]:
         row = {"path": text["path"], "address": address(base, "docs", text["path"])}
         rows.append({"what": text["title"], "why": "nothing links to it", "places": [row]})
     for group in gaps.get("repeated", ()):
-        places = []
+        sections = []
         for section in group["sections"]:
             where = f"{address(base, 'docs', section['path'])}#L{section['line']}"
-            places.append({"path": f"{section['path']}:{section['line']}", "address": where})
-        rows.append({"what": group["heading"], "why": "says the same", "places": places})
+            sections.append({"path": f"{section['path']}:{section['line']}", "address": where})
+        rows.append({"what": group["heading"], "why": "says the same", "places": sections})
     return rows
 
 

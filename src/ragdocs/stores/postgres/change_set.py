@@ -197,7 +197,7 @@ class ChangeSetDraft:
         current = None
         if text is not None and text.path == path:
             current = text.data
-        self._check_place(path, current)
+        self._check_path(path, current)
         if current is not None:
             check_expectation(change, path, current)
         elif expects_text(change):
@@ -222,7 +222,7 @@ class ChangeSetDraft:
                 return "/".join((folder, *parts[depth:]))
         return path
 
-    def _check_place(self, path: str, current: bytes | None) -> None:
+    def _check_path(self, path: str, current: bytes | None) -> None:
         for folder in _folders(path):
             if folded(folder) in self._texts:
                 raise ValidationError(f"{folder} is a file, not a folder", "Use another name")

@@ -56,13 +56,13 @@ def _git(source: SourceLine, root: Path, lane: Lane) -> Edition:
 
 
 def _pip(source: SourceLine, root: Path, lane: Lane) -> Edition:
-    package = packages.find_python_package(root, source.place)
-    store = _package_store(root, source.place, package, lane)
+    package = packages.find_python_package(root, source.location)
+    store = _package_store(root, source.location, package, lane)
     return Edition(tidy(package.version), store, store.note)
 
 
 def _npm(source: SourceLine, root: Path, lane: Lane) -> Edition:
-    package = packages.find_node_package(root, source.place)
+    package = packages.find_node_package(root, source.location)
     # Whoever installs packages tells git to ignore them.
     store = folder_store(package.folder, replace(lane, gitignore=False))
     marker = package.folder / "package.json"

@@ -36,7 +36,7 @@ class Migration:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-def known() -> list[Migration]:
+def all_migrations() -> list[Migration]:
     """Return the steps that this version of ragdocs has, in order."""
     folder = resources.files(__package__) / "migrations"
     steps = []
@@ -68,7 +68,7 @@ def migrate(database: Database) -> list[Migration]:
         applied = _applied(session)
         _refuse_strange(applied)
         made = []
-        for step in known():
+        for step in all_migrations():
             if step.number not in applied:
                 _apply(session, step)
                 made.append(step)
@@ -84,7 +84,7 @@ def check(database: Database) -> None:
             raise UnavailableError("the team database has no tables of ragdocs yet", HINT_INIT)
         applied = _applied(session)
         _refuse_strange(applied)
-        missing = [step.name for step in known() if step.number not in applied]
+        missing = [step.name for step in all_migrations() if step.number not in applied]
         if missing:
             raise UnavailableError(
                 f"the team database is older than this ragdocs: {', '.join(missing)} missing",
@@ -116,7 +116,7 @@ def _applied(session: Session) -> dict[int, tuple[str, str]]:
 
 def _refuse_strange(applied: dict[int, tuple[str, str]]) -> None:
     """Refuse a schema that a newer ragdocs has made, or another one of the same number."""
-    own = {step.number: step for step in known()}
+    own = {step.number: step for step in all_migrations()}
     for number, (name, digest) in sorted(applied.items()):
         if number not in own:
             raise UnavailableError(

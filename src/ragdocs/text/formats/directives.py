@@ -124,14 +124,14 @@ def is_component(line: str) -> bool:
 
 def property_seen(line: str) -> str:
     """Return what a reader sees of one property of a component."""
-    found = _PROPERTY.match(line)
-    return found[1] if found else ""
+    match = _PROPERTY.match(line)
+    return match[1] if match else ""
 
 
 def anchor(line: str) -> str | None:
     """Return the name that MyST gives the section below a line, as HTML writes it."""
-    found = _LABEL.match(line)
-    return f'<a id="{found[1]}"></a>' if found else None
+    match = _LABEL.match(line)
+    return f'<a id="{match[1]}"></a>' if match else None
 
 
 def within_lines(body: str) -> Rewrite | None:

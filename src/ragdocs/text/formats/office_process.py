@@ -160,11 +160,11 @@ def _slides(archive: zipfile.ZipFile) -> list[str]:
     for tag in _RELATION.finditer(_part(archive, _DECK_LINKS).decode(errors="replace")):
         values = dict(_VALUE.findall(tag[1]))
         targets[values.get("Id", "")] = f"ppt/{values.get('Target', '')}"
-    shown = []
+    slides = []
     for identifier in _SLIDE_ID.findall(_part(archive, _DECK).decode(errors="replace")):
         if targets.get(identifier) in in_file:
-            shown.append(targets[identifier])
-    return shown or in_file
+            slides.append(targets[identifier])
+    return slides or in_file
 
 
 def _slide_title(root: ET.Element) -> str:

@@ -136,9 +136,9 @@ class _Reader:
         end = number
         while end < self.sheet.count:
             line = self.sheet.lines[end].strip()
-            found = _PROPERTY.match(line)
-            if found:
-                anchors.append(found[2].casefold())
+            match = _PROPERTY.match(line)
+            if match:
+                anchors.append(match[2].casefold())
             is_inside = line.startswith(":")
             if is_inside:
                 self.sheet.blank(end)
@@ -157,7 +157,7 @@ def _link(match: re.Match[str]) -> Replacement:
         return match["arguments"] or "", "", ""
     target = " ".join(match["target"].split()).removeprefix("file:")
     words = match["words"] or match["target"].removeprefix("file:")
-    path, _, place = target.partition("::")
+    path, _, search = target.partition("::")
     if target.startswith("id:"):
         return words, "", target.removeprefix("id:").casefold()
     if target[0] in "*#" or (_REMOTE.match(target) and "/" not in path.partition(":")[0]):
@@ -165,6 +165,6 @@ def _link(match: re.Match[str]) -> Replacement:
     is_file = "/" in path or "." in path
     if not is_file:
         return words, "", ""
-    if place:
-        path = f"{path}#{place.lstrip('*#')}"
+    if search:
+        path = f"{path}#{search.lstrip('*#')}"
     return words, path, ""

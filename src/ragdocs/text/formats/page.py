@@ -226,12 +226,12 @@ class Sheet:
 
         One with marks in it is left out: they are taken out later.
         """
-        found = {}
+        titles = {}
         for part in self.parts:
             title = self.lines[part.titled]
             if part.anchors and _MARKED.isdisjoint(title):
-                found.update(dict.fromkeys(part.anchors, title))
-        return found
+                titles.update(dict.fromkeys(part.anchors, title))
+        return titles
 
     def page(self, rewrite: Rewrite | None = None, title: str = "") -> Page:
         """Return the page of these lines, after links in the text were taken apart."""
@@ -310,18 +310,18 @@ def _paragraphs(
 
 def covering(text: str, blocks: Iterable[Block]) -> list[Block]:
     """Return no more blocks than the limit, and one for all text below them."""
-    kept: list[Block] = []
+    first_blocks: list[Block] = []
     for block in blocks:
-        if len(kept) == BLOCK_LIMIT:
+        if len(first_blocks) == BLOCK_LIMIT:
             break
-        kept.append(block)
+        first_blocks.append(block)
     end = 0
-    if kept:
-        end = kept[-1].stop
+    if first_blocks:
+        end = first_blocks[-1].stop
     rest = _INK.search(text, end)
     if rest:
-        kept.append(Block("text", rest.start(), len(text.rstrip())))
-    return kept
+        first_blocks.append(Block("text", rest.start(), len(text.rstrip())))
+    return first_blocks
 
 
 # What stands in the place of some words, and where these lead: a destination, a name, or nothing.

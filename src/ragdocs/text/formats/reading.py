@@ -79,7 +79,7 @@ def read(text: str, path: str, card: Mapping[str, Any] | None = None) -> Page:
 
 def _titled(page: Page, block: str) -> Page:
     """Give a page the title that is written in its metadata, unless a main heading has one."""
-    if any(found.level == 1 and found.title for found in page.blocks):
+    if any(part.level == 1 and part.title for part in page.blocks):
         return page
     return replace(page, title=metadata.written_title(block))
 

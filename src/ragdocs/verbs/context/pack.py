@@ -287,20 +287,20 @@ class Packs:
         if corpus is None:
             return Chosen()
         where = Filter(hidden=corpus.lane.hidden, alive_at=now)
-        shown = partial(_shown, Succession(corpus, now), goal)
+        current = partial(_current, Succession(corpus, now), goal)
         linked: list[Hit] = []
         if goal.files:
             about = replace(where, linked_to=goal.names)
             newest = page.newest(corpus, about, MOST_NEWEST, now)
-            linked = self._own(corpus, shown(newest, MOST_NEWEST), scope)
+            linked = self._own(corpus, current(newest, MOST_NEWEST), scope)
         if goal.probe:
             query = Query(probes=(Probe(goal.probe),), limit=page.MOST_RESULTS)
             findings = Succession(corpus, now).follow(corpus.search(query, now), query)
-            others = self._own(corpus, shown(findings, query.limit), scope)
+            others = self._own(corpus, current(findings, query.limit), scope)
             chosen = [*linked, *_worth(others)]
         else:
             newest = page.newest(corpus, where, MOST_NEWEST, now)
-            others = self._own(corpus, shown(newest, MOST_NEWEST), scope)
+            others = self._own(corpus, current(newest, MOST_NEWEST), scope)
             chosen = [*linked, *others]
         best = list(_by_passage(chosen).values())[:MOST_HITS]
         total = len(_by_passage([*linked, *others]))
@@ -342,7 +342,7 @@ class Packs:
         pieces: list[Piece] = []
         room = max_chars
         for path in order:
-            text = "\n".join(repomap.shown(mapped.files[path], MOST_DEFINITIONS))
+            text = "\n".join(repomap.chosen_definitions(mapped.files[path], MOST_DEFINITIONS))
             pieces.append(Piece(path, text))
             room -= len(path) + len(text)
             # No pack shows more, whatever the other sections leave.
@@ -517,7 +517,7 @@ def _without_heading(text: str, names: Sequence[str]) -> str:
     return text
 
 
-def _shown(succession: Succession, goal: Task, findings: Findings, limit: int) -> Findings:
+def _current(succession: Succession, goal: Task, findings: Findings, limit: int) -> Findings:
     """Leave out what others supersede, unless it is asked for: then their successors are named."""
     if goal.superseded:
         return succession.named(findings)

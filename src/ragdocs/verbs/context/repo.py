@@ -548,10 +548,10 @@ def _checked_id(item_id: str) -> str:
     return item_id
 
 
-def _check_kind(kind: str, *known: str) -> None:
-    if kind not in known:
+def _check_kind(kind: str, *kinds: str) -> None:
+    if kind not in kinds:
         raise ValidationError(
-            f"{kind[:40]!r} is not a kind", f"Use one of {', '.join(filter(None, known))}"
+            f"{kind[:40]!r} is not a kind", f"Use one of {', '.join(filter(None, kinds))}"
         )
 
 

@@ -276,7 +276,7 @@ def _pointed(path: str, named: Sequence[str]) -> float:
     return worth
 
 
-def shown(lines: str, most: int) -> list[str]:
+def chosen_definitions(lines: str, most: int) -> list[str]:
     """Return as many definitions as wanted, in their order.
 
     Public ones first, and outer ones before members.

@@ -45,7 +45,7 @@ def is_one(path: Path) -> bool:
 def read(path: Path) -> Iterator[Note]:
     """Read one such file, or all of a project, each as a convention."""
     source.check_exists(path)
-    for name, file in _found(path):
+    for name, file in _rule_files(path):
         text, problem = source.read_text(file)
         block, body, _ = frontmatter.split(text)
         own = OWN_PART.search(body)
@@ -74,7 +74,7 @@ def read(path: Path) -> Iterator[Note]:
         )
 
 
-def _found(path: Path) -> list[tuple[str, Path]]:
+def _rule_files(path: Path) -> list[tuple[str, Path]]:
     if path.is_file():
         return [(path.name, path)]
     rules = []

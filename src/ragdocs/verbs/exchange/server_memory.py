@@ -128,7 +128,7 @@ def write(memories: Iterable[Exported]) -> Iterator[tuple[str, str]]:
                 "type": "entity",
                 "name": title,
                 "entityType": str(kind),
-                "observations": _said(memory, names, titles),
+                "observations": _statements(memory, names, titles),
             }
         )
         for link in document.links:
@@ -153,7 +153,7 @@ def _titles(memories: Iterable[Exported]) -> dict[str, str]:
     return titles
 
 
-def _said(memory: Exported, names: Names, titles: Mapping[str, str]) -> list[str]:
+def _statements(memory: Exported, names: Names, titles: Mapping[str, str]) -> list[str]:
     """Return what a memory says, statement by statement, without its title and its relations."""
 
     def entity(document: Document, target: str) -> str:

@@ -85,7 +85,9 @@ class Baselines:
         if baselines or earlier or gone:
             self.ledger.replace(document.path, baselines, [gone])
 
-    def known(self, documents: Sequence[Document]) -> dict[str, list[tuple[Link, Baseline | None]]]:
+    def of_links(
+        self, documents: Sequence[Document]
+    ) -> dict[str, list[tuple[Link, Baseline | None]]]:
         """Return for each memory its links with their baselines; lost ones are worked out."""
         by_link: dict[str, dict[tuple[str, str], Baseline]] = {}
         wanted: list[_Wanted] = []

@@ -47,7 +47,7 @@ class Branches:
         """Return the memories that were written on another branch, by id."""
         return self._others(documents, wait=True)
 
-    def known(self, documents: Sequence[Document]) -> dict[str, OtherBranch]:
+    def cached(self, documents: Sequence[Document]) -> dict[str, OtherBranch]:
         """Return what is known without asking git; the rest is asked behind the answer."""
         return self._others(documents, wait=False)
 

@@ -321,7 +321,7 @@ def _changed_words(old: bytes, new: bytes) -> tuple[frozenset[str], float]:
 def _parts(path: str, data: bytes | None) -> dict[str, Part]:
     if data is None:
         return {}
-    by_name = {part.name: part for part in parts.every(path, data)}
+    by_name = {part.name: part for part in parts.all_parts(path, data)}
     # The first of several sections has a number as long as there are others.
     named = {}
     for name, part in by_name.items():

@@ -173,7 +173,7 @@ class Drift:
                 states[document_id] = [comparison.state for comparison in comparisons]
             return states
 
-    def known(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
+    def quick_states(self, documents: Sequence[Document]) -> dict[str, list[LinkState]]:
         """Return the states for an answer: only of memories whose files changed are any read.
 
         A memory whose links take too long to compare is left out; the next answer has them.
@@ -247,9 +247,9 @@ class Drift:
             return {}
         commit = self.refs.head().commit
         finder = self._targets.finder()
-        baselines = self._baselines.known(documents)
+        baselines = self._baselines.of_links(documents)
         state = self.ledger.state()
-        found: dict[str, Sequence[_Comparison]] = {}
+        compared: dict[str, Sequence[_Comparison]] = {}
         for document in documents:
             at = _now()
             comparisons = [
@@ -259,8 +259,8 @@ class Drift:
             self._compared[document.id] = _ComparedMemory(
                 document.version, state, commit, at, comparisons
             )
-            found[document.id] = comparisons
-        return found
+            compared[document.id] = comparisons
+        return compared
 
     def _compare_link(self, link: Link, baseline: Baseline | None, finder: Finder) -> _Comparison:
         path = self._targets.path(link.target) if baseline is None else baseline.path
@@ -321,7 +321,7 @@ class Drift:
         before = self._past.blob(baseline.blob)
         old_names = set()
         if before is not None:
-            old_names = {part.name for part in parts.every(baseline.path, before)}
+            old_names = {part.name for part in parts.all_parts(baseline.path, before)}
         new = [part for part in self._targets.parts(path) if part.name not in old_names]
         same = parts.alike(baseline.signature, new)
         if same is None:

@@ -82,7 +82,7 @@ def _rewritten(text: str, here: str, moved: Mapping[Target, Target]) -> str:
     if block:
         start = block[2]
     body = text[start:]
-    for begin, stop, name in sorted(_places(body, here, moved), reverse=True):
+    for begin, stop, name in sorted(_replacements(body, here, moved), reverse=True):
         body = body[:begin] + name + body[stop:]
     text = text[:start] + body
     fields = frontmatter.load(frontmatter.split(text)[0] or "")[0]
@@ -97,11 +97,13 @@ def _rewritten(text: str, here: str, moved: Mapping[Target, Target]) -> str:
     return text
 
 
-def _places(body: str, here: str, moved: Mapping[Target, Target]) -> Iterator[tuple[int, int, str]]:
+def _replacements(
+    body: str, here: str, moved: Mapping[Target, Target]
+) -> Iterator[tuple[int, int, str]]:
     """Yield what is written anew in a text: from where to where, and what."""
     plain = body.replace("\r\n", " \n")
     visible = links.visible(plain, markdown.blocks(plain))
-    for start, stop, target, is_wiki in links.places(visible, here):
+    for start, stop, target, is_wiki in links.written_names(visible, here):
         heading = ""
         end = stop
         written = _HEADING.match(visible, stop)

@@ -149,7 +149,7 @@ class Targets:
         data = self.read(path)
         if data is None:
             return []
-        return parts.every(path, data)
+        return parts.all_parts(path, data)
 
     def finder(self) -> Finder:
         """Return what looks for a content in all files as they are now."""
@@ -253,7 +253,7 @@ class Finder:
             return []
         if data is None or name.encode() not in data:
             return []
-        return parts.every(path, data)
+        return parts.all_parts(path, data)
 
     def _has(self, path: str, blob: str) -> bool:
         try:

@@ -95,7 +95,7 @@ def _replacements(body: str, path: str, move: Move) -> Iterator[Replacement]:
     plain = body.replace("\r\n", " \n")
     visible = links.visible(plain, markdown.blocks(plain))
     here = posixpath.join(move.base, path)
-    for start, stop, target, is_wiki in links.places(visible, here):
+    for start, stop, target, is_wiki in links.written_names(visible, here):
         written = body[start:stop]
         if is_wiki:
             name = move.name(target)

@@ -70,7 +70,7 @@ class DeadLinks:
     def _dead(self, prose: str, path: str) -> Iterator[tuple[int, str]]:
         """Yield where each dead link stands and why it is one."""
         full_path = posixpath.join(self.corpus.lane.base, path)
-        for start, stop, target, is_wiki in links.places(prose, full_path):
+        for start, stop, target, is_wiki in links.written_names(prose, full_path):
             written = prose[start:stop]
             if is_wiki:
                 heading = _WIKI_HEADING.match(prose, stop)

@@ -56,7 +56,7 @@ class Outcome:
     score: float = 0.0
 
     @property
-    def place(self) -> int:
+    def rank(self) -> int:
         """The number of the first answer, or 0 if it is not among the first ten."""
         answers = {path for path, grade in self.question.answers.items() if grade}
         return first_answer(self.ranked, answers)
@@ -154,14 +154,14 @@ def summary(outcomes: Sequence[Outcome]) -> Summary:
     return Summary(tuple(_slices(outcomes)), passed, _timings(outcomes))
 
 
-def kept(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
+def as_saved(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
     """Return of each question what a later run is compared with."""
     record = {}
     for outcome in outcomes:
         record[outcome.question.id] = {
             "text": outcome.question.text,
             "ndcg_10": round(outcome.worth.ndcg_10, 6),
-            "place": outcome.place,
+            "place": outcome.rank,
         }
     return record
 
@@ -180,7 +180,7 @@ def against(outcomes: Sequence[Outcome], other: Record) -> Gains:
         ours.append(outcome.worth.ndcg_10)
         theirs.append(other_ndcg)
         gain = outcome.worth.ndcg_10 - other_ndcg
-        changes.append(Change(outcome.question, before["place"], outcome.place, gain))
+        changes.append(Change(outcome.question, before["place"], outcome.rank, gain))
     better = []
     worse = []
     for change in sorted(changes, key=_by_size):

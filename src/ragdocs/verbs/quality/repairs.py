@@ -225,7 +225,7 @@ class Repairs:
         plain = body.replace("\r\n", " \n")
         visible = links.visible(plain, markdown.blocks(plain))
         here = posixpath.join(self.corpus.lane.base, path)
-        for start, stop, target, is_wiki in links.places(visible, here):
+        for start, stop, target, is_wiki in links.written_names(visible, here):
             new = self._moved(target)
             if not new:
                 continue

@@ -173,7 +173,7 @@ def header(hit: Hit) -> str:
     return STEP.join(hit.chunk.headings)
 
 
-def place(title: str, header_path: str) -> str:
+def heading_of(title: str, header_path: str) -> str:
     """Return a title and a heading path below it; the title stands there once."""
     if not header_path:
         return title
@@ -270,8 +270,8 @@ def iso(value: datetime) -> str:
 
 def excerpt(text: str, first: int, span: tuple[int, int] | None, room: int) -> tuple[str, str, str]:
     """Cut whole lines out of a text: (content, line range, what was left out and how to get it)."""
-    every = text.split("\n")
-    last = first + len(every) - 1
+    lines = text.split("\n")
+    last = first + len(lines) - 1
     start, end = span or (first, last)
     if start > last or end < start or start < first:
         raise ValidationError(
@@ -279,7 +279,7 @@ def excerpt(text: str, first: int, span: tuple[int, int] | None, room: int) -> t
             f'Ask for lines within "{first}-{last}"',
         )
     end = min(end, last)
-    chosen = every[start - first : end - first + 1]
+    chosen = lines[start - first : end - first + 1]
     count, is_long = _fitting_lines(chosen, room)
     content = "\n".join(chosen[:count])
     lines_shown = f"{start}-{start + count - 1}"

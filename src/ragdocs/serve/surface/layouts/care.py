@@ -67,20 +67,20 @@ _HEADING = re.compile(r"(?:^|(?<= ))#{1,6} ")
 _LINK = re.compile(r"\[\[(?:[^\[\]|]{1,1000}\|)?([^\[\]|]{1,1000})\]\]")
 
 
-def graph(found: Graph, notes: Sequence[str], now: datetime) -> LinkGraph:
+def graph(drawing: Graph, notes: Sequence[str], now: datetime) -> LinkGraph:
     """Lay out nodes and edges."""
     edges = []
-    for edge in found.edges:
+    for edge in drawing.edges:
         edges.append(EdgeShape(source=edge.source, target=edge.target, type=edge.kind))
     centre = None
-    if found.centre is not None:
-        centre = _centre(found.centre, now)
+    if drawing.centre is not None:
+        centre = _centre(drawing.centre, now)
     return LinkGraph(
-        nodes=list(map(_node, found.nodes)),
+        nodes=list(map(_node, drawing.nodes)),
         edges=edges,
         centre=centre,
-        total=found.total,
-        omitted=found.total - len(found.nodes),
+        total=drawing.total,
+        omitted=drawing.total - len(drawing.nodes),
         notes=list(notes),
     )
 
@@ -195,20 +195,20 @@ def gaps(missing: MissingDocs, notes: Sequence[str], limit: int, room: int) -> D
         for section in group.sections[:MOST_SECTIONS]:
             sections.append(SectionShape(path=section.document.path, line=section.line))
         repeated.append(RepeatedShape(heading=group.heading, sections=sections))
-    every: list[list[Any]] = [
+    groups: list[list[Any]] = [
         list(map(_gap, missing.targets)),
         questions,
         _names(missing.unlinked),
         repeated,
     ]
-    share = room // len(every)
-    shown: list[list[Any]] = []
+    share = room // len(groups)
+    fitting_groups: list[list[Any]] = []
     omitted = 0
-    for items in every:
+    for items in groups:
         fitting = layouts.within(items[:limit], share)
         omitted += len(items) - len(fitting)
-        shown.append(fitting)
-    targets, listed, unlinked, same = shown
+        fitting_groups.append(fitting)
+    targets, listed, unlinked, same = fitting_groups
     notes = list(notes)
     if missing.questions is None:
         notes.append(NO_QUESTIONS)

@@ -42,7 +42,9 @@ def filters(
     )
 
 
-def found(result: Found, locate: Locate, ask: Ask, offset: int, explain: bool) -> dict[str, Any]:
+def page_of_hits(
+    result: Found, locate: Locate, ask: Ask, offset: int, explain: bool
+) -> dict[str, Any]:
     """Lay out one page of hits, and the counts beside it."""
     now = ask.now
     documents = [lane_hit.hit.document for lane_hit in result.hits]

@@ -60,11 +60,11 @@ def _drifted(
     if memory.check is not None:
         verified = checked_words(memory.check)
     links = []
-    shown = memory.links[:MOST_LINKS]
-    for link in shown:
+    first_links = memory.links[:MOST_LINKS]
+    for link in first_links:
         content = ""
         if differ is not None:
-            content = _diff(differ(link), min(LONGEST_DIFF, room // (2 * len(shown))))
+            content = _diff(differ(link), min(LONGEST_DIFF, room // (2 * len(first_links))))
         links.append(_link(link, content))
     return DriftedShape(
         filename=document.path,

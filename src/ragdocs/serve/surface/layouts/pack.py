@@ -153,7 +153,7 @@ def _head(piece: Piece, now: datetime) -> str:
     title = piece.title
     if piece.lines:
         short = layouts.cut(title, layouts.LONGEST_TITLE)
-        title = layouts.place(short, STEP.join(piece.headings))
+        title = layouts.heading_of(short, STEP.join(piece.headings))
     if piece.impacts:
         title += f" (impacts {', '.join(piece.impacts)})"
     parts = [_one_line(title)]

@@ -165,10 +165,10 @@ def compared(base: str, theirs: str, yours: str) -> ComparedTexts:
     regions = []
     heading = ""
     for region in merge.regions(*texts):
-        place = heading
+        region_heading = heading
         if region.line < first_line:
-            place = "Front matter"
-        regions.append(_region(region, place))
+            region_heading = "Front matter"
+        regions.append(_region(region, region_heading))
         heading = _last_heading(region.base, heading)
     return ComparedTexts(result=regions)
 

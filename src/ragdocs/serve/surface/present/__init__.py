@@ -147,10 +147,10 @@ def conflict(error: ConflictError) -> str:
 def _proposal(error: ConflictError) -> str:
     if not error.overlaps:
         return f"both changes together: if it is right, {error.again}"
-    places = "one place"
+    where = "one place"
     if error.overlaps > 1:
-        places = f"{error.overlaps} places"
-    return f"both changes together; in {places}, between <<<<<<< and >>>>>>>, they overlap: decide"
+        where = f"{error.overlaps} places"
+    return f"both changes together; in {where}, between <<<<<<< and >>>>>>>, they overlap: decide"
 
 
 def _share_room(texts: Mapping[str, str], room: int) -> dict[str, str]:

@@ -91,8 +91,10 @@ def gaps(answer: Any) -> str:
     for text in answer["unlinked"]:
         rows.append(f"nothing links to {text['path']} · {text['title']}")
     for group in answer["repeated"]:
-        places = ", ".join(f"{place['path']}:{place['line']}" for place in group["sections"])
-        rows.append(f"sections repeat each other | {group['heading']}: {places}")
+        sections = ", ".join(
+            f"{section['path']}:{section['line']}" for section in group["sections"]
+        )
+        rows.append(f"sections repeat each other | {group['heading']}: {sections}")
     if not rows:
         rows.append("no gaps found")
     if answer["omitted"]:

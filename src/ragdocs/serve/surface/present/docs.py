@@ -14,10 +14,10 @@ def documents(answer: DocHits) -> str:
     """Write passages of the documentation."""
     blocks = []
     for number, hit in enumerate(inline(answer)["result"], start=1):
-        heading = layouts.place(hit["title"], hit["header_path"])
+        heading = layouts.heading_of(hit["title"], hit["header_path"])
         blocks.append(
             f"{number}. {hit['path']}:{hit['lines']} · {heading} · score {hit['score']:.2f}\n"
-            f"   why: {hit['why']}{_matched(hit)}\n"
+            f"   why: {hit['why']}{_matched_lines(hit)}\n"
             f"{also(hit.get('siblings'))}"
             f"{quote(hit['content'])}{signals(hit.get('signals'))}"
         )
@@ -51,7 +51,7 @@ def also(siblings: Sequence[Sibling] | None) -> str:
     return f"   also: {', '.join(names)}\n"
 
 
-def _matched(hit: DocHit) -> str:
+def _matched_lines(hit: DocHit) -> str:
     """Say which lines matched, where more of their section is shown."""
     if "matched" not in hit:
         return ""

@@ -14,7 +14,7 @@ from ragdocs.serve.surface.present.docs import also, signals
 FLAGS = (("branch_state", ", {}"), ("drift", ", links: {}"))
 
 
-def found(answer: Mapping[str, Any]) -> str:
+def by_lane(answer: Mapping[str, Any]) -> str:
     """Write the results of all lanes, or of the one that was named."""
     if "facets" not in answer:
         return present_quality.hits(answer)
@@ -30,7 +30,7 @@ def found(answer: Mapping[str, Any]) -> str:
 
 def _block(number: str, hit: Mapping[str, Any]) -> str:
     hit = inline(hit)
-    heading = layouts.place(hit["title"], hit["header_path"])
+    heading = layouts.heading_of(hit["title"], hit["header_path"])
     kind = hit["lane"]
     if hit["lane"] == "memory":
         kind = f"memory, {hit['type']}, {hit['age']}"

@@ -87,7 +87,7 @@ def _changed(answer: AffectedAnswer) -> str:
 
 
 def _head(text: AffectedShape) -> str:
-    heading = layouts.place(text["title"], text["header_path"])
+    heading = layouts.heading_of(text["title"], text["header_path"])
     suffix = ", changed here too" if text["changed"] else ""
     return f"{text['location']}:{text['line']} · {heading} · {text['type']}{suffix}"
 
@@ -106,7 +106,7 @@ def markdown(answer: AffectedAnswer) -> str:
         "|---|---|",
     ]
     for text in inline(answer)["result"]:
-        heading = layouts.place(text["title"], text["header_path"])
+        heading = layouts.heading_of(text["title"], text["header_path"])
         mark = " (changed here too)" if text["changed"] else ""
         where = f"`{text['location'].replace('`', '')}:{text['line']}`"
         rows.append(f"| {where} {_plain(heading)}{mark} | {_plain('; '.join(text['reasons']))} |")
@@ -119,7 +119,7 @@ def sarif(answer: AffectedAnswer) -> str:
     """Write the passages as results of a static analysis."""
     results = []
     for text in answer["result"]:
-        heading = layouts.place(text["title"], text["header_path"])
+        heading = layouts.heading_of(text["title"], text["header_path"])
         results.append(_result(text, f"{heading}: {'; '.join(text['reasons'])}"))
     rule = {
         "id": RULE,

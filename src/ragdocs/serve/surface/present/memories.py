@@ -40,7 +40,7 @@ def memories(answer: MemoryHits) -> str:
     """Write memories."""
     blocks = []
     for number, hit in enumerate(inline(answer)["result"], start=1):
-        heading = layouts.place(hit["title"], hit["header_path"])
+        heading = layouts.heading_of(hit["title"], hit["header_path"])
         kind = f"{hit['type']}, {hit['status']}, {provenance(hit)}"
         blocks.append(
             f"{number}. {hit['memory_id']} · {heading} · {kind} · score {hit['score']:.2f}\n"
@@ -141,8 +141,8 @@ def clusters(answer: Clusters) -> str:
 def edited(answer: Edited) -> str:
     """Confirm an edit and show it."""
     memory = f"{answer['filename']} (version {answer['version']})"
-    places = plural(answer["places"], "place")
-    head = f"{answer['status']} {memory}, {places}, lines {answer['lines']}"
+    count = plural(answer["places"], "place")
+    head = f"{answer['status']} {memory}, {count}, lines {answer['lines']}"
     return with_notes(f"{head}\n{quote(answer['content'])}", answer["warnings"])
 
 

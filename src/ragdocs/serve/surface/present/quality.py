@@ -84,7 +84,7 @@ def linted(answer: Linted) -> str:
     rows = []
     for row in answer["result"]:
         note = "note: " if row["level"] == "note" else ""
-        rows.append(f"{_place(row)}: {note}{line(row['problem'])}")
+        rows.append(f"{_position(row)}: {note}{line(row['problem'])}")
     if answer["omitted"]:
         rows.append(f"{answer['omitted']} more are not listed")
     rows = rows or ["no problems found"]
@@ -93,7 +93,7 @@ def linted(answer: Linted) -> str:
     return "\n".join([*rows, *note_lines(answer["notes"])])
 
 
-def _place(row: ProblemShape) -> str:
+def _position(row: ProblemShape) -> str:
     address = line(row["path"])
     if row["line"]:
         address += f":{row['line']}"
@@ -107,7 +107,7 @@ def _repairs(answer: Linted) -> list[str]:
         return ["nothing to repair"]
     rows = []
     for row in repairs:
-        rows.append(f"{_place(row)}: {row['rule']}: {line(row['problem'])}")
+        rows.append(f"{_position(row)}: {row['rule']}: {line(row['problem'])}")
     if answer.get("is_repaired"):
         return [f"repaired {plural(len(repairs), 'place')}, in one change:", *rows]
     return [f"would repair {plural(len(repairs), 'place')}:", *rows, answer.get("diff", "")]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OpenLane:
     """A corpus together with its parts."""
 
     corpus: Corpus
@@ -32,13 +32,13 @@ class Place:
     feed: Feed | None = None
 
 
-def corpora(places: Mapping[str, Place], *lanes: Lane) -> dict[str, Corpus]:
+def corpora(open_lanes: Mapping[str, OpenLane], *lanes: Lane) -> dict[str, Corpus]:
     """Return the corpora of these lanes, or of all, as far as they are open to the caller."""
-    names = [lane.name for lane in lanes] or list(places)
+    names = [lane.name for lane in lanes] or list(open_lanes)
     is_remote = caller.current().remote
     opened = {}
     for name in names:
-        place = places.get(name)
-        if place is not None and not (is_remote and place.corpus.lane.is_personal):
-            opened[name] = place.corpus
+        open_lane = open_lanes.get(name)
+        if open_lane is not None and not (is_remote and open_lane.corpus.lane.is_personal):
+            opened[name] = open_lane.corpus
     return opened
